@@ -1,0 +1,45 @@
+# Fresh machine, two commands: `make demo` and `make test`. Each sets up what it needs first (scripts/setup.sh).
+.PHONY: all setup build demo test bench format check-format tidy test-asan test-tsan fuzz clang clean
+JOBS ?= $(shell nproc)
+
+all: build
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@[ -f build/build.ninja ] || cmake --preset release -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
+	@cmake --build build -j $(JOBS) -- --quiet
+
+demo: build
+	@scripts/demo.sh
+
+test: build
+	@scripts/test.sh build
+
+test-asan test-tsan: test-%: setup
+	@[ -f build-$*/build.ninja ] || cmake --preset $* -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
+	@cmake --build build-$* -j $(JOBS) -- --quiet
+	@scripts/test.sh build-$*
+
+clang: setup
+	@[ -f build-clang/build.ninja ] || cmake --preset clang -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
+	@cmake --build build-clang -j $(JOBS) -- --quiet
+
+fuzz: setup
+	@scripts/fuzz.sh
+
+bench: build
+	@scripts/bench.sh
+
+format:
+	@git ls-files '*.h' '*.c' '*.cpp' '*.hpp' | xargs clang-format-16 -i
+
+check-format:
+	@git ls-files '*.h' '*.c' '*.cpp' '*.hpp' | xargs clang-format-16 --dry-run -Werror
+
+tidy: build
+	@git ls-files 'src/*.cpp' 'frontends/*.cpp' | xargs -P $(JOBS) -n 1 clang-tidy-16 -p build --quiet
+
+clean:
+	@rm -rf build build-*

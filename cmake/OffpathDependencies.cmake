@@ -1,0 +1,31 @@
+# Outside libraries, each as one imported target. Everything comes from Debian's packages, except UCX, for
+# which the newer release in the project's Python environment is preferred (see scripts/setup.sh).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+set(MPI_SKIP_MPICXX ON)
+find_package(MPI REQUIRED COMPONENTS C CXX)
+pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3)
+
+# OpenBLAS has its own pkg-config file; ring-hpl uses its cblas interface.
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+
+file(GLOB _venv_ucx ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/libucx)
+set(OFFPATH_UCX_ROOT "${_venv_ucx}" CACHE PATH "Prefix of the UCX to build against; empty: the system's")
+find_path(UCX_INCLUDE_DIR ucp/api/ucp.h HINTS ${OFFPATH_UCX_ROOT}/include)
+find_library(UCX_UCP_LIBRARY ucp HINTS ${OFFPATH_UCX_ROOT}/lib)
+find_library(UCX_UCS_LIBRARY ucs HINTS ${OFFPATH_UCX_ROOT}/lib)
+if(NOT UCX_INCLUDE_DIR OR NOT UCX_UCP_LIBRARY)
+  message(FATAL_ERROR "UCX was not found. Run scripts/setup.sh, or set OFFPATH_UCX_ROOT to a UCX prefix.")
+endif()
+message(STATUS "UCX: ${UCX_UCP_LIBRARY}")
+add_library(offpath_ucx_dependency INTERFACE)
+target_include_directories(offpath_ucx_dependency SYSTEM INTERFACE ${UCX_INCLUDE_DIR})
+target_link_libraries(offpath_ucx_dependency INTERFACE ${UCX_UCP_LIBRARY} ${UCX_UCS_LIBRARY})

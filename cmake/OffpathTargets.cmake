@@ -1,0 +1,48 @@
+# Helpers that every room uses, so that a room's CMakeLists.txt is a list of files and of the rooms it sees.
+include(GoogleTest)
+
+function(add_subdirectory_if_present dir)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/CMakeLists.txt)
+    add_subdirectory(${dir})
+  endif()
+endfunction()
+
+# offpath_room(NAME SOURCES a.cpp b.cpp LINKS room...)
+# Makes the static library offpath_NAME. Headers are included as "room/file.h", from src/.
+function(offpath_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(offpath_${name} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+  else()
+    add_library(offpath_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(offpath_${name} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(offpath_${name} ${scope} ${ARG_LINKS})
+endfunction()
+
+# offpath_test(NAME SOURCES a_test.cpp LINKS room...): a GoogleTest program in build/bin, each test known to ctest.
+function(offpath_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# offpath_mpi_test(NAME SOURCES a.cpp LINKS ... RANKS 1 2 3 5 8): one ctest entry per number of ranks, under the real mpirun.
+# Exit code 77 means skipped.
+function(offpath_mpi_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;RANKS;ENVIRONMENT;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} MPI::MPI_CXX)
+  if(NOT ARG_RANKS)
+    set(ARG_RANKS 1 2 3 5 8)
+  endif()
+  foreach(n ${ARG_RANKS})
+    add_test(NAME ${name}.np${n}
+      COMMAND ${PROJECT_SOURCE_DIR}/tests/mpirun.sh ${n} $<TARGET_FILE:${name}> ${ARG_ARGS})
+    set_tests_properties(${name}.np${n} PROPERTIES LABELS mpi TIMEOUT 180 SKIP_RETURN_CODE 77
+      ENVIRONMENT "${ARG_ENVIRONMENT}" PROCESSORS 2)
+  endforeach()
+endfunction()

@@ -1,0 +1,1 @@
+"""The offpath command: run MPI programs with offload, emulate clusters, measure."""

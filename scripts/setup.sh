@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The one set-up step: Debian packages and the pinned Python environment in .venv. Safe to run again; it does
+# nothing when all is there. Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+    build-essential cmake ninja-build pkg-config ccache git ca-certificates
+    clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev
+    openmpi-bin libopenmpi-dev libucx-dev libpmix-dev libhwloc-dev
+    libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
+    libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev
+    iproute2 util-linux procps python3 python3-venv
+)
+
+missing=()
+for package in "${packages[@]}"; do
+    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    echo "setup: installing ${missing[*]}"
+    sudo=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || {
+            echo "setup: these packages are missing and you are neither root nor have sudo: ${missing[*]}" >&2
+            exit 1
+        }
+        sudo=(sudo)
+    fi
+    "${sudo[@]}" apt-get update -qq
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+stamp=.venv/offpath-setup.sha256
+wanted=$(cat requirements.txt pyproject.toml | sha256sum | cut -d' ' -f1)
+if [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
+    echo "setup: making the Python environment in .venv"
+    [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt
+    .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+    echo "$wanted" >$stamp
+fi

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# mpirun.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine, whatever its number of cores.
+set -eu
+ranks=$1
+shift
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo
+exec mpirun -n "$ranks" "$@"
