@@ -1,0 +1,40 @@
+/* Memory that the device reaches without copies.
+ *
+ * Any memory of the process can be used in every call of this API. Memory from offpath_mem_alloc is mapped by
+ * the device too (back end `map`) and saves one copy on each side; memory that is registered may save a
+ * look-up. */
+#ifndef OFFPATH_MEMORY_H
+#define OFFPATH_MEMORY_H
+
+#include <offpath/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Allocates `bytes` bytes (> 0), page-aligned and zeroed, that this process and its device share. Local.
+ * Errors: INVALID, MEMORY, SYSTEM. */
+OFFPATH_API offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address);
+
+/* Frees memory of offpath_mem_alloc: waits until the device has let go of it. INVALID if `address` is not the
+ * start of such memory. */
+OFFPATH_API offpath_status_t offpath_mem_free(offpath_context_h context, void* address);
+
+/* Makes [address, address + bytes) known to the device. The memory must stay valid until deregister. Local.
+ */
+OFFPATH_API offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,
+                                                  offpath_region_h* region);
+
+/* Revokes the region at the device, with an acknowledgement: after OFFPATH_OK nothing touches the memory any
+ * more. */
+OFFPATH_API offpath_status_t offpath_mem_deregister(offpath_region_h region);
+
+/* Back end and progress guarantee that transfers from or to `address` have. Local, thread-safe. */
+OFFPATH_API offpath_status_t offpath_mem_query(offpath_context_h context, const void* address, size_t bytes,
+                                               offpath_back_end_t* back_end, offpath_progress_t* progress);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,14 @@
+/* offpath: communication and computation off the host cores of HPC programs. This header brings in the whole
+ * C API; its conventions stand in types.h. */
+#ifndef OFFPATH_OFFPATH_H
+#define OFFPATH_OFFPATH_H
+
+#include <offpath/collectives.h>
+#include <offpath/context.h>
+#include <offpath/memory.h>
+#include <offpath/primitives.h>
+#include <offpath/request.h>
+#include <offpath/team.h>
+#include <offpath/types.h>
+
+#endif
