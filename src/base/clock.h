@@ -1,0 +1,26 @@
+// Time as the engine and its helpers see it. Injected, so that tests and the simulator run on a virtual
+// clock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace offpath {
+
+class Clock {
+  public:
+    virtual ~Clock() = default;
+    // Nanoseconds since an arbitrary start; never goes back. Thread-safe.
+    virtual std::uint64_t now_ns() const = 0;
+};
+
+class SteadyClock final : public Clock {
+  public:
+    std::uint64_t now_ns() const override {
+        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                              std::chrono::steady_clock::now().time_since_epoch())
+                                              .count());
+    }
+};
+
+}  // namespace offpath

@@ -1,0 +1,38 @@
+// Logging for daemon and client, over spdlog: one line an event, on stderr or in a file, with the process's
+// role in front. Thread-safe. Formatting happens only when the level is on.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace offpath::log {
+
+enum class Level { trace, debug, info, warn, error, off };
+
+// `role` stands in every line, e.g. "offpathd[node1]". An empty file name means stderr. Throws
+// std::invalid_argument for an unknown level.
+void configure(std::string_view role, Level level, const std::string& file = {});
+Level parse_level(std::string_view name);
+bool enabled(Level level);
+void write(Level level, std::string_view line);
+
+template <typename... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) {
+    if (enabled(Level::debug)) write(Level::debug, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) {
+    if (enabled(Level::info)) write(Level::info, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) {
+    if (enabled(Level::warn)) write(Level::warn, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void error(fmt::format_string<Args...> format, Args&&... args) {
+    if (enabled(Level::error)) write(Level::error, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace offpath::log

@@ -1,0 +1,93 @@
+// Ops: the nodes of a schedule. Plain values; what they mean is the same on a proxy, on the host, in the
+// simulator.
+#pragma once
+
+#include <cstdint>
+
+namespace offpath::schedule {
+
+using OpId = std::uint32_t;
+
+enum class OpKind : std::uint8_t {
+    copy = 1,  // dst <- src, both of this rank
+    put,       // dst.slot of `peer` <- src; done when the data are there. The peer runs the same schedule
+               // instance.
+    get,       // dst <- src.slot of `peer`
+    send,      // src to the recv of `peer` with the same tag
+    recv,      // dst <- the send of `peer` with the same tag
+    reduce,    // dst <- dst (reduction) src, element by element
+    signal,    // adds one to signal `tag` of `peer`
+    wait,      // done when signal `tag` of this rank has reached `count`
+    compute,   // runs kernel `tag` of the device on src, dst and bytes
+};
+
+enum class DataType : std::uint8_t {
+    none = 0,
+    int8,
+    uint8,
+    int16,
+    uint16,
+    int32,
+    uint32,
+    int64,
+    uint64,
+    float32,
+    float64,
+};
+constexpr std::uint32_t size_of(DataType type) {
+    switch (type) {
+        case DataType::int8:
+        case DataType::uint8:
+            return 1;
+        case DataType::int16:
+        case DataType::uint16:
+            return 2;
+        case DataType::int32:
+        case DataType::uint32:
+        case DataType::float32:
+            return 4;
+        case DataType::int64:
+        case DataType::uint64:
+        case DataType::float64:
+            return 8;
+        case DataType::none:
+            break;
+    }
+    return 0;
+}
+
+enum class Reduction : std::uint8_t { none = 0, sum, product, minimum, maximum, band, bor, bxor };
+
+// A place in one of the buffers that a schedule is started with.
+struct BufferRef {
+    std::uint32_t slot = 0;
+    std::uint64_t offset = 0;
+    friend bool operator==(const BufferRef&, const BufferRef&) = default;
+};
+
+constexpr std::uint32_t no_peer = UINT32_MAX;
+
+struct Op {
+    OpKind kind = OpKind::copy;
+    DataType type = DataType::none;
+    Reduction reduction = Reduction::none;
+    std::uint32_t peer = no_peer;  // rank in the team
+    std::uint64_t tag =
+        0;  // send/recv: unique per peer and direction; signal/wait: the signal; compute: the kernel
+    BufferRef src, dst;
+    std::uint64_t bytes = 0;  // wait: the count to reach
+    friend bool operator==(const Op&, const Op&) = default;
+};
+
+// What a schedule is started with: one slot per buffer. User slots get an address with every start; scratch
+// slots are memory of the executor, alive for one run, contents undefined at its start.
+enum class SlotKind : std::uint8_t { user = 1, scratch = 2 };
+struct Slot {
+    SlotKind kind = SlotKind::user;
+    std::uint64_t bytes = 0;  // the smallest buffer that covers every op
+    friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+const char* to_string(OpKind kind);
+
+}  // namespace offpath::schedule

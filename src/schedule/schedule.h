@@ -1,0 +1,48 @@
+// Schedule: an immutable graph of ops for one rank of a team, made by a Builder or by decode(). Owns its
+// arrays; copying is deep, moving cheap. Threads: const access from any number. Invariants of a finished
+// schedule: every dependency names an earlier op of the graph's topological order (acyclic), all slots and
+// peers are in range (validate.h checks what came from outside).
+#pragma once
+
+#include "schedule/op.h"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace offpath::schedule {
+
+class Schedule {
+  public:
+    Schedule() = default;
+    // `edges` are (before, after) pairs; duplicates are merged. Nothing is checked here: see validate().
+    Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot> slots, std::vector<Op> ops,
+             std::vector<std::pair<OpId, OpId>> edges);
+
+    std::uint32_t rank() const { return rank_; }
+    std::uint32_t team_size() const { return team_size_; }
+    std::span<const Slot> slots() const { return slots_; }
+    std::span<const Op> ops() const { return ops_; }
+    // Ops that may start when `op` is done.
+    std::span<const OpId> successors(OpId op) const {
+        return {successors_.data() + first_successor_[op], successors_.data() + first_successor_[op + 1]};
+    }
+    std::uint32_t dependency_count(OpId op) const { return dependency_counts_[op]; }
+    std::span<const std::uint32_t> dependency_counts() const { return dependency_counts_; }
+    // Payload bytes that this rank sends to other ranks (send and put).
+    std::uint64_t bytes_sent() const;
+
+    friend bool operator==(const Schedule&, const Schedule&) = default;
+
+  private:
+    std::uint32_t rank_ = 0;
+    std::uint32_t team_size_ = 1;
+    std::vector<Slot> slots_;
+    std::vector<Op> ops_;
+    std::vector<std::uint32_t> first_successor_{0};  // ops + 1 entries into successors_
+    std::vector<OpId> successors_;
+    std::vector<std::uint32_t> dependency_counts_;
+};
+
+}  // namespace offpath::schedule
