@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace offpath::schedule {
 
@@ -66,6 +67,8 @@ struct BufferRef {
 };
 
 constexpr std::uint32_t no_peer = UINT32_MAX;
+// No slot is larger: more than a process can map, and small enough that sums of sizes stay in 64 bits.
+constexpr std::uint64_t max_slot_bytes = std::uint64_t{1} << 47;
 
 struct Op {
     OpKind kind = OpKind::copy;
@@ -89,5 +92,7 @@ struct Slot {
 };
 
 const char* to_string(OpKind kind);
+// For messages: "op 12 (send to rank 3, tag 7)".
+std::string describe(OpId id, const Op& op);
 
 }  // namespace offpath::schedule

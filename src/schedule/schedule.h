@@ -16,7 +16,8 @@ namespace offpath::schedule {
 class Schedule {
   public:
     Schedule() = default;
-    // `edges` are (before, after) pairs; duplicates are merged. Nothing is checked here: see validate().
+    // `edges` are (before, after) pairs; duplicates are merged. An edge that names no op throws
+    // std::out_of_range, since the graph could not hold it; the rest is checked by validate().
     Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot> slots, std::vector<Op> ops,
              std::vector<std::pair<OpId, OpId>> edges);
 

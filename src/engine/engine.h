@@ -1,0 +1,111 @@
+// Engine: executes schedules and basic sends and receives for the host ranks of one proxy, over a Transport
+// and their HostMemory. It knows nothing of sockets, rings or processes: the proxy feeds it, tests feed it,
+// and the host fallback feeds it. Ownership: it borrows transport and sessions; teams and running instances
+// are its own. Threads: one. Fast path: start() and progress() do not allocate once a schedule has been run
+// before with the same number of instances in flight.
+#pragma once
+
+#include "base/completion.h"
+#include "engine/plan.h"
+#include "matching/matcher.h"
+#include "memory/host_memory.h"
+#include "transport/transport.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace offpath::engine {
+
+// Names a proxy in the whole job. 0 is none.
+using ProxyId = std::uint64_t;
+// Drawn at random by the job's first rank: it names the job, and whoever does not know it cannot speak to its
+// sessions.
+struct JobId {
+    std::uint64_t high = 0, low = 0;
+    friend bool operator==(const JobId&, const JobId&) = default;
+};
+
+struct Config {
+    std::size_t chunk_bytes = 512 << 10;  // of what goes through bounce buffers, and of rendezvous messages
+    std::uint32_t send_bounces = 16, recv_bounces = 16;
+    std::uint32_t chunks_in_flight = 4;  // per transfer
+};
+
+struct Counters {
+    std::uint64_t instances_started = 0, instances_done = 0, instances_failed = 0;
+    std::uint64_t bytes_sent = 0, bytes_received = 0, bytes_local = 0;
+    std::uint64_t messages_sent = 0, messages_received = 0;
+};
+
+class Session;  // a host rank, as the engine sees it
+class Team;     // a team, seen from one session's rank
+
+// Where a member of a team is served.
+struct Member {
+    ProxyId proxy = 0;
+    std::uint32_t job_rank = 0;
+};
+
+// What a finished basic receive learned; `status` and this are valid when its completion is called.
+struct MessageInfo {
+    std::uint32_t source = 0;
+    std::uint32_t tag = 0;
+    std::uint64_t bytes = 0;
+};
+
+class Engine final : public transport::Handler {
+  public:
+    Engine(transport::Transport& transport, ProxyId self, const Config& config = {});
+    ~Engine() override;
+
+    // Makes another proxy known. Known twice with the same address is fine; with another one it is
+    // Status::invalid. Connects at first use.
+    Status add_proxy(ProxyId proxy, std::span<const std::byte> address);
+
+    // A host rank attaches. `memory` must outlive the session.
+    Status open_session(const JobId& job, std::uint32_t job_rank, memory::HostMemory& memory,
+                        Session** session);
+    // Cuts a session off: what runs for it ends at once with `reason`, its peers are told, and its memory is
+    // not touched any more once this returns true; false: transfers are still being drained, call again after
+    // progress().
+    bool close_session(Session* session, Status reason);
+    // Number of instances and basic operations of the session that are not done.
+    std::size_t outstanding(const Session& session) const;
+
+    // `members`: by team rank. Proxies must have been added.
+    Status create_team(Session& session, std::uint64_t team_id, std::uint32_t rank,
+                       std::span<const Member> members, Team** team);
+    // Ends the team when nothing runs on it any more; returns at once.
+    void destroy_team(Team* team);
+
+    // Starts an instance of a plan. `sequence` numbers the starts of the team, the same on all ranks, in
+    // order. `buffers`: one range per user slot, in slot order, each at least as long as the slot. `done` is
+    // called when it is over. Errors are returned at once (nothing started) or through `done`.
+    Status start(Team& team, const Plan& plan, std::uint32_t sequence,
+                 std::span<const memory::HostRange> buffers, Completion* done);
+
+    // Basic primitives: `order` numbers this rank's sends to `dest` on this team.
+    Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
+                Completion* done);
+    // `info` is filled before `done` is called. source and tag may be matching::any.
+    Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
+                MessageInfo* info, Completion* done);
+
+    // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. Does not
+    // progress the transport.
+    bool advance();
+
+    const Counters& counters() const;
+
+    // transport::Handler
+    void on_message(const transport::Incoming& message) override;
+    void on_endpoint_lost(transport::Endpoint& endpoint) override;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace offpath::engine

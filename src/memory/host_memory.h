@@ -1,0 +1,45 @@
+// HostMemory: how a proxy reads and writes the memory of one host rank, whatever the back end: `xgvmi`,
+// `map`, `cma`, `staged`. One object per session, made when the client attaches; its regions come and go with
+// the client's messages. Threads: the proxy's thread only. Every range is checked; a bad one is
+// Status::access and touches nothing.
+#pragma once
+
+#include "base/completion.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace offpath::memory {
+
+enum class BackEnd : std::uint8_t { xgvmi = 1, map = 2, cma = 3, staged = 4 };
+const char* to_string(BackEnd back_end);
+
+// A buffer of a host rank as a doorbell names it. region 0: any memory of the process, `address` is its
+// virtual address; else a region that was registered, and `address` is the offset in it.
+struct HostRange {
+    std::uint64_t region = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
+class HostMemory {
+  public:
+    virtual ~HostMemory() = default;
+
+    // The back end that serves `range`.
+    virtual BackEnd back_end(const HostRange& range) const = 0;
+
+    // A pointer through which this process may read and write [offset, offset + bytes) of `range`, or nullptr
+    // when the back end has none (then use read and write). Valid until the region is revoked, for which the
+    // session's owner waits.
+    virtual std::byte* direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) = 0;
+
+    // Copies between the host's memory and this process's. ok: done; in_progress: `completion` follows;
+    // access: not readable or writable there.
+    virtual Status read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
+                        Completion* completion) = 0;
+    virtual Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
+                         Completion* completion) = 0;
+};
+
+}  // namespace offpath::memory

@@ -1,0 +1,39 @@
+#include "schedule/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace offpath::schedule {
+
+Schedule::Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot> slots, std::vector<Op> ops,
+                   std::vector<std::pair<OpId, OpId>> edges)
+    : rank_(rank), team_size_(team_size), slots_(std::move(slots)), ops_(std::move(ops)) {
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+
+    first_successor_.assign(ops_.size() + 1, 0);
+    dependency_counts_.assign(ops_.size(), 0);
+    successors_.reserve(edges.size());
+    for (auto [before, after] : edges) {
+        if (before >= ops_.size() || after >= ops_.size())
+            throw std::out_of_range(
+                fmt::format("dependency of op {} on op {} in a schedule of {} ops", after, before, ops_.size()));
+        successors_.push_back(after);
+        ++first_successor_[before + 1];
+        ++dependency_counts_[after];
+    }
+    for (std::size_t op = 0; op < ops_.size(); ++op)
+        first_successor_[op + 1] += first_successor_[op];
+}
+
+std::uint64_t Schedule::bytes_sent() const {
+    std::uint64_t total = 0;
+    for (const Op& op : ops_)
+        if ((op.kind == OpKind::send || op.kind == OpKind::put) && op.peer != rank_)
+            total += op.bytes;
+    return total;
+}
+
+}  // namespace offpath::schedule
