@@ -1,0 +1,98 @@
+// Matching of messages with receives, as a pure data structure: no memory but its own, no I/O, no time.
+// Rules (those of MPI 3.1, section 3.5): among the receives that a message matches, the one posted first
+// takes it; among the messages that a receive matches, those of one source come in the order in which they
+// were sent. Arrivals of one source must be fed in that order (OrderGate sees to it). Exact pairs meet in a
+// hash table; wildcards cost a walk over what is waiting. Ownership: entries carry an opaque `cookie` of the
+// caller. Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace offpath::matching {
+
+constexpr std::uint32_t any = UINT32_MAX;
+
+struct Envelope {
+    std::uint32_t source = 0;
+    std::uint32_t tag = 0;
+};
+
+class Matcher {
+  public:
+    using Cookie = std::uint64_t;
+
+    // A receive is posted for source (or any) and tag (or any). Returns the message it takes, if one is
+    // waiting; else it is kept.
+    std::optional<Cookie> post(Envelope wanted, Cookie receive);
+    // A message arrives. Returns the receive that takes it; else it is kept.
+    std::optional<Cookie> arrive(Envelope message, Cookie cookie);
+
+    // Takes a kept receive back. False if it is not there (any more).
+    bool cancel_receive(Cookie receive);
+    // Hands out everything that is kept, and is empty afterwards.
+    void clear(const std::function<void(Cookie)>& receive, const std::function<void(Cookie)>& message);
+
+    std::size_t receives() const { return receive_count_; }
+    std::size_t messages() const { return arrivals_.size(); }
+
+  private:
+    struct Waiting {
+        Envelope envelope;
+        Cookie cookie;
+        std::uint64_t number;  // order of posting or arrival
+    };
+    using Queue = std::list<Waiting>;
+    static std::uint64_t key(Envelope envelope) {
+        return std::uint64_t{envelope.source} << 32 | envelope.tag;
+    }
+    static bool matches(Envelope wanted, Envelope message) {
+        return (wanted.source == any || wanted.source == message.source) &&
+               (wanted.tag == any || wanted.tag == message.tag);
+    }
+
+    std::unordered_map<std::uint64_t, Queue> exact_;  // receives without wildcards
+    Queue wild_;                                      // receives with wildcards, oldest first
+    Queue arrivals_;                                  // messages, oldest first
+    std::unordered_map<std::uint64_t, std::list<Queue::iterator>> by_envelope_;
+    std::uint64_t next_number_ = 0;
+    std::size_t receive_count_ = 0;
+};
+
+// Puts the numbered messages of one source back in order.
+template <typename Message>
+class OrderGate {
+  public:
+    // Calls `pass(message)` for this message and those that waited for it, in order; or keeps it. False: the
+    // number came before.
+    template <typename Pass>
+    bool arrive(std::uint32_t number, Message message, Pass&& pass) {
+        if (static_cast<std::int32_t>(number - next_) < 0 || early_.contains(number)) return false;
+        if (number != next_) {
+            early_.emplace(number, std::move(message));
+            return true;
+        }
+        ++next_;
+        pass(std::move(message));
+        for (auto it = early_.find(next_); it != early_.end(); it = early_.find(next_)) {
+            Message following = std::move(it->second);
+            early_.erase(it);
+            ++next_;
+            pass(std::move(following));
+        }
+        return true;
+    }
+    std::size_t waiting() const { return early_.size(); }
+
+  private:
+    std::uint32_t next_ = 0;
+    std::unordered_map<std::uint32_t, Message> early_;
+};
+
+}  // namespace offpath::matching
