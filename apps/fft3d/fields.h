@@ -1,0 +1,19 @@
+// Inputs whose transforms are known, and the checks against them.
+#pragma once
+
+#include "fft3d/decomposition.h"
+#include "fft3d/pencil_fft.h"
+
+namespace fft3d {
+
+// Sums of a few plane waves; their spectrum is that many peaks and zero elsewhere. Differs by variable.
+void fill_plane_waves(const Decomposition& decomposition, int variable, Array& field);
+// Values in [-1, 1) without structure, from position and variable.
+void fill_noise(const Decomposition& decomposition, int variable, Array& field);
+
+// Largest deviations on this rank, relative to the largest value that is right.
+double plane_wave_spectrum_error(const Decomposition& decomposition, int variable, const Array& spectrum);
+double plane_wave_field_error(const Decomposition& decomposition, int variable, const Array& field);
+double noise_field_error(const Decomposition& decomposition, int variable, const Array& field);
+
+}  // namespace fft3d

@@ -1,0 +1,63 @@
+// The local work of the transform: the five stages between the exchanges.
+//
+// Each stage goes plane by plane, so that what it unpacks is still in cache when it is transformed, and is
+// packed from there. z is transformed along contiguous rows; y and x across rows of z, so no stage
+// transposes: all packing is copies of whole rows. Workspace rows are padded, because power-of-two strides
+// would fall into few cache sets. Stages are called by one thread; buffers belong to the caller.
+#pragma once
+
+#include <fftw3.h>
+
+#include <complex>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "fft3d/decomposition.h"
+
+namespace fft3d {
+
+using Complex = std::complex<double>;
+
+struct FftwFree {
+    void operator()(void* memory) const { fftw_free(memory); }
+};
+struct PlanDestroy {
+    void operator()(fftw_plan plan) const { fftw_destroy_plan(plan); }
+};
+using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, PlanDestroy>;
+
+// A zeroed array that the vectorised transforms may work on.
+class Array {
+  public:
+    explicit Array(std::size_t size);
+    Complex* data() const { return memory_.get(); }
+    std::size_t size() const { return size_; }
+
+  private:
+    std::size_t size_;
+    std::unique_ptr<Complex, FftwFree> memory_;
+};
+
+class PencilFft {
+  public:
+    // `planner` is one of FFTW's planning flags.
+    PencilFft(const Decomposition& decomposition, unsigned planner);
+
+    void forward_z(const Complex* field, Complex* send);     // then exchange A
+    void forward_y(const Complex* received, Complex* send);  // then exchange B
+    // Completes the forward transform into `spectrum` and begins the inverse; then exchange B reversed.
+    void forward_and_back_x(const Complex* received, Complex* spectrum, Complex* send);
+    void backward_y(const Complex* received, Complex* send);   // then exchange A reversed
+    void backward_z(const Complex* received, Complex* field);  // normalised by the number of points
+
+  private:
+    void copy_y_plane(const Exchange& exchange, int x, Complex* buffer, bool to_plane);
+
+    const Decomposition& decomposition_;
+    int row_stride_;  // of the planes of y and x, in complex numbers
+    Array plane_;
+    Plan z_forward_, z_backward_, y_forward_, y_backward_, x_forward_, x_backward_;
+};
+
+}  // namespace fft3d

@@ -1,0 +1,63 @@
+// Runs forward and inverse transforms of several variables, each exchange under the other variables' stages.
+//
+// A variable passes five stages with four exchanges between them. `in_flight` lanes carry one variable each
+// and are served in turn: wait for the lane's exchange, run its next stage, post its next exchange; a lane
+// that has finished its variable begins the next one in the same turn. So while a stage runs, the exchanges
+// of all other lanes are on the wire. The order of exchanges on each communicator follows from the options
+// alone and is the same on all ranks. One thread. Lanes own their buffers.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "fft3d/pencil_fft.h"
+#include "support/buffer.h"
+
+namespace fft3d {
+
+struct Variable {
+    Array field;     // z pencil, transformed forward and back in place
+    Array spectrum;  // x pencil, the forward transform
+};
+
+struct Timings {
+    double total_s = 0;    // of one iteration
+    double comm_s = 0;     // inside MPI calls: posting and waiting
+    double compute_s = 0;  // transforms, packing and unpacking
+};
+
+class Pipeline {
+  public:
+    // in_flight 0 means the blocking form: MPI_Alltoallv, one variable after the other.
+    Pipeline(const Decomposition& decomposition, PencilFft& fft, int in_flight,
+             mpi_support::Allocator allocator);
+
+    // The number of lanes that keeps all of them filled to the end, at most four.
+    static int default_in_flight(int variables);
+
+    // Collective. Returns this rank's times.
+    Timings run(std::vector<Variable>& variables);
+
+  private:
+    static constexpr int kStages = 5;
+
+    struct Lane {
+        Variable* variable = nullptr;
+        int stage = 0;
+        MPI_Request request = MPI_REQUEST_NULL;
+        mpi_support::Buffer send, received;
+    };
+
+    void begin(Lane& lane, Variable& variable);
+    bool advance(Lane& lane);  // false: the variable is finished
+    void compute(Lane& lane);
+    void post(Lane& lane);
+
+    PencilFft& fft_;
+    bool blocking_;
+    std::array<Exchange, kStages - 1> exchanges_;
+    std::vector<Lane> lanes_;
+    Timings times_;
+};
+
+}  // namespace fft3d

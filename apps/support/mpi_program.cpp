@@ -1,0 +1,86 @@
+#include "support/mpi_program.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace mpi_support {
+
+namespace {
+
+constexpr int kUsageExit = 2;
+
+int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
+                  const std::function<int(const World&)>& body) {
+    try {
+        app.parse(argc, argv);
+        return body(world);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+            if (world.rank == 0) app.exit(error);
+            return 0;
+        }
+        if (world.rank == 0) app.exit(error);
+    } catch (const UsageError& error) {
+        if (world.rank == 0) std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());
+    }
+    return kUsageExit;
+}
+
+}  // namespace
+
+int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<int(const World&)>& body) {
+    MPI_Init(&argc, &argv);
+    World world;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
+    int code = 0;
+    try {
+        code = parse_and_run(argc, argv, app, world, body);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: rank %d: %s\n", app.get_name().c_str(), world.rank, error.what());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return code;
+}
+
+void write_json_line(const nlohmann::ordered_json& line, const std::string& where) {
+    if (where == "-") {
+        std::cout << line.dump() << std::endl;
+        return;
+    }
+    std::ofstream file(where);
+    file << line.dump() << '\n';
+    file.flush();
+    if (!file)
+        throw UsageError("cannot write '" + where +
+                         "': give a path in a writable folder, or - for standard output");
+}
+
+std::vector<double> max_over_ranks(std::vector<double> values, MPI_Comm comm) {
+    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX, comm);
+    return values;
+}
+
+double max_over_ranks(double value, MPI_Comm comm) {
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return value;
+}
+
+bool all_ranks_agree(bool ok, MPI_Comm comm) {
+    int all = ok ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, comm);
+    return all != 0;
+}
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0.0;
+    std::sort(values.begin(), values.end());
+    const size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+}
+
+}  // namespace mpi_support

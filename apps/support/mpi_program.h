@@ -1,0 +1,46 @@
+// What the MPI programs of this tree share: start, command line, errors, results.
+//
+// run_mpi_program() owns MPI_Init and MPI_Finalize. Every rank parses the same command line; rank 0 alone
+// prints help and usage errors. Exit codes: 0 success, 1 wrong results, 2 wrong usage. The programs use MPI
+// from one thread, and nothing here knows of offpath.
+#pragma once
+
+#include <mpi.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mpi_support {
+
+struct World {
+    int rank = 0;
+    int ranks = 1;
+};
+
+// Bad input that every rank detects alike, before any communication that depends on it.
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Initialises MPI, parses, runs `body` and finalises. Any other exception ends the whole job with a message.
+int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<int(const World&)>& body);
+
+// Writes one line as the file at `where`; "-" is standard output. Throws UsageError when that cannot be
+// written.
+void write_json_line(const nlohmann::ordered_json& line, const std::string& where);
+
+// Element-wise maximum over all ranks, on every rank.
+std::vector<double> max_over_ranks(std::vector<double> values, MPI_Comm comm = MPI_COMM_WORLD);
+double max_over_ranks(double value, MPI_Comm comm = MPI_COMM_WORLD);
+bool all_ranks_agree(bool ok, MPI_Comm comm = MPI_COMM_WORLD);
+
+// The middle value (mean of the two middle ones); 0 for an empty vector.
+double median(std::vector<double> values);
+
+}  // namespace mpi_support
