@@ -1,5 +1,8 @@
 // Export to the GOAL text format that LogGOPSim and ATLAHS read: one `rank N { ... }` block per schedule,
-// with send, recv and calc lines and their `requires` dependencies. Pure.
+// with send, recv and calc lines and their `requires` dependencies. Pure. What GOAL does not know is spelled
+// out in messages: a put is a send, answered by one byte when the data are there; a get is one byte, answered
+// by the data; a signal is a message of one byte, and a wait for n of them requires the first n in rank
+// order.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -14,8 +17,8 @@ struct GoalOptions {
     double compute_ns_per_byte = 1.0;  // compute ops likewise
 };
 
-// The schedules of all ranks of a team, in rank order. Tags are renumbered to fit GOAL's 32 bits,
-// consistently across ranks.
+// The schedules of all ranks of a team, in rank order, for which validate_team() holds. Tags are renumbered
+// to fit GOAL's 32 bits, consistently across ranks.
 std::string to_goal(std::span<const Schedule> schedules, const GoalOptions& options = {});
 
 }  // namespace offpath::schedule

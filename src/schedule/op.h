@@ -77,7 +77,7 @@ struct Op {
     std::uint32_t peer = no_peer;  // rank in the team
     std::uint64_t tag =
         0;  // send/recv: unique per peer and direction; signal/wait: the signal; compute: the kernel
-    BufferRef src, dst;
+    BufferRef src = {}, dst = {};
     std::uint64_t bytes = 0;  // wait: the count to reach
     friend bool operator==(const Op&, const Op&) = default;
 };

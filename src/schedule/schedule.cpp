@@ -18,8 +18,8 @@ Schedule::Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot
     successors_.reserve(edges.size());
     for (auto [before, after] : edges) {
         if (before >= ops_.size() || after >= ops_.size())
-            throw std::out_of_range(
-                fmt::format("dependency of op {} on op {} in a schedule of {} ops", after, before, ops_.size()));
+            throw std::out_of_range(fmt::format("dependency of op {} on op {} in a schedule of {} ops", after,
+                                                before, ops_.size()));
         successors_.push_back(after);
         ++first_successor_[before + 1];
         ++dependency_counts_[after];
@@ -31,8 +31,7 @@ Schedule::Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot
 std::uint64_t Schedule::bytes_sent() const {
     std::uint64_t total = 0;
     for (const Op& op : ops_)
-        if ((op.kind == OpKind::send || op.kind == OpKind::put) && op.peer != rank_)
-            total += op.bytes;
+        if ((op.kind == OpKind::send || op.kind == OpKind::put) && op.peer != rank_) total += op.bytes;
     return total;
 }
 
