@@ -1,0 +1,73 @@
+// File descriptors and mappings as owned values. Move-only; each closes or unmaps what it holds. Threads: as
+// any value.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace offpath::memory {
+
+class File {
+  public:
+    File() = default;
+    explicit File(int fd) : fd_(fd) {}
+    File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    File& operator=(File&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~File();
+    int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
+    explicit operator bool() const { return fd_ >= 0; }
+
+  private:
+    int fd_ = -1;
+};
+
+// A shared, readable and writable mapping of a memory file.
+class Mapping {
+  public:
+    Mapping() = default;
+    Mapping(Mapping&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    Mapping& operator=(Mapping&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~Mapping();
+
+    // Maps the first `bytes` bytes (> 0) of `fd`; from 2 MiB on at a multiple of 2 MiB, so that huge pages fit.
+    static Status map(int fd, std::size_t bytes, Mapping& mapping);
+    // Best effort: makes every page present now rather than at its first use.
+    void populate() const;
+    // Best effort: puts the memory behind it into huge pages, and makes it present.
+    void use_huge_pages() const;
+
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+    // Keeps the memory mapped and forgets it.
+    void* release() {
+        bytes_ = 0;
+        return std::exchange(data_, nullptr);
+    }
+
+  private:
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+// Makes a zeroed memory file of `bytes` bytes (> 0) that nobody can resize any more: whoever maps it can rely
+// on its size.
+Status make_memory_file(const char* name, std::size_t bytes, File& file);
+// ok: `fd` is a memory file of at least `bytes` bytes that cannot shrink, so mapping it is safe for a process
+// that does not trust the sender. Else `why` says what is wrong (Status::invalid).
+Status check_memory_file(int fd, std::uint64_t bytes, const char*& why);
+
+}  // namespace offpath::memory
