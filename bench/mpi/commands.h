@@ -1,0 +1,56 @@
+// The subcommands. Each declares its options on the program's command line and is run by its own function,
+// which prints one JSON line on rank 0 and returns the exit code: 1 when data arrived wrong.
+//
+// Times are of the slowest rank: the maximum over ranks in each iteration, then the median over iterations. A
+// barrier stands before every timed interval.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "operations.h"
+#include "support/mpi_program.h"
+
+namespace mpi_bench {
+
+struct CommonOptions {
+    std::string op = "ialltoall";
+    std::string json = "-";
+    std::uint64_t bytes = 1 << 20;
+    int iterations = 20;
+    int warmup = 3;
+    mpi_support::Allocator allocator = mpi_support::Allocator::kMalloc;
+};
+
+struct OverlapOptions : CommonOptions {
+    std::uint64_t work_units = 0;
+    double compute_s = 0;
+};
+
+struct BandwidthOptions : CommonOptions {
+    int window = 64;
+};
+
+CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options);
+CLI::App* declare_latency(CLI::App& app, CommonOptions& options);
+CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options);
+
+int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
+int run_latency(const CommonOptions& options, const mpi_support::World& world);
+int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
+
+// The options that all subcommands have.
+void declare_common(CLI::App& command, CommonOptions& options);
+
+// Per iteration: the maximum over all ranks of what `samples` holds; then the median. Collective.
+double median_of_slowest(const std::vector<double>& samples);
+// Prints on rank 0; returns the exit code, the same on all ranks. Collective.
+int finish(nlohmann::ordered_json line, bool verified, const CommonOptions& options,
+           const mpi_support::World& world);
+
+// Whether iteration `iteration` of the options' is one whose data are verified: the first and the last.
+bool is_verified(int iteration, const CommonOptions& options);
+
+}  // namespace mpi_bench

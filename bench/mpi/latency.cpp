@@ -1,0 +1,41 @@
+// How long an operation takes when nothing else is done: post and wait.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "commands.h"
+
+namespace mpi_bench {
+
+CLI::App* declare_latency(CLI::App& app, CommonOptions& options) {
+    CLI::App* command = app.add_subcommand("latency", "Time of an operation alone, from posting to its end");
+    command->add_option("--op", options.op, "Operation")
+        ->check(CLI::IsMember(operation_names()))
+        ->capture_default_str();
+    declare_common(*command, options);
+    return command;
+}
+
+int run_latency(const CommonOptions& options, const mpi_support::World& world) {
+    Operation operation(options.op, options.bytes, options.allocator);
+    std::vector<double> samples;
+    bool verified = true;
+    for (int i = -options.warmup; i < options.iterations; ++i) {
+        if (is_verified(i, options)) operation.prepare(i);
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double start = MPI_Wtime();
+        operation.post();
+        operation.wait();
+        const double took = MPI_Wtime() - start;
+        if (i >= 0) samples.push_back(took);
+        if (is_verified(i, options)) verified = operation.verify(i) && verified;
+    }
+    const std::vector<double> slowest = mpi_support::max_over_ranks(samples);
+    return finish({{"op", options.op},
+                   {"bytes", options.bytes},
+                   {"ranks", world.ranks},
+                   {"pure_s", mpi_support::median(slowest)},
+                   {"min_s", *std::min_element(slowest.begin(), slowest.end())}},
+                  verified, options, world);
+}
+
+}  // namespace mpi_bench

@@ -1,0 +1,35 @@
+// offpath-bench-mpi: latency, bandwidth and overlap of MPI operations. A plain MPI program: what it measures
+// is the MPI library it runs on, with whatever is preloaded into it.
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+
+namespace {
+
+std::string list_of_operations() {
+    std::string text = "Operations, and what --bytes B means:\n";
+    for (const mpi_bench::OperationEntry& entry : mpi_bench::operations())
+        text += "  " + std::string(entry.name) + std::string(14 - std::string(entry.name).size(), ' ') +
+                "B bytes " + entry.meaning_of_bytes + "\n";
+    return text +
+           "Data are verified in the first and the last iteration; exit code 1 means that they were wrong.";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Benchmarks of MPI operations; prints one JSON line.", "offpath-bench-mpi");
+    mpi_bench::OverlapOptions overlap;
+    mpi_bench::CommonOptions latency;
+    mpi_bench::BandwidthOptions bandwidth;
+    const CLI::App* overlap_command = mpi_bench::declare_overlap(app, overlap);
+    const CLI::App* latency_command = mpi_bench::declare_latency(app, latency);
+    mpi_bench::declare_bandwidth(app, bandwidth);
+    app.require_subcommand(1);
+    app.footer(list_of_operations());
+    return mpi_support::run_mpi_program(argc, argv, app, [&](const mpi_support::World& world) {
+        if (overlap_command->parsed()) return mpi_bench::run_overlap(overlap, world);
+        if (latency_command->parsed()) return mpi_bench::run_latency(latency, world);
+        return mpi_bench::run_bandwidth(bandwidth, world);
+    });
+}

@@ -1,0 +1,110 @@
+// How much of an operation's time a computation hides, by the OSU benchmarks' definition:
+//   pure     post and wait, nothing between
+//   compute  a fixed amount of work, timed alone, all ranks computing at once
+//   total    post, the same work, wait
+//   overlap  100 * (1 - (total - compute) / pure), at least 0
+// No MPI call is made while computing. The three are taken in turn in every iteration, so that drift hits all
+// alike.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "commands.h"
+#include "work.h"
+
+namespace mpi_bench {
+
+namespace {
+
+struct Samples {
+    std::vector<double> pure, compute, total, post, wait;
+};
+
+double time_pure(Operation& operation) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    operation.post();
+    operation.wait();
+    return MPI_Wtime() - start;
+}
+
+void time_total(Operation& operation, std::uint64_t units, Samples& samples) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    operation.post();
+    const double posted = MPI_Wtime();
+    compute(units);
+    const double computed = MPI_Wtime();
+    operation.wait();
+    const double end = MPI_Wtime();
+    samples.post.push_back(posted - start);
+    samples.wait.push_back(end - computed);
+    samples.total.push_back(end - start);
+}
+
+// The work to do: as given, as long as given, or as long as the pure operation.
+std::uint64_t choose_units(const OverlapOptions& options, const std::vector<double>& warm_pure) {
+    if (options.work_units > 0) return options.work_units;
+    return calibrate_units(options.compute_s > 0 ? options.compute_s : median_of_slowest(warm_pure));
+}
+
+}  // namespace
+
+CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options) {
+    CLI::App* command = app.add_subcommand(
+        "overlap", "Overlap of an operation with a fixed amount of computation (OSU's definitions)");
+    command->add_option("--op", options.op, "Operation")
+        ->check(CLI::IsMember(operation_names()))
+        ->capture_default_str();
+    declare_common(*command, options);
+    auto* units =
+        command->add_option("--work-units", options.work_units, "Computation, in units of 1024 multiply-adds")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 50));
+    command
+        ->add_option("--compute-s", options.compute_s,
+                     "Computation, as the seconds it takes the slowest rank while all compute (default: as "
+                     "long as the "
+                     "pure operation)")
+        ->check(CLI::Range(1e-9, 3600.0))
+        ->excludes(units);
+    return command;
+}
+
+int run_overlap(const OverlapOptions& options, const mpi_support::World& world) {
+    Operation operation(options.op, options.bytes, options.allocator);
+    std::vector<double> warm;
+    for (int i = 0; i < std::max(options.warmup, 1); ++i)
+        warm.push_back(time_pure(operation));
+    const std::uint64_t units = choose_units(options, warm);
+
+    Samples samples;
+    bool verified = true;
+    for (int i = 0; i < options.iterations; ++i) {
+        const std::uint64_t round = 2 * static_cast<std::uint64_t>(i) + 1;
+        const bool check = is_verified(i, options);
+        if (check) operation.prepare(round);
+        samples.pure.push_back(time_pure(operation));
+        if (check) verified = operation.verify(round) && verified;
+        samples.compute.push_back(time_compute(units));
+        if (check) operation.prepare(round + 1);
+        time_total(operation, units, samples);
+        if (check) verified = operation.verify(round + 1) && verified;
+    }
+
+    const double pure = median_of_slowest(samples.pure), compute_alone = median_of_slowest(samples.compute),
+                 total = median_of_slowest(samples.total);
+    const double overlap = pure > 0 ? 100.0 * (1.0 - (total - compute_alone) / pure) : 0.0;
+    return finish({{"op", options.op},
+                   {"bytes", options.bytes},
+                   {"ranks", world.ranks},
+                   {"pure_s", pure},
+                   {"compute_s", compute_alone},
+                   {"work_units", units},
+                   {"total_s", total},
+                   {"overlap_percent", std::max(0.0, overlap)},
+                   {"overlap_raw_percent", overlap},
+                   {"post_s", median_of_slowest(samples.post)},
+                   {"wait_s", median_of_slowest(samples.wait)}},
+                  verified, options, world);
+}
+
+}  // namespace mpi_bench
