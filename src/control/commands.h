@@ -1,0 +1,111 @@
+// Commands: the records that a client puts into its command ring. Every record is
+//   u32 bytes (of the whole record), u16 kind, u16 zero, body
+// in the byte order of the machine that both sides share. What may be longer than a record (ranks, teams,
+// schedules, buffer lists) comes in parts, in order; the last one completes it. Encoding writes straight into
+// the ring; decoding reads a private copy, checks everything and does not allocate: spans in a Command point
+// into the record. Pure.
+#pragma once
+
+#include "base/status.h"
+#include "control/codec.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace offpath::control {
+
+constexpr std::size_t max_record_bytes = 32 << 10;
+constexpr std::size_t record_header_bytes = 8;
+constexpr std::uint64_t max_schedule_bytes = 64 << 20;
+constexpr std::uint32_t max_buffers = 1u << 16;
+
+// A buffer of the client: region 0 and a virtual address, or a registered region and an offset in it.
+struct BufferRange {
+    std::uint64_t region = 0, address = 0, bytes = 0;
+    friend bool operator==(const BufferRange&, const BufferRange&) = default;
+};
+
+// An array of T in a record, which need not be aligned.
+template <typename T>
+class Packed {
+  public:
+    Packed() = default;
+    explicit Packed(std::span<const std::byte> bytes) : bytes_(bytes) {}
+    std::size_t size() const { return bytes_.size() / sizeof(T); }
+    T operator[](std::size_t i) const {
+        T value;
+        std::memcpy(&value, bytes_.data() + i * sizeof(T), sizeof(T));
+        return value;
+    }
+    std::span<const std::byte> bytes() const { return bytes_; }
+
+  private:
+    std::span<const std::byte> bytes_;
+};
+template <typename T>
+Packed<T> pack(std::span<const T> values) {
+    return Packed<T>(std::as_bytes(values));
+}
+
+// A proxy of the job and its transport address.
+struct AddProxy {
+    std::uint64_t proxy = 0;
+    std::span<const std::byte> address;
+};
+// Proxies of the job ranks first, first + 1, ...
+struct Ranks {
+    std::uint32_t first = 0;
+    Packed<std::uint64_t> proxies;
+};
+// Job ranks of the team, those from place `first` on. Complete when first + ranks.size() == size.
+struct CreateTeam {
+    std::uint64_t team = 0;
+    std::uint32_t rank = 0, size = 0, first = 0;
+    Packed<std::uint32_t> ranks;
+};
+struct DestroyTeam {
+    std::uint64_t team = 0;
+};
+// Part of an encoded schedule of `total` bytes, from `offset` on.
+struct SchedulePart {
+    std::uint64_t schedule = 0, total = 0, offset = 0;
+    std::span<const std::byte> bytes;
+};
+struct ForgetSchedule {
+    std::uint64_t schedule = 0;
+};
+// One start of a schedule on a team. `sequence` numbers the starts of the team on every rank alike. Complete
+// when first + ranges.size() == buffers.
+struct Start {
+    std::uint64_t schedule = 0, team = 0;
+    std::uint32_t sequence = 0, completion = 0, buffers = 0, first = 0;
+    Packed<BufferRange> ranges;
+};
+struct BasicSend {
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0, tag = 0, completion = 0;
+    BufferRange range;
+};
+struct BasicRecv {
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0, tag = 0, completion = 0;
+    BufferRange range;
+};
+
+using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
+                             BasicSend, BasicRecv>;
+
+// Bytes of the record, header included.
+std::size_t record_bytes(const Command& command);
+// Writes the record into room of record_bytes(command) bytes.
+void encode_command(const Command& command, std::span<std::byte> room);
+// `record` starts with its header. Status::protocol and a text for anything that encode_command would not
+// have written.
+Status decode_command(std::span<const std::byte> record, Command& command, std::string& problem);
+
+// Most items of a part that fit into one record.
+constexpr std::size_t max_part_bytes = max_record_bytes - 64;
+
+}  // namespace offpath::control

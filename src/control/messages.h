@@ -1,0 +1,93 @@
+// Messages on the socket between a client and its daemon: attach, regions, goodbye. Every message is
+//   u32 magic "OFPM", u16 version, u16 kind, body
+// and this header stays as it is in all versions, so that two versions can at least tell each other so. One
+// message is one datagram of the SOCK_SEQPACKET socket; descriptors travel beside it (socket.h). Pure
+// functions; decode_message trusts nothing.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace offpath::control {
+
+constexpr std::uint16_t protocol_version = 1;
+constexpr std::size_t max_message_bytes = 48 << 10;
+constexpr std::size_t max_address_bytes = 24 << 10;
+constexpr std::uint32_t max_job_size = 1u << 20;
+
+// What the client would like its ordinary memory to be reached by.
+enum class BackEndRequest : std::uint8_t { automatic = 0, map = 2, cma = 3, staged = 4 };
+
+// client -> daemon, first.
+struct Hello {
+    std::uint64_t job_high = 0, job_low = 0;
+    std::uint32_t job_rank = 0, job_size = 1;
+    std::uint32_t pid = 0;  // for people; the kernel's credentials count
+    BackEndRequest back_end = BackEndRequest::automatic;
+    // A word of the client's memory and its value, for the daemon to try whether it may read there.
+    std::uint64_t probe_address = 0, probe_value = 0;
+    friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+// daemon -> client, the answer. Descriptors: channel memory, doorbell; with `staging` three more: the staging
+// area, the agent's eventfd, the proxy's.
+struct Welcome {
+    std::uint64_t proxy = 0;  // names the proxy in the whole job
+    std::uint32_t proxy_index = 0;
+    std::uint8_t back_end = 0;  // of ordinary memory; offpath_back_end_t
+    std::uint8_t progress = 0;  // of ordinary memory; offpath_progress_t
+    std::uint32_t daemon_pid = 0;
+    bool staging = false;
+    std::string node;
+    std::string fabric;
+    std::vector<std::byte> address;  // of the proxy's transport
+    friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+// daemon -> client: no, or no longer. The socket is closed behind it.
+struct Refusal {
+    Status status = Status::unavailable;
+    std::string text;
+    friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+// client -> daemon: a region, with its memfd, which the client has mapped at `address`. Ids are the client's
+// choice, never 0, never used twice.
+struct RegisterRegion {
+    std::uint64_t id = 0, address = 0, bytes = 0;
+    friend bool operator==(const RegisterRegion&, const RegisterRegion&) = default;
+};
+
+// daemon -> client: the answer to RegisterRegion, in order.
+struct RegionReply {
+    std::uint64_t id = 0;
+    Status status = Status::ok;
+    std::uint8_t back_end = 0, progress = 0;
+    friend bool operator==(const RegionReply&, const RegionReply&) = default;
+};
+
+// client -> daemon: let go of the region. Answered by a RegionReply once nothing touches it any more.
+struct RevokeRegion {
+    std::uint64_t id = 0;
+    friend bool operator==(const RevokeRegion&, const RevokeRegion&) = default;
+};
+
+// client -> daemon: nothing is outstanding, detach me. The daemon closes the socket.
+struct Goodbye {
+    friend bool operator==(const Goodbye&, const Goodbye&) = default;
+};
+
+using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye>;
+
+std::vector<std::byte> encode_message(const Message& message);
+// protocol: not a message; version: a message of another version. `message` is set on ok only; `problem` says
+// what was wrong and what is accepted.
+Status decode_message(std::span<const std::byte> bytes, Message& message, std::string& problem);
+
+}  // namespace offpath::control

@@ -1,0 +1,180 @@
+#include "control/socket.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::control {
+namespace {
+
+constexpr std::size_t max_descriptors = 8;
+
+Status make_address(const std::string& path, sockaddr_un& address, std::string& problem) {
+    address = {};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        problem = fmt::format(
+            "socket path '{}' has {} characters; at most {} are accepted (choose a shorter "
+            "directory)",
+            path, path.size(), sizeof address.sun_path - 1);
+        return Status::invalid;
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    return Status::ok;
+}
+
+}  // namespace
+
+std::string host_name() {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
+}
+
+std::string socket_path(const std::string& directory) {
+    return directory + "/" + host_name() + ".sock";
+}
+
+std::string pid_path(const std::string& directory) {
+    return directory + "/" + host_name() + ".pid";
+}
+
+Status connect_to(const std::string& path, FileDescriptor& socket, std::string& problem) {
+    sockaddr_un address;
+    if (Status status = make_address(path, address, problem); status != Status::ok) return status;
+    FileDescriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (!made) {
+        problem = fmt::format("socket: {}", std::strerror(errno));
+        return Status::system;
+    }
+    if (::connect(made.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+        const int error = errno;
+        problem = fmt::format("no offpathd answers at {} ({})", path, std::strerror(error));
+        return error == ENOENT || error == ECONNREFUSED || error == EAGAIN || error == EACCES ||
+                       error == ENOTDIR
+                   ? Status::unavailable
+                   : Status::system;
+    }
+    socket = std::move(made);
+    return Status::ok;
+}
+
+Status listen_at(const std::string& path, FileDescriptor& socket, std::string& problem) {
+    sockaddr_un address;
+    if (Status status = make_address(path, address, problem); status != Status::ok) return status;
+    FileDescriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!made) {
+        problem = fmt::format("socket: {}", std::strerror(errno));
+        return Status::system;
+    }
+    // fchmod on the descriptor before bind gives the file its mode without a moment of wider access.
+    if (fchmod(made.get(), 0600) != 0 ||
+        ::bind(made.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(made.get(), 512) != 0) {
+        problem = fmt::format("cannot listen at {}: {}", path, std::strerror(errno));
+        return Status::system;
+    }
+    socket = std::move(made);
+    return Status::ok;
+}
+
+Status peer_credentials(int socket, Credentials& credentials) {
+    ucred found{};
+    socklen_t length = sizeof found;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &found, &length) != 0) return Status::system;
+    credentials = {found.pid, found.uid};
+    return Status::ok;
+}
+
+Status send_message(int socket, const Message& message, std::span<const int> descriptors) {
+    std::vector<std::byte> bytes = encode_message(message);
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    if (descriptors.size() > max_descriptors) return Status::invalid;
+    if (!descriptors.empty()) {
+        header.msg_control = control;
+        header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+        cmsghdr* rights = CMSG_FIRSTHDR(&header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+        std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
+    }
+    while (sendmsg(socket, &header, MSG_NOSIGNAL) < 0) {
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return Status::retry;
+        return errno == EPIPE || errno == ECONNRESET ? Status::peer_lost : Status::system;
+    }
+    return Status::ok;
+}
+
+Status receive_bytes(int socket, Received& received) {
+    received.bytes.resize(max_message_bytes);
+    received.descriptors.clear();
+    iovec part{received.bytes.data(), received.bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    ssize_t got;
+    do {
+        got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        received.bytes.clear();
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return Status::retry;
+        return errno == ECONNRESET ? Status::peer_lost : Status::system;
+    }
+    for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int fd;
+            std::memcpy(&fd, CMSG_DATA(item) + i * sizeof(int), sizeof fd);
+            received.descriptors.emplace_back(fd);
+        }
+    }
+    received.bytes.resize(static_cast<std::size_t>(got));
+    if (got == 0) return Status::peer_lost;
+    return (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? Status::protocol : Status::ok;
+}
+
+Status receive_message(int socket, int timeout_ms, Message& message, std::vector<FileDescriptor>& descriptors,
+                       std::string& problem) {
+    pollfd entry{socket, POLLIN, 0};
+    int ready;
+    do {
+        ready = poll(&entry, 1, timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        problem = fmt::format("no answer for {} s", timeout_ms / 1000);
+        return Status::unavailable;
+    }
+    Received received;
+    const Status status = receive_bytes(socket, received);
+    if (status != Status::ok) {
+        problem = status == Status::peer_lost ? "the other side closed the connection"
+                                              : fmt::format("receiving: {}", to_string(status));
+        return status;
+    }
+    descriptors = std::move(received.descriptors);
+    return decode_message(received.bytes, message, problem);
+}
+
+bool peer_closed(int socket) {
+    pollfd entry{socket, POLLIN | POLLRDHUP, 0};
+    return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace offpath::control
