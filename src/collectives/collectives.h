@@ -27,14 +27,15 @@ struct VectorArgs {
     std::span<const std::uint64_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
 };
 
-// alltoall(v): slot 0 send, slot 1 recv. `credits`: how many sends are in flight at once.
+// alltoall(v): slot 0 send, slot 1 recv. `credits`: how many sends of a rank are in flight at once (0 counts
+// as 1). Blocks of no bytes make no ops.
 Schedule alltoallv_linear(TeamShape team, const VectorArgs& args, std::uint32_t credits);
 Schedule alltoallv_pairwise(TeamShape team, const VectorArgs& args);
 Schedule alltoall_linear(TeamShape team, std::uint64_t bytes, std::uint32_t credits);
 Schedule alltoall_pairwise(TeamShape team, std::uint64_t bytes);
 
 // allgather(v): slot 0 send (block of this rank), slot 1 recv; in place: slot 0 is the receive buffer and the
-// only slot.
+// only slot. segment_bytes 0: blocks are not cut.
 Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
                          std::span<const std::uint64_t> offsets, bool in_place, std::uint64_t segment_bytes);
 Schedule allgatherv_direct(TeamShape team, std::span<const std::uint64_t> bytes,

@@ -1,5 +1,6 @@
 // Which algorithm serves which collective, by size and team: the one place to look and to change. Pure; all
-// ranks get the same answer for arguments that agree.
+// ranks get the same answer for arguments that agree. What only one rank knows (its counts in an alltoallv)
+// has no influence.
 #pragma once
 
 #include "collectives/collectives.h"
@@ -8,10 +9,15 @@ namespace offpath::collectives {
 
 struct Selection {
     std::uint32_t alltoall_credits = 4;
-    std::uint64_t segment_bytes = 512 << 10;         // pipelined chain and ring
+    std::uint32_t alltoall_pairwise_ranks = 64;      // from here on: pairwise, which keeps senders in step
+    std::uint64_t segment_bytes = 512 << 10;         // pipelined chain and ring: the largest segment
+    std::uint64_t least_segment_bytes = 32 << 10;    // and the smallest
     std::uint64_t bcast_small_bytes = 64 << 10;      // below: binomial
-    std::uint64_t allgather_small_bytes = 32 << 10;  // below: direct
+    std::uint64_t allgather_small_bytes = 32 << 10;  // below, for the largest block: direct
+    std::uint64_t hop_bytes = 16 << 10;              // what a link carries in the time that a hop costs
 };
+
+enum class BcastAlgorithm : std::uint8_t { binomial, chain, ring };
 
 Schedule alltoall(TeamShape team, std::uint64_t bytes, const Selection& selection = {});
 Schedule alltoallv(TeamShape team, const VectorArgs& args, const Selection& selection = {});
@@ -19,5 +25,13 @@ Schedule allgatherv(TeamShape team, std::span<const std::uint64_t> bytes,
                     std::span<const std::uint64_t> offsets, bool in_place, const Selection& selection = {});
 Schedule bcast(TeamShape team, std::uint32_t root, std::uint64_t bytes, const Selection& selection = {});
 Schedule barrier(TeamShape team);
+
+// For broadcasts of at least `bcast_small_bytes` the least of three estimates, in bytes through the busiest
+// link, with segments that add little to the time until the chain is filled.
+BcastAlgorithm choose_bcast(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection = {});
+std::uint64_t bcast_segment_bytes(std::uint32_t team_size, std::uint64_t bytes,
+                                  const Selection& selection = {});
+// At least four segments to a block, so that a rank can send on while it receives.
+std::uint64_t ring_segment_bytes(std::uint64_t block_bytes, const Selection& selection = {});
 
 }  // namespace offpath::collectives

@@ -1,0 +1,46 @@
+// Blocks travel around the ring, cut into segments: a segment goes on as soon as it is there, while the next
+// one still comes in, so that both directions of every link stay busy across the borders of blocks.
+#include "collectives/collectives.h"
+#include "collectives/extent.h"
+#include "collectives/patterns/ring.h"
+#include "collectives/patterns/segments.h"
+#include "collectives/window.h"
+
+namespace offpath::collectives {
+
+Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
+                         std::span<const std::uint64_t> offsets, bool in_place, std::uint64_t segment_bytes) {
+    schedule::Builder builder(team.rank, team.size);
+    const schedule::BufferRef own = in_place ? schedule::BufferRef{0, offsets[team.rank]}
+                                             : schedule::BufferRef{builder.user_slot(bytes[team.rank]), 0};
+    const std::uint32_t recv_slot = builder.user_slot(extent(bytes, offsets));
+    const Ring ring{team.rank, team.size};
+
+    Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
+    // Both ends count the segments that pass between them alike, which makes the tags.
+    std::uint64_t send_tag = 0, recv_tag = 0;
+    std::vector<schedule::OpId> arrived;  // the receives of the block that is sent in this step
+    for (std::uint32_t step = 0; step < ring.steps(); ++step) {
+        const std::uint32_t outgoing = ring.sent_block(step), incoming = ring.received_block(step);
+        const Segments in{bytes[incoming], segment_bytes}, out{bytes[outgoing], segment_bytes};
+        std::vector<schedule::OpId> arriving;
+        for (std::uint64_t i = 0; i < in.count(); ++i) {
+            arriving.push_back(builder.recv(ring.previous(), recv_tag++,
+                                            {recv_slot, offsets[incoming] + in.offset(i)}, in.size(i)));
+            recvs.add(arriving.back());
+        }
+        const schedule::BufferRef block = step == 0 ? own : schedule::BufferRef{recv_slot, offsets[outgoing]};
+        for (std::uint64_t i = 0; i < out.count(); ++i) {
+            const schedule::OpId send = builder.send(ring.next(), send_tag++,
+                                                     {block.slot, block.offset + out.offset(i)}, out.size(i));
+            if (step > 0) builder.depend(send, arrived[i]);
+            sends.add(send);
+        }
+        arrived = std::move(arriving);
+    }
+    if (!in_place && bytes[team.rank] > 0)
+        builder.copy(own, {recv_slot, offsets[team.rank]}, bytes[team.rank]);
+    return builder.finish();
+}
+
+}  // namespace offpath::collectives

@@ -1,0 +1,33 @@
+// All receives are posted at once; the sends go out in the order rank + 1, rank + 2, ..., with a bounded
+// number in flight. As everybody starts at another peer, no receiver is the target of all, and the links of
+// every rank are busy in both directions all the time.
+#include "collectives/collectives.h"
+#include "collectives/extent.h"
+#include "collectives/patterns/pairwise.h"
+#include "collectives/window.h"
+
+namespace offpath::collectives {
+
+Schedule alltoallv_linear(TeamShape team, const VectorArgs& args, std::uint32_t credits) {
+    schedule::Builder builder(team.rank, team.size);
+    const std::uint32_t send_slot = builder.user_slot(extent(args.send_bytes, args.send_offsets));
+    const std::uint32_t recv_slot = builder.user_slot(extent(args.recv_bytes, args.recv_offsets));
+    const Pairwise pairs{team.rank, team.size};
+
+    for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
+        if (const std::uint32_t peer = pairs.source(step); args.recv_bytes[peer] > 0)
+            builder.recv(peer, 0, {recv_slot, args.recv_offsets[peer]}, args.recv_bytes[peer]);
+
+    Window sends(builder, credits);
+    for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
+        if (const std::uint32_t peer = pairs.target(step); args.send_bytes[peer] > 0)
+            sends.add(builder.send(peer, 0, {send_slot, args.send_offsets[peer]}, args.send_bytes[peer]));
+
+    // Last in the order of ops, so that it is done while the wire works.
+    if (args.send_bytes[team.rank] > 0)
+        builder.copy({send_slot, args.send_offsets[team.rank]}, {recv_slot, args.recv_offsets[team.rank]},
+                     args.send_bytes[team.rank]);
+    return builder.finish();
+}
+
+}  // namespace offpath::collectives

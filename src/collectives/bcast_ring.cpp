@@ -1,0 +1,63 @@
+// Scatter, then ring allgather: the root sends the i-th part of the message to the i-th rank after it, and
+// the parts travel around the ring up to the root, which has them all. Twice the bytes of the chain through
+// the root's link, but the parts get smaller with the team, so that long chains of ranks fill faster. R.
+// Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH (2005),
+// section 4.3.
+#include "collectives/collectives.h"
+#include "collectives/patterns/ring.h"
+#include "collectives/window.h"
+
+#include <optional>
+
+namespace offpath::collectives {
+namespace {
+
+// Part i of `bytes` cut into `count` parts as equal as can be.
+struct Parts {
+    std::uint64_t bytes;
+    std::uint32_t count;
+    std::uint64_t offset(std::uint32_t i) const {
+        return i * (bytes / count) + std::min<std::uint64_t>(i, bytes % count);
+    }
+    std::uint64_t size(std::uint32_t i) const { return bytes / count + (i < bytes % count); }
+};
+
+}  // namespace
+
+Schedule bcast_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes) {
+    schedule::Builder builder(team.rank, team.size);
+    const std::uint32_t slot = builder.user_slot(bytes);
+    const Parts parts{bytes, team.size};
+    const Ring ranks{team.rank, team.size};
+    // The same ring counted from the root, and part i is at home at place i. The tag of a message is its
+    // part.
+    const Ring ring{(team.rank + (team.size - root)) % team.size, team.size};
+    const bool is_root = team.rank == root, is_last = ranks.next() == root;
+
+    Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
+    std::optional<schedule::OpId> arrival;
+    if (is_root) {
+        for (std::uint32_t place = 1; place < team.size && parts.size(place) > 0; ++place)
+            sends.add(builder.send((root + place) % team.size, place, {slot, parts.offset(place)},
+                                   parts.size(place)));
+    } else if (const std::uint32_t home = ring.rank; parts.size(home) > 0) {
+        arrival = builder.recv(root, home, {slot, parts.offset(home)}, parts.size(home));
+    }
+    for (std::uint32_t step = 0; step < ring.steps(); ++step) {
+        std::optional<schedule::OpId> next_arrival;
+        if (const std::uint32_t part = ring.received_block(step); !is_root && parts.size(part) > 0) {
+            next_arrival = builder.recv(ranks.previous(), part, {slot, parts.offset(part)}, parts.size(part));
+            recvs.add(*next_arrival);
+        }
+        if (const std::uint32_t part = ring.sent_block(step); !is_last && parts.size(part) > 0) {
+            const schedule::OpId send =
+                builder.send(ranks.next(), part, {slot, parts.offset(part)}, parts.size(part));
+            if (arrival) builder.depend(send, *arrival);
+            sends.add(send);
+        }
+        arrival = next_arrival;
+    }
+    return builder.finish();
+}
+
+}  // namespace offpath::collectives

@@ -1,0 +1,74 @@
+#include "collectives/selection.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace offpath::collectives {
+namespace {
+
+std::uint64_t clamp_segment(std::uint64_t bytes, const Selection& selection) {
+    return std::clamp(bytes, std::min(selection.least_segment_bytes, selection.segment_bytes),
+                      selection.segment_bytes);
+}
+
+}  // namespace
+
+std::uint64_t ring_segment_bytes(std::uint64_t block_bytes, const Selection& selection) {
+    return clamp_segment(block_bytes / 4, selection);
+}
+
+std::uint64_t bcast_segment_bytes(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection) {
+    constexpr std::uint64_t fill_fraction = 16;
+    if (team_size <= 2) return 0;
+    return clamp_segment(bytes / (fill_fraction * (team_size - 2)), selection);
+}
+
+BcastAlgorithm choose_bcast(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection) {
+    if (team_size <= 2) return BcastAlgorithm::chain;
+    if (bytes < selection.bcast_small_bytes) return BcastAlgorithm::binomial;
+    const std::uint64_t hops = team_size - 1, hop = selection.hop_bytes;
+    const std::uint64_t binomial = static_cast<std::uint64_t>(std::bit_width(team_size - 1)) * (bytes + hop);
+    const std::uint64_t chain =
+        bytes + (hops - 1) * bcast_segment_bytes(team_size, bytes, selection) + hops * hop;
+    const std::uint64_t ring = 2 * (bytes - bytes / team_size) + (hops + 1) * hop;
+    if (chain <= std::min(binomial, ring)) return BcastAlgorithm::chain;
+    return ring < binomial ? BcastAlgorithm::ring : BcastAlgorithm::binomial;
+}
+
+Schedule alltoall(TeamShape team, std::uint64_t bytes, const Selection& selection) {
+    return team.size < selection.alltoall_pairwise_ranks
+               ? alltoall_linear(team, bytes, selection.alltoall_credits)
+               : alltoall_pairwise(team, bytes);
+}
+
+Schedule alltoallv(TeamShape team, const VectorArgs& args, const Selection& selection) {
+    return team.size < selection.alltoall_pairwise_ranks
+               ? alltoallv_linear(team, args, selection.alltoall_credits)
+               : alltoallv_pairwise(team, args);
+}
+
+Schedule allgatherv(TeamShape team, std::span<const std::uint64_t> bytes,
+                    std::span<const std::uint64_t> offsets, bool in_place, const Selection& selection) {
+    const std::uint64_t largest = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+    if (largest < selection.allgather_small_bytes)
+        return allgatherv_direct(team, bytes, offsets, in_place, selection.alltoall_credits);
+    return allgatherv_ring(team, bytes, offsets, in_place, ring_segment_bytes(largest, selection));
+}
+
+Schedule bcast(TeamShape team, std::uint32_t root, std::uint64_t bytes, const Selection& selection) {
+    switch (choose_bcast(team.size, bytes, selection)) {
+        case BcastAlgorithm::binomial:
+            return bcast_binomial(team, root, bytes);
+        case BcastAlgorithm::ring:
+            return bcast_ring(team, root, bytes);
+        case BcastAlgorithm::chain:
+            break;
+    }
+    return bcast_chain(team, root, bytes, bcast_segment_bytes(team.size, bytes, selection));
+}
+
+Schedule barrier(TeamShape team) {
+    return barrier_dissemination(team);
+}
+
+}  // namespace offpath::collectives

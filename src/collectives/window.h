@@ -1,0 +1,34 @@
+// Window: bounds how many ops of a sequence are in flight. Each op added starts only when the one `limit`
+// places before it is done.
+#pragma once
+
+#include "schedule/builder.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace offpath::collectives {
+
+class Window {
+  public:
+    Window(schedule::Builder& builder, std::uint32_t limit)
+        : builder_(builder), limit_(std::max<std::uint32_t>(limit, 1)) {}
+
+    void add(schedule::OpId op) {
+        if (ops_.size() >= limit_) builder_.depend(op, ops_[ops_.size() - limit_]);
+        ops_.push_back(op);
+    }
+
+  private:
+    schedule::Builder& builder_;
+    std::uint32_t limit_;
+    std::vector<schedule::OpId> ops_;
+};
+
+// For the algorithms that pipeline segments to one peer: enough sends in flight that the wire does not idle
+// between two, and enough receives posted that none of these waits for its receive.
+constexpr std::uint32_t pipeline_sends = 4;
+constexpr std::uint32_t pipeline_recvs = 2 * pipeline_sends;
+
+}  // namespace offpath::collectives
