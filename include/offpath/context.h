@@ -66,7 +66,7 @@ typedef struct offpath_context_info {
 OFFPATH_API offpath_status_t offpath_context_query(offpath_context_h context, offpath_context_info_t* info);
 
 /* What this process has handed to its proxy since init. Local, thread-safe. */
-typedef struct offpath_context_counters {
+typedef struct {
     size_t struct_size;
     uint64_t operations;      /* started */
     uint64_t completed;       /* done, without error */
