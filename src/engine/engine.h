@@ -103,8 +103,9 @@ class Engine final : public transport::Handler {
     void on_message(const transport::Incoming& message) override;
     void on_endpoint_lost(transport::Endpoint& endpoint) override;
 
-  private:
     struct Impl;
+
+  private:
     std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,156 @@
+// Basic sends and receives: announced by the sender, matched at the receiver's proxy, moved while both hosts
+// compute.
+#include "base/log.h"
+#include "engine/impl.h"
+
+namespace offpath::engine {
+namespace {
+
+Location whole(const Team& team, const memory::HostRange& buffer) {
+    Location location;
+    location.memory = team.session->memory;
+    location.range = buffer;
+    if (buffer.bytes > 0) location.pointer = location.memory->direct(buffer, 0, buffer.bytes);
+    return location;
+}
+
+}  // namespace
+
+Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
+                          Completion* done) {
+    if (dest >= team.peers.size() || tag == matching::any || team.destroyed) return Status::invalid;
+    if (team.session->closing) return Status::canceled;
+    Peer& peer = *team.peers[dest];
+    if (peer.lost || (!team.left.empty() && team.left[dest])) return Status::peer_lost;
+    ++counters.instances_started;
+    BasicOp* basic = basics.take();
+    basic->team = &team;
+    basic->done = done;
+    basic->buffer = buffer;
+    basic->peer = dest;
+    basic->tag = tag;
+    team.basics.insert(basic);
+
+    Exchange header{Kind::request, team.send_order[dest]++, team.route_to(dest), tag, 0, buffer.bytes, 0};
+    const Location place = whole(team, buffer);
+    const bool immediate = buffer.bytes == 0 || place.pointer != nullptr ||
+                           place.memory->back_end(buffer) == memory::BackEnd::cma;
+    if (!peer.self && buffer.bytes <= eager_bytes && immediate) {
+        std::array<std::byte, eager_bytes> copy;
+        const std::byte* payload = place.pointer;
+        if (payload == nullptr && buffer.bytes > 0) {
+            payload = copy.data();
+            if (const Status status = place.read(copy.data(), buffer.bytes, nullptr); is_error(status)) {
+                basic_over(*basic, status);
+                return Status::in_progress;
+            }
+        }
+        tell(peer, bytes_of(header), {payload, buffer.bytes});
+        counters.bytes_sent += buffer.bytes;
+        basic_over(*basic, Status::ok);
+        return Status::in_progress;
+    }
+    basic->send = new_send(*team.session, {Owner::Kind::basic, 0, nullptr, basic}, place, buffer.bytes);
+    basic->send->peer = &peer;
+    header.token = basic->send->token;
+    tell(peer, bytes_of(header));
+    return Status::in_progress;
+}
+
+Status Engine::Impl::recv(Team& team, const memory::HostRange& buffer, std::uint32_t source,
+                          std::uint32_t tag, MessageInfo* info, Completion* done) {
+    if ((source != matching::any && source >= team.peers.size()) || team.destroyed) return Status::invalid;
+    if (team.session->closing) return Status::canceled;
+    ++counters.instances_started;
+    BasicOp* basic = basics.take();
+    basic->team = &team;
+    basic->receives = true;
+    basic->done = done;
+    basic->info = info;
+    basic->buffer = buffer;
+    basic->peer = source;
+    basic->tag = tag;
+    team.basics.insert(basic);
+    if (const auto cookie = team.matcher.post({source, tag}, basic->token)) {
+        auto message = team.arrived.extract(*cookie);
+        take_message(*basic, std::move(message.mapped()));
+    } else if (source != matching::any &&
+               (team.peers[source]->lost || (!team.left.empty() && team.left[source]))) {
+        basic_over(*basic, Status::peer_lost);
+    }
+    return Status::in_progress;
+}
+
+void Engine::Impl::on_request(Team& team, const Exchange& header, std::span<const std::byte> payload) {
+    if (header.token == 0 && payload.size() != header.bytes) {
+        log::warn("a request from rank {} of team {:x} was dropped: it carries {} of its {} bytes",
+                  header.route.source, team.id, payload.size(), header.bytes);
+        return;
+    }
+    auto pass = [&](EarlyMessage message) {
+        const matching::Envelope envelope{message.header.route.source,
+                                          static_cast<std::uint32_t>(message.header.tag)};
+        const std::uint64_t cookie = team.next_cookie++;
+        if (const auto receive = team.matcher.arrive(envelope, cookie)) {
+            take_message(*basics.find(*receive), std::move(message));
+        } else {
+            team.arrived.emplace(cookie, std::move(message));
+        }
+    };
+    team.receive_order[header.route.source].arrive(
+        header.sequence, EarlyMessage{header, {payload.begin(), payload.end()}}, pass);
+}
+
+void Engine::Impl::take_message(BasicOp& receive, EarlyMessage message) {
+    Team& team = *receive.team;
+    const Exchange& header = message.header;
+    Peer& peer = *team.peers[header.route.source];
+    if (receive.info != nullptr)
+        *receive.info = {header.route.source, static_cast<std::uint32_t>(header.tag), header.bytes};
+    if (header.bytes > receive.buffer.bytes) {
+        if (header.token != 0) {
+            const Finished answer{Kind::finished, static_cast<std::int32_t>(Status::ok), header.token};
+            tell(peer, bytes_of(answer));
+        }
+        return basic_over(receive, Status::truncated);
+    }
+    if (header.token == 0 && header.bytes == 0) return basic_over(receive, Status::ok);
+    receive.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &receive},
+                            whole(team, receive.buffer), header.bytes);
+    if (header.token == 0) {
+        const std::uint64_t token = receive.recv->token;
+        if (!store(*receive.recv, 0, message.payload))
+            held.push_back({token, 0, message.payload.size(), nullptr, std::move(message.payload)});
+        return;
+    }
+    const Grant grant{Kind::grant, static_cast<std::uint32_t>(config.chunk_bytes), header.token,
+                      receive.recv->token, header.bytes};
+    tell(peer, bytes_of(grant));
+}
+
+// The operation has ended, or one of its transfers has been given back after that.
+void Engine::Impl::basic_over(BasicOp& basic, Status status) {
+    if (!basic.over) {
+        basic.over = true;
+        basic.status = status;
+        if (basic.receives) basic.team->matcher.cancel_receive(basic.token);
+        if (SendTransfer* send = basic.send) {
+            kill(send);
+            return;
+        }
+        if (RecvTransfer* recv = basic.recv) {
+            kill(recv);
+            return;
+        }
+    }
+    if (basic.send == nullptr && basic.recv == nullptr) finished_basics.push_back(&basic);
+}
+
+void Engine::Impl::cancel_basics(Team& team, Status status) {
+    const std::vector<BasicOp*> all(team.basics.begin(), team.basics.end());
+    for (BasicOp* basic : all) {
+        if (!basic->over) basic_over(*basic, status);
+    }
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,281 @@
+// The engine's public face: sessions, teams, and the round of work.
+#include "engine/engine.h"
+
+#include "base/log.h"
+#include "engine/impl.h"
+
+#include <cstdlib>
+
+namespace offpath::engine {
+namespace {
+
+constexpr std::size_t page = 4096;
+// Messages for teams that nobody has made yet; more than this from one job means that it has gone wrong.
+constexpr std::size_t max_orphans = 1 << 16;
+
+}  // namespace
+
+Engine::Impl::Impl(Engine& outer_, transport::Transport& transport_, ProxyId self_, const Config& config_)
+    : outer(outer_), transport(transport_), self(self_), config(config_), arena(nullptr, [](std::byte* p) {
+          std::free(p);
+      }) {
+    const std::size_t chunk = (config.chunk_bytes + page - 1) / page * page;
+    const std::size_t count = config.send_bounces + config.recv_bounces;
+    arena.reset(static_cast<std::byte*>(std::aligned_alloc(page, chunk * count)));
+    if (!arena) throw std::bad_alloc();
+    for (std::size_t i = 0; i < count; ++i) {
+        (i < config.send_bounces ? send_bounces : recv_bounces).push_back(arena.get() + i * chunk);
+    }
+    auto me = std::make_unique<Peer>();
+    me->id = self;
+    me->self = true;
+    peers.emplace(self, std::move(me));
+}
+
+Engine::Impl::~Impl() = default;
+
+Engine::Engine(transport::Transport& transport, ProxyId self, const Config& config)
+    : impl_(std::make_unique<Impl>(*this, transport, self, config)) {
+    transport.set_handler(this);
+}
+
+Engine::~Engine() {
+    impl_->transport.set_handler(nullptr);
+}
+
+const Counters& Engine::counters() const {
+    return impl_->counters;
+}
+
+Status Engine::open_session(const JobId& job, std::uint32_t job_rank, memory::HostMemory& memory,
+                            Session** session) {
+    auto made = std::make_unique<Session>();
+    made->job = job;
+    made->job_rank = job_rank;
+    made->memory = &memory;
+    *session = made.get();
+    impl_->sessions.push_back(std::move(made));
+    return Status::ok;
+}
+
+bool Engine::close_session(Session* session, Status reason) {
+    const bool lost = !session->closing && reason == Status::peer_lost;
+    session->closing = true;
+    for (auto& team : session->teams) {
+        for (std::uint32_t rank = 0; lost && rank < team->peers.size(); ++rank) {
+            const Exchange gone{Kind::abort, rank_left, team->route_to(rank), 0, 0, 0, 0};
+            if (rank != team->rank) impl_->tell(*team->peers[rank], bytes_of(gone));
+        }
+    }
+    for (auto& team : session->teams) {
+        std::vector<Instance*> running;
+        for (auto& [sequence, instance] : team->instances)
+            running.push_back(instance.get());
+        for (Instance* instance : running)
+            impl_->fail(*instance, reason, true);
+        impl_->cancel_basics(*team, reason);
+    }
+    if (session->pieces > 0 || outstanding(*session) > 0) return false;
+
+    const JobId job = session->job;
+    for (auto& team : session->teams)
+        impl_->teams.erase({job.high, job.low, team->id, team->rank});
+    std::erase_if(impl_->sessions, [&](const auto& owned) { return owned.get() == session; });
+    const bool last = std::none_of(impl_->sessions.begin(), impl_->sessions.end(),
+                                   [&](const auto& other) { return other->job == job; });
+    if (last) {
+        std::erase_if(impl_->orphans, [&](const auto& entry) {
+            return entry.first.job_high == job.high && entry.first.job_low == job.low;
+        });
+    }
+    return true;
+}
+
+std::size_t Engine::outstanding(const Session& session) const {
+    std::size_t count = 0;
+    for (const auto& team : session.teams)
+        count += team->instances.size() + team->basics.size();
+    return count;
+}
+
+Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_t rank,
+                           std::span<const Member> members, Team** team) {
+    const TeamKey key{session.job.high, session.job.low, team_id, rank};
+    if (rank >= members.size() || members[rank].job_rank != session.job_rank || impl_->teams.contains(key))
+        return Status::invalid;
+    auto made = std::make_unique<Team>();
+    made->session = &session;
+    made->id = team_id;
+    made->rank = rank;
+    for (const Member& member : members) {
+        Peer* peer = impl_->find_peer(member.proxy);
+        if (peer == nullptr) {
+            log::error("team {:x} names proxy {:x} of job rank {}, which was never announced", team_id,
+                       member.proxy, member.job_rank);
+            return Status::invalid;
+        }
+        made->peers.push_back(peer);
+    }
+    made->send_order.resize(members.size(), 0);
+    made->receive_order.resize(members.size());
+    *team = made.get();
+    impl_->teams.emplace(key, made.get());
+    session.teams.push_back(std::move(made));
+    if (auto it = impl_->orphans.find(key); it != impl_->orphans.end()) {
+        std::vector<EarlyMessage> waiting = std::move(it->second);
+        impl_->orphans.erase(it);
+        for (EarlyMessage& message : waiting)
+            impl_->on_exchange(message.header, message.payload);
+    }
+    return Status::ok;
+}
+
+void Engine::destroy_team(Team* team) {
+    team->destroyed = true;
+    if (!team->idle()) return;
+    Session& session = *team->session;
+    impl_->teams.erase({session.job.high, session.job.low, team->id, team->rank});
+    std::erase_if(session.teams, [&](const auto& owned) { return owned.get() == team; });
+}
+
+Status Engine::start(Team& team, const Plan& plan, std::uint32_t sequence,
+                     std::span<const memory::HostRange> buffers, Completion* done) {
+    return impl_->start(team, plan, sequence, buffers, done);
+}
+
+Status Engine::send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
+                    Completion* done) {
+    return impl_->send(team, buffer, dest, tag, done);
+}
+
+Status Engine::recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
+                    MessageInfo* info, Completion* done) {
+    return impl_->recv(team, buffer, source, tag, info, done);
+}
+
+bool Engine::advance() {
+    return impl_->advance();
+}
+
+Team* Engine::Impl::find_team(const Route& route, bool as_dest) {
+    auto it = teams.find({route.job_high, route.job_low, route.team, as_dest ? route.dest : route.source});
+    return it == teams.end() ? nullptr : it->second;
+}
+
+bool Engine::Impl::knows_job(const Route& route) const {
+    return std::any_of(sessions.begin(), sessions.end(), [&](const auto& s) {
+        return s->job.high == route.job_high && s->job.low == route.job_low;
+    });
+}
+
+bool Engine::Impl::advance() {
+    bool moved = false;
+    while (!newly_lost.empty()) {
+        Peer* peer = newly_lost.back();
+        newly_lost.pop_back();
+        peer_lost(*peer);
+        moved = true;
+    }
+    for (int round = 0; round < 4; ++round) {
+        bool again = false;
+        for (std::size_t n = runnable.size(); n > 0; --n) {
+            Instance* instance = runnable.front();
+            runnable.pop_front();
+            instance->queued = false;
+            again |= run_ready(*instance);
+        }
+        for (std::size_t n = local_messages.size(); n > 0; --n) {
+            const LocalMessage message = local_messages.front();
+            local_messages.pop_front();
+            dispatch({message.bytes.data(), message.size}, nullptr);
+            again = true;
+        }
+        again |= pump_held();
+        again |= pump_sends();
+        moved |= again;
+        if (!again) break;
+    }
+    while (!finished.empty()) {
+        std::vector<Instance*> batch;
+        batch.swap(finished);
+        for (Instance* instance : batch)
+            finish_instance(*instance);
+        moved = true;
+    }
+    while (!finished_basics.empty()) {
+        std::vector<BasicOp*> batch;
+        batch.swap(finished_basics);
+        for (BasicOp* basic : batch) {
+            Team* team = basic->team;
+            Completion* done = basic->done;
+            const Status status = basic->status;
+            team->basics.erase(basic);
+            basics.give_back(basic);
+            (is_error(status) ? counters.instances_failed : counters.instances_done)++;
+            if (done != nullptr) (*done)(status);
+            if (team->destroyed && team->idle()) outer.destroy_team(team);
+        }
+        moved = true;
+    }
+    return moved;
+}
+
+void Engine::Impl::finish_instance(Instance& instance) {
+    Team* team = instance.team;
+    Completion* done = instance.done;
+    const Status status = instance.status;
+    auto it = team->instances.find(instance.sequence);
+    std::unique_ptr<Instance> owned = std::move(it->second);
+    team->instances.erase(it);
+    const Plan* plan = owned->plan;
+    plan->give_back(std::move(owned));
+    (is_error(status) ? counters.instances_failed : counters.instances_done)++;
+    if (done != nullptr) (*done)(status);
+    if (team->destroyed && team->idle()) outer.destroy_team(team);
+}
+
+void Engine::on_message(const transport::Incoming& message) {
+    ++impl_->counters.messages_received;
+    impl_->dispatch(message.header, &message);
+}
+
+void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte> payload) {
+    Team* team = find_team(header.route, true);
+    if (team == nullptr) {
+        auto& waiting =
+            orphans[{header.route.job_high, header.route.job_low, header.route.team, header.route.dest}];
+        if (!knows_job(header.route) || waiting.size() >= max_orphans) {
+            log::warn("a message for an unknown job or team {:x} was dropped", header.route.team);
+            if (waiting.empty())
+                orphans.erase(
+                    {header.route.job_high, header.route.job_low, header.route.team, header.route.dest});
+            return;
+        }
+        waiting.push_back({header, {payload.begin(), payload.end()}});
+        return;
+    }
+    if (header.route.source >= team->peers.size()) {
+        log::warn("a message from rank {} of team {:x}, which has {} ranks, was dropped", header.route.source,
+                  team->id, team->peers.size());
+        return;
+    }
+    if (header.kind == Kind::request) {
+        on_request(*team, header, payload);
+        return;
+    }
+    if (header.kind == Kind::abort && header.sequence == rank_left) {
+        rank_gone(*team, header.route.source);
+        return;
+    }
+    auto running = team->instances.find(header.sequence);
+    if (running != team->instances.end()) {
+        deliver(*running->second, header, payload);
+    } else if (static_cast<std::int32_t>(header.sequence - team->next_sequence) >= 0) {
+        team->early[header.sequence].push_back({header, {payload.begin(), payload.end()}});
+    } else if (header.kind != Kind::abort) {
+        log::debug("a late message of kind {} for start {} of team {:x} was dropped",
+                   static_cast<std::uint32_t>(header.kind), header.sequence, team->id);
+    }
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,121 @@
+// Engine::Impl: the engine's state and its verbs, by the file that has them. Internal to the room.
+#pragma once
+
+#include "engine/slab.h"
+#include "engine/state.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+namespace offpath::engine {
+
+struct Engine::Impl {
+    Impl(Engine& outer, transport::Transport& transport, ProxyId self, const Config& config);
+    ~Impl();
+
+    // peers.cpp
+    Peer* find_peer(ProxyId id);
+    bool connect(Peer& peer);
+    void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload = {});
+    void peer_lost(Peer& peer);
+    void rank_gone(Team& team, std::uint32_t rank);
+    void fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone);
+
+    // engine.cpp
+    Team* find_team(const Route& route, bool as_dest);
+    bool knows_job(const Route& route) const;
+    bool advance();
+    void finish_instance(Instance& instance);
+
+    // instance.cpp
+    Status start(Team& team, const Plan& plan, std::uint32_t sequence,
+                 std::span<const memory::HostRange> buffers, Completion* done);
+    bool run_ready(Instance& instance);
+    void start_op(Instance& instance, schedule::OpId op);
+    void op_done(Instance& instance, schedule::OpId op);
+    void make_ready(Instance& instance, schedule::OpId op);
+    void fail(Instance& instance, Status status, bool tell_peers);
+    void maybe_finish(Instance& instance);
+
+    // kernel_ops.cpp
+    void kernel_step(Instance& instance, schedule::OpId op);
+    Location locate(const Instance& instance, const schedule::BufferRef& ref) const {
+        return instance.slots[ref.slot].at(ref.offset);
+    }
+
+    // exchange.cpp
+    void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming);
+    void on_exchange(const Exchange& header, std::span<const std::byte> payload);
+    void deliver(Instance& instance, const Exchange& header, std::span<const std::byte> payload);
+    void on_grant(const Grant& grant);
+    void on_finished(const Finished& finished);
+    void launch_send(Instance& instance, schedule::OpId op);
+    void start_recv(Instance& instance, schedule::OpId op);
+    void place_put(Instance& instance, const Exchange& header);
+    void serve_get(Instance& instance, const Exchange& header);
+
+    // basic.cpp
+    Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
+                Completion* done);
+    Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
+                MessageInfo* info, Completion* done);
+    void on_request(Team& team, const Exchange& header, std::span<const std::byte> payload);
+    void take_message(BasicOp& receive, EarlyMessage message);
+    void basic_over(BasicOp& basic, Status status);
+    void cancel_basics(Team& team, Status status);
+
+    // transfer.cpp
+    SendTransfer* new_send(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
+    RecvTransfer* new_recv(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
+    void begin(SendTransfer& transfer);
+    bool pump(SendTransfer& transfer);
+    bool pump_sends();
+    bool pump_held();
+    void on_chunk(const Chunk& header, const transport::Incoming& incoming);
+    bool store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload);
+    bool fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t bytes, void* rendezvous);
+    void step(Piece& piece, Status status);
+    void piece_over(Piece& piece, Status status);
+    void send_over(SendTransfer& transfer);
+    void recv_over(RecvTransfer& transfer);
+    void kill(SendTransfer* transfer);
+    void kill(RecvTransfer* transfer);
+    void release(SendTransfer& transfer);
+    void release(RecvTransfer& transfer);
+    Piece* new_piece(SendTransfer* send, RecvTransfer* recv, std::uint64_t offset, std::size_t bytes);
+    std::byte* take_bounce(bool recv_pool);
+
+    Engine& outer;
+    transport::Transport& transport;
+    const ProxyId self;
+    const Config config;
+    Counters counters;
+
+    std::unordered_map<ProxyId, std::unique_ptr<Peer>> peers;
+    std::list<std::unique_ptr<Session>> sessions;
+    std::unordered_map<TeamKey, Team*, TeamKeyHash> teams;
+    std::unordered_map<TeamKey, std::vector<EarlyMessage>, TeamKeyHash> orphans;  // for teams not made yet
+
+    Slab<SendTransfer> sends;
+    Slab<RecvTransfer> recvs;
+    Slab<Piece> pieces;
+    Slab<BasicOp> basics;
+
+    std::deque<SendTransfer*> active;  // have bytes to send
+    std::deque<HeldChunk> held;        // wait for a bounce buffer
+    struct LocalMessage {
+        std::array<std::byte, sizeof(Exchange)> bytes;
+        std::size_t size;
+    };
+    std::deque<LocalMessage> local_messages;  // to ranks of this same proxy
+    std::vector<Peer*> newly_lost;
+    std::deque<Instance*> runnable;
+    std::vector<Instance*> finished;
+    std::vector<BasicOp*> finished_basics;
+
+    std::unique_ptr<std::byte[], void (*)(std::byte*)> arena;
+    std::vector<std::byte*> send_bounces, recv_bounces;
+};
+
+}  // namespace offpath::engine

@@ -1,0 +1,64 @@
+// Reduce and compute ops. Operands in memory without a pointer are copied here first and the result back, by
+// local transfers.
+#include "engine/impl.h"
+#include "engine/kernels.h"
+
+namespace offpath::engine {
+
+using schedule::Op;
+using schedule::OpId;
+using schedule::OpKind;
+
+// Steps: 0 load src, 1 load dst, 2 run, 3 store dst, 4 over. A step that needs a transfer returns and is
+// continued when that is done.
+void Engine::Impl::kernel_step(Instance& instance, OpId id) {
+    const Op& op = instance.plan->schedule().ops()[id];
+    OpRun& run = instance.runs[id];
+    const Location src = locate(instance, op.src);
+    const Location dst = locate(instance, op.dst);
+
+    auto copy = [&](const Location& from, const Location& to) {
+        SendTransfer* transfer =
+            new_send(*instance.team->session, {Owner::Kind::op, id, &instance, nullptr}, from, op.bytes);
+        transfer->local = true;
+        transfer->copy_to = to;
+        run.send = transfer;
+        begin(*transfer);
+    };
+    auto pointed = [](std::byte* pointer) {
+        Location location;
+        location.pointer = pointer;
+        return location;
+    };
+
+    switch (run.kernel_step++) {
+        case 0:
+            if (src.pointer == nullptr && op.bytes > 0) {
+                run.kernel_src.resize(op.bytes);
+                return copy(src, pointed(run.kernel_src.data()));
+            }
+            return kernel_step(instance, id);
+        case 1:
+            if (dst.pointer == nullptr && op.bytes > 0) {
+                run.kernel_dst.resize(op.bytes);
+                return copy(dst, pointed(run.kernel_dst.data()));
+            }
+            return kernel_step(instance, id);
+        case 2: {
+            const std::byte* from = src.pointer != nullptr ? src.pointer : run.kernel_src.data();
+            std::byte* to = dst.pointer != nullptr ? dst.pointer : run.kernel_dst.data();
+            const Status status = op.kind == OpKind::reduce
+                                      ? reduce(op.type, op.reduction, from, to, op.bytes)
+                                      : run_kernel(op.tag, from, to, op.bytes);
+            if (is_error(status)) return fail(instance, status, true);
+            return kernel_step(instance, id);
+        }
+        case 3:
+            if (dst.pointer == nullptr && op.bytes > 0) return copy(pointed(run.kernel_dst.data()), dst);
+            return kernel_step(instance, id);
+        default:
+            return op_done(instance, id);
+    }
+}
+
+}  // namespace offpath::engine

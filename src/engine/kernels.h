@@ -1,0 +1,26 @@
+// What the device computes: reductions of typed arrays, and kernels that were registered under a number.
+// Threads: register_kernel before any engine runs; the rest from any thread.
+#pragma once
+
+#include "base/status.h"
+#include "schedule/op.h"
+
+#include <cstddef>
+
+namespace offpath::engine {
+
+// dst[i] = dst[i] (reduction) src[i] over bytes / size_of(type) elements; both aligned to the type or not.
+// unsupported: bitwise on floats.
+Status reduce(schedule::DataType type, schedule::Reduction reduction, const std::byte* src, std::byte* dst,
+              std::size_t bytes);
+
+// Runs on the proxy's thread and must be short: everything else of that proxy waits for it. Returns 0 on
+// success.
+using Kernel = int (*)(const void* src, void* dst, std::size_t bytes);
+// Status::invalid when the number is taken.
+Status register_kernel(std::uint64_t number, Kernel kernel);
+// Loads a library and calls its `offpath_register_kernels(Status-like int (*add)(uint64_t, Kernel))`.
+Status load_kernels(const char* library);
+Status run_kernel(std::uint64_t number, const std::byte* src, std::byte* dst, std::size_t bytes);
+
+}  // namespace offpath::engine

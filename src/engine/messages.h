@@ -1,0 +1,104 @@
+// What engines of different proxies say to each other: the headers of the transport's messages. Fixed sizes,
+// little endian, naturally aligned, no pointers. A header starts with its kind; read() checks the length
+// against it. Tokens name a transfer at the engine that issued them and carry a generation, so that a late
+// message for a transfer that is gone is recognised.
+//
+// An exchange that both schedules know of needs no request: the receiver's `ready` goes out when its recv op
+// starts, the sender's `chunk`s when both are there; small ones travel in one `eager`. Basic sends announce
+// themselves with `request`, which the receiver's matcher answers with `grant`. put and get of schedules ask
+// the peer's instance likewise.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace offpath::engine {
+
+static_assert(std::endian::native == std::endian::little,
+              "the wire format is little endian; big-endian devices need swaps here");
+
+// Payloads up to this size travel with their header, in planned and basic exchanges alike. Same on all
+// proxies of a job.
+constexpr std::uint64_t eager_bytes = 4 << 10;
+
+// As the sequence of an abort: the rank itself is gone, and with it everything that waits for it.
+constexpr std::uint32_t rank_left = UINT32_MAX;
+
+enum class Kind : std::uint32_t {
+    eager = 1,    // payload of a planned send
+    ready,        // a planned recv waits for its payload
+    chunk,        // a piece of payload, addressed by token
+    signal,       // for an instance
+    put_request,  // asks the peer's instance for a place to put
+    get_request,  // asks the peer's instance to send
+    request,      // a basic send, with its payload if that is small
+    grant,        // sender may send: answers put_request and request
+    finished,     // the receiver has everything (or the exchange ended with an error)
+    abort,        // an instance failed at a peer
+};
+
+// Which team, who speaks to whom. Team ranks.
+struct Route {
+    std::uint64_t job_high, job_low;
+    std::uint64_t team;
+    std::uint32_t source, dest;
+    friend bool operator==(const Route&, const Route&) = default;
+};
+
+// One layout serves all planned kinds and `request`; what a field means for a kind:
+struct Exchange {
+    Kind kind;
+    std::uint32_t sequence;  // instance; request: number of the message from source to dest
+    Route route;
+    std::uint64_t tag;     // eager, ready, request: tag; signal: its id; put/get_request: slot
+    std::uint64_t offset;  // put/get_request: in the slot; ready: chunk limit of the receiver; abort: status
+    std::uint64_t bytes;   // of the whole payload
+    std::uint64_t
+        token;  // ready, get_request: of the receiving transfer; put_request, request: of the sending one
+};
+struct Chunk {
+    Kind kind;
+    std::uint32_t bytes;
+    std::uint64_t token;   // receiving transfer
+    std::uint64_t offset;  // in its payload
+};
+struct Grant {
+    Kind kind;
+    std::uint32_t chunk_limit;
+    std::uint64_t sender;    // token of the sending transfer
+    std::uint64_t receiver;  // token of the receiving one
+    std::uint64_t bytes;     // that it takes
+};
+struct Finished {
+    Kind kind;
+    std::int32_t status;
+    std::uint64_t sender;
+};
+static_assert(sizeof(Route) == 32 && sizeof(Exchange) == 72 && sizeof(Chunk) == 24 && sizeof(Grant) == 32 &&
+              sizeof(Finished) == 16);
+
+template <typename Header>
+std::span<const std::byte> bytes_of(const Header& header) {
+    static_assert(std::is_trivially_copyable_v<Header>);
+    return std::as_bytes(std::span<const Header, 1>(&header, 1));
+}
+
+// False when the header is not exactly of this type's size.
+template <typename Header>
+bool read(std::span<const std::byte> bytes, Header& header) {
+    if (bytes.size() != sizeof(Header)) return false;
+    std::memcpy(&header, bytes.data(), sizeof(Header));
+    return true;
+}
+
+inline Kind kind_of(std::span<const std::byte> bytes) {
+    std::uint32_t kind = 0;
+    if (bytes.size() >= sizeof(kind)) std::memcpy(&kind, bytes.data(), sizeof(kind));
+    return static_cast<Kind>(kind);
+}
+
+}  // namespace offpath::engine

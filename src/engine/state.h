@@ -1,0 +1,223 @@
+// The engine's records: peers, sessions, teams, running instances, transfers and the pieces that they are cut
+// into.
+//
+// Who owns whom: Engine::Impl owns peers, sessions and the slabs; a session owns its teams; a team owns its
+// running instances (a plan keeps them between runs). A transfer belongs to an op, a basic operation, or is a
+// guest of an instance (the far side of a put or get). A record is given back only when no piece refers to
+// it: `pieces` counts those.
+#pragma once
+
+#include "engine/engine.h"
+#include "engine/messages.h"
+
+#include <deque>
+#include <list>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace offpath::engine {
+
+struct Instance;
+struct BasicOp;
+struct SendTransfer;
+struct RecvTransfer;
+
+struct Peer {
+    ProxyId id = 0;
+    bool self = false;
+    bool lost = false;
+    transport::Endpoint* endpoint = nullptr;
+    std::vector<std::byte> address;
+};
+
+// Where a payload lies: behind a pointer, or in host memory that only read and write reach.
+struct Location {
+    std::byte* pointer = nullptr;
+    memory::HostMemory* memory = nullptr;
+    memory::HostRange range;
+    std::uint64_t offset = 0;
+
+    Location at(std::uint64_t more) const {
+        Location moved = *this;
+        moved.offset += more;
+        if (moved.pointer != nullptr) moved.pointer += more;
+        return moved;
+    }
+    Status read(void* to, std::size_t bytes, Completion* completion) const {
+        return memory->read(range, offset, to, bytes, completion);
+    }
+    Status write(const void* from, std::size_t bytes, Completion* completion) const {
+        return memory->write(range, offset, from, bytes, completion);
+    }
+};
+
+// Whom to tell when a transfer is over.
+struct Owner {
+    enum class Kind : std::uint8_t { none, op, guest, basic } kind = Kind::none;
+    schedule::OpId op = 0;
+    Instance* instance = nullptr;  // op, guest
+    BasicOp* basic = nullptr;
+};
+
+struct Transfer {
+    std::uint64_t token = 0;
+    Owner owner;
+    Session* session = nullptr;
+    Location place;
+    std::uint64_t bytes = 0;
+    std::uint64_t moved = 0;   // of which done
+    std::uint32_t pieces = 0;  // in flight
+    Status status = Status::ok;
+    bool dead = false;  // its owner is not interested any more
+};
+
+struct SendTransfer : Transfer {
+    Peer* peer = nullptr;
+    std::uint64_t remote_token = 0;
+    std::uint64_t next = 0;  // first byte of the next piece
+    std::uint32_t chunk_limit = 0;
+    bool queued = false;
+    bool awaits_finished = false;     // put: done when the target says so
+    RecvTransfer* partner = nullptr;  // receiver served by this same engine
+    bool local = false;               // partner or `copy_to` says where the data go
+    Location copy_to;
+    void reset() { *this = SendTransfer{}; }
+};
+
+struct RecvTransfer : Transfer {
+    Peer* notify = nullptr;  // put: whom to tell when everything is there
+    std::uint64_t notify_token = 0;
+    SendTransfer* partner = nullptr;
+    void reset() { *this = RecvTransfer{}; }
+};
+
+// A part of a transfer on its way. Stages: send: reading -> sending; local: reading -> writing; receive:
+// fetching -> storing.
+struct Piece : Completion {
+    enum class Stage : std::uint8_t { reading, writing, sending, fetching, storing } stage = Stage::reading;
+    bool from_recv_pool = false;
+    std::uint64_t token = 0;
+    Engine::Impl* engine = nullptr;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    std::uint64_t offset = 0;
+    std::size_t bytes = 0;
+    std::byte* bounce = nullptr;
+    Session* sessions[2] = {nullptr, nullptr};  // whose memory it touches
+    void reset() { *this = Piece{}; }
+};
+
+// A chunk that came while no bounce buffer was free.
+struct HeldChunk {
+    std::uint64_t token = 0, offset = 0;
+    std::size_t bytes = 0;
+    void* rendezvous = nullptr;
+    std::vector<std::byte> payload;
+};
+
+struct EarlyMessage {
+    Exchange header{};
+    std::vector<std::byte> payload;
+};
+
+struct BasicOp {
+    std::uint64_t token = 0;
+    Team* team = nullptr;
+    bool receives = false;
+    Completion* done = nullptr;
+    MessageInfo* info = nullptr;
+    memory::HostRange buffer;
+    std::uint32_t peer = 0, tag = 0;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    Status status = Status::ok;
+    bool over = false;
+    void reset() { *this = BasicOp{}; }
+};
+
+// How far an op of an instance is.
+struct OpRun {
+    enum class Phase : std::uint8_t { waiting, active, done } phase = Phase::waiting;
+    bool has_ready = false;
+    bool has_eager = false;
+    std::uint32_t remaining = 0;  // dependencies
+    std::uint32_t chunk_limit = 0;
+    std::uint64_t remote_token = 0, remote_bytes = 0;
+    std::vector<std::byte> eager;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    std::uint8_t kernel_step = 0;
+    std::vector<std::byte> kernel_src, kernel_dst;  // copies of operands that have no pointer
+};
+
+struct Instance {
+    const Plan* plan = nullptr;
+    Team* team = nullptr;
+    std::uint32_t sequence = 0;
+    Completion* done = nullptr;
+    Status status = Status::ok;
+    bool failing = false, queued = false, finishing = false;
+    std::size_t left = 0;   // ops not done
+    std::size_t holds = 0;  // transfers that are not given back
+    std::vector<OpRun> runs;
+    std::vector<schedule::OpId> ready;
+    std::vector<Location> slots;
+    std::vector<std::unique_ptr<std::byte[]>> scratch;
+    std::unordered_map<std::uint64_t, std::uint64_t> signals;
+    std::vector<schedule::OpId> waits;
+    std::vector<SendTransfer*> guest_sends;
+    std::vector<RecvTransfer*> guest_recvs;
+};
+
+class Team {
+  public:
+    Session* session = nullptr;
+    std::uint64_t id = 0;
+    std::uint32_t rank = 0;
+    std::vector<Peer*> peers;  // by team rank
+    std::uint32_t next_sequence = 0;
+    std::unordered_map<std::uint32_t, std::unique_ptr<Instance>> instances;
+    std::unordered_map<std::uint32_t, std::vector<EarlyMessage>> early;
+    matching::Matcher matcher;
+    std::vector<std::uint32_t> send_order;                         // next number, by destination
+    std::vector<matching::OrderGate<EarlyMessage>> receive_order;  // by source
+    std::unordered_map<std::uint64_t, EarlyMessage> arrived;  // requests that wait in the matcher, by cookie
+    std::uint64_t next_cookie = 1;
+    std::unordered_set<BasicOp*> basics;
+    std::vector<bool> left;  // ranks that are gone, by team rank; empty: none
+    bool destroyed = false;
+
+    bool idle() const { return instances.empty() && basics.empty(); }
+    Route route_to(std::uint32_t dest) const;
+};
+
+class Session {
+  public:
+    JobId job;
+    std::uint32_t job_rank = 0;
+    memory::HostMemory* memory = nullptr;
+    std::list<std::unique_ptr<Team>> teams;
+    std::size_t pieces = 0;  // in flight, touching this session's memory
+    bool closing = false;
+};
+
+inline Route Team::route_to(std::uint32_t dest) const {
+    return {session->job.high, session->job.low, id, rank, dest};
+}
+
+// Finds teams by who is addressed.
+struct TeamKey {
+    std::uint64_t job_high, job_low, team;
+    std::uint32_t rank;
+    friend bool operator==(const TeamKey&, const TeamKey&) = default;
+};
+struct TeamKeyHash {
+    std::size_t operator()(const TeamKey& key) const {
+        std::uint64_t hash = key.job_low ^ (key.team + 0x9E3779B97F4A7C15ull + (key.job_high << 6));
+        hash = (hash ^ key.rank) * 0xBF58476D1CE4E5B9ull;
+        return hash ^ (hash >> 31);
+    }
+};
+
+}  // namespace offpath::engine
