@@ -1,0 +1,104 @@
+#include "transport/ucx/tuning.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+namespace offpath::transport::ucx {
+namespace {
+
+struct Tuned {
+    const char* name;  // without "UCX_"
+    const char* value;
+};
+
+constexpr Tuned tuned[] = {
+    // A peer that vanishes without closing its connection must be noticed within seconds; UCX's default is 20
+    // s.
+    {"KEEPALIVE_INTERVAL", "2s"},
+    // Shared memory takes part in error handling only when asked to; without it proxies of one node would
+    // talk
+    // over TCP.
+    {"POSIX_ERROR_HANDLING", "y"},
+    {"SYSV_ERROR_HANDLING", "y"},
+};
+
+std::string in_force(const std::string& asked, const char* variable) {
+    if (!asked.empty()) return asked;
+    const char* value = std::getenv(variable);
+    return value ? value : "all";
+}
+
+}  // namespace
+
+Config read_config(const UcxConfig& config, std::string& problem) {
+    ucp_config_t* raw = nullptr;
+    if (ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw); status != UCS_OK) {
+        problem = fmt::format("UCX cannot read its configuration: {}", ucs_status_string(status));
+        return nullptr;
+    }
+    Config result(raw);
+    for (const Tuned& setting : tuned) {
+        if (std::getenv(fmt::format("UCX_{}", setting.name).c_str())) continue;
+        // An older UCX does not know every name; it then keeps its own ways.
+        (void)ucp_config_modify(raw, setting.name, setting.value);
+    }
+    const std::pair<const char*, const std::string&> asked[] = {{"NET_DEVICES", config.net_devices},
+                                                                {"TLS", config.tls}};
+    for (const auto& [name, value] : asked) {
+        if (value.empty()) continue;
+        if (ucs_status_t status = ucp_config_modify(raw, name, value.c_str()); status != UCS_OK) {
+            problem = fmt::format("UCX does not accept {}={}: {}", name, value, ucs_status_string(status));
+            return nullptr;
+        }
+    }
+    return result;
+}
+
+Context open_context(const UcxConfig& config, unsigned long features, std::string& problem) {
+    const Config settings = read_config(config, problem);
+    if (!settings) return nullptr;
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    params.features = features;
+    params.name = "offpath";
+    ucp_context_h context = nullptr;
+    if (ucs_status_t status = ucp_init(&params, settings.get(), &context); status != UCS_OK) {
+        problem = fmt::format("UCX finds nothing to communicate with ({}): {}", choice_of(config),
+                              ucs_status_string(status));
+        return nullptr;
+    }
+    return Context(context);
+}
+
+std::vector<std::string> resources_of(ucp_context_h context) {
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    std::FILE* file = open_memstream(&text, &bytes);
+    if (!file) return {};
+    ucp_context_print_info(context, file);
+    std::fclose(file);
+    // Lines of the form "#   resource 0 : md 0 dev 0 flags -- tcp/eth0".
+    std::vector<std::string> resources;
+    std::istringstream lines(std::string(text, bytes));
+    std::free(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find("resource ") == std::string::npos) continue;
+        std::istringstream words(line);
+        std::string last;
+        for (std::string word; words >> word;)
+            if (word.find('/') != std::string::npos) last = word;
+        if (!last.empty()) resources.push_back(last);
+    }
+    return resources;
+}
+
+std::string choice_of(const UcxConfig& config) {
+    return fmt::format("UCX_TLS={}, UCX_NET_DEVICES={}", in_force(config.tls, "UCX_TLS"),
+                       in_force(config.net_devices, "UCX_NET_DEVICES"));
+}
+
+}  // namespace offpath::transport::ucx
