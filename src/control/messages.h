@@ -35,8 +35,8 @@ struct Hello {
     friend bool operator==(const Hello&, const Hello&) = default;
 };
 
-// daemon -> client, the answer. Descriptors: channel memory, doorbell; with `staging` three more: the staging
-// area, the agent's eventfd, the proxy's.
+// daemon -> client, the answer. Descriptors: channel memory, doorbell; with `staging` two more: the staging
+// area and its bell.
 struct Welcome {
     std::uint64_t proxy = 0;  // names the proxy in the whole job
     std::uint32_t proxy_index = 0;

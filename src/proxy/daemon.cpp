@@ -1,0 +1,226 @@
+#include "proxy/daemon.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "transport/ucx/ucx_transport.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::proxy {
+namespace {
+
+constexpr std::uint64_t handshake_ns = 5'000'000'000;
+constexpr std::size_t max_handshakes = 1024;
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void watch(int epoll, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+}  // namespace
+
+Status Daemon::run(std::string& problem) {
+    const Status status = start(problem);
+    if (status == Status::ok) serve();
+    files_.remove();
+    for (auto& proxy : proxies_)
+        proxy->stop(why_);
+    proxies_.clear();
+    return status;
+}
+
+Status Daemon::start(std::string& problem) {
+    raise_descriptor_limit();
+    if (options_.node.empty()) options_.node = control::host_name();
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    signals_ = control::FileDescriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+    if (!signals_ || !epoll_) {
+        problem = std::string("signalfd and epoll: ") + std::strerror(errno);
+        return Status::system;
+    }
+    if (Status status = files_.create(options_.directory, problem); status != Status::ok) return status;
+    for (std::uint32_t i = 0; i < options_.proxies; ++i) {
+        ProxyConfig config;
+        config.node = options_.node;
+        config.index = i;
+        config.spin_us = options_.spin_us;
+        if (!options_.cpus.empty()) config.cpu = options_.cpus[i % options_.cpus.size()];
+        transport::UcxConfig ucx;
+        ucx.net_devices = options_.net_devices;
+        std::unique_ptr<transport::Transport> fabric;
+        if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
+            return status;
+        if (i == 0) log::info("fabric: {}", fabric->describe());
+        proxies_.push_back(std::make_unique<Proxy>(config, std::move(fabric)));
+        if (Status status = proxies_.back()->start(problem); status != Status::ok) return status;
+    }
+    watch(epoll_.get(), signals_.get());
+    watch(epoll_.get(), files_.listener());
+    listening_ = true;
+    log::info("{} serves {} with {} {}", options_.node, files_.path(), options_.proxies,
+              options_.proxies == 1 ? "proxy" : "proxies");
+    if (options_.ready_fd >= 0) {
+        if (write(options_.ready_fd, "1", 1) != 1)
+            log::warn("--ready-fd {}: {}", options_.ready_fd, std::strerror(errno));
+        close(options_.ready_fd);
+    }
+    return Status::ok;
+}
+
+void Daemon::serve() {
+    while (true) {
+        epoll_event events[64];
+        const int count = epoll_wait(epoll_.get(), events, 64, timeout_ms());
+        for (int i = 0; i < count; ++i) {
+            const int fd = events[i].data.fd;
+            if (fd == signals_.get()) {
+                signalfd_siginfo info{};
+                if (read(fd, &info, sizeof info) != sizeof info) continue;
+                why_ = fmt::format("offpathd on {} was stopped by {}", options_.node,
+                                   info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+                log::info("{}", why_);
+                return;
+            }
+            if (fd == files_.listener()) {
+                accept_clients();
+                continue;
+            }
+            const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
+                                            [&](const Handshake& h) { return h.socket.get() == fd; });
+            if (found == handshakes_.end()) continue;
+            Handshake handshake = std::move(*found);
+            handshakes_.erase(found);
+            epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+            greet(handshake);
+        }
+        expire_handshakes();
+        if (idle_too_long()) {
+            log::info("idle for {} s: the end", options_.idle_exit_s);
+            return;
+        }
+    }
+}
+
+void Daemon::accept_clients() {
+    for (int i = 0; i < 64; ++i) {
+        control::FileDescriptor client(
+            accept4(files_.listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!client) {
+            if (errno == EMFILE || errno == ENFILE) {
+                log::error("no descriptors left for new clients; they wait");
+                epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, files_.listener(), nullptr);
+                listening_ = false;
+            }
+            return;
+        }
+        control::Credentials peer;
+        if (control::peer_credentials(client.get(), peer) != Status::ok) continue;
+        if (peer.uid != geteuid() && peer.uid != 0) {
+            const std::string why =
+                fmt::format("this offpathd serves user {} only, not {}", geteuid(), peer.uid);
+            log::error("pid {} was refused: {}", peer.pid, why);
+            (void)control::send_message(client.get(), control::Refusal{Status::access, why});
+            continue;
+        }
+        if (handshakes_.size() >= max_handshakes) {
+            log::warn("a client was refused: {} others have not said hello yet", handshakes_.size());
+            (void)control::send_message(client.get(),
+                                        control::Refusal{Status::unavailable, "too many clients at once"});
+            continue;
+        }
+        watch(epoll_.get(), client.get());
+        handshakes_.push_back({std::move(client), now_ns() + handshake_ns});
+    }
+}
+
+void Daemon::greet(Handshake& handshake) {
+    Newcomer newcomer;
+    (void)control::peer_credentials(handshake.socket.get(), newcomer.peer);
+    const auto refuse = [&](Status status, const std::string& why) {
+        log::error("pid {} was refused: {}", newcomer.peer.pid, why);
+        (void)control::send_message(handshake.socket.get(), control::Refusal{status, why});
+    };
+    control::Message message;
+    std::vector<control::FileDescriptor> descriptors;
+    std::string problem;
+    const Status status = control::receive_message(handshake.socket.get(), 0, message, descriptors, problem);
+    if (status == Status::peer_lost) {
+        log::debug("pid {} connected and went away", newcomer.peer.pid);
+        return;
+    }
+    if (status != Status::ok) {
+        refuse(status == Status::version ? status : Status::protocol, problem);
+        return;
+    }
+    const auto* hello = std::get_if<control::Hello>(&message);
+    if (hello == nullptr || !descriptors.empty()) {
+        refuse(Status::protocol, "the first message must be a hello without descriptors");
+        return;
+    }
+    newcomer.hello = *hello;
+    newcomer.socket = std::move(handshake.socket);
+    const auto least = std::min_element(proxies_.begin(), proxies_.end(),
+                                        [](const auto& a, const auto& b) { return a->load() < b->load(); });
+    (*least)->take(std::move(newcomer));
+}
+
+void Daemon::expire_handshakes() {
+    if (handshakes_.empty()) return;
+    const std::uint64_t now = now_ns();
+    std::erase_if(handshakes_, [&](const Handshake& handshake) {
+        if (handshake.deadline_ns > now) return false;
+        log::warn("a client connected and said nothing for {} s; dropped", handshake_ns / 1'000'000'000);
+        return true;
+    });
+}
+
+std::uint32_t Daemon::attached() const {
+    std::uint32_t count = 0;
+    for (const auto& proxy : proxies_)
+        count += proxy->load();
+    return count;
+}
+
+bool Daemon::idle_too_long() {
+    if (!listening_) {
+        watch(epoll_.get(), files_.listener());
+        listening_ = true;
+    }
+    if (options_.idle_exit_s <= 0) return false;
+    const std::uint64_t now = now_ns();
+    if (attached() > 0 || !handshakes_.empty() || idle_since_ns_ == 0) idle_since_ns_ = now;
+    return static_cast<double>(now - idle_since_ns_) > options_.idle_exit_s * 1e9;
+}
+
+int Daemon::timeout_ms() const {
+    if (!listening_) return 100;
+    return options_.idle_exit_s > 0 || !handshakes_.empty() ? 250 : -1;
+}
+
+}  // namespace offpath::proxy

@@ -1,0 +1,59 @@
+// Daemon: the main thread of offpathd: the socket of the node, handshakes, signals, the proxies' life.
+// Handshakes have a deadline and are read without blocking, so a client that says nothing, or nonsense, holds
+// up nobody. Ownership: owns the proxies. Threads: the main thread.
+#pragma once
+
+#include "proxy/endpoint_files.h"
+#include "proxy/proxy.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace offpath::proxy {
+
+struct Options {
+    std::string directory;
+    std::string node;  // empty: the host's name
+    std::uint32_t proxies = 1;
+    std::vector<int> cpus;  // of the proxies, in turn; empty: any
+    std::uint64_t spin_us = 50;
+    int ready_fd = -1;
+    double idle_exit_s = 0;  // 0: never
+    std::string net_devices;
+};
+
+class Daemon {
+  public:
+    explicit Daemon(Options options) : options_(std::move(options)) {}
+
+    // Serves until a signal or the idle time ends it. `problem` says why it could not start. SIGTERM and
+    // SIGINT must be blocked in all threads.
+    Status run(std::string& problem);
+
+  private:
+    struct Handshake {
+        control::FileDescriptor socket;
+        std::uint64_t deadline_ns = 0;
+    };
+
+    Status start(std::string& problem);
+    void serve();
+    void accept_clients();
+    void greet(Handshake& handshake);
+    void expire_handshakes();
+    bool idle_too_long();
+    int timeout_ms() const;
+    std::uint32_t attached() const;
+
+    Options options_;
+    EndpointFiles files_;
+    std::vector<std::unique_ptr<Proxy>> proxies_;
+    control::FileDescriptor epoll_, signals_;
+    std::vector<Handshake> handshakes_;
+    std::uint64_t idle_since_ns_ = 0;
+    bool listening_ = false;
+    std::string why_ = "offpathd ends";
+};
+
+}  // namespace offpath::proxy

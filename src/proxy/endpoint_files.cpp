@@ -1,0 +1,84 @@
+#include "proxy/endpoint_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::proxy {
+namespace {
+
+std::string read_start(int fd) {
+    char text[32] = "";
+    const ssize_t got = pread(fd, text, sizeof text - 1, 0);
+    std::string result(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+    while (!result.empty() && result.back() == '\n')
+        result.pop_back();
+    return result;
+}
+
+}  // namespace
+
+Status EndpointFiles::create(const std::string& directory, std::string& problem) {
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+        problem = fmt::format("directory {}: {}", directory, std::strerror(errno));
+        return Status::system;
+    }
+    socket_path_ = control::socket_path(directory);
+    pid_path_ = control::pid_path(directory);
+    if (Status status = lock(problem); status != Status::ok) return status;
+    // The lock is ours, so whoever bound this socket is gone.
+    unlink(socket_path_.c_str());
+    if (Status status = control::listen_at(socket_path_, listener_, problem); status != Status::ok) {
+        unlink(pid_path_.c_str());
+        pid_file_.reset();
+        return status;
+    }
+    return Status::ok;
+}
+
+Status EndpointFiles::lock(std::string& problem) {
+    for (int attempt = 0; attempt < 16; ++attempt) {
+        control::FileDescriptor file(open(pid_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        if (!file) {
+            problem = fmt::format("{}: {}", pid_path_, std::strerror(errno));
+            return Status::system;
+        }
+        if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+            problem =
+                fmt::format("another offpathd (pid {}) serves {}; stop it first, or choose another --dir",
+                            read_start(file.get()), socket_path_);
+            return Status::unavailable;
+        }
+        // A daemon that ended just now may have removed the file between our open and our lock.
+        struct stat opened {
+        }, named{};
+        if (fstat(file.get(), &opened) != 0 || stat(pid_path_.c_str(), &named) != 0 ||
+            opened.st_ino != named.st_ino || opened.st_dev != named.st_dev)
+            continue;
+        const std::string pid = fmt::format("{}\n", getpid());
+        if (ftruncate(file.get(), 0) != 0 ||
+            pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+            problem = fmt::format("{}: {}", pid_path_, std::strerror(errno));
+            return Status::system;
+        }
+        pid_file_ = std::move(file);
+        return Status::ok;
+    }
+    problem = fmt::format("{} keeps changing", pid_path_);
+    return Status::system;
+}
+
+void EndpointFiles::remove() {
+    if (!pid_file_) return;
+    unlink(socket_path_.c_str());
+    listener_.reset();
+    unlink(pid_path_.c_str());
+    pid_file_.reset();
+}
+
+}  // namespace offpath::proxy

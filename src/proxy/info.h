@@ -1,0 +1,10 @@
+// What `offpathd --info` prints: facts about this device, as JSON.
+#pragma once
+
+#include <string>
+
+namespace offpath::proxy {
+
+std::string device_info(const std::string& node, const std::string& net_devices);
+
+}  // namespace offpath::proxy

@@ -1,0 +1,76 @@
+// offpathd: the daemon of one node's device.
+#include "base/log.h"
+#include "control/socket.h"
+#include "proxy/cpu_list.h"
+#include "proxy/daemon.h"
+#include "proxy/info.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+int main(int argc, char** argv) {
+    using namespace offpath;
+    CLI::App app{
+        "offpathd serves the host ranks of one node: it moves their communication off their cores.\n"
+        "It listens at DIR/<hostname>.sock until SIGTERM, SIGINT or --idle-exit."};
+    proxy::Options options;
+    std::string cpus, level = "info", log_file;
+    bool info = false;
+    auto* dir = app.add_option("--dir", options.directory, "Session directory; made if it is not there");
+    app.add_option("--name", options.node, "Name of the node in messages; default: the host name");
+    app.add_option("--proxies", options.proxies, "Number of proxies, each a thread")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    app.add_option("--cpus", cpus,
+                   "CPUs to run on, proxies in turn, e.g. 1,4-7; all: wherever there is room");
+    app.add_option("--spin-us", options.spin_us,
+                   "How long an idle proxy spins before it sleeps; 0 where a core is shared")
+        ->check(CLI::Range(0, 1000000))
+        ->capture_default_str();
+    app.add_option("--log-level", level, "trace, debug, info, warn, error or off")->capture_default_str();
+    app.add_option("--log-file", log_file, "File to append the log to; default: stderr");
+    app.add_option("--ready-fd", options.ready_fd, "Descriptor to write one byte to when ready");
+    app.add_option("--idle-exit", options.idle_exit_s,
+                   "End when no rank was attached for so many seconds; 0: never")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
+    app.add_flag("--info", info, "Print facts about this device as JSON and end");
+    CLI11_PARSE(app, argc, argv);
+    try {
+        if (info) {
+            log::configure("offpathd", log::parse_level("warn"));
+            std::puts(proxy::device_info(options.node, options.net_devices).c_str());
+            return 0;
+        }
+        if (dir->count() == 0 || options.directory.empty()) {
+            std::fprintf(stderr, "offpathd: --dir is needed: the directory for the socket (see --help)\n");
+            return 2;
+        }
+        const std::string node = options.node.empty() ? control::host_name() : options.node;
+        log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
+        if (!cpus.empty()) {
+            options.cpus = proxy::parse_cpu_list(cpus);
+            proxy::use_cpus(options.cpus);
+        }
+        // Blocked before any thread exists: only the signalfd hears them.
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGINT);
+        sigprocmask(SIG_BLOCK, &signals, nullptr);
+        signal(SIGPIPE, SIG_IGN);
+        std::string problem;
+        if (proxy::Daemon(options).run(problem) != Status::ok) {
+            std::fprintf(stderr, "offpathd: %s\n", problem.c_str());
+            return 1;
+        }
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "offpathd: %s\n", error.what());
+        return 2;
+    }
+}

@@ -1,0 +1,270 @@
+#include "proxy/proxy.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::proxy {
+namespace {
+
+constexpr unsigned commands_per_round = 64;
+constexpr std::uint64_t socket_interval_ns = 500'000;
+constexpr std::uint64_t stop_patience_ns = 1'000'000'000;
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
+engine::ProxyId draw_id() {
+    engine::ProxyId id = 0;
+    while (id == 0) {
+        if (getrandom(&id, sizeof id, 0) != sizeof id) id = now_ns();
+    }
+    return id;
+}
+
+void pause_cpu() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Proxy::Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport)
+    : config_(config), transport_(std::move(transport)), resting_(config.spin_us * 1000) {}
+
+Proxy::~Proxy() {
+    stop("offpathd ends");
+}
+
+Status Proxy::start(std::string& problem) {
+    identity_ = {draw_id(), config_.index, config_.node, transport_->describe(), transport_->address()};
+    engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id);
+    epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+    inbox_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!epoll_ || !inbox_event_) {
+        problem = std::string("epoll and eventfd: ") + std::strerror(errno);
+        return Status::system;
+    }
+    watch(inbox_event_.get());
+    if (transport_->event_fd() >= 0) watch(transport_->event_fd());
+    thread_ = std::thread([this] { run(); });
+    return Status::ok;
+}
+
+void Proxy::take(Newcomer newcomer) {
+    load_.fetch_add(1, std::memory_order_relaxed);
+    {
+        std::lock_guard lock(mutex_);
+        inbox_.push_back(std::move(newcomer));
+        inbox_full_.store(true, std::memory_order_release);
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(inbox_event_.get(), &one, sizeof one);
+}
+
+void Proxy::stop(const std::string& why) {
+    if (!thread_.joinable()) return;
+    {
+        std::lock_guard lock(mutex_);
+        stop_why_ = why;
+    }
+    stop_.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(inbox_event_.get(), &one, sizeof one);
+    thread_.join();
+}
+
+void Proxy::run() {
+    pthread_setname_np(pthread_self(), fmt::format("proxy-{}", config_.index).c_str());
+    if (config_.cpu >= 0) {
+        cpu_set_t cpus;
+        CPU_ZERO(&cpus);
+        CPU_SET(static_cast<std::size_t>(config_.cpu), &cpus);
+        if (const int error = pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus); error != 0)
+            log::warn("proxy {} cannot be bound to CPU {}: {}", config_.index, config_.cpu,
+                      std::strerror(error));
+    }
+    std::uint64_t give_up_ns = 0;
+    while (true) {
+        unsigned work = accept_sessions();
+        work += drain_channels();
+        work += advance_schedules();
+        work += progress_fabric();
+        complete();
+        if (ending_ && (sessions_.empty() || now_ns() > give_up_ns)) break;
+        if (work > 0) {
+            resting_.worked();
+        } else {
+            rest();
+        }
+        if (stop_.load(std::memory_order_acquire) && !ending_) {
+            ending_ = true;
+            give_up_ns = now_ns() + stop_patience_ns;
+            std::lock_guard lock(mutex_);
+            for (auto& session : sessions_)
+                session->end(Status::unavailable, stop_why_, true);
+        }
+    }
+    if (!sessions_.empty())
+        log::warn("proxy {} ends with {} sessions that still had transfers in flight", config_.index,
+                  sessions_.size());
+    // Transfers in flight write into memory of the sessions: the transport goes first, and calls them off.
+    const auto counters = engine_->counters();
+    log::info("proxy {}: {} schedules run, {} failed, {} bytes sent, {} received, {} copied locally",
+              config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
+              counters.bytes_received, counters.bytes_local);
+    if (sessions_.empty()) engine_.reset();
+    transport_.reset();
+}
+
+unsigned Proxy::accept_sessions() {
+    unsigned work = 0;
+    if (inbox_full_.load(std::memory_order_acquire)) {
+        std::vector<Newcomer> newcomers;
+        {
+            std::lock_guard lock(mutex_);
+            newcomers.swap(inbox_);
+            inbox_full_.store(false, std::memory_order_relaxed);
+        }
+        for (Newcomer& newcomer : newcomers)
+            adopt(std::move(newcomer));
+        work += static_cast<unsigned>(newcomers.size());
+    }
+    if (++rounds_ % 16 == 0) {
+        const std::uint64_t now = now_ns();
+        if (now - sockets_served_ns_ > socket_interval_ns) serve_events(0);
+    }
+    return work;
+}
+
+void Proxy::adopt(Newcomer newcomer) {
+    std::unique_ptr<Session> session;
+    if (!ending_) session = Session::open(*engine_, identity_, std::move(newcomer));
+    if (!session) {
+        load_.fetch_sub(1, std::memory_order_relaxed);
+        return;
+    }
+    watch(session->socket());
+    watch(session->doorbell());
+    if (session->memory_event() >= 0) watch(session->memory_event());
+    sessions_.push_back(std::move(session));
+}
+
+unsigned Proxy::drain_channels() {
+    unsigned work = 0;
+    for (auto& session : sessions_) {
+        if (!session->ended()) work += session->drain(commands_per_round);
+    }
+    return work;
+}
+
+unsigned Proxy::advance_schedules() {
+    return engine_->advance() ? 1 : 0;
+}
+
+unsigned Proxy::progress_fabric() {
+    unsigned work = transport_->progress();
+    for (auto& session : sessions_)
+        work += session->progress_memory();
+    return work;
+}
+
+void Proxy::complete() {
+    for (std::size_t i = 0; i < sessions_.size();) {
+        sessions_[i]->deliver();
+        if (sessions_[i]->ended() && sessions_[i]->close()) {
+            drop(i);
+        } else {
+            ++i;
+        }
+    }
+}
+
+void Proxy::drop(std::size_t i) {
+    // Closing its descriptors takes them out of the epoll set, unless the client holds a copy of the same
+    // open file, as it does of the doorbell.
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->doorbell(), nullptr);
+    if (sessions_[i]->memory_event() >= 0)
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->memory_event(), nullptr);
+    sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(i));
+    load_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Proxy::rest() {
+    if (resting_.should_sleep(now_ns())) {
+        sleep_until_event();
+    } else {
+        pause_cpu();
+    }
+}
+
+void Proxy::sleep_until_event() {
+    bool quiet = !inbox_full_.load(std::memory_order_acquire) && !stop_.load(std::memory_order_acquire);
+    bool closing = ending_;
+    for (auto& session : sessions_) {
+        if (session->ended()) {
+            closing = true;
+        } else if (!session->prepare_sleep()) {
+            quiet = false;
+        }
+    }
+    // A session that is being closed has nobody who would wake us for it.
+    if (quiet && transport_->arm() == Status::ok) serve_events(closing ? 1 : -1);
+    for (auto& session : sessions_)
+        session->end_sleep();
+}
+
+void Proxy::serve_events(int timeout_ms) {
+    epoll_event events[64];
+    int count;
+    do {
+        count = epoll_wait(epoll_.get(), events, 64, timeout_ms);
+    } while (count < 0 && errno == EINTR);
+    sockets_served_ns_ = now_ns();
+    for (int i = 0; i < count; ++i) {
+        const int fd = events[i].data.fd;
+        if (fd == inbox_event_.get()) {
+            std::uint64_t value;
+            [[maybe_unused]] const auto got = read(fd, &value, sizeof value);
+            continue;
+        }
+        for (auto& session : sessions_) {
+            if (fd == session->doorbell()) {
+                session->clear_doorbell();
+            } else if (fd == session->socket()) {
+                if (session->ended()) {
+                    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+                } else {
+                    session->read_socket();
+                }
+            } else {
+                continue;
+            }
+            break;
+        }
+    }
+}
+
+void Proxy::watch(int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+        log::error("proxy {}: epoll does not take descriptor {}: {}", config_.index, fd,
+                   std::strerror(errno));
+}
+
+}  // namespace offpath::proxy

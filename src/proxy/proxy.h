@@ -1,0 +1,89 @@
+// Proxy: one worker of the device. A thread with a transport, an engine and the sessions of its clients, in a
+// loop of bounded phases, in this order:
+//
+//   accept    take over newcomers from the listener; every so often, serve the sessions' sockets
+//   drain     execute the commands in the sessions' rings
+//   advance   match messages and move schedules on (Engine::advance)
+//   progress  move the fabric and staged memory on
+//   complete  wake clients whose operations are done; let go of sessions that have ended
+//   rest      nothing moved: spin for a while, then sleep until something happens
+//
+// Ownership: the daemon owns proxies. Threads: the public calls come from the daemon's main thread; all else
+// happens on the proxy's own.
+#pragma once
+
+#include "proxy/identity.h"
+#include "proxy/resting.h"
+#include "proxy/session.h"
+#include "transport/transport.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace offpath::proxy {
+
+struct ProxyConfig {
+    std::string node;
+    std::uint32_t index = 0;
+    int cpu = -1;  // to run on; -1: any
+    std::uint64_t spin_us = 50;
+};
+
+class Proxy {
+  public:
+    // Takes the transport over; the thread starts with start().
+    Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport);
+    ~Proxy();
+    Proxy(const Proxy&) = delete;
+    Proxy& operator=(const Proxy&) = delete;
+
+    Status start(std::string& problem);
+    void take(Newcomer newcomer);
+    // Ends all sessions, telling their clients `why`, and the thread. Waits for it, at most about a second.
+    void stop(const std::string& why);
+
+    // Sessions, newcomers included.
+    std::uint32_t load() const { return load_.load(std::memory_order_relaxed); }
+
+  private:
+    void run();
+    unsigned accept_sessions();
+    unsigned drain_channels();
+    unsigned advance_schedules();
+    unsigned progress_fabric();
+    void complete();
+    void rest();
+
+    void sleep_until_event();
+    void serve_events(int timeout_ms);
+    void watch(int fd);
+    void adopt(Newcomer newcomer);
+    void drop(std::size_t i);
+
+    ProxyConfig config_;
+    std::unique_ptr<transport::Transport> transport_;
+    Identity identity_;
+    std::unique_ptr<engine::Engine> engine_;
+    std::vector<std::unique_ptr<Session>> sessions_;
+    control::FileDescriptor epoll_;
+    Resting resting_;
+    std::uint32_t rounds_ = 0;
+    std::uint64_t sockets_served_ns_ = 0;
+    bool ending_ = false;
+
+    // Shared with the main thread.
+    std::mutex mutex_;
+    std::vector<Newcomer> inbox_;
+    std::string stop_why_;
+    std::atomic<bool> inbox_full_{false};
+    std::atomic<bool> stop_{false};
+    control::FileDescriptor inbox_event_;
+    std::atomic<std::uint32_t> load_{0};
+    std::thread thread_;
+};
+
+}  // namespace offpath::proxy

@@ -1,0 +1,253 @@
+#include "proxy/session.h"
+
+#include "base/log.h"
+
+#include <offpath/context.h>
+#include <unistd.h>
+
+#include <sys/eventfd.h>
+
+namespace offpath::proxy {
+namespace {
+
+using control::Credentials;
+using control::FileDescriptor;
+
+void refuse(int socket, Status status, const std::string& text) {
+    // If the client is gone already it does not matter.
+    (void)control::send_message(socket, control::Refusal{status, text});
+}
+
+memory::GeneralBackEnd general_back_end(control::BackEndRequest request) {
+    switch (request) {
+        case control::BackEndRequest::cma:
+            return memory::GeneralBackEnd::cma;
+        case control::BackEndRequest::staged:
+            return memory::GeneralBackEnd::staged;
+        case control::BackEndRequest::automatic:
+        case control::BackEndRequest::map:
+            break;
+    }
+    return memory::GeneralBackEnd::automatic;
+}
+
+std::string describe(const Newcomer& newcomer) {
+    return fmt::format("rank {} of job {:08x} (pid {})", newcomer.hello.job_rank,
+                       static_cast<std::uint32_t>(newcomer.hello.job_high), newcomer.peer.pid);
+}
+
+}  // namespace
+
+std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity, Newcomer newcomer) {
+    const int socket = newcomer.socket.get();
+    const std::string name = describe(newcomer);
+    const auto fail = [&](Status status, const std::string& why) {
+        log::error("{} cannot be served: {}", name, why);
+        refuse(socket, status, why);
+        return nullptr;
+    };
+
+    memory::SessionMemoryConfig config;
+    config.client = name;
+    config.pid = newcomer.peer.pid;
+    config.probe_address = newcomer.hello.probe_address;
+    config.probe_value = newcomer.hello.probe_value;
+    config.general = general_back_end(newcomer.hello.back_end);
+    std::unique_ptr<memory::SessionMemory> memory;
+    std::string problem;
+    if (Status status = memory::make_session_memory(config, memory, problem); status != Status::ok)
+        return fail(status, problem);
+
+    control::ChannelMemory channel_memory;
+    FileDescriptor channel_fd;
+    if (Status status = control::ChannelMemory::create({}, channel_memory, channel_fd); status != Status::ok)
+        return fail(status, "no memory for the channel");
+    FileDescriptor doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    FileDescriptor clients_doorbell(dup(doorbell.get()));
+    if (!doorbell || !clients_doorbell) return fail(Status::system, "no descriptor for the doorbell");
+
+    engine::Session* session = nullptr;
+    const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
+    if (Status status = engine.open_session(job, newcomer.hello.job_rank, *memory, &session);
+        status != Status::ok)
+        return fail(status, "the engine has no room for it");
+
+    const bool staged = memory->general_back_end() == memory::BackEnd::staged;
+    control::Welcome welcome;
+    welcome.proxy = identity.id;
+    welcome.proxy_index = identity.index;
+    welcome.back_end = static_cast<std::uint8_t>(memory->general_back_end());
+    welcome.progress = staged ? OFFPATH_PROGRESS_AGENT : OFFPATH_PROGRESS_DEVICE;
+    welcome.daemon_pid = static_cast<std::uint32_t>(getpid());
+    welcome.staging = staged;
+    welcome.node = identity.node;
+    welcome.fabric = identity.fabric;
+    welcome.address = identity.address;
+    const memory::StagingFiles staging = memory->take_staging_files();
+    std::vector<int> descriptors{channel_fd.get(), clients_doorbell.get()};
+    if (staged) {
+        descriptors.push_back(staging.area.get());
+        descriptors.push_back(staging.bell.get());
+    }
+    if (control::send_message(socket, welcome, descriptors) != Status::ok) {
+        log::warn("{} went away before it was welcomed", name);
+        engine.close_session(session, Status::canceled);
+        return nullptr;
+    }
+    log::info("{} attached to proxy {}, ordinary memory by {}", name, identity.index,
+              memory::to_string(memory->general_back_end()));
+    control::ProxyChannel channel(std::move(channel_memory), std::move(doorbell));
+    return std::unique_ptr<Session>(
+        new Session(engine, std::move(newcomer), std::move(channel), std::move(memory), session));
+}
+
+Session::Session(engine::Engine& engine, Newcomer newcomer, control::ProxyChannel channel,
+                 std::unique_ptr<memory::SessionMemory> memory, engine::Session* session)
+    : engine_(engine),
+      socket_(std::move(newcomer.socket)),
+      channel_(std::move(channel)),
+      memory_(std::move(memory)),
+      session_(session),
+      name_(describe(newcomer)),
+      job_rank_(newcomer.hello.job_rank),
+      proxies_(newcomer.hello.job_size, 0) {}
+
+Session::~Session() = default;
+
+unsigned Session::drain(unsigned limit) {
+    unsigned count = 0;
+    while (count < limit && !ended_) {
+        std::span<const std::byte> record;
+        const auto next = channel_.commands().next(record);
+        if (next == control::RingConsumer::Next::none) break;
+        ++count;
+        if (next == control::RingConsumer::Next::broken) {
+            end(Status::protocol, "its command ring holds nonsense", true);
+            break;
+        }
+        control::Command command;
+        if (control::decode_command(record, command, problem_) != Status::ok ||
+            !std::visit([this](const auto& c) { return execute(c); }, command)) {
+            end(Status::protocol, problem_, true);
+        }
+    }
+    return count;
+}
+
+void Session::read_socket() {
+    for (int i = 0; i < 64 && !ended_; ++i) {
+        control::Received received;
+        const Status status = control::receive_bytes(socket_.get(), received);
+        if (status == Status::retry) return;
+        if (status == Status::peer_lost || status == Status::system) {
+            end(Status::peer_lost, "its process is gone", false);
+            return;
+        }
+        control::Message message;
+        if (status != Status::ok) {
+            end(Status::protocol, "a message with too many bytes or descriptors", true);
+        } else if (Status decoded = control::decode_message(received.bytes, message, problem_);
+                   decoded != Status::ok) {
+            end(decoded, problem_, true);
+        } else {
+            answer_message(message, std::move(received.descriptors));
+        }
+    }
+}
+
+void Session::answer_message(const control::Message& message, std::vector<FileDescriptor> descriptors) {
+    if (const auto* region = std::get_if<control::RegisterRegion>(&message)) {
+        register_region(*region, std::move(descriptors));
+    } else if (const auto* revoke = std::get_if<control::RevokeRegion>(&message)) {
+        revoke_region(revoke->id);
+    } else if (std::holds_alternative<control::Goodbye>(message)) {
+        // What was posted before the goodbye still counts.
+        drain(UINT32_MAX);
+        if (!ended_) end(Status::canceled, "", false);
+    } else {
+        end(Status::protocol, "a message that only a daemon sends, or a second hello", true);
+    }
+}
+
+void Session::register_region(const control::RegisterRegion& message,
+                              std::vector<FileDescriptor> descriptors) {
+    if (descriptors.size() != 1) {
+        end(Status::protocol,
+            fmt::format("region {} came with {} descriptors instead of one", message.id, descriptors.size()),
+            true);
+        return;
+    }
+    const Status status = memory_->add_region(message.id, message.address, message.bytes,
+                                              memory::File(descriptors.front().release()));
+    reply(control::RegionReply{message.id, status, static_cast<std::uint8_t>(memory::BackEnd::map),
+                               OFFPATH_PROGRESS_DEVICE});
+}
+
+void Session::revoke_region(std::uint64_t id) {
+    const Status status = memory_->remove_region(id);
+    if (status == Status::retry) {
+        revoking_.push_back(id);
+    } else {
+        reply(control::RegionReply{id, status, 0, 0});
+    }
+}
+
+void Session::reply(const control::Message& message) {
+    const Status status = control::send_message(socket_.get(), message);
+    if (status == Status::ok || ended_) return;
+    // A client asks and waits; one whose socket is full of unread answers does not keep to that.
+    end(status == Status::retry ? Status::protocol : Status::peer_lost,
+        status == Status::retry ? "it does not read the answers to its messages" : "its process is gone",
+        false);
+}
+
+void Session::deliver() {
+    if (!completed_some_) return;
+    completed_some_ = false;
+    channel_.wake();
+    if (revoking_.empty() || ended_) return;
+    std::erase_if(revoking_, [this](std::uint64_t id) {
+        const Status status = memory_->remove_region(id);
+        if (status == Status::retry) return false;
+        reply(control::RegionReply{id, status, 0, 0});
+        return true;
+    });
+}
+
+void Session::end(Status reason, const std::string& why, bool tell) {
+    if (ended_) return;
+    ended_ = true;
+    reason_ = reason;
+    if (reason == Status::canceled) {
+        log::info("{} detached", name_);
+    } else {
+        log::error("the session of {} ends: {} ({} operations were outstanding)", name_, why, outstanding_);
+    }
+    if (tell) refuse(socket_.get(), reason, why);
+    if (reason == Status::peer_lost) {
+        memory_->abandon(reason);
+    } else {
+        memory_->stop(reason);
+    }
+}
+
+bool Session::close() {
+    // Peers learn that this rank is gone by the operations that they share with it.
+    if (session_ != nullptr) {
+        if (!engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
+            return false;
+        session_ = nullptr;
+    }
+    return outstanding_ == 0 && memory_->drained();
+}
+
+bool Session::prepare_sleep() {
+    return channel_.prepare_sleep() && memory_->arm() == Status::ok;
+}
+
+void Session::clear_doorbell() {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = read(channel_.doorbell(), &count, sizeof count);
+}
+
+}  // namespace offpath::proxy

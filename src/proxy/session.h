@@ -1,0 +1,134 @@
+// Session: one client as its proxy sees it: its socket, its channel, its memory, its teams and schedules, and
+// what it has started. It turns commands and messages into calls on the engine and the engine's completions
+// into completion words. Everything that a client says is checked here; a client that says nonsense loses its
+// session, and nobody else notices.
+//
+// Ownership: the proxy owns sessions; a session borrows the engine. Threads: the proxy's thread only.
+// Life: open() -> [drain, read_socket, deliver]* -> end() (by the client's wish, its death or its fault) ->
+// close() until it returns true.
+#pragma once
+
+#include "control/channel.h"
+#include "control/socket.h"
+#include "engine/engine.h"
+#include "memory/session_memory.h"
+#include "proxy/identity.h"
+#include "proxy/schedule_store.h"
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace offpath::proxy {
+
+class Session {
+  public:
+    // Makes everything that a session needs and sends the Welcome; null after a Refusal.
+    static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity, Newcomer newcomer);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // Executes at most `limit` commands. Returns how many there were.
+    unsigned drain(unsigned limit);
+    // Serves what has come on the socket.
+    void read_socket();
+    // Moves staged transfers on.
+    unsigned progress_memory() { return memory_->progress(); }
+    // Makes completions known to a client that sleeps, and acknowledges revocations that became possible.
+    void deliver();
+
+    bool ended() const { return ended_; }
+    // Ends the session. With `tell`, the client hears why.
+    void end(Status reason, const std::string& why, bool tell);
+    // After end(): true when the engine and the memory have let go, and the session may be destroyed.
+    bool close();
+
+    int socket() const { return socket_.get(); }
+    int doorbell() const { return channel_.doorbell(); }
+    int memory_event() const { return memory_->event_fd(); }
+    // Sleeping: false when there is something to do after all. A round of work ends it.
+    bool prepare_sleep();
+    void end_sleep() { channel_.end_sleep(); }
+    void clear_doorbell();
+
+    const std::string& name() const { return name_; }
+
+  private:
+    // A started operation: the engine's completion record for it.
+    struct Operation : Completion {
+        Session* session = nullptr;
+        StoredSchedule* schedule = nullptr;  // null: a basic primitive
+        std::uint32_t slot = 0;
+        bool receives = false;
+        engine::MessageInfo message;
+        std::vector<memory::HostRange> pinned;
+    };
+    // A team, or the reason why there is none.
+    struct TeamEntry {
+        engine::Team* team = nullptr;
+        Status failure = Status::ok;
+        std::uint32_t rank = 0, size = 0;
+    };
+
+    Session(engine::Engine& engine, Newcomer newcomer, control::ProxyChannel channel,
+            std::unique_ptr<memory::SessionMemory> memory, engine::Session* session);
+
+    // Commands; a false return ends the session with problem_.
+    bool execute(const control::AddProxy& command);
+    bool execute(const control::Ranks& command);
+    bool execute(const control::CreateTeam& command);
+    bool execute(const control::DestroyTeam& command);
+    bool execute(const control::SchedulePart& command);
+    bool execute(const control::ForgetSchedule& command);
+    bool execute(const control::Start& command);
+    bool execute(const control::BasicSend& command);
+    bool execute(const control::BasicRecv& command);
+    void make_team(std::uint64_t id, TeamEntry& entry);
+    bool start_whole(const control::Start& command);
+    bool check_slot(std::uint32_t slot);
+    TeamEntry* find_team(std::uint64_t id);
+
+    void answer_message(const control::Message& message, std::vector<control::FileDescriptor> descriptors);
+    void register_region(const control::RegisterRegion& message,
+                         std::vector<control::FileDescriptor> descriptors);
+    void revoke_region(std::uint64_t id);
+    void reply(const control::Message& message);
+
+    Operation& take_operation(std::uint32_t slot);
+    bool pin(Operation& operation, const memory::HostRange& range);
+    void settle(Operation& operation, Status status);
+    static void on_done(Completion* completion, Status status);
+
+    engine::Engine& engine_;
+    control::FileDescriptor socket_;
+    control::ProxyChannel channel_;
+    std::unique_ptr<memory::SessionMemory> memory_;
+    engine::Session* session_;
+    std::string name_;
+    const std::uint32_t job_rank_;
+
+    std::vector<engine::ProxyId> proxies_;  // by job rank; 0: not told
+    std::unordered_map<std::uint64_t, TeamEntry> teams_;
+    ScheduleStore schedules_;
+    struct TeamDraft {
+        std::uint64_t id = 0;
+        std::uint32_t rank = 0;
+        std::vector<std::uint32_t> ranks;
+    } team_draft_;
+    std::vector<memory::HostRange> start_draft_;
+    std::vector<engine::Member> members_;
+
+    std::deque<Operation> operations_;  // the pool
+    std::vector<Operation*> free_operations_;
+    std::uint32_t outstanding_ = 0;
+    std::vector<std::uint64_t> revoking_;  // regions whose last use is awaited
+    bool completed_some_ = false;
+    bool ended_ = false;
+    Status reason_ = Status::ok;
+    std::string problem_;
+};
+
+}  // namespace offpath::proxy
