@@ -1,0 +1,73 @@
+#include "collectives/selection.h"
+#include "schedule/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace offpath::collectives {
+namespace {
+
+using schedule::OpKind;
+
+std::size_t count(const Schedule& schedule, OpKind kind) {
+    return static_cast<std::size_t>(std::count_if(schedule.ops().begin(), schedule.ops().end(),
+                                                  [&](const schedule::Op& op) { return op.kind == kind; }));
+}
+
+TEST(Selection, TakesTheChainForLargeAndTheTreeForSmallBroadcasts) {
+    for (std::uint32_t size : {3u, 4u, 8u, 16u, 64u}) {
+        EXPECT_EQ(choose_bcast(size, 1 << 10), BcastAlgorithm::binomial) << size;
+        EXPECT_EQ(choose_bcast(size, 256 << 20), BcastAlgorithm::chain) << size;
+    }
+    for (std::uint32_t size : {2u, 3u, 4u, 8u})
+        EXPECT_EQ(choose_bcast(size, 1 << 20), BcastAlgorithm::chain) << size;
+    EXPECT_EQ(choose_bcast(64, 1 << 20), BcastAlgorithm::ring);
+}
+
+TEST(Selection, FillsTheChainInAFractionOfTheWholeTime) {
+    for (std::uint32_t size : {3u, 4u, 8u, 16u})
+        for (std::uint64_t bytes = 16 << 20; bytes <= 1 << 30; bytes *= 4)
+            EXPECT_LE((size - 2) * bcast_segment_bytes(size, bytes), bytes / 16 + size * (32 << 10));
+    EXPECT_EQ(bcast_segment_bytes(4, 1 << 20), 32u << 10);
+    EXPECT_EQ(bcast_segment_bytes(4, 1 << 30), 512u << 10);
+    EXPECT_EQ(bcast_segment_bytes(2, 1 << 30), 0u) << "nobody forwards, so nothing is gained";
+}
+
+TEST(Selection, CutsTheBlocksOfALargeRing) {
+    EXPECT_EQ(ring_segment_bytes(1 << 20), 256u << 10);
+    EXPECT_EQ(ring_segment_bytes(64 << 10), 32u << 10);
+    EXPECT_EQ(ring_segment_bytes(1 << 30), 512u << 10);
+    const std::vector<std::uint64_t> bytes(4, 1 << 20), offsets{0, 1 << 20, 2 << 20, 3 << 20};
+    EXPECT_EQ(count(allgatherv({1, 4}, bytes, offsets, false), OpKind::send), 3 * 4u);
+    const std::vector<std::uint64_t> small(4, 1 << 10);
+    EXPECT_EQ(allgatherv({1, 4}, small, offsets, false).dependency_counts()[3], 0u)
+        << "direct: sends at once";
+}
+
+TEST(Selection, GivesMatchingSchedulesToAllRanks) {
+    for (std::uint32_t size : {1u, 2u, 3u, 5u, 8u, 33u, 64u})
+        for (std::uint64_t bytes : {0u, 100u, 40u << 10, 1u << 20}) {
+            const std::vector<std::uint64_t> sizes(size, bytes);
+            std::vector<std::uint64_t> offsets(size);
+            for (std::uint32_t i = 0; i < size; ++i)
+                offsets[i] = i * bytes;
+            std::vector<std::vector<Schedule>> teams(5);
+            for (std::uint32_t rank = 0; rank < size; ++rank) {
+                const TeamShape team{rank, size};
+                teams[0].push_back(alltoall(team, bytes));
+                teams[1].push_back(alltoallv(team, {sizes, offsets, sizes, offsets}));
+                teams[2].push_back(allgatherv(team, sizes, offsets, true));
+                teams[3].push_back(bcast(team, size / 2, bytes));
+                teams[4].push_back(barrier(team));
+            }
+            for (std::size_t i = 0; i < teams.size(); ++i) {
+                std::string problem;
+                EXPECT_EQ(schedule::validate_team(teams[i], problem), Status::ok)
+                    << "collective " << i << " of " << size << " ranks, " << bytes << " bytes: " << problem;
+            }
+        }
+}
+
+}  // namespace
+}  // namespace offpath::collectives
