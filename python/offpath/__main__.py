@@ -1,0 +1,5 @@
+import sys
+
+from offpath.cli import main
+
+sys.exit(main())

@@ -1,0 +1,41 @@
+"""Finds what the build made: offpathd, the front end's library, the programs."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import OffpathError
+
+SOURCE_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """A build directory. The files in it are looked up when asked for, so that host-only work needs no build."""
+
+    root: Path
+
+    @property
+    def daemon(self) -> Path:
+        return self._need("bin/offpathd", "the device daemon")
+
+    @property
+    def mpi_preload(self) -> Path:
+        return self._need("lib/liboffpath-mpi.so", "the MPI front end")
+
+    def program(self, name: str) -> Path:
+        return self._need(f"bin/{name}", f"the program {name}")
+
+    def _need(self, relative: str, what: str) -> Path:
+        path = self.root / relative
+        if not path.exists():
+            raise OffpathError(
+                f"{what} is not built: {path} is missing",
+                "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
+            )
+        return path
+
+
+def find_artifacts() -> Artifacts:
+    """The build that OFFPATH_BUILD names (build/bin/offpath sets it), else build/ of the source tree."""
+    return Artifacts(Path(os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve())

@@ -1,0 +1,53 @@
+"""The `offpath` command: parses the command line and hands over to the module that does the work."""
+
+import signal
+import sys
+
+import typer
+
+from offpath import console
+from offpath.errors import OffpathError
+from offpath.commands import bench, info, lab, run
+
+app = typer.Typer(
+    name="offpath",
+    help="Move the communication of MPI programs off the host's cores, try it on an emulated cluster, and measure it.",
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+)
+app.add_typer(lab.app, name="lab")
+app.add_typer(bench.app, name="bench")
+app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
+app.command("info")(info.info)
+
+
+def _terminate(_number, _frame):
+    # Once: the clean-up that this starts must not be cut short by a second signal.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(143)
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = app(standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except OffpathError as error:
+        console.err.print(f"[red]offpath: error:[/red] {console.escape(str(error))}", soft_wrap=True)
+        if error.hint:
+            console.err.print(f"         {console.escape(error.hint)}", soft_wrap=True)
+        return error.code
+    except KeyboardInterrupt:
+        return 130
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+    except Exception as error:
+        show = getattr(error, "show", None)
+        if show is None or not hasattr(error, "exit_code"):
+            raise
+        show()
+        return error.exit_code

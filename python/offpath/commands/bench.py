@@ -1,0 +1,98 @@
+"""`offpath bench`: overlap, latency, bandwidth."""
+
+from typing import Annotated
+
+import typer
+
+from offpath import bench, console, units
+from offpath.artifacts import find_artifacts
+from offpath.commands import options
+from offpath.compare import choose_engines
+from offpath.errors import OffpathError
+from offpath.lab import cluster as clusters
+from offpath.lab import mpi
+
+app = typer.Typer(
+    help="Measures MPI operations on an emulated cluster, host MPI and offpath side by side in one session.", no_args_is_help=True
+)
+
+Sizes = Annotated[str, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes, such as 64K,1M,16M (powers of 1024).")]
+Runs = Annotated[int, typer.Option("--runs", help="Runs of the program on each engine, alternating; medians are taken.")]
+Iterations = Annotated[int | None, typer.Option("--iterations", help="Timed iterations in a run (default: about two seconds' worth, at least 5).")]
+Baselines = Annotated[
+    str, typer.Option("--baselines", metavar="none|all|NAMES", help="More host MPI settings: " + ", ".join(e.name for e in mpi.BASELINES) + ".")
+]
+Engines = Annotated[str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines: " + ", ".join(mpi.ENGINES) + ".")]
+Ops = Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench.OPERATIONS) + ".")]
+
+
+@app.command("overlap")
+def overlap(
+    ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1M,4M,16M", nodes: options.Nodes = 2, ranks_per_node: options.RanksPerNode = 1,
+    link: options.LinkRate = "2gbit", runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None,
+    latency: options.Latency = "0us", placement: options.Placement = "split", proxies: options.Proxies = None, device_quota: options.Quota = None,
+    spin_us: options.SpinUs = None, log_level: options.LogLevel = "warn", env: options.Env = None, mca: options.Mca = None,
+    timeout: options.Timeout = None, no_namespaces: options.NoNamespaces = False, json: options.Json = None, plot: options.Plot = None,
+) -> None:
+    """How much of an operation's time a computation hides (OSU's definitions).
+
+    pure: post and wait. compute: a fixed amount of work, as long as the host MPI's pure time, timed alone with all ranks computing.
+    total: post, that work, wait. overlap = 100 x (1 - (total - compute) / pure). wire: the least time that the link's rate allows.
+    """
+    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
+    _run("overlap", spec, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
+
+
+@app.command("latency")
+def latency_(
+    ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1K,16K,64K,256K,1M,4M,16M", nodes: options.Nodes = 2,
+    ranks_per_node: options.RanksPerNode = 1, link: options.LinkRate = "2gbit", runs: Runs = 3, iterations: Iterations = None,
+    baselines: Baselines = "none", engines: Engines = None, latency: options.Latency = "0us", placement: options.Placement = "split",
+    proxies: options.Proxies = None, device_quota: options.Quota = None, spin_us: options.SpinUs = None, log_level: options.LogLevel = "warn",
+    env: options.Env = None, mca: options.Mca = None, timeout: options.Timeout = None, no_namespaces: options.NoNamespaces = False,
+    json: options.Json = None, plot: options.Plot = None,
+) -> None:
+    """How long an operation takes when nothing else is done: post and wait."""
+    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
+    _run("latency", spec, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
+
+
+@app.command("bandwidth")
+def bandwidth(
+    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="p2p (windows of MPI_Isend between pairs of ranks) and operations.")] = "p2p,ialltoall",
+    sizes: Sizes = "64K,1M,4M", nodes: options.Nodes = 2, ranks_per_node: options.RanksPerNode = 1, link: options.LinkRate = "2gbit",
+    runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None, latency: options.Latency = "0us",
+    placement: options.Placement = "split", proxies: options.Proxies = None, device_quota: options.Quota = None, spin_us: options.SpinUs = None,
+    log_level: options.LogLevel = "warn", env: options.Env = None, mca: options.Mca = None, timeout: options.Timeout = None,
+    no_namespaces: options.NoNamespaces = False, json: options.Json = None, plot: options.Plot = None,
+) -> None:
+    """Bytes per second of all ranks together."""
+    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
+    known = (bench.POINT_TO_POINT, *bench.OPERATIONS)
+    _run("bandwidth", spec, no_namespaces, _bench_spec(ops, known, sizes, runs, iterations, engines, baselines), json, plot)
+
+
+def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str) -> bench.BenchSpec:
+    operations = units.split_list(ops, "operations")
+    for name in operations:
+        if name not in known:
+            raise OffpathError(f"operation {name!r} is not known", "use " + ", ".join(known))
+    for value, option in ((runs, "--runs"), (iterations, "--iterations")):
+        if value is not None and not 1 <= value <= 10000:
+            raise OffpathError(f"{option} {value} is out of range", "use 1 to 10000")
+    return bench.BenchSpec(operations, units.parse_sizes(sizes), choose_engines(engines, baselines), runs, iterations)
+
+
+def _run(kind: str, lab: clusters.LabSpec, no_namespaces: bool, spec: bench.BenchSpec, json, plot) -> None:
+    options.check_outputs(json, plot)
+    artifacts = find_artifacts()
+    artifacts.program(bench.PROGRAM)
+    if any(engine.offload for engine in spec.engines):
+        artifacts.daemon, artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        session = bench.Bench(cluster, spec)
+        found = bench.report(cluster, spec, kind, getattr(session, kind)())
+    bench.show(found)
+    bench.write(found, json, plot)

@@ -1,0 +1,124 @@
+"""`offpath lab`: run, compare, clean."""
+
+from typing import Annotated
+
+import typer
+
+from offpath import compare as comparison
+from offpath import console
+from offpath.artifacts import find_artifacts
+from offpath.commands import options
+from offpath.errors import OffpathError
+from offpath.lab import clean as leftovers
+from offpath.lab import cluster as clusters
+from offpath.lab import mpi
+
+app = typer.Typer(
+    help="Emulated clusters on this machine: nodes are namespaces with links of a given rate, ranks are started by the real mpirun. "
+    "Works as root or as an ordinary user, and leaves nothing behind.",
+    no_args_is_help=True,
+)
+_PROGRAM_LAST = {"allow_interspersed_args": False}
+
+
+@app.command("run", context_settings=_PROGRAM_LAST)
+def run(
+    program: options.Program,
+    nodes: options.Nodes = 2,
+    ranks_per_node: options.RanksPerNode = 1,
+    link: options.LinkRate = "1gbit",
+    offload: Annotated[str, typer.Option("--offload", metavar="on|off", help="on: a device serves each node. off: plain host MPI.", rich_help_panel="Device")] = "on",
+    latency: options.Latency = "0us",
+    placement: options.Placement = "split",
+    proxies: options.Proxies = None,
+    device_quota: options.Quota = None,
+    spin_us: options.SpinUs = None,
+    log_level: options.LogLevel = "warn",
+    env: options.Env = None,
+    mca: options.Mca = None,
+    timeout: options.Timeout = None,
+    no_namespaces: options.NoNamespaces = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not describe the cluster.")] = False,
+) -> None:
+    """Runs PROGRAM under mpirun on an emulated cluster. The exit code is the program's.
+
+    Example: offpath lab run --nodes 4 --link 1gbit --offload on -- ./my_program --its-option
+    """
+    if offload not in ("on", "off"):
+        raise OffpathError(f"--offload {offload!r} is not known", "use on or off")
+    engine = mpi.OFFPATH if offload == "on" else mpi.HOST
+    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
+    program = options.resolve_program(program)
+    artifacts = find_artifacts()
+    if engine.offload:
+        artifacts.daemon, artifacts.mpi_preload
+    options.enter_lab(spec, no_namespaces)
+    with clusters.open_cluster(spec, artifacts) as cluster:
+        if not quiet:
+            console.note(f"{cluster.describe()}; offload {offload}")
+        result = cluster.run(engine, program)
+        clusters.report(result)
+    raise typer.Exit(result.exit_code)
+
+
+@app.command("compare", context_settings=_PROGRAM_LAST)
+def compare(
+    program: options.Program,
+    nodes: options.Nodes = 4,
+    ranks_per_node: options.RanksPerNode = 1,
+    link: options.LinkRate = "1gbit",
+    runs: Annotated[int, typer.Option("--runs", help="Runs of each engine, alternating.")] = 5,
+    baselines: Annotated[
+        str,
+        typer.Option("--baselines", metavar="none|all|NAMES", help="More host MPI settings beside the plain one: " + ", ".join(e.name for e in mpi.BASELINES) + "."),
+    ] = "none",
+    engines: Annotated[
+        str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines, the first being the reference: " + ", ".join(mpi.ENGINES) + ".")
+    ] = None,
+    latency: options.Latency = "0us",
+    placement: options.Placement = "split",
+    proxies: options.Proxies = None,
+    device_quota: options.Quota = None,
+    spin_us: options.SpinUs = None,
+    log_level: options.LogLevel = "warn",
+    env: options.Env = None,
+    mca: options.Mca = None,
+    timeout: options.Timeout = None,
+    no_namespaces: options.NoNamespaces = False,
+    show_output: Annotated[bool, typer.Option("--show-output", help="Print what the program prints in each engine's first run.")] = False,
+    json: options.Json = None,
+    plot: options.Plot = None,
+) -> None:
+    """Runs PROGRAM in turn on the host's MPI and with its communication offloaded, and compares medians.
+
+    Wall time is always compared. If the last line that the program prints is a JSON object, so is every number in it: those with
+    a unit in their name (total_s, ..._percent) as measurements, the others as results, which must agree.
+
+    Example: offpath lab compare --nodes 4 --link 1gbit --runs 5 --json out.json -- build/bin/fft3d --json -
+    """
+    if not 1 <= runs <= 1000:
+        raise OffpathError(f"--runs {runs} is out of range", "use 1 to 1000")
+    chosen = comparison.choose_engines(engines, baselines)
+    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
+    program = options.resolve_program(program)
+    options.check_outputs(json, plot)
+    artifacts = find_artifacts()
+    if any(engine.offload for engine in chosen):
+        artifacts.daemon, artifacts.mpi_preload
+    options.enter_lab(spec, no_namespaces)
+    with clusters.open_cluster(spec, artifacts) as cluster:
+        console.note(cluster.describe())
+        report = comparison.compare(cluster, chosen, program, runs, show_output)
+    comparison.show(report)
+    comparison.write(report, json, plot)
+    raise typer.Exit(report["exit_code"])
+
+
+@app.command("clean")
+def clean() -> None:
+    """Removes what a killed lab or run may have left: processes, control groups, temporary directories. Labs in use are not touched."""
+    removed = leftovers.clean()
+    for line in removed:
+        console.note(f"removed {line}")
+    if not removed:
+        console.note("nothing was left over")

@@ -1,0 +1,194 @@
+"""The same program on several engines in turn: medians, ratios, and whether the results agree."""
+
+import json as jsonlib
+import statistics
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from offpath import console, metrics, stats, units
+from offpath.errors import OffpathError
+from offpath.lab import mpi
+from offpath.lab.cluster import Cluster, JobResult
+from offpath.lab.mpi import Engine
+
+WALL = "wall_s"
+
+
+def choose_engines(names: str | None, baselines: str) -> list[Engine]:
+    """The engines in the order they run; the first is what the others are compared with."""
+    if names is not None:
+        wanted = units.split_list(names, "engines")
+    else:
+        wanted = [mpi.HOST.name, mpi.OFFPATH.name]
+        if baselines == "all":
+            wanted += [engine.name for engine in mpi.BASELINES]
+        elif baselines != "none":
+            wanted += units.split_list(baselines, "baselines")
+    for name in wanted:
+        if name not in mpi.ENGINES:
+            raise OffpathError(f"engine {name!r} is not known", "use " + ", ".join(mpi.ENGINES))
+    return [mpi.ENGINES[name] for name in dict.fromkeys(wanted)]
+
+
+def compare(cluster: Cluster, engines: list[Engine], program: list[str], runs: int, show_output: bool = False) -> dict:
+    """The report that `show` prints and `write` stores."""
+    records = []
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
+    ) as progress:
+        task = progress.add_task("", total=runs * len(engines))
+        for run in range(runs):
+            for engine in engines:
+                progress.update(task, description=f"run {run + 1} of {runs}: {engine.label}")
+                result = cluster.run(engine, program, capture=True)
+                records.append(_record(run, engine, result))
+                if show_output and run == 0:
+                    progress.console.print(f"--- {engine.label} ---")
+                    sys.stdout.write(result.stdout)
+                    sys.stdout.flush()
+                    sys.stderr.write(result.stderr)
+                for complaint in result.complaints:
+                    console.warn(f"{engine.name}, run {run + 1}: {complaint}")
+                progress.advance(task)
+                if result.exit_code != 0:
+                    tail = "\n".join((result.stderr or result.stdout).strip().splitlines()[-15:])
+                    console.warn(f"{engine.label}, run {run + 1}: the program ended with code {result.exit_code}\n{tail}")
+    return {
+        "program": program,
+        "lab": stats.describe_cluster(cluster),
+        "environment": stats.environment(),
+        "engines": {engine.name: {"label": engine.label, "mca": engine.mca} for engine in engines},
+        "reference": engines[0].name,
+        "summary": summarize(records, [engine.name for engine in engines]),
+        "differences": differences(records),
+        "runs": records,
+        "exit_code": next((record["exit_code"] for record in records if record["failed"]), 0),
+    }
+
+
+def _record(run: int, engine: Engine, result: JobResult) -> dict:
+    said = metrics.last_json_object(result.stdout)
+    return {
+        "run": run,
+        "engine": engine.name,
+        "exit_code": result.exit_code,
+        "failed": result.exit_code != 0,
+        "measurements": {WALL: result.wall_s} | metrics.measurements(said),
+        "results": metrics.results(said),
+        "output": metrics.plain_output(result.stdout),
+        "summary_line": next((line for line in result.stderr.splitlines() if line.startswith("offpath:")), None),
+        "wire": [asdict(traffic) for traffic in result.wire_bytes],
+        "device_cpu_s": result.device_cpu_s,
+        "complaints": result.complaints,
+    }
+
+
+def summarize(records: list[dict], engines: list[str]) -> dict:
+    """{measurement: {engine: {median, low, high, count, ratio}}}, the ratio being to the first engine. Failed runs do not count."""
+    good = [record for record in records if not record["failed"]]
+    names = dict.fromkeys(name for record in good for name in record["measurements"])
+    summary: dict = {}
+    for name in names:
+        for engine in engines:
+            values = [r["measurements"][name] for r in good if r["engine"] == engine and name in r["measurements"]]
+            if values:
+                summary.setdefault(name, {})[engine] = asdict(stats.summarize(values))
+        reference = summary[name].get(engines[0], {}).get("median")
+        for entry in summary[name].values():
+            entry["ratio"] = entry["median"] / reference if reference else None
+    return summary
+
+
+def differences(records: list[dict]) -> list[str]:
+    """Where the results or the output of a run are not those of the first good run."""
+    good = [record for record in records if not record["failed"]]
+    found = []
+    for record in good[1:]:
+        first, where = good[0], f"{record['engine']}, run {record['run'] + 1}"
+        for name in sorted({*first["results"], *record["results"]}):
+            a, b = first["results"].get(name), record["results"].get(name)
+            if a != b:
+                found.append(f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}")
+        if record["output"] != first["output"]:
+            found.append(f"{where}: the text printed is not that of {first['engine']}, run {first['run'] + 1}")
+    return found
+
+
+def show(report: dict) -> None:
+    """Prints the table of medians. Ratios are to the reference; below 1 is faster where seconds are compared."""
+    engines = [name for name in report["engines"] if any(name in entry for entry in report["summary"].values())]
+    if not engines:
+        console.warn("no run succeeded, so there is nothing to compare")
+        return
+    reference = report["reference"]
+    runs = max((record["run"] for record in report["runs"]), default=0) + 1
+    table = Table(title=f"medians of {runs} run{'s' if runs > 1 else ''}; ratios to {report['engines'][reference]['label']}", title_justify="left")
+    table.add_column("")
+    for name in engines:
+        table.add_column(report["engines"][name]["label"], justify="right")
+        if name != reference:
+            table.add_column("ratio", justify="right")
+    for measurement, entries in report["summary"].items():
+        row = [measurement + (" (with the start of mpirun)" if measurement == WALL else "")]
+        for name in engines:
+            entry = entries.get(name)
+            row.append(_value(measurement, entry["median"]) if entry else "-")
+            if name != reference:
+                row.append(_ratio(measurement, entry["ratio"] if entry else None))
+        table.add_row(*row)
+    if any(record["wire"] for record in report["runs"]):
+        row = ["sent on the wire, all nodes"]
+        for name in engines:
+            row.append(units.format_size(_wire_median(report, name)) + "B")
+            if name != reference:
+                row.append(_ratio("", _wire_median(report, name) / max(1, _wire_median(report, reference))))
+        table.add_row(*row)
+    console.out.print(table)
+    for line in dict.fromkeys(record["summary_line"] for record in report["runs"] if record["summary_line"]):
+        console.out.print(console.escape(line), soft_wrap=True)
+        break
+    _show_verdict(report)
+
+
+def _show_verdict(report: dict) -> None:
+    failed = [record for record in report["runs"] if record["failed"]]
+    for record in failed:
+        console.warn(f"{record['engine']}, run {record['run'] + 1} failed with code {record['exit_code']} and is not counted")
+    for line in report["differences"][:10]:
+        console.warn(line)
+    if not failed and not report["differences"]:
+        said = all(record["results"].get("verified") is True for record in report["runs"])
+        console.out.print("All runs succeeded with the same results" + (", verified by the program." if said else "."))
+
+
+def _wire_median(report: dict, engine: str) -> int:
+    totals = [sum(node["sent"] for node in r["wire"]) for r in report["runs"] if r["engine"] == engine and not r["failed"]]
+    return int(statistics.median(totals)) if totals else 0
+
+
+def _value(measurement: str, value: float) -> str:
+    return units.format_seconds(value) if metrics.is_time(measurement) else f"{value:.4g}"
+
+
+def _ratio(measurement: str, ratio: float | None) -> str:
+    if ratio is None:
+        return "-"
+    if not metrics.is_time(measurement):
+        return f"{ratio:.3f}"
+    color = "green" if ratio < 0.98 else "red" if ratio > 1.02 else "default"
+    return f"[{color}]{ratio:.3f}[/{color}]"
+
+
+def write(report: dict, json: Path | None, plot: Path | None) -> None:
+    if json is not None:
+        json.write_text(jsonlib.dumps(report, indent=2) + "\n")
+        console.note(f"wrote {json}")
+    if plot is not None:
+        from offpath import plots  # matplotlib is slow to load
+
+        plots.compare(report, plot)
+        console.note(f"drew {plot}")

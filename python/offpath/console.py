@@ -1,0 +1,17 @@
+"""The two consoles: results go to stdout, everything else to stderr, so that results can be piped."""
+
+from rich.console import Console
+from rich.markup import escape
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+__all__ = ["out", "err", "escape", "note", "warn"]
+
+
+def note(message: str) -> None:
+    err.print(f"[dim]offpath:[/dim] {escape(message)}", soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    err.print(f"[yellow]offpath: warning:[/yellow] {escape(message)}", soft_wrap=True)

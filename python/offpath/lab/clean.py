@@ -1,0 +1,67 @@
+"""Finds and removes what commands that were killed may have left. Everything is recognized by its owner's mark."""
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+from offpath.lab import cgroup, owner
+
+ROOM_PREFIXES = ("offpath-lab-", "offpath-run-")
+
+
+def clean() -> list[str]:
+    removed = []
+    for pid, mark in _inits():
+        if not owner.is_alive(mark):
+            os.kill(pid, signal.SIGKILL)
+            removed.append(f"lab of process {mark.partition('-')[0]}, which is gone")
+    removed += _rooms()
+    removed += cgroup.remove_leftovers()
+    return removed
+
+
+def _inits() -> list[tuple[int, str]]:
+    """First processes of labs, seen from here, that this user may end, and their owners."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            mine = entry.stat().st_uid in (os.getuid(), 0) and (os.getuid() == 0 or entry.stat().st_uid == os.getuid())
+        except OSError:
+            continue
+        if mine and words[1:3] == ["-m", "offpath.lab.init"] and len(words) > 3:
+            found.append((int(entry.name), words[3]))
+    return found
+
+
+def _rooms() -> list[str]:
+    removed = []
+    for prefix in ROOM_PREFIXES:
+        for room in Path(tempfile.gettempdir()).glob(prefix + "*"):
+            try:
+                mark = (room / "owner").read_text().strip()
+            except OSError:
+                continue  # another user's, or being made at this moment
+            if not owner.is_alive(mark):
+                end_daemons(room)
+                shutil.rmtree(room, ignore_errors=True)
+                removed.append(str(room))
+    return removed
+
+
+def end_daemons(session: Path, number: int = signal.SIGTERM) -> int:
+    """Signals the daemons whose pid files lie under `session`; returns how many were there."""
+    count = 0
+    for file in session.rglob("*.pid"):
+        try:
+            pid = int(file.read_text().split()[0])
+            if b"offpathd" in Path(f"/proc/{pid}/comm").read_bytes():
+                os.kill(pid, number)
+                count += 1
+        except (OSError, ValueError, IndexError):
+            pass
+    return count

@@ -1,0 +1,246 @@
+"""An emulated cluster that is up: nodes, links and placement, on which jobs are run one after the other."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath import console
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+from offpath.lab import mpi, network, owner, placement, sandbox, traffic
+from offpath.lab.cgroup import DeviceQuota
+from offpath.lab.device import Device, DeviceOptions
+from offpath.lab.mpi import Engine
+from offpath.lab.network import Link
+from offpath.lab.node import Node, make_node, run_ip, run_tool
+
+STRAY_SECONDS = 2.0
+ABORT_SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class LabSpec:
+    nodes: int = 2
+    ranks_per_node: int = 1
+    link: Link = field(default_factory=lambda: Link(None))
+    placement: str = "split"
+    device_quota: float | None = None
+    proxies: int | None = None
+    spin_us: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    mca: dict[str, str] = field(default_factory=dict)
+    log_level: str = "warn"
+    timeout: float | None = None
+
+    def check(self) -> None:
+        network.check_nodes(self.nodes)
+        for value, name, low, high in (
+            (self.ranks_per_node, "--ranks-per-node", 1, 1024), (self.proxies, "--proxies", 1, 256), (self.spin_us, "--spin-us", 0, 10**7),
+        ):
+            if value is not None and not low <= value <= high:
+                raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
+
+
+@dataclass(frozen=True)
+class JobResult:
+    exit_code: int
+    wall_s: float
+    stdout: str | None  # None when it went straight to the terminal
+    stderr: str | None
+    wire_bytes: list[traffic.NodeTraffic]
+    device_cpu_s: float | None
+    complaints: list[str]
+
+
+class Cluster:
+    """Use as a context manager, inside the sandbox, or outside it for the one-node mode (`namespaced` False)."""
+
+    def __init__(self, spec: LabSpec, artifacts: Artifacts, namespaced: bool):
+        spec.check()
+        if not namespaced and spec.nodes != 1:
+            raise OffpathError("without namespaces there is one node only", "use --nodes 1")
+        self.spec, self.artifacts, self.namespaced = spec, artifacts, namespaced
+        self.placements = placement.place(spec.nodes, spec.ranks_per_node, spec.placement)
+        self.nodes: list[Node] = []
+        self._quotas: list[DeviceQuota | None] = []
+        self._cleanup = contextlib.ExitStack()
+        self._jobs = 0
+
+    def __enter__(self) -> "Cluster":
+        with contextlib.ExitStack() as undo:
+            self.room = self._make_room(undo)
+            if self.namespaced:
+                self._make_network(undo)
+            else:
+                self.nodes = [Node(os.uname().nodename, self.placements[0])]
+            for node in self.nodes:
+                (self.room / node.name).mkdir(mode=0o700)
+            self._quotas = [None] * len(self.nodes)
+            if self.spec.device_quota is not None:
+                for i, node in enumerate(self.nodes):
+                    quota = DeviceQuota(sandbox.owner_mark(), node.name, self.spec.device_quota)
+                    undo.callback(quota.remove)
+                    self._quotas[i] = quota
+            self._cleanup = undo.pop_all()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._cleanup.close()
+
+    def describe(self) -> str:
+        spec = self.spec
+        ranks = f"{spec.ranks_per_node} rank{'s' if spec.ranks_per_node > 1 else ''}"
+        nodes = f"{spec.nodes} node{'s' if spec.nodes > 1 else ''} x {ranks}"
+        link = f", links of {spec.link}" if self.namespaced and spec.nodes > 1 else ""
+        quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
+        return f"{nodes}{link}; {placement.describe(self.placements)}{quota}"
+
+    def run(self, engine: Engine, program: list[str], capture: bool = False) -> JobResult:
+        """Runs `program` under mpirun on all nodes. Only the run itself is timed, not the start of the devices."""
+        job = self.room / f"job{self._jobs}"
+        self._jobs += 1
+        job.mkdir(mode=0o700)
+        try:
+            return self._run(engine, program, capture, job)
+        finally:
+            shutil.rmtree(job, ignore_errors=True)
+
+    def _run(self, engine: Engine, program: list[str], capture: bool, job: Path) -> JobResult:
+        environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
+        environment.pop(sandbox.INSIDE, None)
+        session = job / "session"
+        session.mkdir(mode=0o700)
+        preload = self.artifacts.mpi_preload if engine.offload else None
+        ranks = mpi.rank_environment(engine, session, preload, self.spec.environment)
+        (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
+        (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room))
+        (job / "agent").chmod(0o700)
+        mca = mpi.mca_settings(self.namespaced, engine, self.spec.mca)
+        command = mpi.mpirun_command(self.nodes, self.spec.ranks_per_node, program, job, mca, ranks)
+        # mpirun itself stays off the device cores. On a single core it also runs on for a while after a fork, as its rsh launcher
+        # wants: it complains when an agent is quicker than itself.
+        cpus = self.placements[0].host[:1] if self.namespaced else mpi.rank_cpus(self.nodes[0], engine)
+        command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
+
+        with contextlib.ExitStack() as stack:
+            devices = self._start_devices(session, environment | self.spec.environment, stack) if engine.offload else []
+            before = traffic.read(len(self.nodes)) if self.namespaced else []
+            started = time.monotonic()
+            code, stdout, stderr, complaints = self._mpirun(command, environment, capture, stack)
+            wall = time.monotonic() - started
+            after = traffic.read(len(self.nodes)) if self.namespaced else []
+            complaints += filter(None, (device.ended() for device in devices))
+            cpu = [device.cpu_seconds() for device in devices]
+            if self.namespaced:
+                complaints += self._end_strays({device.process.pid for device in devices})
+        device_cpu = sum(cpu) if cpu and None not in cpu else None
+        return JobResult(code, wall, stdout, stderr, traffic.difference(before, after), device_cpu, complaints)
+
+    def _start_devices(self, session: Path, environment: dict[str, str], stack: contextlib.ExitStack) -> list[Device]:
+        options = DeviceOptions(self.artifacts.daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
+        devices = []
+        for node, quota in zip(self.nodes, self._quotas):
+            devices.append(Device(options, node, session, environment, quota))
+            stack.callback(devices[-1].stop)
+        for device in devices:
+            device.wait_ready()
+        return devices
+
+    def _mpirun(self, command: list[str], environment: dict[str, str], capture: bool, stack: contextlib.ExitStack):
+        complaints: list[str] = []
+        out = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
+        err = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL if capture else None, stdout=out, stderr=err)
+        try:
+            code = process.wait(self.spec.timeout)
+        except subprocess.TimeoutExpired:
+            complaints.append(f"the run took longer than --timeout {self.spec.timeout:g} s and was ended")
+            _abort(process)
+            code = 124
+        except BaseException:
+            _abort(process)
+            raise
+        texts = []
+        for file in (out, err):
+            if file is not None:
+                file.seek(0)
+                texts.append(file.read().decode(errors="replace"))
+        stdout, stderr = texts or (None, None)
+        return (code if code >= 0 else 128 - code), stdout, stderr, complaints
+
+    def _end_strays(self, keep: set[int]) -> list[str]:
+        """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the devices."""
+        keep = keep | {1, os.getpid()} | {node.holder.pid for node in self.nodes}
+        deadline = time.monotonic() + STRAY_SECONDS
+        while strays := [pid for pid in _processes() if pid not in keep]:
+            if time.monotonic() > deadline:
+                names = sorted({_name(pid) for pid in strays})
+                for pid in strays:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                return [f"the job left processes running, which were ended: {', '.join(names)}"]
+            time.sleep(0.02)
+        return []
+
+    def _make_room(self, undo: contextlib.ExitStack) -> Path:
+        """The lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the namespaces."""
+        if self.namespaced:
+            run_tool(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/dev/shm"])
+            room = Path("/dev/shm/offpath-lab")
+            room.mkdir(mode=0o700)
+            return room
+        room = Path(tempfile.mkdtemp(prefix="offpath-lab-"))
+        undo.callback(shutil.rmtree, room, ignore_errors=True)
+        (room / "owner").write_text(owner.mark())
+        return room
+
+    def _make_network(self, undo: contextlib.ExitStack) -> None:
+        hosts = self.room / "hosts"
+        hosts.write_text(network.hosts_file(self.spec.nodes))
+        run_tool(["mount", "--bind", str(hosts), "/etc/hosts"])
+        run_tool(["hostname", "head"])
+        run_ip(network.switch_commands())
+        undo.callback(self._end_nodes)
+        for i, place in enumerate(self.placements):
+            self.nodes.append(make_node(i, place, str(hosts), self.spec.link))
+
+    def _end_nodes(self) -> None:
+        for node in self.nodes:
+            node.holder.kill()
+            node.holder.wait()
+
+
+def open_cluster(spec: LabSpec, artifacts: Artifacts) -> Cluster:
+    """The cluster for this process: in namespaces inside the sandbox, else in one-node mode."""
+    return Cluster(spec, artifacts, sandbox.inside())
+
+
+def report(result: JobResult) -> None:
+    for complaint in result.complaints:
+        console.warn(complaint)
+
+
+def _abort(process: subprocess.Popen) -> None:
+    process.terminate()
+    try:
+        process.wait(ABORT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and owner.start_time(int(name)) is not None]
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "?"

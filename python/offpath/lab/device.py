@@ -1,0 +1,105 @@
+"""One offpathd per node, on the node's device cores, started before the ranks and stopped after them."""
+
+import os
+import select
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import OffpathError
+from offpath.lab import network
+from offpath.lab.cgroup import DeviceQuota
+from offpath.lab.node import Node
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    daemon: Path
+    proxies: int | None = None
+    spin_us: int | None = None
+    log_level: str = "warn"
+
+
+def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int) -> list[str]:
+    command = [
+        str(options.daemon), "--dir", str(session), "--name", node.name,
+        "--cpus", ",".join(map(str, node.placement.device)),
+        "--log-level", options.log_level, "--log-file", str(log), "--ready-fd", str(ready_fd),
+    ]
+    if options.proxies is not None:
+        command += ["--proxies", str(options.proxies)]
+    if options.spin_us is not None:
+        command += ["--spin-us", str(options.spin_us)]
+    if node.holder is not None:
+        command += ["--net-devices", network.INTERFACE]
+    return node.command(command, node.placement.device)
+
+
+class Device:
+    """A running offpathd. Made started but not yet ready: call `wait_ready` once all devices of a job are started."""
+
+    def __init__(self, options: DeviceOptions, node: Node, session: Path, environment: dict[str, str], quota: DeviceQuota | None):
+        self.node = node
+        self.log = session / f"{node.name}.log"
+        self._ready, write = os.pipe()
+        try:
+            with open(session / f"{node.name}.err", "wb") as errors:
+                self.process = subprocess.Popen(
+                    daemon_command(options, node, session, self.log, write), env=environment,
+                    pass_fds=(write,), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True,
+                )
+        finally:
+            os.close(write)
+        if quota is not None:
+            quota.add(self.process.pid)
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        readable, _, _ = select.select([self._ready], [], [], max(0.0, deadline - time.monotonic()))
+        answer = os.read(self._ready, 1) if readable else None
+        os.close(self._ready)
+        if answer:
+            return
+        if answer is None:
+            raise OffpathError(f"the device of {self.node.name} was not ready after {READY_SECONDS:g} s{self.last_words()}")
+        try:
+            code = f"ended with code {self.process.wait(5)}"
+        except subprocess.TimeoutExpired:
+            code = "closed its ready descriptor"
+        raise OffpathError(f"the device of {self.node.name} did not start: offpathd {code}{self.last_words()}")
+
+    def ended(self) -> str | None:
+        """How offpathd ended, when it did so on its own."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"the device of {self.node.name} {how} during the run{self.last_words()}"
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def cpu_seconds(self) -> float | None:
+        """CPU time that the device used so far."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def last_words(self) -> str:
+        lines: list[str] = []
+        for path in (self.log, self.log.with_suffix(".err")):
+            if path.exists():
+                lines += path.read_text(errors="replace").splitlines()
+        return "; its last words:\n  " + "\n  ".join(lines[-8:]) if lines else ""

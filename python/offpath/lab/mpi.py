@@ -1,0 +1,93 @@
+"""Command lines and environments for the real Open MPI: how mpirun reaches the nodes and what the ranks see."""
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath.lab import network
+from offpath.lab.node import Node
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One way to run a program: the host's MPI in some setting, or with its communication offloaded."""
+
+    name: str
+    label: str
+    offload: bool = False
+    wide: bool = False  # host ranks may use the device's cores too, and there is no device
+    mca: dict[str, str] = field(default_factory=dict)
+
+
+HOST = Engine("host", "host MPI")
+OFFPATH = Engine("offpath", "offpath", offload=True)
+# What Debian's Open MPI has for background progress is a thread of the TCP transport that drains sockets; the protocol
+# above it still advances only inside MPI calls. It gets the host's core, and, in the strongest baseline, the device's too.
+BASELINES = [
+    Engine("host+thread", "host MPI, btl_tcp_progress_thread", mca={"btl_tcp_progress_thread": "1"}),
+    Engine("host+core", "host MPI given the device's cores", wide=True),
+    Engine("host+core+thread", "host MPI given the device's cores, btl_tcp_progress_thread", wide=True, mca={"btl_tcp_progress_thread": "1"}),
+]
+ENGINES = {engine.name: engine for engine in [HOST, OFFPATH, *BASELINES]}
+
+
+def mca_settings(namespaced: bool, engine: Engine, extra: dict[str, str]) -> dict[str, str]:
+    settings = {
+        "pml": "ob1",
+        "btl": "self,vader,tcp",
+        "btl_base_warn_component_unused": "0",
+        "mpi_yield_when_idle": "1",
+        "plm": "rsh",
+        # Messages of a job that fails are worth seeing each once, not aggregated with a delay.
+        "orte_base_help_aggregate": "0",
+    }
+    if namespaced:
+        settings |= {
+            "btl_tcp_if_include": network.INTERFACE,
+            "oob_tcp_if_include": network.INTERFACE,
+            "plm_rsh_no_tree_spawn": "1",
+        }
+    else:
+        settings |= {"btl_tcp_if_include": "lo"}
+    return settings | engine.mca | extra
+
+
+def hostfile(nodes: list[Node], ranks_per_node: int) -> str:
+    return "".join(f"{node.name} slots={ranks_per_node}\n" for node in nodes)
+
+
+def agent_script(nodes: list[Node], engine: Engine, scratch: Path) -> str:
+    """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the node's own TMPDIR."""
+    cases = []
+    for node in nodes:
+        enter = shlex.join(node.command(["env", f"TMPDIR={scratch / node.name}", "sh", "-c"], rank_cpus(node, engine)))
+        cases.append(f'{node.name}) exec {enter} "$*" ;;')
+    return "\n".join(["#!/bin/sh", "node=$1", "shift", 'case "$node" in', *cases, "esac",
+                      'echo "offpath lab: there is no node $node" >&2', "exit 1", ""])
+
+
+def rank_cpus(node: Node, engine: Engine) -> tuple[int, ...]:
+    return node.placement.everything if engine.wide else node.placement.host
+
+
+def rank_environment(engine: Engine, session: Path | None, preload: Path | None, extra: dict[str, str]) -> dict[str, str]:
+    """Variables that the ranks get on top of the inherited environment."""
+    if not engine.offload:
+        return {"OFFPATH": "off"} | extra
+    preloads = " ".join(filter(None, [str(preload), extra.get("LD_PRELOAD")]))
+    return {"OFFPATH": "on", "OFFPATH_DIR": str(session)} | extra | {"LD_PRELOAD": preloads}
+
+
+def mpirun_command(
+    nodes: list[Node], ranks_per_node: int, program: list[str], job: Path, mca: dict[str, str], environment: dict[str, str],
+) -> list[str]:
+    command = ["mpirun", "--allow-run-as-root", "-n", str(len(nodes) * ranks_per_node), "--bind-to", "none", "--oversubscribe"]
+    if nodes[0].holder is not None:
+        command += ["--hostfile", str(job / "hostfile"), "--mca", "plm_rsh_agent", str(job / "agent")]
+    else:
+        command += ["--host", f"localhost:{ranks_per_node}"]
+    for key, value in mca.items():
+        command += ["--mca", key, value]
+    for key, value in environment.items():
+        command += ["-x", f"{key}={value}"]
+    return [*command, *program]

@@ -1,0 +1,26 @@
+"""Who a lab belongs to: the pid and start time of the command that made it, which together are never reused.
+
+Whatever could outlive a killed command carries this mark, so that `offpath lab clean` can tell a leftover from a lab in use.
+"""
+
+import os
+
+
+def start_time(pid: int) -> str | None:
+    """Kernel ticks since boot at which `pid` started; None when there is no such process (or only a zombie)."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def mark(pid: int | None = None) -> str:
+    pid = os.getpid() if pid is None else pid
+    return f"{pid}-{start_time(pid)}"
+
+
+def is_alive(owner: str) -> bool:
+    pid, _, started = owner.partition("-")
+    return pid.isdigit() and start_time(int(pid)) == started

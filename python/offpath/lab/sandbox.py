@@ -1,0 +1,104 @@
+"""Runs this very command again inside namespaces of its own, as root or as an ordinary user.
+
+One mechanism for both: `unshare` makes user (only if not root), mount, network, pid, ipc and UTS namespaces and starts
+`offpath.lab.init` as their process 1. Nothing is registered anywhere (no /var/run/netns, no files), so the end of process 1
+is the end of all of it. The command outside only waits, passes signals on, and holds a pipe whose closing ends the lab.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from offpath.artifacts import SOURCE_ROOT
+from offpath.errors import NamespacesUnavailable
+from offpath.lab import owner
+
+INSIDE = "OFFPATH_LAB_INSIDE"
+_CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
+_NAMESPACES = ["--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
+
+
+def inside() -> bool:
+    return INSIDE in os.environ
+
+
+def owner_mark() -> str:
+    """Mark of the command that the user started, also when seen from inside the lab."""
+    return os.environ.get(INSIDE) or owner.mark()
+
+
+def unshare_command(privileged: bool) -> list[str]:
+    return ["unshare", *([] if privileged else ["--user", "--map-root-user"]), *_NAMESPACES]
+
+
+def has_privileges() -> bool:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            capabilities = int(line.split()[1], 16)
+            return all(capabilities >> bit & 1 for bit in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN))
+    return False
+
+
+def probe() -> bool:
+    """The `privileged` argument that works here. Raises NamespacesUnavailable, with the kernel's reason, when none does."""
+    reasons = []
+    for privileged in [True, False] if has_privileges() else [False]:
+        try:
+            done = subprocess.run(
+                [*unshare_command(privileged), "ip", "link", "add", "type", "veth"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reasons.append(str(error))
+            continue
+        if done.returncode == 0:
+            return privileged
+        reasons.append(done.stderr.strip() or f"unshare ended with code {done.returncode}")
+    raise NamespacesUnavailable(
+        "this machine or account cannot make the namespaces of an emulated cluster: " + "; ".join(reasons),
+        "run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or a container started with "
+        "--privileged); without them only the one-node mode works: --nodes 1",
+    )
+
+
+def run_inside(command_line: list[str]) -> int:
+    """Runs `offpath COMMAND_LINE` inside fresh namespaces and returns its exit code."""
+    privileged = probe()
+    control_read, control_write = os.pipe()
+    status_read, status_write = os.pipe()
+    environment = dict(os.environ)
+    package_root = str(SOURCE_ROOT / "python")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, environment.get("PYTHONPATH")]))
+    init = subprocess.Popen(
+        [*unshare_command(privileged), sys.executable, "-m", "offpath.lab.init", owner.mark(), str(control_read), str(status_write), *command_line],
+        pass_fds=(control_read, status_write), env=environment,
+        # A session of its own: Ctrl-C reaches only this process, which passes it on in order.
+        start_new_session=True,
+    )
+    os.close(control_read)
+    os.close(status_write)
+
+    interrupts = 0
+
+    def pass_on(number, _frame):
+        nonlocal interrupts, control_write
+        interrupts += 1
+        if interrupts > 2 and control_write >= 0:
+            os.close(control_write)
+            control_write = -1
+        if control_write >= 0:
+            try:
+                os.write(control_write, b"i" if number == signal.SIGINT else b"t")
+            except BrokenPipeError:
+                pass
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
+    started = os.read(status_read, 1) == b"1"
+    os.close(status_read)
+    code = init.wait()
+    if not started:
+        raise NamespacesUnavailable(f"the lab's first process could not be started (code {code})", "see the message above")
+    return code if code >= 0 else 128 - code

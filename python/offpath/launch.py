@@ -1,0 +1,108 @@
+"""Starts a job as it is, on real nodes, with its communication offloaded: only the environment is changed.
+
+The first rank on each node starts that node's offpathd, which ends on its own when no rank is left. What a rank needs is
+handed over by the launcher, so that neither mpirun nor a script around it is preloaded, only the ranks.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath import console
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+from offpath.lab import owner, placement
+from offpath.lab.clean import end_daemons
+from offpath.units import format_cpus
+
+_LIST_DELIMITER = ";"
+_STOP_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    device_cpus: tuple[int, ...]
+    proxies: int | None = None
+    spin_us: int | None = None
+    verbose: int | None = None
+
+
+def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
+    """The last physical core that this process may use: launchers fill cores from the first one on."""
+    return placement.physical_cores(allowed)[-1]
+
+
+def rank_variables(artifacts: Artifacts, session: Path, options: LaunchOptions, inherited: dict[str, str]) -> dict[str, str]:
+    """What every rank must see."""
+    variables = {
+        "LD_PRELOAD": " ".join(filter(None, [str(artifacts.mpi_preload), inherited.get("LD_PRELOAD")])),
+        "OFFPATH": inherited.get("OFFPATH", "on"),
+        "OFFPATH_DIR": str(session),
+        "OFFPATH_AUTOSTART": "1",
+        "OFFPATH_DAEMON": str(artifacts.daemon),
+        "OFFPATH_DEVICE_CPUS": format_cpus(options.device_cpus),
+    }
+    for name, value in (("OFFPATH_PROXIES", options.proxies), ("OFFPATH_SPIN_US", options.spin_us), ("OFFPATH_VERBOSE", options.verbose)):
+        if value is not None:
+            variables[name] = str(value)
+    return variables
+
+
+def launcher_environment(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> dict[str, str]:
+    """The environment of the launcher: it names the variables of the ranks, and is not preloaded itself."""
+    for name, value in variables.items():
+        if _LIST_DELIMITER in value or "," in value and Path(command[0]).name == "srun" and name == "LD_PRELOAD":
+            raise OffpathError(f"{name}={value} cannot be handed to the ranks: it contains a separator", "use a path without ; or ,")
+    environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
+    if Path(command[0]).name == "srun":
+        exported = inherited.get("SLURM_EXPORT_ENV", "ALL")
+        environment["SLURM_EXPORT_ENV"] = f"{exported},LD_PRELOAD={variables['LD_PRELOAD']}"
+        return environment
+    listed = [inherited["OMPI_MCA_mca_base_env_list"]] if inherited.get("OMPI_MCA_mca_base_env_list") else []
+    listed += [f"{name}={value}" for name, value in variables.items()]
+    environment["OMPI_MCA_mca_base_env_list"] = _LIST_DELIMITER.join(listed)
+    environment["OMPI_MCA_mca_base_env_list_delimiter"] = _LIST_DELIMITER
+    return environment
+
+
+def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int:
+    """Runs `command` to its end and returns its exit code. The session directory and its daemons are gone afterwards."""
+    session = Path(tempfile.mkdtemp(prefix="offpath-run-"))
+    try:
+        (session / "owner").write_text(owner.mark())
+        inherited = dict(os.environ)
+        variables = rank_variables(artifacts, session, options, inherited)
+        try:
+            process = subprocess.Popen(command, env=launcher_environment(command, variables, inherited))
+        except OSError as error:
+            raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
+        return _wait(process)
+    finally:
+        _end(session)
+
+
+def _wait(process: subprocess.Popen) -> int:
+    """Ctrl-C reaches the launcher from the terminal by itself; SIGTERM is passed on. Either way its end is awaited."""
+    old = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        old[number] = signal.signal(number, lambda n, _: process.send_signal(n))
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code
+
+
+def _end(session: Path) -> None:
+    deadline = time.monotonic() + _STOP_SECONDS
+    while end_daemons(session) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if end_daemons(session, signal.SIGKILL):
+        console.warn("a device did not stop in time and was killed")
+    shutil.rmtree(session, ignore_errors=True)

@@ -1,0 +1,48 @@
+"""What a program says about its own run: a JSON object on its last line of output."""
+
+import json
+import re
+
+# A number with one of these in its name is a measurement, which differs from run to run; any other number is a result.
+_UNIT = re.compile(r"(_s|_ms|_us|_ns|_percent|_bps|_per_s|_gflops|_mflops|gflops|_ratio|_seconds|speedup|_per_second|_units)$", re.IGNORECASE)
+_SECONDS = re.compile(r"(_s|_seconds)$")
+
+
+def last_json_object(stdout: str) -> dict | None:
+    """The object on the last line that is not empty; None when that line is no JSON object."""
+    lines = stdout.strip().splitlines()
+    if not lines or not lines[-1].lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(lines[-1])
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def is_measurement(name: str) -> bool:
+    return bool(_UNIT.search(name))
+
+
+def is_time(name: str) -> bool:
+    return bool(_SECONDS.search(name)) and not name.lower().endswith("_per_s")
+
+
+def measurements(report: dict | None) -> dict[str, float]:
+    return {k: float(v) for k, v in (report or {}).items() if _is_number(v) and is_measurement(k)}
+
+
+def results(report: dict | None) -> dict:
+    return {k: v for k, v in (report or {}).items() if not (_is_number(v) and is_measurement(k))}
+
+
+def plain_output(stdout: str) -> list[str]:
+    """The other lines, sorted, since those of several ranks arrive in any order."""
+    lines = stdout.strip().splitlines()
+    if last_json_object(stdout) is not None:
+        lines = lines[:-1]
+    return sorted(line.rstrip() for line in lines)
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
