@@ -1,5 +1,5 @@
-// Cross-memory attach: reading and writing another process's memory by process_vm_readv and process_vm_writev.
-// Synchronous. Threads: any number, on one object too.
+// Cross-memory attach: reading and writing another process's memory by process_vm_readv and
+// process_vm_writev. Synchronous. Threads: any number, on one object too.
 #pragma once
 
 #include "memory/file.h"
@@ -23,8 +23,8 @@ class Cma {
     // The process as it is now: if it ends, transfers fail even if its id is used again.
     static Status open(pid_t pid, Cma& cma);
 
-    // ok: all of it. access: part of the range is not mapped so in the process (a part in front of it may have
-    // been copied); peer_lost: the process has ended; unsupported: it does not let us (any more).
+    // ok: all of it. access: part of the range is not mapped so in the process (a part in front of it may
+    // have been copied); peer_lost: the process has ended; unsupported: it does not let us (any more).
     Status read(std::uint64_t address, void* destination, std::size_t bytes) const;
     Status write(std::uint64_t address, const void* source, std::size_t bytes) const;
 

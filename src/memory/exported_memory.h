@@ -1,8 +1,8 @@
 // ExportedMemory: what back end `xgvmi` needs from the fabric, which implements it (transport/ucx, where the
-// UCX found has exported memory handles). The host exports a registration as a blob; the device imports it and
-// lets its network card read and write the host's memory by the host's addresses. Ownership: handles belong to
-// whoever imported them and go back through release(), before the same address is imported anew: the device
-// hears nothing of unmaps at the host. Threads: the proxy's thread only.
+// UCX found has exported memory handles). The host exports a registration as a blob; the device imports it
+// and lets its network card read and write the host's memory by the host's addresses. Ownership: handles
+// belong to whoever imported them and go back through release(), before the same address is imported anew:
+// the device hears nothing of unmaps at the host. Threads: the proxy's thread only.
 #pragma once
 
 #include "base/completion.h"
@@ -20,8 +20,8 @@ class ExportedMemory {
     using Handle = void*;
 
     // Whether this device can import at all; `why_not` is for people. Asked once, before any session. It must
-    // try in a context of its own: requesting the feature together with RMA makes endpoints of transports that
-    // lack it unreachable.
+    // try in a context of its own: requesting the feature together with RMA makes endpoints of transports
+    // that lack it unreachable.
     virtual Status probe(std::string& why_not) = 0;
 
     // Imports the memory [address, address + bytes) of a host from the blob that the host's library packed.

@@ -41,12 +41,17 @@ class Mapping {
     }
     ~Mapping();
 
-    // Maps the first `bytes` bytes (> 0) of `fd`; from 2 MiB on at a multiple of 2 MiB, so that huge pages fit.
+    // Maps the first `bytes` bytes (> 0) of `fd`; from 2 MiB on at a multiple of 2 MiB, so that huge pages
+    // fit.
     static Status map(int fd, std::size_t bytes, Mapping& mapping);
     // Best effort: makes every page present now rather than at its first use.
     void populate() const;
-    // Best effort: puts the memory behind it into huge pages, and makes it present.
-    void use_huge_pages() const;
+    // As populate(), but only if the file has all of its pages already: allocates nothing.
+    void populate_if_allocated(int fd) const;
+    // Best effort, before populate(): huge pages where the system grants them for the asking.
+    void advise_huge_pages() const;
+    // Best effort, after populate(): moves the memory into huge pages, at the cost of one more copy.
+    void collapse() const;
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }

@@ -11,6 +11,8 @@ class ForkGuard {
     ForkGuard();
     // True in a child that was forked after the guard was made.
     bool in_child() const;
+    // Forks that this process took part in since the first guard was made.
+    static std::uint64_t forks();
 
   private:
     std::uint64_t generation_;

@@ -17,9 +17,12 @@ namespace offpath::memory {
 
 class HostAllocator {
   public:
+    // From 2 MiB on. collapse moves memory into huge pages even where the system does not grant them for the
+    // asking; it doubles the time of an allocation.
+    enum class HugePages : std::uint8_t { none, advise, collapse };
     struct Options {
-        bool huge_pages = true;  // best effort, from 2 MiB on
-        bool prefault = true;    // pages are made present, on the caller's NUMA node, by allocate()
+        HugePages huge_pages = HugePages::advise;
+        bool prefault = true;  // pages are made present, on the caller's NUMA node, by allocate()
     };
     struct Allocation {
         std::uint64_t region = 0;
@@ -28,19 +31,18 @@ class HostAllocator {
         int fd = -1;            // to send to the proxy; stays the allocator's
     };
 
-    HostAllocator() : HostAllocator(Options{}) {}
-    explicit HostAllocator(const Options& options) : options_(options) {}
-    ~HostAllocator();
+    HostAllocator();
+    explicit HostAllocator(const Options& options);
     HostAllocator(const HostAllocator&) = delete;
     HostAllocator& operator=(const HostAllocator&) = delete;
 
-    // Zeroed memory of at least `bytes` bytes (> 0), page-aligned. It is not in the region table yet: publish()
-    // puts it there once the proxy has acknowledged the region. Errors: invalid, memory, system.
+    // Zeroed memory of at least `bytes` bytes (> 0), page-aligned. It is not in the region table yet:
+    // publish() puts it there once the proxy has acknowledged the region. Errors: invalid, memory, system.
     Status allocate(std::size_t bytes, Allocation& allocation);
     void publish(const Allocation& allocation);
 
-    // Freeing takes two steps around the revocation at the proxy: withdraw() finds the allocation that starts at
-    // `address` and takes it out of the table (invalid: none), so that no new transfer names the region;
+    // Freeing takes two steps around the revocation at the proxy: withdraw() finds the allocation that starts
+    // at `address` and takes it out of the table (invalid: none), so that no new transfer names the region;
     // release() unmaps it.
     Status withdraw(const void* address, Allocation& allocation);
     void release(const Allocation& allocation);
@@ -51,7 +53,8 @@ class HostAllocator {
     template <typename Visit>
     void for_each(Visit&& visit) const {
         std::lock_guard lock(mutex_);
-        for (const auto& [address, held] : held_) visit(held.allocation);
+        for (const auto& [address, held] : held_)
+            visit(held.allocation);
     }
 
   private:

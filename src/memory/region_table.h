@@ -1,7 +1,8 @@
 // RegionTable: address -> region, for every buffer that a client's call names. Threads: resolve() from any
-// number, without locks and without waiting for one another; insert and erase take a mutex. Invariant: entries
-// are sorted by address and do not overlap. Readers validate a version that is odd while a writer moves
-// entries (a sequence lock); outgrown arrays are kept until the table ends, since a reader may still be in one.
+// number, without locks and without waiting for one another; insert and erase take a mutex. Invariant:
+// entries are sorted by address and do not overlap. Readers validate a version that is odd while a writer
+// moves entries (a sequence lock); outgrown arrays are kept until the table ends, since a reader may still be
+// in one.
 #pragma once
 
 #include "memory/host_memory.h"
@@ -41,7 +42,6 @@ class RegionTable {
         std::unique_ptr<Entry[]> entries;
     };
     static void move(Entry& to, const Entry& from);
-    bool search(std::uintptr_t start, std::uintptr_t end, HostRange& range) const;
 
     std::mutex mutex_;
     std::vector<std::unique_ptr<Array>> arrays_;  // the last one is in use

@@ -6,7 +6,8 @@
 // Life of a region: add_region; pin() for each use that a doorbell starts, unpin() when it completes;
 // remove_region, which answers retry until the last unpin (no new pin succeeds meanwhile): the owner calls it
 // again after completions and acknowledges the revocation to the client when it is ok. Pointers from direct()
-// are valid while the region is pinned.
+// are valid while the region is pinned. Mappings of regions that are not pinned may be given up under the
+// cap, and come back with the next pin.
 #pragma once
 
 #include "memory/exported_memory.h"
@@ -33,9 +34,10 @@ struct SessionMemoryConfig {
     std::uint64_t probe_address = 0;
     std::uint64_t probe_value = 0;
     GeneralBackEnd general = GeneralBackEnd::automatic;
-    std::uint32_t staging_slots = 8;              // 2 .. 64 chunks in flight
+    std::uint32_t staging_slots = 8;               // 2 .. 64 chunks in flight
     std::uint32_t staging_slot_bytes = 256 << 10;  // 4 KiB .. 16 MiB, a multiple of 4 KiB
-    std::uint64_t mapped_bytes_cap = std::uint64_t{64} << 30;  // of this session's regions in our address space
+    std::uint64_t mapped_bytes_cap = std::uint64_t{64}
+                                     << 30;  // of this session's regions in our address space
     std::uint32_t max_regions = 4096;
     ExportedMemory* exported = nullptr;  // null: no xgvmi here
 };
@@ -58,8 +60,9 @@ class SessionMemory : public HostMemory {
 
     // cma or staged.
     virtual BackEnd general_back_end() const = 0;
-    // What the client's StagingAgent needs; null unless general_back_end() is staged. Owned here.
-    virtual const StagingFiles* staging_files() const = 0;
+    // What the client's StagingAgent needs, to be sent to it and closed here; empty unless general_back_end()
+    // is staged, and after the first call.
+    virtual StagingFiles take_staging_files() = 0;
 
     // Moves staged transfers on and calls completions; bounded work. Returns how much moved. Called by the
     // proxy's loop every round; costs one branch without staging.
@@ -79,8 +82,9 @@ class SessionMemory : public HostMemory {
     virtual void abandon(Status reason) = 0;
 };
 
-// Chooses the back ends and makes what they need. On an error `problem` says for people what is wrong and what
-// would help. Errors: invalid (config), unsupported (cma was asked for and cannot be had), memory, system.
+// Chooses the back ends and makes what they need. On an error `problem` says for people what is wrong and
+// what would help. Errors: invalid (config), unsupported (cma was asked for and cannot be had), memory,
+// system.
 Status make_session_memory(const SessionMemoryConfig& config, std::unique_ptr<SessionMemory>& memory,
                            std::string& problem);
 

@@ -1,5 +1,5 @@
-// The descriptors of a staging area, as the proxy makes them and hands them to the client over their socket,
-// in this order.
+// The descriptors of a staging area, which the proxy makes and sends to the client over their socket, in this
+// order.
 #pragma once
 
 #include "memory/file.h"
@@ -8,8 +8,7 @@ namespace offpath::memory {
 
 struct StagingFiles {
     File area;  // memory file: rings and slots (staging_area.h)
-    File wake;  // eventfd: the proxy wakes the client's agent
-    File done;  // eventfd: the agent wakes the proxy
+    File bell;  // the client's end of a socket pair over which both sides wake each other
 };
 
 }  // namespace offpath::memory

@@ -1,0 +1,124 @@
+#include "memory/cma.h"
+
+#include "base/log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace offpath::memory {
+
+namespace {
+
+// Bounds the time in the kernel per call; larger pieces measured no faster.
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
+Status from_errno(int error) {
+    switch (error) {
+        case EFAULT:
+            return Status::access;
+        case ESRCH:
+            return Status::peer_lost;
+        case EPERM:
+        case ENOSYS:
+            return Status::unsupported;
+        case ENOMEM:
+            return Status::memory;
+        default:
+            return Status::system;
+    }
+}
+
+using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+
+Status transfer(Call call, pid_t pid, std::uint64_t address, std::byte* local, std::size_t bytes,
+                int& error) {
+    while (bytes > 0) {
+        const std::size_t piece = std::min(bytes, piece_bytes);
+        const iovec here{local, piece};
+        const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), piece};
+        const ssize_t moved = call(pid, &here, 1, &there, 1, 0);
+        if (moved <= 0) {
+            error = moved == 0 ? EFAULT : errno;
+            if (error == EINTR) continue;
+            return from_errno(error);
+        }
+        local += moved;
+        address += static_cast<std::uint64_t>(moved);
+        bytes -= static_cast<std::size_t>(moved);
+    }
+    return Status::ok;
+}
+
+}  // namespace
+
+void allow_cma(pid_t tracer) {
+    prctl(PR_SET_PTRACER, static_cast<unsigned long>(tracer), 0, 0, 0);
+}
+
+Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::string& why_not) {
+    if (pid <= 0) {
+        why_not = "the client's process is not visible here (another PID namespace)";
+        return Status::unsupported;
+    }
+    std::uint64_t found = 0;
+    int error = 0;
+    if (transfer(process_vm_readv, pid, address, reinterpret_cast<std::byte*>(&found), sizeof found, error) !=
+        Status::ok) {
+        why_not = fmt::format("process_vm_readv of process {}: {}", pid, std::strerror(error));
+        if (error == EPERM)
+            why_not += " (needs the same user, a dumpable process, and ptrace allowed by seccomp and Yama)";
+        return Status::unsupported;
+    }
+    if (found != value) {
+        why_not = fmt::format("process {} holds another value at the probed address", pid);
+        return Status::unsupported;
+    }
+    return Status::ok;
+}
+
+Status Cma::open(pid_t pid, Cma& cma) {
+    if (pid <= 0) return Status::invalid;
+    File process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (!process && errno != ENOSYS) {
+        log::warn("pidfd_open of process {}: {}", pid, std::strerror(errno));
+        return errno == ESRCH ? Status::peer_lost : Status::system;
+    }
+    cma.pid_ = pid;
+    cma.process_ = std::move(process);
+    return Status::ok;
+}
+
+bool Cma::alive() const {
+    if (!process_) return true;  // a kernel without pidfds
+    pollfd ended{process_.get(), POLLIN, 0};
+    return poll(&ended, 1, 0) == 0;
+}
+
+Status Cma::read(std::uint64_t address, void* destination, std::size_t bytes) const {
+    if (!alive()) return Status::peer_lost;
+    int error = 0;
+    const Status status =
+        transfer(process_vm_readv, pid_, address, static_cast<std::byte*>(destination), bytes, error);
+    if (status != Status::ok)
+        log::warn("reading {} bytes at {:#x} of process {}: {}", bytes, address, pid_, std::strerror(error));
+    return status;
+}
+
+Status Cma::write(std::uint64_t address, const void* source, std::size_t bytes) const {
+    if (!alive()) return Status::peer_lost;
+    int error = 0;
+    auto* const from = static_cast<std::byte*>(const_cast<void*>(source));  // an iovec has no const
+    const Status status = transfer(process_vm_writev, pid_, address, from, bytes, error);
+    if (status != Status::ok)
+        log::warn("writing {} bytes at {:#x} of process {}: {}", bytes, address, pid_, std::strerror(error));
+    return status;
+}
+
+}  // namespace offpath::memory

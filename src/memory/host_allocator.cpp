@@ -1,0 +1,49 @@
+#include "memory/host_allocator.h"
+
+#include "base/log.h"
+
+namespace offpath::memory {
+
+HostAllocator::HostAllocator() : HostAllocator(Options{}) {}
+HostAllocator::HostAllocator(const Options& options) : options_(options) {}
+
+Status HostAllocator::allocate(std::size_t bytes, Allocation& allocation) {
+    Held held;
+    if (const Status status = make_memory_file("offpath", bytes, held.file); status != Status::ok)
+        return status;
+    if (const Status status = Mapping::map(held.file.get(), bytes, held.mapping); status != Status::ok)
+        return status;
+    if (options_.huge_pages != HugePages::none) held.mapping.advise_huge_pages();
+    if (options_.prefault) held.mapping.populate();
+    if (options_.huge_pages == HugePages::collapse) held.mapping.collapse();
+    std::lock_guard lock(mutex_);
+    held.allocation = {next_region_++, held.mapping.data(), held.mapping.bytes(), held.file.get()};
+    allocation = held.allocation;
+    held_.emplace(allocation.address, std::move(held));
+    return Status::ok;
+}
+
+void HostAllocator::publish(const Allocation& allocation) {
+    if (table_.insert(allocation.region, allocation.address, allocation.bytes) != Status::ok)
+        log::error("region {} cannot be published: it is in the table already", allocation.region);
+}
+
+Status HostAllocator::withdraw(const void* address, Allocation& allocation) {
+    std::lock_guard lock(mutex_);
+    const auto found = held_.find(address);
+    if (found == held_.end()) return Status::invalid;
+    allocation = found->second.allocation;
+    table_.erase(allocation.region);
+    return Status::ok;
+}
+
+void HostAllocator::release(const Allocation& allocation) {
+    Held ended;  // unmapped outside the lock
+    std::lock_guard lock(mutex_);
+    const auto found = held_.find(allocation.address);
+    if (found == held_.end() || found->second.allocation.region != allocation.region) return;
+    ended = std::move(found->second);
+    held_.erase(found);
+}
+
+}  // namespace offpath::memory

@@ -1,0 +1,290 @@
+#include "memory/session_memory.h"
+
+#include "base/log.h"
+#include "memory/cma.h"
+#include "memory/copy.h"
+#include "memory/map_regions.h"
+#include "memory/staged_transfers.h"
+
+#include <cstring>
+#include <unordered_map>
+
+namespace offpath::memory {
+
+namespace {
+
+class Session final : public SessionMemory {
+  public:
+    explicit Session(const SessionMemoryConfig& config)
+        : config_(config), map_(config.mapped_bytes_cap), general_(BackEnd::cma) {}
+
+    ~Session() override {
+        for (auto& [id, region] : regions_)
+            close(region);
+    }
+
+    Status choose_general(std::string& problem);
+
+    Status add_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes, File file) override;
+    Status add_exported_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
+                               std::span<const std::byte> blob) override;
+    Status remove_region(std::uint64_t id) override;
+    Status pin(const HostRange& range) override;
+    void unpin(const HostRange& range) override;
+
+    BackEnd back_end(const HostRange& range) const override;
+    std::byte* direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
+    Status read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
+                Completion* completion) override;
+    Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
+                 Completion* completion) override;
+
+    BackEnd general_back_end() const override { return general_; }
+    StagingFiles take_staging_files() override { return std::move(staging_files_); }
+    unsigned progress() override { return staged_ == nullptr ? 0 : staged_->progress(); }
+    int event_fd() const override { return staged_ == nullptr ? -1 : staged_->event_fd(); }
+    Status arm() override { return staged_ == nullptr ? Status::ok : staged_->arm(); }
+    Status health() const override { return staged_ == nullptr ? Status::ok : staged_->health(); }
+    void stop(Status reason) override {
+        if (stopped_ == Status::ok) stopped_ = reason;
+        if (staged_ != nullptr) staged_->stop(reason);
+    }
+    bool drained() const override { return staged_ == nullptr || staged_->drained(); }
+    void abandon(Status reason) override {
+        if (stopped_ == Status::ok) stopped_ = reason;
+        if (staged_ != nullptr) staged_->abandon(reason);
+    }
+
+  private:
+    struct Region {
+        BackEnd kind = BackEnd::map;
+        std::uint32_t pins = 0;
+        bool ending = false;
+        MapRegions::Region mapped;  // id, address and bytes of either kind
+        ExportedMemory::Handle exported = nullptr;
+    };
+
+    Status admit(std::uint64_t id, std::uint64_t address, std::uint64_t bytes);
+    void close(Region& region);
+    Region* find(std::uint64_t id);
+    Status check(const HostRange& range, const Region* region) const;
+    Status check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes, Region*& region);
+
+    const SessionMemoryConfig config_;
+    MapRegions map_;
+    std::unordered_map<std::uint64_t, Region> regions_;
+    Region* last_found_ = nullptr;  // into regions_, whose elements stay in place
+    BackEnd general_;
+    Cma cma_;
+    std::unique_ptr<StagedTransfers> staged_;
+    StagingFiles staging_files_;
+    Status stopped_ = Status::ok;
+};
+
+Status Session::choose_general(std::string& problem) {
+    if (config_.general != GeneralBackEnd::staged) {
+        std::string why_not;
+        Status status = cma_probe(config_.pid, config_.probe_address, config_.probe_value, why_not);
+        if (status == Status::ok) status = Cma::open(config_.pid, cma_);
+        if (status == Status::ok) return status;
+        if (config_.general == GeneralBackEnd::cma) {
+            problem = fmt::format("cma cannot be had: {}", why_not.empty() ? to_string(status) : why_not);
+            return Status::unsupported;
+        }
+        log::info("{}: staged, since cma cannot be had: {}", config_.client, why_not);
+    }
+    general_ = BackEnd::staged;
+    const Status status =
+        StagedTransfers::create(config_.staging_slots, config_.staging_slot_bytes, staged_, staging_files_);
+    if (status == Status::invalid)
+        problem = fmt::format(
+            "staging with {} slots of {} bytes; accepted are {} to {} slots of {} to {} bytes, in multiples "
+            "of "
+            "{}",
+            config_.staging_slots, config_.staging_slot_bytes, StagingArea::min_slots, StagingArea::max_slots,
+            StagingArea::min_slot_bytes, StagingArea::max_slot_bytes, StagingArea::min_slot_bytes);
+    else if (status != Status::ok)
+        problem = fmt::format("no staging area: {}", to_string(status));
+    return status;
+}
+
+Status Session::admit(std::uint64_t id, std::uint64_t address, std::uint64_t bytes) {
+    const char* why = nullptr;
+    Status status = Status::invalid;
+    if (id == 0)
+        why = "the id 0 is reserved";
+    else if (bytes == 0 || address > UINT64_MAX - bytes)
+        why = "its range is empty or wraps around";
+    else if (regions_.contains(id))
+        why = "its id is in use";
+    else if (regions_.size() >= config_.max_regions) {
+        why = "there are too many";
+        status = Status::memory;
+    }
+    if (why == nullptr) return Status::ok;
+    log::warn("{}: region {} ({} bytes at {:#x}) refused: {}", config_.client, id, bytes, address, why);
+    return status;
+}
+
+Status Session::add_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes, File file) {
+    if (const Status status = admit(id, address, bytes); status != Status::ok) return status;
+    Region region;
+    region.mapped = {id, address, bytes, std::move(file), {}};
+    const char* why = "";
+    if (const Status status = map_.open(region.mapped, why); status != Status::ok) {
+        log::warn("{}: region {} ({} bytes) refused: {}", config_.client, id, bytes, why);
+        return status;
+    }
+    regions_.emplace(id, std::move(region));
+    return Status::ok;
+}
+
+Status Session::add_exported_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
+                                    std::span<const std::byte> blob) {
+    if (config_.exported == nullptr) return Status::unsupported;
+    if (const Status status = admit(id, address, bytes); status != Status::ok) return status;
+    Region region;
+    region.kind = BackEnd::xgvmi;
+    region.mapped = {id, address, bytes, File(), {}};
+    const Status status = config_.exported->import_region(blob, address, bytes, region.exported);
+    if (status == Status::ok) regions_.emplace(id, std::move(region));
+    return status;
+}
+
+void Session::close(Region& region) {
+    if (region.kind == BackEnd::map)
+        map_.close(region.mapped);
+    else
+        config_.exported->release(region.exported);
+}
+
+Status Session::remove_region(std::uint64_t id) {
+    Region* const region = find(id);
+    if (region == nullptr) return Status::invalid;
+    region->ending = true;
+    if (region->pins > 0) return Status::retry;
+    close(*region);
+    last_found_ = nullptr;
+    regions_.erase(id);
+    return Status::ok;
+}
+
+Session::Region* Session::find(std::uint64_t id) {
+    if (last_found_ != nullptr && last_found_->mapped.id == id) return last_found_;
+    const auto found = regions_.find(id);
+    if (found == regions_.end()) return nullptr;
+    return last_found_ = &found->second;
+}
+
+Status Session::check(const HostRange& range, const Region* region) const {
+    const char* why = nullptr;
+    if (range.region != 0 && region == nullptr)
+        why = "there is no such region";
+    else if (range.region == 0 && range.address > UINT64_MAX - range.bytes)
+        why = "it wraps around";
+    else if (region != nullptr &&
+             (range.address > region->mapped.bytes || range.bytes > region->mapped.bytes - range.address))
+        why = "it leaves the region";
+    if (why == nullptr) return Status::ok;
+    log::warn("{}: {} bytes at {:#x} of region {} refused: {}", config_.client, range.bytes, range.address,
+              range.region, why);
+    return Status::access;
+}
+
+Status Session::check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes,
+                           Region*& region) {
+    region = range.region == 0 ? nullptr : find(range.region);
+    if (const Status status = check(range, region); status != Status::ok) return status;
+    if (offset <= range.bytes && bytes <= range.bytes - offset) return Status::ok;
+    log::warn("{}: {} bytes at offset {} leave a buffer of {} bytes", config_.client, bytes, offset,
+              range.bytes);
+    return Status::access;
+}
+
+Status Session::pin(const HostRange& range) {
+    Region* const region = range.region == 0 ? nullptr : find(range.region);
+    if (const Status status = check(range, region); status != Status::ok) return status;
+    if (stopped_ != Status::ok) return stopped_;
+    if (region == nullptr) return Status::ok;
+    if (region->ending) {
+        log::warn("{}: region {} is being revoked and cannot be used", config_.client, range.region);
+        return Status::access;
+    }
+    if (region->kind == BackEnd::map && map_.pin(region->mapped) == nullptr) return Status::memory;
+    ++region->pins;
+    return Status::ok;
+}
+
+void Session::unpin(const HostRange& range) {
+    Region* const region = range.region == 0 ? nullptr : find(range.region);
+    if (region == nullptr || region->pins == 0) return;
+    if (--region->pins == 0 && region->kind == BackEnd::map) MapRegions::unpin(region->mapped);
+}
+
+BackEnd Session::back_end(const HostRange& range) const {
+    if (range.region == 0) return general_;
+    const auto found = regions_.find(range.region);
+    return found == regions_.end() ? general_ : found->second.kind;
+}
+
+std::byte* Session::direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
+    if (range.region == 0 || stopped_ != Status::ok) return nullptr;
+    Region* region = nullptr;
+    if (check_part(range, offset, bytes, region) != Status::ok || region->kind != BackEnd::map)
+        return nullptr;
+    std::byte* const base = map_.pin(region->mapped);
+    return base == nullptr ? nullptr : base + range.address + offset;
+}
+
+Status Session::read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
+                     Completion* completion) {
+    if (stopped_ != Status::ok) return stopped_;
+    Region* region = nullptr;
+    if (const Status status = check_part(range, offset, bytes, region); status != Status::ok) return status;
+    if (bytes == 0) return Status::ok;
+    const std::uint64_t address = range.address + offset;
+    if (region == nullptr)
+        return staged_ == nullptr ? cma_.read(address, destination, bytes)
+                                  : staged_->start(StagingDirection::to_device, address,
+                                                   static_cast<std::byte*>(destination), bytes, completion);
+    if (region->kind == BackEnd::xgvmi)
+        return config_.exported->read(region->exported, region->mapped.address + address, destination, bytes,
+                                      completion);
+    const std::byte* const base = map_.pin(region->mapped);
+    if (base == nullptr) return Status::memory;
+    copy_bytes(destination, base + address, bytes);
+    return Status::ok;
+}
+
+Status Session::write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
+                      Completion* completion) {
+    if (stopped_ != Status::ok) return stopped_;
+    Region* region = nullptr;
+    if (const Status status = check_part(range, offset, bytes, region); status != Status::ok) return status;
+    if (bytes == 0) return Status::ok;
+    const std::uint64_t address = range.address + offset;
+    if (region == nullptr)
+        return staged_ == nullptr
+                   ? cma_.write(address, source, bytes)
+                   : staged_->start(StagingDirection::to_host, address,
+                                    static_cast<std::byte*>(const_cast<void*>(source)), bytes, completion);
+    if (region->kind == BackEnd::xgvmi)
+        return config_.exported->write(region->exported, region->mapped.address + address, source, bytes,
+                                       completion);
+    std::byte* const base = map_.pin(region->mapped);
+    if (base == nullptr) return Status::memory;
+    copy_bytes(base + address, source, bytes);
+    return Status::ok;
+}
+
+}  // namespace
+
+Status make_session_memory(const SessionMemoryConfig& config, std::unique_ptr<SessionMemory>& memory,
+                           std::string& problem) {
+    auto made = std::make_unique<Session>(config);
+    if (const Status status = made->choose_general(problem); status != Status::ok) return status;
+    memory = std::move(made);
+    return Status::ok;
+}
+
+}  // namespace offpath::memory

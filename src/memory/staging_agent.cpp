@@ -1,0 +1,100 @@
+#include "memory/staging_agent.h"
+
+#include "base/log.h"
+#include "memory/staging_area.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace offpath::memory {
+
+namespace {
+
+// Chunks go through the memory file's read and write calls rather than memcpy, so that a buffer that is not
+// there ends in an error and not in a signal.
+Status serve(const StagingArea& area, int file, const StagingRequest& request) {
+    if (request.slot >= area.slots() || request.bytes > area.slot_bytes()) return Status::protocol;
+    const bool to_device = request.direction == StagingDirection::to_device;
+    auto* const host = reinterpret_cast<char*>(static_cast<std::uintptr_t>(request.host_address));
+    const std::uint64_t offset = area.slot_offset(request.slot);
+    for (std::size_t done = 0; done < request.bytes;) {
+        const auto at = static_cast<off_t>(offset + done);
+        const ssize_t moved = to_device ? pwrite(file, host + done, request.bytes - done, at)
+                                        : pread(file, host + done, request.bytes - done, at);
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved <= 0) {
+            const int error = moved == 0 ? EIO : errno;
+            log::warn("staging: {} {} bytes at {:#x}: {}", to_device ? "reading" : "writing", request.bytes,
+                      request.host_address, std::strerror(error));
+            return error == EFAULT ? Status::access : Status::system;
+        }
+        done += static_cast<std::size_t>(moved);
+    }
+    return Status::ok;
+}
+
+class Agent final : public StagingAgent {
+  public:
+    Agent(StagingArea area, StagingFiles files) : area_(std::move(area)), files_(std::move(files)) {
+        // The program's signals are for its own threads.
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        thread_ = std::thread([this] { run(); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+
+    ~Agent() override {
+        stop_.store(true, std::memory_order_release);
+        shutdown(files_.bell.get(), SHUT_RDWR);
+        thread_.join();
+    }
+
+    std::uint64_t served() const override { return served_.load(std::memory_order_acquire); }
+
+  private:
+    void run() {
+        pthread_setname_np(pthread_self(), "offpath-agent");
+        while (!stop_.load(std::memory_order_acquire)) {
+            StagingRequest request;
+            if (area_.take(request)) {
+                const Status status = serve(area_, files_.area.get(), request);
+                served_.fetch_add(1, std::memory_order_release);
+                area_.post(StagingAnswer{request.slot, 0, static_cast<std::int32_t>(status)});
+                if (area_.proxy_must_be_woken()) ring(files_.bell.get());
+            } else if (area_.agent_rests() && !wait_for_ring(files_.bell.get())) {
+                return;
+            }
+        }
+    }
+
+    StagingArea area_;
+    StagingFiles files_;
+    std::atomic<bool> stop_{false};
+    std::atomic<std::uint64_t> served_{0};
+    std::thread thread_;
+};
+
+}  // namespace
+
+Status StagingAgent::start(StagingFiles files, std::unique_ptr<StagingAgent>& agent, std::string& problem) {
+    StagingArea area;
+    if (const Status status = StagingArea::open(files.area.get(), area, problem); status != Status::ok)
+        return status;
+    try {
+        agent = std::make_unique<Agent>(std::move(area), std::move(files));
+    } catch (const std::system_error& error) {
+        problem = fmt::format("the staging agent's thread: {}", error.what());
+        return Status::system;
+    }
+    return Status::ok;
+}
+
+}  // namespace offpath::memory

@@ -1,0 +1,92 @@
+// StagingArea: the memory that a proxy and a client's agent share for staged transfers: two single-producer
+// rings (requests to the agent, answers to the proxy) and the slots that chunks pass through. At most one
+// request a slot is in flight, and rings have an entry for every slot, so rings never overflow.
+//
+// Layout version 1, all offsets fixed by slots and slot_bytes: Header; slots at slots_offset, each slot_bytes
+// long. Native byte order: both sides run on one machine.
+// Threads: each ring has one producer and one consumer. A consumer's acquire load of `tail` pairs with the
+// producer's release store; the sleep flags are sequentially consistent against the tails (who sleeps sets
+// the flag and then looks at the tail, who produces moves the tail and then looks at the flag). Trust: the
+// proxy believes nothing that it reads here: indices are masked, counts and answers checked.
+#pragma once
+
+#include "memory/file.h"
+#include "memory/staging_files.h"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace offpath::memory {
+
+enum class StagingDirection : std::uint8_t { to_device = 1, to_host = 2 };
+
+struct StagingRequest {
+    std::uint64_t host_address = 0;
+    std::uint32_t bytes = 0;
+    std::uint16_t slot = 0;
+    StagingDirection direction = StagingDirection::to_device;
+    std::uint8_t reserved = 0;
+};
+static_assert(sizeof(StagingRequest) == 16);
+
+struct StagingAnswer {
+    std::uint16_t slot = 0;
+    std::uint16_t reserved = 0;
+    std::int32_t status = 0;  // offpath::Status
+};
+static_assert(sizeof(StagingAnswer) == 8);
+
+class StagingArea {
+  public:
+    static constexpr std::uint32_t max_slots = 64, min_slots = 2;
+    static constexpr std::uint32_t min_slot_bytes = 4 << 10, max_slot_bytes = 16 << 20;
+
+    StagingArea() = default;
+    // Proxy side. `bell`: the proxy's end. Errors: invalid (limits), memory, system.
+    static Status create(std::uint32_t slots, std::uint32_t slot_bytes, StagingArea& area, File& bell,
+                         StagingFiles& for_client);
+    // Agent side. Errors: invalid with a problem text, memory, system.
+    static Status open(int fd, StagingArea& area, std::string& problem);
+
+    std::uint32_t slots() const { return slots_; }
+    std::uint32_t slot_bytes() const { return slot_bytes_; }
+    std::byte* slot(std::uint32_t index) const { return mapping_.data() + slot_offset(index); }
+    // In the memory file.
+    std::uint64_t slot_offset(std::uint32_t index) const;
+
+    // Proxy side.
+    void post(const StagingRequest& request);
+    // ok: `answer` is the next one; retry: none; protocol: the ring makes no sense.
+    Status take(StagingAnswer& answer);
+    bool has_answers() const;
+    // True once after agent_rests(): the caller must ring.
+    bool agent_must_be_woken();
+    void proxy_rests(bool resting);
+
+    // Agent side.
+    void post(const StagingAnswer& answer);
+    bool take(StagingRequest& request);
+    bool proxy_must_be_woken();
+    // Announces that the agent will sleep; false: there are requests, so it must not.
+    bool agent_rests();
+
+  private:
+    struct Header;
+    Header& header() const;
+    static std::size_t area_bytes(std::uint32_t slots, std::uint32_t slot_bytes);
+
+    Mapping mapping_;
+    std::uint32_t slots_ = 0, slot_bytes_ = 0;
+    // Of the rings that this side produces and consumes: our own position, which the other side cannot
+    // change.
+    std::uint32_t produced_ = 0, consumed_ = 0;
+};
+
+// Wakes the other end; never blocks. Waits for the other end to ring: false when it is closed.
+void ring(int bell);
+bool wait_for_ring(int bell);
+// Takes what was rung so far; never blocks.
+void silence(int bell);
+
+}  // namespace offpath::memory
