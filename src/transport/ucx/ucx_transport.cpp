@@ -59,6 +59,7 @@ struct UcxEndpoint final : Endpoint {
 struct Operation {
     UcxTransport* owner = nullptr;
     Completion* completion = nullptr;  // null: a post
+    ucs_status_t status = UCS_INPROGRESS;
     Operation *previous = nullptr, *next = nullptr;
 };
 
@@ -131,6 +132,12 @@ class UcxTransport final : public Transport, Handler {
     static void on_posted(void* request, ucs_status_t status, void* record);
     static void on_sent(void* request, ucs_status_t status, void* record);
     static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* operation);
+    template <typename Record>
+    void over(Record* record, FreeList<Record>& home, ucs_status_t status);
+    template <typename Record>
+    void begin(Record* record, Completion* completion);
+    template <typename Record>
+    Status begun(Record* record, FreeList<Record>& home, void* request);
     static void on_closed(void* request, ucs_status_t status, void* endpoint);
 
     Status connect_self(Endpoint** endpoint);
@@ -161,8 +168,44 @@ class UcxTransport final : public Transport, Handler {
     std::unique_ptr<LoopbackHub> self_hub_;
     std::unique_ptr<Transport> self_;
     bool in_progress_ = false;
+    Operation* calling_ = nullptr;  // handed to UCX by a call that has not returned
+    bool closing_call_ = false;     // UCX is closing an endpoint
     unsigned closing_ = 0;
 };
+
+// Around a call of UCX that may keep `record`. UCX may end the operation inside the call, by callback or by
+// what it returns; then its status is the call's.
+template <typename Record>
+void UcxTransport::begin(Record* record, Completion* completion) {
+    record->owner = this;
+    record->completion = completion;
+    record->status = UCS_INPROGRESS;
+    calling_ = record;
+}
+
+template <typename Record>
+Status UcxTransport::begun(Record* record, FreeList<Record>& home, void* request) {
+    calling_ = nullptr;
+    if (UCS_PTR_IS_PTR(request) && record->status == UCS_INPROGRESS) {
+        out_.add(record);
+        return Status::in_progress;
+    }
+    const ucs_status_t status = UCS_PTR_IS_PTR(request) ? record->status : UCS_PTR_RAW_STATUS(request);
+    home.give_back(record);
+    return from_ucs(status);
+}
+
+template <typename Record>
+void UcxTransport::over(Record* record, FreeList<Record>& home, ucs_status_t status) {
+    if (calling_ == record) {
+        record->status = status;
+        return;
+    }
+    Completion* completion = record->completion;
+    out_.remove(record);
+    home.give_back(record);
+    if (completion) finish(completion, from_ucs(status));
+}
 
 Status UcxTransport::open(std::string& problem) {
     context_ = ucx::open_context(config_, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, problem);
@@ -312,11 +355,12 @@ void UcxTransport::close(UcxEndpoint& endpoint) {
     param.user_data = &endpoint;
     endpoint.closing = true;
     ++closing_;
+    closing_call_ = true;
     void* request = ucp_ep_close_nbx(std::exchange(endpoint.ep, nullptr), &param);
-    if (!UCS_PTR_IS_PTR(request)) {
-        --closing_;
-        endpoint.closing = false;
-    }
+    closing_call_ = false;
+    if (UCS_PTR_IS_PTR(request)) return;
+    --closing_;
+    endpoint.closing = false;
 }
 
 void UcxTransport::on_closed(void* request, ucs_status_t, void* endpoint) {
@@ -324,7 +368,7 @@ void UcxTransport::on_closed(void* request, ucs_status_t, void* endpoint) {
     ucp_request_free(request);
     ours.closing = false;
     --ours.owner->closing_;
-    if (ours.disconnected) ours.owner->closed(ours);
+    if (ours.disconnected && !ours.owner->closing_call_) ours.owner->closed(ours);
 }
 
 void UcxTransport::closed(UcxEndpoint& endpoint) {
@@ -348,23 +392,16 @@ Status UcxTransport::post(Endpoint& endpoint, std::span<const std::byte> header,
     param.memory_type = UCS_MEMORY_TYPE_HOST;
     param.cb.send = &UcxTransport::on_posted;
     param.user_data = record;
+    begin(record, nullptr);
     void* request = ucp_am_send_nbx(to.ep, am_id, record->bytes.data(), header.size(),
                                     record->bytes.data() + header.size(), payload.size(), &param);
-    if (UCS_PTR_IS_PTR(request)) {
-        record->owner = this;
-        record->completion = nullptr;
-        out_.add(record);
-        return Status::ok;
-    }
-    posts_.give_back(record);
-    return request ? from_ucs(UCS_PTR_STATUS(request)) : Status::ok;
+    const Status status = begun(record, posts_, request);
+    return status == Status::in_progress ? Status::ok : status;
 }
-
-void UcxTransport::on_posted(void* request, ucs_status_t, void* record) {
+void UcxTransport::on_posted(void* request, ucs_status_t status, void* record) {
     auto* ours = static_cast<PostRecord*>(record);
     ucp_request_free(request);
-    ours->owner->out_.remove(ours);
-    ours->owner->posts_.give_back(ours);
+    ours->owner->over(ours, ours->owner->posts_, status);
 }
 
 Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
@@ -384,26 +421,16 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
     param.memory_type = UCS_MEMORY_TYPE_HOST;
     param.cb.send = &UcxTransport::on_sent;
     param.user_data = record;
+    begin(record, completion);
     void* request =
         ucp_am_send_nbx(to.ep, am_id, record->header.data(), header.size(), payload, bytes, &param);
-    if (UCS_PTR_IS_PTR(request)) {
-        record->owner = this;
-        record->completion = completion;
-        out_.add(record);
-        return Status::in_progress;
-    }
-    sends_.give_back(record);
-    return request ? from_ucs(UCS_PTR_STATUS(request)) : Status::ok;
+    return begun(record, sends_, request);
 }
 
 void UcxTransport::on_sent(void* request, ucs_status_t status, void* record) {
     auto* ours = static_cast<SendRecord*>(record);
-    UcxTransport& owner = *ours->owner;
-    Completion* completion = ours->completion;
     ucp_request_free(request);
-    owner.out_.remove(ours);
-    owner.sends_.give_back(ours);
-    owner.finish(completion, from_ucs(status));
+    ours->owner->over(ours, ours->owner->sends_, status);
 }
 
 Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) {
@@ -421,25 +448,15 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     param.memory_type = UCS_MEMORY_TYPE_HOST;
     param.cb.recv_am = &UcxTransport::on_fetched;
     param.user_data = operation;
+    begin(operation, completion);
     void* request = ucp_am_recv_data_nbx(worker_, descriptor, destination, bytes, &param);
-    if (UCS_PTR_IS_PTR(request)) {
-        operation->owner = this;
-        operation->completion = completion;
-        out_.add(operation);
-        return Status::in_progress;
-    }
-    fetches_.give_back(operation);
-    return request ? from_ucs(UCS_PTR_STATUS(request)) : Status::ok;
+    return begun(operation, fetches_, request);
 }
 
 void UcxTransport::on_fetched(void* request, ucs_status_t status, std::size_t, void* operation) {
     auto* ours = static_cast<Operation*>(operation);
-    UcxTransport& owner = *ours->owner;
-    Completion* completion = ours->completion;
     ucp_request_free(request);
-    owner.out_.remove(ours);
-    owner.fetches_.give_back(ours);
-    owner.finish(completion, from_ucs(status));
+    ours->owner->over(ours, ours->owner->fetches_, status);
 }
 
 void UcxTransport::discard(void* rendezvous) {
@@ -498,26 +515,29 @@ void UcxTransport::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) {
 // Completions are called inside progress() only, so that callers of send() and disconnect() need not expect
 // them there.
 void UcxTransport::finish(Completion* completion, Status status) {
-    if (in_progress_)
+    if (in_progress_ && !calling_ && !closing_call_)
         (*completion)(status);
     else
         deferred_.push_back({completion, status});
 }
 
+// What is called here may disconnect, send and fail again.
 unsigned UcxTransport::run_deferred() {
-    unsigned events = 0;
+    for (UcxEndpoint* endpoint : failed_) {
+        if (endpoint->ep) log::info("an endpoint is lost: {}", ucs_status_string(endpoint->error));
+        close(*endpoint);
+    }
     running_.swap(deferred_);
     for (const Deferred& late : running_)
         (*late.completion)(late.status);
-    events += static_cast<unsigned>(running_.size());
+    unsigned events = static_cast<unsigned>(running_.size());
     running_.clear();
     while (!failed_.empty()) {
-        // Closing completes what is in flight; a completion may disconnect the endpoint, which takes it off.
         UcxEndpoint* endpoint = failed_.front();
-        if (endpoint->ep) log::info("an endpoint is lost: {}", ucs_status_string(endpoint->error));
         close(*endpoint);
+        failed_.erase(failed_.begin());
+        if (handler_) handler_->on_endpoint_lost(*endpoint);
         ++events;
-        if (std::erase(failed_, endpoint) > 0 && handler_) handler_->on_endpoint_lost(*endpoint);
     }
     return events;
 }
