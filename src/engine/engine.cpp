@@ -39,7 +39,10 @@ Engine::Engine(transport::Transport& transport, ProxyId self, const Config& conf
     transport.set_handler(this);
 }
 
-Engine::~Engine() {
+Engine::~Engine() = default;
+
+void Engine::close() {
+    impl_->closed = true;
     impl_->transport.set_handler(nullptr);
 }
 

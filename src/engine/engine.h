@@ -58,7 +58,12 @@ struct MessageInfo {
 class Engine final : public transport::Handler {
   public:
     Engine(transport::Transport& transport, ProxyId self, const Config& config = {});
+    // A transport completes or drops what is in flight when it is destroyed, and may still read bounce
+    // buffers until then. So the order at the end is: close(), destroy the transport, destroy the engine.
     ~Engine() override;
+    // Ends all work: from here on the engine starts nothing, and completions and messages that still come are
+    // ignored.
+    void close();
 
     // Makes another proxy known. Known twice with the same address is fine; with another one it is
     // Status::invalid. Connects at first use.

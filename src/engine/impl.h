@@ -109,6 +109,7 @@ struct Engine::Impl {
         std::size_t size;
     };
     std::deque<LocalMessage> local_messages;  // to ranks of this same proxy
+    bool closed = false;
     std::vector<Peer*> newly_lost;
     std::deque<Instance*> runnable;
     std::vector<Instance*> finished;

@@ -38,6 +38,7 @@ bool Engine::Impl::connect(Peer& peer) {
 }
 
 void Engine::Impl::tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload) {
+    if (closed) return;
     if (peer.self) {
         LocalMessage message;
         std::copy(header.begin(), header.end(), message.bytes.begin());

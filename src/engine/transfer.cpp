@@ -144,6 +144,7 @@ bool Engine::Impl::pump(SendTransfer& transfer) {
 
 // A stage of a piece has ended.
 void Engine::Impl::step(Piece& piece, Status status) {
+    if (closed) return;
     if (is_error(status)) return piece_over(piece, status);
     if (piece.stage == Piece::Stage::reading) {
         SendTransfer& transfer = *piece.send;

@@ -126,8 +126,9 @@ void Proxy::run() {
     log::info("proxy {}: {} schedules run, {} failed, {} bytes sent, {} received, {} copied locally",
               config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
               counters.bytes_received, counters.bytes_local);
-    if (sessions_.empty()) engine_.reset();
+    engine_->close();
     transport_.reset();
+    if (sessions_.empty()) engine_.reset();
 }
 
 unsigned Proxy::accept_sessions() {

@@ -1,0 +1,208 @@
+// put, get, signal, wait, reduce and compute, alone and together; scratch memory; replays.
+#include "engine/kernels.h"
+#include "engine/plan.h"
+#include "schedule/builder.h"
+#include "schedule/validate.h"
+#include "world.h"
+
+#include <gtest/gtest.h>
+
+namespace offpath::testing {
+namespace {
+
+using memory::BackEnd;
+using schedule::BufferRef;
+using schedule::Builder;
+
+class EngineOps : public ::testing::TestWithParam<std::tuple<BackEnd, std::uint32_t>> {
+  protected:
+    WorldOptions options() const {
+        WorldOptions made;
+        made.ranks = 2;
+        made.memory = std::get<0>(GetParam());
+        made.proxies = std::get<1>(GetParam());
+        return made;
+    }
+};
+
+// Runs the plans of both ranks, one buffer a rank.
+void run_pair(World& world, std::uint32_t sequence, engine::Plan& first, engine::Plan& second,
+              std::span<double> a, std::span<double> b) {
+    Done done[2];
+    const memory::HostRange ra[] = {World::range(a.data(), a.size_bytes())},
+                            rb[] = {World::range(b.data(), b.size_bytes())};
+    ASSERT_EQ(world.engine_of(0).start(world.team(0), first, sequence, ra, &done[0]), Status::in_progress);
+    ASSERT_EQ(world.engine_of(1).start(world.team(1), second, sequence, rb, &done[1]), Status::in_progress);
+    ASSERT_TRUE(world.run_until([&] { return done[0].status && done[1].status; }));
+    ASSERT_EQ(*done[0].status, Status::ok);
+    ASSERT_EQ(*done[1].status, Status::ok);
+}
+
+TEST_P(EngineOps, PutSignalWaitGet) {
+    World world(options());
+    constexpr std::size_t count = 5000, bytes = count * sizeof(double);
+    // Rank 0 puts its first half over the second half of rank 1, signals, waits for the answer, then gets
+    // rank 1's first half.
+    Builder b0(0, 2), b1(1, 2);
+    const auto s0 = b0.user_slot(2 * bytes), s1 = b1.user_slot(2 * bytes);
+    const auto put = b0.put(1, {s0, 0}, {s1, bytes}, bytes);
+    const auto tell = b0.signal(1, 5);
+    b0.depend(tell, put);
+    const auto answer = b0.wait(6, 1);
+    const auto get = b0.get(1, {s1, 0}, {s0, bytes}, bytes);
+    b0.depend(get, answer);
+    const auto finish = b0.signal(1, 7);
+    b0.depend(finish, get);
+    const auto wait = b1.wait(5, 1);
+    const auto reply = b1.signal(0, 6);
+    b1.depend(reply, wait);
+    b1.wait(7, 1);
+    engine::Plan p0(b0.finish()), p1(b1.finish());
+    std::string problem;
+    const schedule::Schedule both[] = {p0.schedule(), p1.schedule()};
+    ASSERT_EQ(schedule::validate_team(both, problem), Status::ok) << problem;
+    for (std::uint32_t replay = 0; replay < 3; ++replay) {
+        std::vector<double> a(2 * count), b(2 * count);
+        for (std::size_t i = 0; i < count; ++i) {
+            a[i] = 1.0 * i + replay;
+            b[i] = -2.0 * i - replay;
+        }
+        run_pair(world, replay, p0, p1, a, b);
+        for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(b[count + i], a[i]);
+            ASSERT_EQ(a[count + i], b[i]);
+        }
+    }
+}
+
+TEST_P(EngineOps, ReduceAndComputeOnReceivedData) {
+    static const Status known =
+        engine::register_kernel(4711, [](const void* src, void* dst, std::size_t bytes) {
+            const auto* in = static_cast<const double*>(src);
+            auto* out = static_cast<double*>(dst);
+            for (std::size_t i = 0; i < bytes / sizeof(double); ++i)
+                out[i] = in[i] * in[i];
+            return 0;
+        });
+    ASSERT_EQ(known, Status::ok);
+    World world(options());
+    constexpr std::size_t count = 3000, bytes = count * sizeof(double);
+    // Both send their first half to the other, add what comes to it, and square the sum into the second half.
+    auto build = [&](std::uint32_t rank) {
+        Builder b(rank, 2);
+        const auto data = b.user_slot(2 * bytes), in = b.scratch_slot(bytes);
+        const auto send = b.send(1 - rank, 1, {data, 0}, bytes);
+        const auto recv = b.recv(1 - rank, 1, {in, 0}, bytes);
+        const auto sum =
+            b.reduce(schedule::DataType::float64, schedule::Reduction::sum, {in, 0}, {data, 0}, bytes);
+        b.depend(sum, {send, recv});
+        const auto square = b.compute(4711, {data, 0}, {data, bytes}, bytes);
+        b.depend(square, sum);
+        return b.finish();
+    };
+    engine::Plan p0(build(0)), p1(build(1));
+    std::vector<double> a(2 * count), b(2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+        a[i] = i;
+        b[i] = 2.0 * i + 1;
+    }
+    run_pair(world, 0, p0, p1, a, b);
+    for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(a[i], 3.0 * i + 1);
+        ASSERT_EQ(b[i], 3.0 * i + 1);
+        ASSERT_EQ(a[count + i], (3.0 * i + 1) * (3.0 * i + 1));
+        ASSERT_EQ(b[count + i], a[count + i]);
+    }
+}
+
+TEST_P(EngineOps, PutOutsideThePeersSlotFailsBothAndTouchesNothing) {
+    World world(options());
+    Builder b0(0, 2), b1(1, 2);
+    const auto s0 = b0.user_slot(80), s1 = b1.user_slot(40);
+    b0.put(1, {s0, 0}, {s1, 0}, 80);
+    b1.wait(1, 1);
+    engine::Plan p0(b0.finish()), p1(b1.finish());
+    std::vector<double> a(10, 1.0), b(10, 2.0);
+    Done done[2];
+    const memory::HostRange ra[] = {World::range(a.data(), 80)}, rb[] = {World::range(b.data(), 40)};
+    world.engine_of(0).start(world.team(0), p0, 0, ra, &done[0]);
+    world.engine_of(1).start(world.team(1), p1, 0, rb, &done[1]);
+    ASSERT_TRUE(world.run_until([&] { return done[0].status && done[1].status; }));
+    EXPECT_EQ(*done[0].status, Status::access);
+    EXPECT_EQ(*done[1].status, Status::access);
+    EXPECT_EQ(b, std::vector<double>(10, 2.0));
+}
+
+TEST_P(EngineOps, StartIsCheckedAgainstTheSchedule) {
+    World world(options());
+    Builder b0(0, 2);
+    b0.user_slot(100);
+    engine::Plan plan(b0.finish());
+    std::vector<std::byte> data(100);
+    Done done;
+    const memory::HostRange small[] = {World::range(data.data(), 99)},
+                            right[] = {World::range(data.data(), 100)};
+    EXPECT_EQ(world.engine_of(0).start(world.team(0), plan, 0, small, &done), Status::access);
+    EXPECT_EQ(world.engine_of(0).start(world.team(0), plan, 0, {}, &done), Status::invalid);
+    EXPECT_EQ(world.engine_of(0).start(world.team(0), plan, 1, right, &done), Status::invalid);
+    EXPECT_EQ(world.engine_of(1).start(world.team(1), plan, 0, right, &done),
+              Status::invalid);  // rank 0's schedule
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_EQ(world.engine_of(0).start(world.team(0), plan, 0, right, &done), Status::in_progress);
+    ASSERT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+    EXPECT_EQ(*done.status, Status::ok);
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, EngineOps,
+                         ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
+                                            ::testing::Values(1u, 2u)),
+                         [](const auto& info) {
+                             return std::string(memory::to_string(std::get<0>(info.param))) +
+                                    (std::get<1>(info.param) == 1 ? "OneProxy" : "TwoProxies");
+                         });
+
+TEST(Reduce, EveryTypeAndOperation) {
+    auto check = [](auto sample, schedule::DataType type) {
+        using T = decltype(sample);
+        const T a[] = {static_cast<T>(6), static_cast<T>(3)}, b[] = {static_cast<T>(5), static_cast<T>(9)};
+        auto apply = [&](schedule::Reduction reduction, std::vector<T>& out) {
+            // One byte off: buffers of programs need not be aligned.
+            std::vector<std::byte> src(sizeof(a) + 1), dst(sizeof(a) + 1);
+            std::memcpy(src.data() + 1, b, sizeof(b));
+            std::memcpy(dst.data() + 1, a, sizeof(a));
+            const Status status = engine::reduce(type, reduction, src.data() + 1, dst.data() + 1, sizeof(a));
+            out.resize(2);
+            std::memcpy(out.data(), dst.data() + 1, sizeof(a));
+            return status;
+        };
+        std::vector<T> out;
+        EXPECT_EQ(apply(schedule::Reduction::sum, out), Status::ok);
+        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(11), static_cast<T>(12)}));
+        EXPECT_EQ(apply(schedule::Reduction::product, out), Status::ok);
+        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(30), static_cast<T>(27)}));
+        EXPECT_EQ(apply(schedule::Reduction::minimum, out), Status::ok);
+        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(5), static_cast<T>(3)}));
+        EXPECT_EQ(apply(schedule::Reduction::maximum, out), Status::ok);
+        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(6), static_cast<T>(9)}));
+        const Status bits = apply(schedule::Reduction::bxor, out);
+        if constexpr (std::is_integral_v<T>) {
+            EXPECT_EQ(bits, Status::ok);
+            EXPECT_EQ(out, (std::vector<T>{static_cast<T>(6 ^ 5), static_cast<T>(3 ^ 9)}));
+        } else {
+            EXPECT_EQ(bits, Status::unsupported);
+        }
+    };
+    check(std::int8_t{}, schedule::DataType::int8);
+    check(std::uint8_t{}, schedule::DataType::uint8);
+    check(std::int16_t{}, schedule::DataType::int16);
+    check(std::uint16_t{}, schedule::DataType::uint16);
+    check(std::int32_t{}, schedule::DataType::int32);
+    check(std::uint32_t{}, schedule::DataType::uint32);
+    check(std::int64_t{}, schedule::DataType::int64);
+    check(std::uint64_t{}, schedule::DataType::uint64);
+    check(float{}, schedule::DataType::float32);
+    check(double{}, schedule::DataType::float64);
+}
+
+}  // namespace
+}  // namespace offpath::testing

@@ -1,0 +1,162 @@
+// World: ranks, proxies' engines and a loopback hub in one process, for tests of the engine. Memory of a rank
+// is served in one of three ways, as the real back ends do: through a pointer (map), by calls that copy at
+// once (cma), by calls that answer later (staged).
+#pragma once
+
+#include "engine/engine.h"
+#include "transport/faulty/faulty.h"
+#include "transport/loopback/loopback.h"
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace offpath::testing {
+
+class TestMemory final : public memory::HostMemory {
+  public:
+    explicit TestMemory(memory::BackEnd kind) : kind_(kind) {}
+    memory::BackEnd back_end(const memory::HostRange&) const override { return kind_; }
+    std::byte* direct(const memory::HostRange& range, std::uint64_t offset, std::uint64_t bytes) override {
+        if (kind_ != memory::BackEnd::map || offset + bytes > range.bytes) return nullptr;
+        return reinterpret_cast<std::byte*>(range.address) + offset;
+    }
+    Status read(const memory::HostRange& range, std::uint64_t offset, void* to, std::size_t bytes,
+                Completion* completion) override {
+        return transfer(range, offset, bytes, completion,
+                        [=](std::byte* host) { std::memcpy(to, host, bytes); });
+    }
+    Status write(const memory::HostRange& range, std::uint64_t offset, const void* from, std::size_t bytes,
+                 Completion* completion) override {
+        return transfer(range, offset, bytes, completion,
+                        [=](std::byte* host) { std::memcpy(host, from, bytes); });
+    }
+    // Answers what was asked so far.
+    bool progress() {
+        std::deque<std::function<void()>> batch;
+        batch.swap(later_);
+        for (auto& answer : batch)
+            answer();
+        return !batch.empty();
+    }
+
+  private:
+    template <typename Copy>
+    Status transfer(const memory::HostRange& range, std::uint64_t offset, std::size_t bytes,
+                    Completion* completion, Copy copy) {
+        if (offset > range.bytes || bytes > range.bytes - offset) return Status::access;
+        auto* host = reinterpret_cast<std::byte*>(range.address) + offset;
+        if (kind_ != memory::BackEnd::staged) {
+            copy(host);
+            return Status::ok;
+        }
+        later_.push_back([=] {
+            copy(host);
+            (*completion)(Status::ok);
+        });
+        return Status::in_progress;
+    }
+    memory::BackEnd kind_;
+    std::deque<std::function<void()>> later_;
+};
+
+struct Done : Completion {
+    std::optional<Status> status;
+    Done() {
+        function = [](Completion* self, Status result) { static_cast<Done*>(self)->status = result; };
+    }
+};
+
+struct WorldOptions {
+    std::uint32_t ranks = 2, proxies = 2;
+    memory::BackEnd memory = memory::BackEnd::cma;
+    std::optional<transport::FaultPlan> faults;
+    transport::LoopbackConfig loopback;
+    engine::Config engine{.chunk_bytes = 4096, .send_bounces = 2, .recv_bounces = 2, .chunks_in_flight = 2};
+};
+
+class World {
+  public:
+    explicit World(const WorldOptions& options) : options_(options), hub_(options.loopback) {
+        for (std::uint32_t p = 0; p < options.proxies; ++p) {
+            std::unique_ptr<transport::Transport> transport = hub_.join();
+            if (options.faults) {
+                transport::FaultPlan plan = *options.faults;
+                plan.seed += p;
+                transport = transport::make_faulty(std::move(transport), plan);
+            }
+            transports_.push_back(std::move(transport));
+            engines_.push_back(std::make_unique<engine::Engine>(*transports_[p], p + 1, options.engine));
+        }
+        for (auto& engine : engines_) {
+            for (std::uint32_t p = 0; p < options.proxies; ++p)
+                engine->add_proxy(p + 1, transports_[p]->address());
+        }
+        std::vector<engine::Member> members;
+        for (std::uint32_t rank = 0; rank < options.ranks; ++rank)
+            members.push_back({proxy_of(rank) + 1, rank});
+        sessions_.resize(options.ranks);
+        teams_.resize(options.ranks);
+        for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
+            memories_.push_back(std::make_unique<TestMemory>(options.memory));
+            engines_[proxy_of(rank)]->open_session({7, 9}, rank, *memories_[rank], &sessions_[rank]);
+            engines_[proxy_of(rank)]->create_team(*sessions_[rank], 42, rank, members, &teams_[rank]);
+        }
+    }
+
+    ~World() {
+        for (std::uint32_t p = 0; p < options_.proxies; ++p) kill_proxy(p);
+    }
+
+    std::uint32_t proxy_of(std::uint32_t rank) const { return rank % options_.proxies; }
+    engine::Engine& engine_of(std::uint32_t rank) { return *engines_[proxy_of(rank)]; }
+    engine::Team& team(std::uint32_t rank) { return *teams_[rank]; }
+    engine::Session* session(std::uint32_t rank) { return sessions_[rank]; }
+    std::uint32_t ranks() const { return options_.ranks; }
+
+    static memory::HostRange range(const void* data, std::size_t bytes) {
+        return {0, reinterpret_cast<std::uint64_t>(data), bytes};
+    }
+
+    // One round of everybody's loop. False: nothing moved.
+    bool round() {
+        bool moved = false;
+        for (std::size_t p = 0; p < engines_.size(); ++p) {
+            if (!engines_[p]) continue;
+            moved |= transports_[p]->progress() > 0;
+            moved |= engines_[p]->advance();
+        }
+        for (auto& memory : memories_)
+            moved |= memory->progress();
+        return moved;
+    }
+    // Until `done` holds or nothing has moved for long. Returns whether it holds.
+    bool run_until(const std::function<bool()>& done) {
+        for (int idle = 0; idle < 2000;) {
+            if (done()) return true;
+            idle = round() ? 0 : idle + 1;
+        }
+        return done();
+    }
+    // The proxy dies.
+    void kill_proxy(std::uint32_t proxy) {
+        if (!engines_[proxy]) return;
+        engines_[proxy]->close();
+        transports_[proxy].reset();
+        engines_[proxy].reset();
+    }
+
+  private:
+    WorldOptions options_;
+    transport::LoopbackHub hub_;
+    std::vector<std::unique_ptr<TestMemory>> memories_;
+    std::vector<std::unique_ptr<transport::Transport>> transports_;
+    std::vector<std::unique_ptr<engine::Engine>> engines_;
+    std::vector<engine::Session*> sessions_;
+    std::vector<engine::Team*> teams_;
+};
+
+}  // namespace offpath::testing
