@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# test.sh BUILD: runs every test of a build tree. On the release tree (`build`) also those of the Python command, and a minute of
+# fuzzing of the two decoders. Non-zero if anything fails; tests that lack a right are listed as skipped.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build}
+failed=0
+
+# Open MPI refuses to run as root unless told so; the tests are often run in containers.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
+export LSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
+export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS:-}"
+
+echo "== compiled tests ($build)"
+ctest --test-dir "$build" --output-on-failure -j "$(nproc)" || failed=1
+
+if [ "$build" = build ]; then
+    echo "== tests of the offpath command"
+    .venv/bin/python -m pytest -q -rs || failed=1
+    echo "== fuzzing the decoders"
+    FUZZ_SECONDS=${FUZZ_SECONDS:-30} scripts/fuzz.sh || failed=1
+fi
+
+[ $failed = 0 ] && echo "== all tests passed" || echo "== some tests FAILED" >&2
+exit $failed
