@@ -35,25 +35,6 @@ std::vector<Complex> wave_table(int n, int mode) {
     return table;
 }
 
-std::vector<Complex> plane_waves(const Decomposition& decomposition, int variable) {
-    const Range xs = decomposition.x(), ys = decomposition.y_of_row();
-    const auto [nx, ny, nz] = decomposition.n();
-    std::vector<Complex> values(decomposition.field_size());
-    for (const Wave& wave : waves_of(decomposition, variable)) {
-        const auto in_x = wave_table(nx, wave.mode[0]), in_y = wave_table(ny, wave.mode[1]),
-                   in_z = wave_table(nz, wave.mode[2]);
-        Complex* value = values.data();
-        for (int x = 0; x < xs.count; ++x) {
-            for (int y = 0; y < ys.count; ++y) {
-                const Complex factor = wave.amplitude * in_x[xs.first + x] * in_y[ys.first + y];
-                for (int z = 0; z < nz; ++z)
-                    *value++ += factor * in_z[z];
-            }
-        }
-    }
-    return values;
-}
-
 double noise(std::uint64_t key) {
     key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
     key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
@@ -83,9 +64,31 @@ double worse(double error, Complex difference) {
 
 }  // namespace
 
+void add_plane_wave(const Decomposition& decomposition, std::array<int, 3> mode, Complex amplitude,
+                    Complex* field) {
+    const Range xs = decomposition.x(), ys = decomposition.y_of_row();
+    const auto [nx, ny, nz] = decomposition.n();
+    const auto in_x = wave_table(nx, mode[0]), in_y = wave_table(ny, mode[1]), in_z = wave_table(nz, mode[2]);
+    for (int x = 0; x < xs.count; ++x) {
+        for (int y = 0; y < ys.count; ++y) {
+            const Complex factor = amplitude * in_x[xs.first + x] * in_y[ys.first + y];
+            for (int z = 0; z < nz; ++z)
+                *field++ += factor * in_z[z];
+        }
+    }
+}
+
+double largest_difference(const Array& values, const Array& expected) {
+    double error = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        error = worse(error, values.data()[i] - expected.data()[i]);
+    return error;
+}
+
 void fill_plane_waves(const Decomposition& decomposition, int variable, Array& field) {
-    const auto values = plane_waves(decomposition, variable);
-    std::copy(values.begin(), values.end(), field.data());
+    std::fill_n(field.data(), field.size(), Complex{});
+    for (const Wave& wave : waves_of(decomposition, variable))
+        add_plane_wave(decomposition, wave.mode, wave.amplitude, field.data());
 }
 
 void fill_noise(const Decomposition& decomposition, int variable, Array& field) {
@@ -113,11 +116,9 @@ double plane_wave_spectrum_error(const Decomposition& decomposition, int variabl
 }
 
 double plane_wave_field_error(const Decomposition& decomposition, int variable, const Array& field) {
-    const auto values = plane_waves(decomposition, variable);
-    double error = 0;
-    for (std::size_t i = 0; i < values.size(); ++i)
-        error = worse(error, field.data()[i] - values[i]);
-    return error;  // the strongest wave has amplitude one
+    Array expected(field.size());
+    fill_plane_waves(decomposition, variable, expected);
+    return largest_difference(field, expected);  // the strongest wave has amplitude one
 }
 
 double noise_field_error(const Decomposition& decomposition, int variable, const Array& field) {

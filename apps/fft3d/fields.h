@@ -1,6 +1,8 @@
 // Inputs whose transforms are known, and the checks against them.
 #pragma once
 
+#include <array>
+
 #include "fft3d/decomposition.h"
 #include "fft3d/pencil_fft.h"
 
@@ -15,5 +17,11 @@ void fill_noise(const Decomposition& decomposition, int variable, Array& field);
 double plane_wave_spectrum_error(const Decomposition& decomposition, int variable, const Array& spectrum);
 double plane_wave_field_error(const Decomposition& decomposition, int variable, const Array& field);
 double noise_field_error(const Decomposition& decomposition, int variable, const Array& field);
+
+// field += amplitude * exp(2 pi i (mode . position / n))
+void add_plane_wave(const Decomposition& decomposition, std::array<int, 3> mode, Complex amplitude,
+                    Complex* field);
+// Of two arrays of one size; NaN counts as infinitely large.
+double largest_difference(const Array& values, const Array& expected);
 
 }  // namespace fft3d

@@ -90,7 +90,7 @@ void PencilFft::forward_z(const Complex* field, Complex* send) {
     }
 }
 
-void PencilFft::backward_z(const Complex* received, Complex* field) {
+void PencilFft::backward_z(const Complex* received, Complex* field, const PointwiseStep* step) {
     const int nz = decomposition_.n()[2], ys = decomposition_.y_of_row().count;
     const Exchange& exchange = decomposition_.z_to_y();
     const double factor = 1.0 / decomposition_.points();
@@ -101,7 +101,9 @@ void PencilFft::backward_z(const Complex* received, Complex* field) {
                 received + exchange.send_offsets[q] + static_cast<std::size_t>(x) * ys * z.count;
             scale_rows(plane_.data() + z.first, nz, rows, z.count, ys, z.count, factor);
         }
-        execute(z_backward_, plane_.data(), field + static_cast<std::size_t>(x) * ys * nz);
+        Complex* values = field + static_cast<std::size_t>(x) * ys * nz;
+        execute(z_backward_, plane_.data(), values);
+        if (step != nullptr) step->in_space(values, static_cast<std::size_t>(ys) * nz);
     }
 }
 
@@ -139,7 +141,8 @@ void PencilFft::backward_y(const Complex* received, Complex* send) {
     }
 }
 
-void PencilFft::forward_and_back_x(const Complex* received, Complex* spectrum, Complex* send) {
+void PencilFft::forward_and_back_x(const Complex* received, Complex* spectrum, Complex* send,
+                                   const PointwiseStep* step) {
     const int nx = decomposition_.n()[0], ys = decomposition_.y_of_column().count,
               zs = decomposition_.z().count;
     const Exchange& exchange = decomposition_.y_to_x();
@@ -153,6 +156,7 @@ void PencilFft::forward_and_back_x(const Complex* received, Complex* spectrum, C
                       between_x, x.count, zs);
         }
         execute(x_forward_, plane_.data(), modes);
+        if (step != nullptr) step->in_spectrum(y, modes);
         execute(x_backward_, modes, plane_.data());
         for (int p = 0; p < exchange.parts(); ++p) {
             const Range x = block(nx, exchange.parts(), p);

@@ -39,6 +39,16 @@ class Array {
     std::unique_ptr<Complex, FftwFree> memory_;
 };
 
+// What a program does between the transforms, plane by plane while a plane is in cache.
+class PointwiseStep {
+  public:
+    virtual ~PointwiseStep() = default;
+    // The plane [all x][z in Zq] of the spectrum, `y` counted from this rank's first.
+    virtual void in_spectrum(int y, Complex* modes) const = 0;
+    // Values of the field, in any order.
+    virtual void in_space(Complex* values, std::size_t count) const = 0;
+};
+
 class PencilFft {
   public:
     // `planner` is one of FFTW's planning flags.
@@ -47,9 +57,11 @@ class PencilFft {
     void forward_z(const Complex* field, Complex* send);     // then exchange A
     void forward_y(const Complex* received, Complex* send);  // then exchange B
     // Completes the forward transform into `spectrum` and begins the inverse; then exchange B reversed.
-    void forward_and_back_x(const Complex* received, Complex* spectrum, Complex* send);
-    void backward_y(const Complex* received, Complex* send);   // then exchange A reversed
-    void backward_z(const Complex* received, Complex* field);  // normalised by the number of points
+    void forward_and_back_x(const Complex* received, Complex* spectrum, Complex* send,
+                            const PointwiseStep* step);
+    void backward_y(const Complex* received, Complex* send);  // then exchange A reversed
+    // Normalised by the number of points.
+    void backward_z(const Complex* received, Complex* field, const PointwiseStep* step);
 
   private:
     void copy_y_plane(const Exchange& exchange, int x, Complex* buffer, bool to_plane);

@@ -24,7 +24,8 @@ int Pipeline::default_in_flight(int variables) {
     return (variables + waves - 1) / waves;
 }
 
-Timings Pipeline::run(std::vector<Variable>& variables) {
+Timings Pipeline::run(std::vector<Variable>& variables, const PointwiseStep* step) {
+    step_ = step;
     times_ = {};
     const double start = MPI_Wtime();
     auto next = variables.begin();
@@ -79,13 +80,13 @@ void Pipeline::compute(Lane& lane) {
             fft_.forward_y(received, send);
             break;
         case 2:
-            fft_.forward_and_back_x(received, variable.spectrum.data(), send);
+            fft_.forward_and_back_x(received, variable.spectrum.data(), send, step_);
             break;
         case 3:
             fft_.backward_y(received, send);
             break;
         default:
-            fft_.backward_z(received, variable.field.data());
+            fft_.backward_z(received, variable.field.data(), step_);
     }
     times_.compute_s += MPI_Wtime() - start;
 }

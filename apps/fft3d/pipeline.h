@@ -35,8 +35,8 @@ class Pipeline {
     // The number of lanes that keeps all of them filled to the end, at most four.
     static int default_in_flight(int variables);
 
-    // Collective. Returns this rank's times.
-    Timings run(std::vector<Variable>& variables);
+    // Collective. Applies `step`, unless it is null, to every variable. Returns this rank's times.
+    Timings run(std::vector<Variable>& variables, const PointwiseStep* step);
 
   private:
     static constexpr int kStages = 5;
@@ -54,6 +54,7 @@ class Pipeline {
     void post(Lane& lane);
 
     PencilFft& fft_;
+    const PointwiseStep* step_ = nullptr;
     bool blocking_;
     std::array<Exchange, kStages - 1> exchanges_;
     std::vector<Lane> lanes_;
