@@ -1,0 +1,77 @@
+#include "backoff.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+constexpr int spins = 64;
+constexpr int pauses_a_spin = 4;
+constexpr std::uint64_t yield_until_ns = 50'000;
+constexpr std::uint64_t shortest_sleep_ns = 10'000;
+constexpr std::uint64_t longest_sleep_ns = 200'000;
+constexpr std::uint64_t share_of_wait = 64;  // a sleep is at most this part of the time waited
+constexpr unsigned long precise_slack_ns = 1'000;
+
+void cpu_relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
+void let_host_progress() {
+    int flag = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, runtime().service, &flag, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+Backoff::~Backoff() {
+    if (timer_slack_ns_ >= 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(timer_slack_ns_), 0, 0, 0);
+}
+
+void Backoff::pause() {
+    if (started_ns_ == 0) started_ns_ = now_ns();
+    if (spins_ < spins) {
+        ++spins_;
+        for (int i = 0; i < pauses_a_spin; ++i)
+            cpu_relax();
+        return;
+    }
+    let_host_progress();
+    const std::uint64_t waited = waited_ns();
+    if (waited < yield_until_ns) {
+        sched_yield();
+    } else {
+        sleep_for(std::clamp(waited / share_of_wait, shortest_sleep_ns, longest_sleep_ns));
+    }
+}
+
+std::uint64_t Backoff::waited_ns() const {
+    return started_ns_ == 0 ? 0 : now_ns() - started_ns_;
+}
+
+void Backoff::sleep_for(std::uint64_t nanoseconds) {
+    if (timer_slack_ns_ < 0) {
+        timer_slack_ns_ = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+        prctl(PR_SET_TIMERSLACK, precise_slack_ns, 0, 0, 0);
+    }
+    const timespec time{0, static_cast<long>(nanoseconds)};
+    nanosleep(&time, nullptr);
+}
+
+}  // namespace offpath::mpi

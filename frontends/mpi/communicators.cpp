@@ -1,0 +1,184 @@
+#include "communicators.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+int keyval = MPI_KEYVAL_INVALID;
+std::atomic<std::uint32_t> teams_led{0};
+// Raised whenever what a communicator's handle stands for may have changed.
+std::atomic<std::uint64_t> epoch{1};
+
+Team& shared_record(HostReason reason) {
+    static Team one_rank, idup, foreign, no_team;
+    Team& record = reason == HostReason::one_rank  ? one_rank
+                   : reason == HostReason::idup    ? idup
+                   : reason == HostReason::no_team ? no_team
+                                                   : foreign;
+    return record;
+}
+
+void set_up_shared_records() {
+    for (HostReason reason :
+         {HostReason::one_rank, HostReason::idup, HostReason::foreign, HostReason::no_team}) {
+        shared_record(reason).reason = reason;
+    }
+    shared_record(HostReason::one_rank).rank = 0;
+    shared_record(HostReason::one_rank).size = 1;
+}
+
+// MPI_Comm_idup copies attributes and gives no moment to agree on a team. For every other way of duplicating,
+// the record set here is replaced by communicator_created.
+int on_copy(MPI_Comm, int, void*, void*, void* value, int* flag) {
+    *static_cast<void**>(value) = &shared_record(HostReason::idup);
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+int on_delete(MPI_Comm, int, void* value, void*) {
+    Team& team = *static_cast<Team*>(value);
+    epoch.fetch_add(1, std::memory_order_release);
+    if (team.handle == nullptr) return MPI_SUCCESS;
+    team.comm = MPI_COMM_NULL;
+    if (active()) {
+        if (!team.of_world) offpath_team_destroy(team.handle);
+        if (team.shadow != MPI_COMM_NULL) PMPI_Comm_free(&team.shadow);
+    }
+    release(team);
+    return MPI_SUCCESS;
+}
+
+void set_team(MPI_Comm comm, Team& team) {
+    PMPI_Comm_set_attr(comm, keyval, &team);
+    epoch.fetch_add(1, std::memory_order_release);
+}
+
+// The members' ranks in the world; empty when one is not of it.
+std::vector<int> world_ranks(MPI_Group group, int size) {
+    std::vector<int> local(static_cast<std::size_t>(size));
+    std::vector<int> world(local.size());
+    std::iota(local.begin(), local.end(), 0);
+    PMPI_Group_translate_ranks(group, size, local.data(), runtime().world_group, world.data());
+    const bool all = std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
+    return all ? world : std::vector<int>{};
+}
+
+// Unique in the job: the rank that leads a team numbers the teams that it leads.
+std::uint64_t agree_on_id(MPI_Comm comm, int rank) {
+    std::uint64_t id = 0;
+    if (rank == 0) {
+        id = static_cast<std::uint64_t>(runtime().rank) << 32 | (teams_led.fetch_add(1) + 1U);
+    }
+    PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm);
+    return id;
+}
+
+bool all_agree(MPI_Comm comm, bool mine) {
+    int good = mine ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
+    return good == 1;
+}
+
+// A team of `comm` around `make`, which sets the handle, or the shared record when any rank could not make
+// its part.
+template <typename Make>
+void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, Make make) {
+    auto* team = new Team;
+    team->comm = comm;
+    team->rank = rank;
+    team->size = size;
+    team->of_world = comm == MPI_COMM_WORLD;
+    bool good = make(&team->handle) == OFFPATH_OK;
+    if (runtime().settings.selection.enabled(Op::ialltoallv)) {
+        // Not a duplicate: that would call the copy callbacks of the user's attributes.
+        good = PMPI_Comm_create(comm, group, &team->shadow) == MPI_SUCCESS && good;
+        PMPI_Comm_set_errhandler(team->shadow, MPI_ERRORS_RETURN);
+    }
+    if (all_agree(comm, good)) {
+        set_team(comm, *team);
+        return;
+    }
+    if (team->handle != nullptr && !team->of_world) offpath_team_destroy(team->handle);
+    if (team->shadow != MPI_COMM_NULL) PMPI_Comm_free(&team->shadow);
+    delete team;
+    set_team(comm, shared_record(HostReason::no_team));
+}
+
+}  // namespace
+
+Team& find_team(MPI_Comm comm) {
+    struct Latest {
+        MPI_Comm comm;
+        Team* team;
+        std::uint64_t epoch;
+    };
+    thread_local Latest latest{};  // no epoch is 0
+    const std::uint64_t now = epoch.load(std::memory_order_acquire);
+    if (latest.comm == comm && latest.epoch == now) return *latest.team;
+
+    void* value = nullptr;
+    int found = 0;
+    PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&value), &found);
+    Team* team = found != 0 ? static_cast<Team*>(value) : &shared_record(HostReason::foreign);
+    latest = {comm, team, now};
+    return *team;
+}
+
+void retain(Team& team) {
+    team.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release(Team& team) {
+    if (team.references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &team;
+}
+
+void communicator_created(MPI_Comm comm) {
+    if (!active() || comm == MPI_COMM_NULL) return;
+    int inter = 0;
+    int size = 0;
+    int rank = 0;
+    PMPI_Comm_test_inter(comm, &inter);
+    PMPI_Comm_size(comm, &size);
+    PMPI_Comm_rank(comm, &rank);
+    if (inter != 0) return set_team(comm, shared_record(HostReason::foreign));
+    if (size == 1) return set_team(comm, shared_record(HostReason::one_rank));
+
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_group(comm, &group);
+    const std::vector<int> members = world_ranks(group, size);
+    if (members.empty()) {
+        set_team(comm, shared_record(HostReason::foreign));
+    } else {
+        const std::uint64_t id = agree_on_id(comm, rank);
+        const std::vector<std::uint32_t> ranks(members.begin(), members.end());
+        give_team(comm, group, rank, size, [&](offpath_team_h* handle) {
+            return offpath_team_create(runtime().context, ranks.data(), static_cast<std::uint32_t>(size), id,
+                                       handle);
+        });
+    }
+    PMPI_Group_free(&group);
+}
+
+bool open_communicators() {
+    set_up_shared_records();
+    if (PMPI_Comm_create_keyval(on_copy, on_delete, &keyval, nullptr) != MPI_SUCCESS) return false;
+    PMPI_Comm_group(MPI_COMM_WORLD, &runtime().world_group);
+    set_team(MPI_COMM_SELF, shared_record(HostReason::one_rank));
+    give_team(MPI_COMM_WORLD, runtime().world_group, runtime().rank, runtime().size,
+              [](offpath_team_h* handle) { return offpath_team_world(runtime().context, handle); });
+    return true;
+}
+
+void close_communicators() {
+    PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
+    PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
+    PMPI_Comm_free_keyval(&keyval);
+    PMPI_Group_free(&runtime().world_group);
+}
+
+}  // namespace offpath::mpi

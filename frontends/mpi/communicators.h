@@ -1,0 +1,48 @@
+// Teams: the device's view of communicators.
+//
+// Every intra-communicator of two or more ranks of the job has a team, agreed on when the communicator is
+// made and kept as an attribute of it. All other communicators have a shared record that says why they stay
+// on the host. MPI_Comm_free ends the team through the attribute's delete callback; operations that are under
+// way hold a reference to it.
+//
+// Threads: any. Look-up is one comparison while a thread keeps to one communicator.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "selection.h"
+
+namespace offpath::mpi {
+
+struct Team {
+    static constexpr int rank_unknown = -1;
+
+    offpath_team_h handle = nullptr;  // null: calls stay on the host, `reason` says why
+    HostReason reason = HostReason::none;
+    std::atomic<MPI_Comm> comm{MPI_COMM_NULL};  // the user's; null again once it was freed
+    MPI_Comm shadow = MPI_COMM_NULL;  // same ranks, for small pairs of MPI_Ialltoallv; its errors return
+    int rank = rank_unknown;
+    int size = 0;
+    bool of_world = false;                     // the context owns the handle
+    std::atomic<std::uint32_t> references{1};  // the communicator's one, and one for each operation under way
+};
+
+// Never null. `comm` must not be MPI_COMM_NULL.
+Team& find_team(MPI_Comm comm);
+
+void retain(Team& team);
+void release(Team& team);
+
+// A new communicator, before the user sees it. Collective over it.
+void communicator_created(MPI_Comm comm);
+
+// At the start and the end of the attachment: the keyval, and the team of MPI_COMM_WORLD. False when that
+// failed.
+bool open_communicators();
+void close_communicators();
+
+}  // namespace offpath::mpi

@@ -1,0 +1,109 @@
+#include <mpi.h>
+
+#include "counters.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+
+#include "communicators.h"
+#include "runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+struct Counters {
+    std::atomic<std::uint64_t> offloaded{0};
+    std::atomic<std::uint64_t> bytes{0};
+    std::array<std::atomic<std::uint64_t>, host_reason_count> on_host{};
+};
+Counters counters;
+
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
+    counter.fetch_add(value, std::memory_order_relaxed);
+}
+
+void explain(MPI_Comm comm, Op op, std::uint64_t size, const std::string& decision) {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = 0;
+    int ranks = 0;
+    PMPI_Comm_get_name(comm, name, &length);
+    PMPI_Comm_size(comm, &ranks);
+    const bool pairs = op == Op::ialltoall || op == Op::ialltoallv;
+    say(fmt::format("{} on {} ({} ranks), {}{}: {}", traits(op).call,
+                    length > 0 ? name : "an unnamed communicator", ranks, human_bytes(size),
+                    pairs ? " a pair" : "", decision));
+}
+
+const char* back_end_name(offpath_back_end_t back_end) {
+    switch (back_end) {
+        case OFFPATH_BACK_END_XGVMI:
+            return "xgvmi";
+        case OFFPATH_BACK_END_MAP:
+            return "map";
+        case OFFPATH_BACK_END_CMA:
+            return "cma";
+        case OFFPATH_BACK_END_STAGED:
+            return "staged";
+    }
+    return "unknown";
+}
+
+}  // namespace
+
+std::string human_bytes(std::uint64_t bytes) {
+    constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < units.size(); ++unit)
+        value /= 1024;
+    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others,
+                     std::uint64_t size_decided_by) {
+    add(counters.bytes, bytes_from_others);
+    if (team.rank != 0) return;
+    add(counters.offloaded, 1);
+    if (runtime().settings.verbose >= 2) explain(team.comm, op, size_decided_by, "offloaded");
+}
+
+void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by) {
+    int rank = team.rank;
+    if (rank == Team::rank_unknown) PMPI_Comm_rank(comm, &rank);
+    if (rank != 0) return;
+    add(counters.on_host[static_cast<std::size_t>(reason)], 1);
+    if (runtime().settings.verbose >= 2) {
+        explain(comm, op, size_decided_by, fmt::format("on the host, {}", describe(reason)));
+    }
+}
+
+void print_summary() {
+    std::array<std::uint64_t, 2 + host_reason_count> mine{};
+    std::array<std::uint64_t, 2 + host_reason_count> all{};
+    mine[0] = counters.offloaded.load();
+    mine[1] = counters.bytes.load();
+    for (std::size_t i = 0; i < host_reason_count; ++i)
+        mine[2 + i] = counters.on_host[i].load();
+    PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+                runtime().service);
+    if (runtime().rank != 0 || runtime().settings.verbose == 0) return;
+
+    std::uint64_t on_host = 0;
+    std::string why;
+    for (std::size_t i = 0; i < host_reason_count; ++i) {
+        const std::uint64_t count = all[2 + i];
+        if (count == 0) continue;
+        on_host += count;
+        why += fmt::format("{}{} {}", why.empty() ? "" : ", ", count, describe(static_cast<HostReason>(i)));
+    }
+    offpath_context_info_t info{};
+    info.struct_size = sizeof info;
+    const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;
+    say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}", all[0], all[0] + on_host,
+                    human_bytes(all[1]), on_host > 0 ? fmt::format(", {} on the host: {}", on_host, why) : "",
+                    known ? back_end_name(info.default_back_end) : "unknown"));
+}
+
+}  // namespace offpath::mpi

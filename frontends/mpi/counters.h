@@ -1,0 +1,23 @@
+// What was offloaded and what was not, for the summary at MPI_Finalize. A collective is counted once in the
+// job, by rank 0 of its communicator; bytes are counted where they arrive. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "selection.h"
+
+namespace offpath::mpi {
+
+struct Team;
+
+void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by);
+void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by);
+
+// Sums up over the job and prints the line on rank 0. Collective over the world.
+void print_summary();
+
+// "1.2 GiB"
+std::string human_bytes(std::uint64_t bytes);
+
+}  // namespace offpath::mpi

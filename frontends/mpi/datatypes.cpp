@@ -1,0 +1,185 @@
+#include "datatypes.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <mutex>
+#include <vector>
+
+#include "runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+int keyval = MPI_KEYVAL_INVALID;
+
+int on_delete(MPI_Datatype, int, void* value, void*) {
+    release(*static_cast<Layout*>(value));
+    return MPI_SUCCESS;
+}
+
+struct Contents {
+    std::vector<int> integers;
+    std::vector<MPI_Aint> addresses;
+    std::vector<MPI_Datatype> types;
+};
+
+int combiner_of(MPI_Datatype type, Contents* contents) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    if (contents == nullptr || combiner == MPI_COMBINER_NAMED) return combiner;
+    contents->integers.resize(static_cast<std::size_t>(integers));
+    contents->addresses.resize(static_cast<std::size_t>(addresses));
+    contents->types.resize(static_cast<std::size_t>(types));
+    PMPI_Type_get_contents(type, integers, addresses, types, contents->integers.data(),
+                           contents->addresses.data(), contents->types.data());
+    return combiner;
+}
+
+bool has_no_gaps(MPI_Datatype type) {
+    MPI_Count lower = 0;
+    MPI_Count extent = 0;
+    PMPI_Type_get_extent_x(type, &lower, &extent);
+    return lower == 0 && extent == static_cast<MPI_Count>(type_bytes(type));
+}
+
+// Whether an array of `type` is its bytes one after the other *in the order of the type map*. Size and extent
+// alone do not tell: an indexed type may visit every byte once and yet in another order.
+bool is_contiguous(MPI_Datatype type) {
+    Contents contents;
+    const int combiner = combiner_of(type, &contents);
+    bool inner = true;
+    switch (combiner) {
+        case MPI_COMBINER_NAMED:
+        case MPI_COMBINER_F90_REAL:
+        case MPI_COMBINER_F90_COMPLEX:
+        case MPI_COMBINER_F90_INTEGER:
+            break;
+        case MPI_COMBINER_CONTIGUOUS:
+        case MPI_COMBINER_DUP:
+        case MPI_COMBINER_RESIZED:
+            inner = is_contiguous(contents.types[0]);
+            break;
+        default:
+            inner = false;
+            break;
+    }
+    for (MPI_Datatype& part : contents.types) {
+        if (combiner_of(part, nullptr) != MPI_COMBINER_NAMED) PMPI_Type_free(&part);
+    }
+    return inner && has_no_gaps(type);
+}
+
+bool is_committed(MPI_Datatype type) {
+    char nothing = 0;
+    int position = 0;
+    return PMPI_Pack(&nothing, 0, type, &nothing, 1, &position, runtime().service) == MPI_SUCCESS;
+}
+
+Layout* make_layout(MPI_Datatype type) {
+    auto* layout = new Layout;
+    MPI_Aint lower = 0;
+    layout->bytes = type_bytes(type);
+    layout->contiguous = is_contiguous(type);
+    PMPI_Type_get_extent(type, &lower, &layout->extent);
+    if (!layout->contiguous) {
+        // Not a duplicate: that would call the copy callbacks of the user's attributes.
+        PMPI_Type_contiguous(1, type, &layout->held);
+        PMPI_Type_commit(&layout->held);
+    }
+    return layout;
+}
+
+Layout* layout_of(MPI_Datatype type) {
+    void* value = nullptr;
+    int found = 0;
+    PMPI_Type_get_attr(type, keyval, static_cast<void*>(&value), &found);
+    if (found != 0) return static_cast<Layout*>(value);
+    static std::mutex one_maker;
+    const std::lock_guard lock(one_maker);
+    PMPI_Type_get_attr(type, keyval, static_cast<void*>(&value), &found);
+    if (found != 0) return static_cast<Layout*>(value);
+    if (!is_committed(type)) return nullptr;
+    Layout* layout = make_layout(type);
+    PMPI_Type_set_attr(type, keyval, layout);
+    return layout;
+}
+
+// MPI_Pack counts bytes in an int.
+std::size_t elements_a_call(const Layout& layout) {
+    return std::max<std::size_t>(1, (std::size_t{1} << 30) / std::max<std::size_t>(1, layout.bytes));
+}
+
+}  // namespace
+
+TypeUse use_type(MPI_Datatype type) {
+    TypeUse use;
+    if (combiner_of(type, nullptr) == MPI_COMBINER_NAMED && has_no_gaps(type)) {
+        use.usable = true;
+        use.bytes = type_bytes(type);
+        use.extent = static_cast<MPI_Aint>(use.bytes);
+        return use;
+    }
+    Layout* layout = layout_of(type);
+    if (layout == nullptr) return use;
+    use.usable = true;
+    use.bytes = layout->bytes;
+    use.extent = layout->extent;
+    use.layout = layout->contiguous ? nullptr : layout;
+    return use;
+}
+
+void retain(Layout& layout) {
+    layout.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release(Layout& layout) {
+    if (layout.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (layout.held != MPI_DATATYPE_NULL) PMPI_Type_free(&layout.held);
+    delete &layout;
+}
+
+bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed) {
+    const std::size_t most = elements_a_call(layout);
+    for (std::size_t done = 0; done < count; done += most) {
+        const std::size_t now = std::min(most, count - done);
+        const std::size_t bytes = now * layout.bytes;
+        if (bytes > INT_MAX) return false;
+        int position = 0;
+        const int result =
+            PMPI_Pack(static_cast<const char*>(elements) + static_cast<MPI_Aint>(done) * layout.extent,
+                      static_cast<int>(now), layout.held, static_cast<char*>(packed) + done * layout.bytes,
+                      static_cast<int>(bytes), &position, runtime().service);
+        if (result != MPI_SUCCESS || static_cast<std::size_t>(position) != bytes) return false;
+    }
+    return true;
+}
+
+bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count) {
+    const std::size_t most = elements_a_call(layout);
+    for (std::size_t done = 0; done < count; done += most) {
+        const std::size_t now = std::min(most, count - done);
+        const std::size_t bytes = now * layout.bytes;
+        if (bytes > INT_MAX) return false;
+        int position = 0;
+        const int result =
+            PMPI_Unpack(static_cast<const char*>(packed) + done * layout.bytes, static_cast<int>(bytes),
+                        &position, static_cast<char*>(elements) + static_cast<MPI_Aint>(done) * layout.extent,
+                        static_cast<int>(now), layout.held, runtime().service);
+        if (result != MPI_SUCCESS) return false;
+    }
+    return true;
+}
+
+void open_datatypes() {
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete, &keyval, nullptr);
+}
+
+void close_datatypes() {
+    PMPI_Type_free_keyval(&keyval);
+}
+
+}  // namespace offpath::mpi

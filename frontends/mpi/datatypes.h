@@ -1,0 +1,54 @@
+// What the front end needs to know of a datatype: its bytes, and whether an array of it is those bytes in
+// order.
+//
+// Where it is not, values are packed into staging memory and unpacked at completion, so that the device sees
+// bytes only. What was found out about a derived type is kept as an attribute of it; an operation that
+// unpacks later holds a reference, because the user may free the type meanwhile. Thread-safe.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+
+namespace offpath::mpi {
+
+struct Layout {
+    MPI_Datatype held =
+        MPI_DATATYPE_NULL;  // one element of the user's type, which lives as long as the layout
+    std::size_t bytes = 0;  // of one element, packed
+    MPI_Aint extent = 0;
+    bool contiguous = false;
+    std::atomic<int> references{1};
+};
+
+// By value for each use. `layout` is null for contiguous types.
+struct TypeUse {
+    bool usable = false;  // false: not committed, so the host's MPI is to report it
+    std::size_t bytes = 0;
+    MPI_Aint extent = 0;
+    Layout* layout = nullptr;
+    bool contiguous() const { return layout == nullptr; }
+};
+
+// Bytes of one element. `type` must not be MPI_DATATYPE_NULL.
+inline std::size_t type_bytes(MPI_Datatype type) {
+    MPI_Count size = 0;
+    PMPI_Type_size_x(type, &size);
+    return size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
+TypeUse use_type(MPI_Datatype type);
+
+void retain(Layout& layout);
+void release(Layout& layout);
+
+// `count` elements at `elements` to or from count * layout.bytes packed bytes. False when the host's MPI
+// refuses.
+bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed);
+bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count);
+
+void open_datatypes();
+void close_datatypes();
+
+}  // namespace offpath::mpi

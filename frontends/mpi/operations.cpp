@@ -1,0 +1,235 @@
+#include "operations.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+constexpr std::size_t bucket_count = 256;
+constexpr std::uint64_t complain_after_ns = 10'000'000'000;
+
+// Guards the pool, the list of operations under way and the table by handle.
+std::mutex mutex;
+std::vector<std::unique_ptr<Operation>> all_operations;
+Operation* free_operations = nullptr;
+Operation* under_way = nullptr;
+std::array<Operation*, bucket_count> by_handle{};
+
+// MPI_Request is a pointer in some MPI libraries and an integer in others.
+Operation*& bucket_of(MPI_Request request) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &request, sizeof request);
+    return by_handle[(bits * 0x9E3779B97F4A7C15U) >> 56];
+}
+
+Operation* find(MPI_Request request) {
+    Operation* operation = bucket_of(request);
+    while (operation != nullptr && operation->handle != request)
+        operation = operation->hash_next;
+    return operation;
+}
+
+void forget_handle(Operation& operation) {
+    Operation** link = &bucket_of(operation.handle);
+    while (*link != &operation)
+        link = &(*link)->hash_next;
+    *link = operation.hash_next;
+}
+
+void recycle(Operation& operation) {
+    release_staging(operation.send_staging);
+    release_staging(operation.recv_staging);
+    if (operation.recv_layout != nullptr) release(*operation.recv_layout);
+    release(*operation.team);
+    operation.recv_layout = nullptr;
+    operation.pieces.clear();
+    operation.host_parts.clear();
+    const std::lock_guard lock(mutex);
+    operation.next = free_operations;
+    free_operations = &operation;
+}
+
+int on_query(void* state, MPI_Status* status) {
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    return static_cast<Operation*>(state)->failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+int on_free(void* state) {
+    recycle(*static_cast<Operation*>(state));
+    return MPI_SUCCESS;
+}
+
+// A collective that was started cannot be cancelled; MPI lets a request refuse.
+int on_cancel(void*, int) {
+    return MPI_SUCCESS;
+}
+
+// Says what failed and calls the communicator's error handler, which by default ends the job.
+void report_failure(const Operation& operation, offpath_status_t status) {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = 0;
+    const MPI_Comm comm = operation.team->comm;
+    if (comm != MPI_COMM_NULL) PMPI_Comm_get_name(comm, name, &length);
+    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank, traits(operation.op).call,
+                    length > 0 ? name : "an unnamed communicator", operation.team->size,
+                    offpath_status_string(status)));
+    PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, MPI_ERR_OTHER);
+}
+
+// IN_PROGRESS, OK, or the error with which the operation ended.
+offpath_status_t state_of(Operation& operation) {
+    const offpath_status_t device = offpath_request_test(operation.device);
+    if (device != OFFPATH_OK || operation.host_parts.empty()) return device;
+    int done = 0;
+    const int result = PMPI_Testall(static_cast<int>(operation.host_parts.size()),
+                                    operation.host_parts.data(), &done, MPI_STATUSES_IGNORE);
+    if (result != MPI_SUCCESS) return OFFPATH_ERR_PEER_LOST;
+    return done != 0 ? OFFPATH_OK : OFFPATH_IN_PROGRESS;
+}
+
+bool unpack_pieces(const Operation& operation) {
+    const char* packed = static_cast<const char*>(operation.recv_staging.address);
+    for (const Piece& piece : operation.pieces) {
+        if (!unpack(*operation.recv_layout, packed + piece.packed_at, piece.elements, piece.count))
+            return false;
+    }
+    return true;
+}
+
+// Nobody else touches the operation now: it is off the list. After MPI_Grequest_complete it may be another's
+// already.
+void finish(Operation& operation, offpath_status_t status) {
+    offpath_request_free(operation.device);
+    operation.device = nullptr;
+    if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
+    operation.failed = status != OFFPATH_OK;
+    if (operation.failed) report_failure(operation, status);
+    const MPI_Request handle = operation.handle;
+    {
+        const std::lock_guard lock(mutex);
+        forget_handle(operation);
+    }
+    operations_under_way.fetch_sub(1, std::memory_order_relaxed);
+    operation.done.store(true, std::memory_order_release);  // read by wait_until_done
+    PMPI_Grequest_complete(handle);
+}
+
+}  // namespace
+
+Operation& acquire_operation(Op op, Team& team) {
+    Operation* operation = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        if (free_operations == nullptr) {
+            all_operations.push_back(std::make_unique<Operation>());
+            free_operations = all_operations.back().get();
+        }
+        operation = free_operations;
+        free_operations = operation->next;
+    }
+    operation->op = op;
+    operation->team = &team;
+    operation->failed = false;
+    operation->done.store(false, std::memory_order_relaxed);
+    retain(team);
+    return *operation;
+}
+
+void abandon(Operation& operation) {
+    recycle(operation);
+}
+
+int publish(Operation& operation, offpath_status_t status, MPI_Request* request) {
+    if (status != OFFPATH_OK) {
+        report_failure(operation, status);
+        abandon(operation);
+        return MPI_ERR_OTHER;
+    }
+    // Counted before it can be seen, so that no thread overlooks it.
+    operations_under_way.fetch_add(1, std::memory_order_relaxed);
+    PMPI_Grequest_start(on_query, on_free, on_cancel, &operation, &operation.handle);
+    *request = operation.handle;
+    const std::lock_guard lock(mutex);
+    Operation*& bucket = bucket_of(operation.handle);
+    operation.hash_next = bucket;
+    bucket = &operation;
+    operation.next = under_way;
+    under_way = &operation;
+    return MPI_SUCCESS;
+}
+
+void poll() {
+    if (!any_under_way()) return;
+    struct Ended {
+        Operation* operation;
+        offpath_status_t status;
+    };
+    // A few at a time: each is finished outside the lock.
+    std::array<Ended, 16> ended;
+    std::size_t count = 0;
+    {
+        const std::unique_lock lock(mutex, std::try_to_lock);
+        if (!lock.owns_lock()) return;
+        for (Operation** link = &under_way; *link != nullptr && count < ended.size();) {
+            Operation* operation = *link;
+            const offpath_status_t status = state_of(*operation);
+            if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_RETRY) {
+                link = &operation->next;
+                continue;
+            }
+            *link = operation->next;
+            ended[count++] = {operation, status};
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        finish(*ended[i].operation, ended[i].status);
+}
+
+bool is_under_way(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return false;
+    const std::lock_guard lock(mutex);
+    return find(request) != nullptr;
+}
+
+void wait_until_done(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return;
+    const Operation* operation = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        operation = find(request);
+    }
+    if (operation == nullptr) return;
+    poll();
+    for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll())
+        backoff.pause();
+}
+
+void finish_all_operations() {
+    Backoff backoff;
+    bool complained = false;
+    for (poll(); any_under_way(); poll()) {
+        backoff.pause();
+        if (!complained && backoff.waited_ns() > complain_after_ns) {
+            complained = true;
+            const std::lock_guard lock(mutex);
+            if (under_way == nullptr) continue;
+            say(fmt::format(
+                "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
+                "communicator of {} ranks; has another rank not called it?",
+                runtime().rank, operations_under_way.load(), traits(under_way->op).call,
+                under_way->team->size));
+        }
+    }
+}
+
+}  // namespace offpath::mpi

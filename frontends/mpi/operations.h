@@ -1,0 +1,87 @@
+// Operations under way: offloaded collectives as the user's MPI requests.
+//
+// Each is a generalized request of the host's MPI, so all of MPI's request calls work on it. It is moved by
+// poll(), which the intercepted request calls run: it asks the device (one load an operation), unpacks what
+// was packed and completes the generalized request. Records are pooled: posting again allocates nothing here.
+//
+// Life of a record: acquire -> fill -> publish (or abandon) -> finished by poll -> recycled when the host's
+// MPI frees the request. A thread that waits for a request may look at its record until that wait returns.
+// Threads: poll, publish and the waits from any; a record that is not yet published belongs to its maker.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backoff.h"
+#include "communicators.h"
+#include "datatypes.h"
+#include "selection.h"
+#include "staging.h"
+
+namespace offpath::mpi {
+
+// Part of a receive buffer that is unpacked at completion.
+struct Piece {
+    void* elements;
+    std::size_t count;
+    std::size_t packed_at;  // offset in the staging block
+};
+
+struct Operation {
+    Op op = Op::ialltoall;
+    Team* team = nullptr;
+    offpath_request_h device = nullptr;
+    MPI_Request handle = MPI_REQUEST_NULL;
+    bool failed = false;
+    std::atomic<bool> done{false};
+
+    StagingBlock send_staging, recv_staging;
+    Layout* recv_layout = nullptr;
+    std::vector<Piece> pieces;
+    std::vector<MPI_Request> host_parts;  // small pairs of MPI_Ialltoallv
+    std::vector<std::size_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
+
+    Operation* next = nullptr;       // under way, or free in the pool
+    Operation* hash_next = nullptr;  // by handle, until done
+};
+
+Operation& acquire_operation(Op op, Team& team);
+void abandon(Operation& operation);
+
+// The outcome of `start`, asked again while the device has no room.
+void poll();
+template <typename Start>
+offpath_status_t start_on_device(Start start) {
+    offpath_status_t status = start();
+    for (Backoff backoff; status == OFFPATH_RETRY; status = start()) {
+        poll();
+        backoff.pause();
+    }
+    return status;
+}
+
+// Ends the posting of `operation` whose start on the device gave `status`: makes the user's request, or
+// reports the error through the communicator's error handler. Returns what the MPI call returns.
+int publish(Operation& operation, offpath_status_t status, MPI_Request* request);
+
+inline std::atomic<std::uint64_t> operations_under_way{0};
+inline bool any_under_way() {
+    return operations_under_way.load(std::memory_order_relaxed) != 0;
+}
+
+// Whether `request` is an offloaded operation that is not done.
+bool is_under_way(MPI_Request request);
+
+// Returns at once for other requests; else when the operation is done, having let the host's MPI progress
+// meanwhile.
+void wait_until_done(MPI_Request request);
+
+// In MPI_Finalize.
+void finish_all_operations();
+
+}  // namespace offpath::mpi

@@ -1,0 +1,140 @@
+#include "runtime.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <type_traits>
+
+#include "autostart.h"
+#include "base/environment.h"
+#include "communicators.h"
+#include "counters.h"
+#include "datatypes.h"
+#include "operations.h"
+#include "staging.h"
+
+namespace offpath::mpi {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<Settings>);
+
+Settings read_settings() {
+    Settings settings;
+    settings.on = environment::flag("OFFPATH", true) ? 1 : 0;
+    settings.autostart = environment::flag("OFFPATH_AUTOSTART", false) ? 1 : 0;
+    settings.verbose = static_cast<std::uint8_t>(environment::number("OFFPATH_VERBOSE", 1));
+    settings.selection = read_selection();
+    return settings;
+}
+
+// Rank 0's environment is the job's. Ranks decide alone later, so they have to start from the same settings.
+Settings agree_on_settings(int rank) {
+    Settings settings;
+    if (rank == 0) {
+        try {
+            settings = read_settings();
+        } catch (const std::exception& error) {
+            say(error.what());
+            PMPI_Abort(MPI_COMM_WORLD, 2);
+        }
+    }
+    PMPI_Bcast(&settings, sizeof settings, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return settings;
+}
+
+int bootstrap_allgather(void* user, const void* mine, std::size_t bytes, void* all) {
+    const MPI_Comm comm = *static_cast<MPI_Comm*>(user);
+    const int count = static_cast<int>(bytes);
+    return PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm) == MPI_SUCCESS ? 0 : 1;
+}
+
+// The first rank of each node starts its daemon; the others wait for that.
+void start_daemons(MPI_Comm node, int local_rank) {
+    if (local_rank == 0) {
+        std::string problem;
+        if (!ensure_daemon(problem)) say(problem);
+    }
+    PMPI_Barrier(node);
+}
+
+offpath_status_t attach_to_daemon() {
+    Runtime& r = runtime();
+    MPI_Comm node = MPI_COMM_NULL;
+    int local_rank = 0;
+    PMPI_Comm_split_type(r.service, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &node);
+    PMPI_Comm_rank(node, &local_rank);
+    if (r.settings.autostart != 0) start_daemons(node, local_rank);
+    PMPI_Comm_free(&node);
+
+    int provided = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&provided);
+    offpath_init_params_t params{};
+    params.struct_size = sizeof params;
+    params.threads = provided == MPI_THREAD_MULTIPLE ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
+    params.allgather = bootstrap_allgather;
+    params.allgather_user = &r.service;
+    params.rank = static_cast<std::uint32_t>(r.rank);
+    params.size = static_cast<std::uint32_t>(r.size);
+    params.local_rank = static_cast<std::uint32_t>(local_rank);
+    return offpath_init(&params, &r.context);
+}
+
+}  // namespace
+
+Runtime& runtime() {
+    static Runtime instance;
+    return instance;
+}
+
+void say(const std::string& line) {
+    const std::string text = fmt::format("offpath: {}\n", line);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
+void attach() {
+    Runtime& r = runtime();
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &r.size);
+    PMPI_Comm_get_parent(&parent);
+    if (r.size < 2 || parent != MPI_COMM_NULL) return;
+    r.settings = agree_on_settings(r.rank);
+    if (r.settings.on == 0) return;
+
+    PMPI_Comm_dup(MPI_COMM_WORLD, &r.service);
+    PMPI_Comm_set_errhandler(r.service, MPI_ERRORS_RETURN);
+    const offpath_status_t status = attach_to_daemon();
+    if (status != OFFPATH_OK) {
+        if (r.rank == 0) {
+            say(fmt::format(
+                "{} in {}: the program runs on the host's MPI (start daemons with `offpath run`, or set "
+                "OFFPATH_AUTOSTART=1; OFFPATH=off silences this)",
+                offpath_status_string(status), session_directory()));
+        }
+        PMPI_Comm_free(&r.service);
+        return;
+    }
+    open_datatypes();
+    open_communicators();
+    runtime_active.store(true);
+}
+
+void detach() {
+    if (!active()) return;
+    Runtime& r = runtime();
+    finish_all_operations();
+    print_summary();
+    close_communicators();
+    close_datatypes();
+    close_staging();
+    // No daemon goes to rest while another rank still has work on it.
+    PMPI_Barrier(r.service);
+    runtime_active.store(false);
+    PMPI_Comm_free(&r.service);
+    offpath_finalize(r.context);
+    r.context = nullptr;
+}
+
+}  // namespace offpath::mpi

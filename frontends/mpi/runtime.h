@@ -1,0 +1,54 @@
+// The attachment of this MPI process: made in MPI_Init, ended in MPI_Finalize, read by every intercepted
+// call.
+//
+// `active()` is false before MPI_Init, after MPI_Finalize, without a daemon and with OFFPATH=off; every
+// intercepted call then goes straight to the host's MPI. The runtime is written only while it is false, so no
+// lock guards it.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "selection.h"
+
+namespace offpath::mpi {
+
+// What the ranks agreed on: rank 0's environment. Trivially copyable.
+struct Settings {
+    Selection selection;
+    std::uint8_t on = 0;
+    std::uint8_t verbose = 1;  // 0: errors only; 1: the summary; 2: every decision
+    std::uint8_t autostart = 0;
+};
+
+struct Runtime {
+    Settings settings;
+    offpath_context_h context = nullptr;
+    MPI_Comm service = MPI_COMM_NULL;  // a duplicate of the world for our own use; its errors return
+    MPI_Group world_group = MPI_GROUP_NULL;
+    int rank = 0;
+    int size = 0;
+};
+
+inline std::atomic<bool> runtime_active{false};
+inline bool active() {
+    return runtime_active.load(std::memory_order_relaxed);
+}
+Runtime& runtime();
+
+// After PMPI_Init: agrees on the settings, starts daemons if asked to, attaches. Collective over the world.
+// Leaves the process inactive when there is nothing to attach to; ends the job when a setting cannot be read.
+void attach();
+
+// Before PMPI_Finalize: lets outstanding operations end, prints the summary, detaches. Collective over the
+// world.
+void detach();
+
+// One line on stderr, "offpath: ...", in one write.
+void say(const std::string& line);
+
+}  // namespace offpath::mpi

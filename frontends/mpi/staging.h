@@ -1,0 +1,20 @@
+// Temporary buffers for what cannot be sent or received in place: packed datatypes, MPI_IN_PLACE of the
+// all-to-alls. They come from memory that the device maps, and are kept for the next use up to a cap.
+// Thread-safe.
+#pragma once
+
+#include <cstddef>
+
+namespace offpath::mpi {
+
+struct StagingBlock {
+    void* address = nullptr;
+    std::size_t bytes = 0;  // capacity
+};
+
+// At least `bytes` bytes (> 0). A null address: out of memory.
+StagingBlock acquire_staging(std::size_t bytes);
+void release_staging(StagingBlock& block);
+void close_staging();
+
+}  // namespace offpath::mpi

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# without_daemon.sh BUILD PROGRAM: what the front end does around the offloading. No daemon: one warning and the host's
+# MPI. OFFPATH=off: silence. Settings that make no sense: an error that says so. OFFPATH_AUTOSTART: a daemon that comes
+# and, with nobody left to serve, goes.
+set -u
+build=$1 program=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
+fail() {
+    echo "without_daemon.sh: $*" >&2
+    [ -f "$dir/err" ] && sed 's/^/  /' "$dir/err" >&2
+    exit 1
+}
+cleanup() {
+    for file in "$dir"/*.pid; do [ -f "$file" ] && kill "$(cat "$file")" 2>/dev/null; done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+preload=$build/lib/liboffpath-mpi.so
+for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
+export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} OMPI_MCA_topo=basic
+run() { # VARIABLE=VALUE...
+    timeout -k 5 100 env "$@" OFFPATH_DIR="$dir" "$root/tests/mpirun.sh" 3 env LD_PRELOAD="$preload" "$program" \
+        >"$dir/out" 2>"$dir/err"
+}
+
+run A=1 || fail "without a daemon the program ended with $?"
+[ "$(grep -c "^offpath: .*the program runs on the host's MPI" "$dir/err")" -eq 1 ] || fail "not one warning without a daemon"
+
+run OFFPATH=off || fail "with OFFPATH=off the program ended with $?"
+grep -q '^offpath:' "$dir/err" && fail "OFFPATH=off is not silent"
+
+run OFFPATH_MIN_BYTES=many && fail "OFFPATH_MIN_BYTES=many is accepted"
+grep -q "^offpath: OFFPATH_MIN_BYTES='many'.*accepted" "$dir/err" || fail "no clear error for OFFPATH_MIN_BYTES=many"
+run OFFPATH_OPS=ialltoall,iscan && fail "OFFPATH_OPS=ialltoall,iscan is accepted"
+grep -q "^offpath: OFFPATH_OPS=.*'iscan'.*accepted are all" "$dir/err" || fail "no clear error for OFFPATH_OPS"
+
+run OFFPATH_AUTOSTART=1 OFFPATH_DAEMON=/nonexistent/offpathd || fail "with a daemon that is not there the program ended with $?"
+grep -q '^offpath: /nonexistent/offpathd did not start' "$dir/err" || fail "no clear error for a daemon that is not there"
+
+run OFFPATH_AUTOSTART=1 OFFPATH_DAEMON="$build/bin/offpathd" OFFPATH_MIN_BYTES=0 || fail "with OFFPATH_AUTOSTART=1 the program ended with $?"
+grep -q '^offpath: offloaded [1-9]' "$dir/err" || fail "nothing was offloaded with OFFPATH_AUTOSTART=1"
+# The daemon outlives the job that started it, without holding its output, and the next job uses the same one.
+pid=$(cat "$dir"/*.pid) || fail "the daemon that was started left no pid file"
+kill -0 "$pid" || fail "the daemon that was started is gone at once"
+tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^LD_PRELOAD=' && fail "the daemon has the front end loaded"
+run OFFPATH_AUTOSTART=1 OFFPATH_DAEMON=/nonexistent/offpathd OFFPATH_MIN_BYTES=0 || fail "the second job ended with $?"
+grep -q '^offpath: offloaded [1-9]' "$dir/err" || fail "the second job did not use the daemon of the first"
+for _ in $(seq 200); do
+    kill -0 "$pid" 2>/dev/null || exit 0
+    sleep 0.1
+done
+fail "the daemon that was started does not end by itself within 20 s"
