@@ -1,0 +1,125 @@
+#include "client/attach.h"
+
+#include "base/environment.h"
+#include "memory/cma.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+namespace offpath::client {
+namespace {
+
+constexpr int answer_timeout_ms = 8000;
+constexpr auto autostart_patience = std::chrono::seconds(8);
+
+// What the daemon reads to see whether it can.
+volatile const std::uint64_t probe_word = 0x70617468666f2121;
+
+control::BackEndRequest parse_back_end(const std::string& text) {
+    if (text == "auto") return control::BackEndRequest::automatic;
+    if (text == "map") return control::BackEndRequest::map;
+    if (text == "cma") return control::BackEndRequest::cma;
+    if (text == "staged") return control::BackEndRequest::staged;
+    throw std::invalid_argument(
+        fmt::format("OFFPATH_BACK_END='{}': auto, map, cma or staged is accepted", text));
+}
+
+Status connect(const AttachOptions& options, control::FileDescriptor& socket, std::string& problem) {
+    const std::string path = control::socket_path(options.directory);
+    Status status = control::connect_to(path, socket, problem);
+    if (status != Status::unavailable || !environment::flag("OFFPATH_AUTOSTART", false)) return status;
+    if (options.local_rank == 0) {
+        if (Status started = start_daemon(options.directory, problem); started != Status::ok) return started;
+    }
+    const auto give_up = std::chrono::steady_clock::now() + autostart_patience;
+    while (status == Status::unavailable && std::chrono::steady_clock::now() < give_up) {
+        status = control::connect_to(path, socket, problem);
+        if (status == Status::unavailable) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return status;
+}
+
+Status take_welcome(Attachment& attachment, std::vector<control::FileDescriptor> descriptors,
+                    std::string& problem) {
+    const std::size_t expected = attachment.welcome.staging ? 4 : 2;
+    if (descriptors.size() != expected) {
+        problem = fmt::format("the daemon sent {} descriptors instead of {}", descriptors.size(), expected);
+        return Status::protocol;
+    }
+    control::ChannelMemory memory;
+    if (Status status = control::ChannelMemory::map(descriptors[0].get(), memory); status != Status::ok) {
+        problem = "the daemon's channel cannot be mapped";
+        return status;
+    }
+    if (attachment.welcome.staging) {
+        memory::StagingFiles files;
+        files.area = memory::File(descriptors[2].release());
+        files.bell = memory::File(descriptors[3].release());
+        if (Status status = memory::StagingAgent::start(std::move(files), attachment.agent, problem);
+            status != Status::ok)
+            return status;
+    }
+    attachment.channel =
+        std::make_unique<control::ClientChannel>(std::move(memory), std::move(descriptors[1]));
+    return Status::ok;
+}
+
+}  // namespace
+
+AttachOptions AttachOptions::from_environment(const char* directory) {
+    AttachOptions options;
+    options.directory = directory != nullptr && *directory != '\0'
+                            ? std::string(directory)
+                            : environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
+    options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
+    return options;
+}
+
+Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
+    Attachment made;
+    if (Status status = connect(options, made.socket, problem); status != Status::ok) return status;
+    control::Credentials daemon;
+    if (control::peer_credentials(made.socket.get(), daemon) == Status::ok && daemon.pid > 0)
+        memory::allow_cma(daemon.pid);
+
+    control::Hello hello;
+    hello.job_high = options.job_high;
+    hello.job_low = options.job_low;
+    hello.job_rank = options.rank;
+    hello.job_size = options.size;
+    hello.pid = static_cast<std::uint32_t>(getpid());
+    hello.back_end = options.back_end;
+    hello.probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
+    hello.probe_value = probe_word;
+    Status status = control::send_message(made.socket.get(), hello);
+    control::Message message;
+    std::vector<control::FileDescriptor> descriptors;
+    if (status == Status::ok || status == Status::peer_lost)
+        status =
+            control::receive_message(made.socket.get(), answer_timeout_ms, message, descriptors, problem);
+    if (status != Status::ok) {
+        if (problem.empty()) problem = to_string(status);
+        problem = fmt::format("the daemon at {}: {}", control::socket_path(options.directory), problem);
+        return status == Status::peer_lost ? Status::unavailable : status;
+    }
+    if (const auto* refusal = std::get_if<control::Refusal>(&message)) {
+        problem = fmt::format("the daemon at {} refused: {}", control::socket_path(options.directory),
+                              refusal->text);
+        return is_error(refusal->status) ? refusal->status : Status::unavailable;
+    }
+    auto* welcome = std::get_if<control::Welcome>(&message);
+    if (welcome == nullptr) {
+        problem = "the daemon answered with something else than a welcome";
+        return Status::protocol;
+    }
+    made.welcome = std::move(*welcome);
+    if (status = take_welcome(made, std::move(descriptors), problem); status != Status::ok) return status;
+    attachment = std::move(made);
+    return Status::ok;
+}
+
+}  // namespace offpath::client

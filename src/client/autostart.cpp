@@ -1,0 +1,116 @@
+// Starting a daemon from inside a host rank. The daemon gets nothing of the rank but its user and its
+// environment: no descriptors (the launcher waits until its pipes are closed), no controlling session, no CPU
+// binding.
+#include "base/environment.h"
+#include "client/attach.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace offpath::client {
+namespace {
+
+constexpr int ready_descriptor = 3;
+
+// In the child, between fork and exec: system calls only.
+[[noreturn]] void become_daemon(char* const* arguments, int log, int ready) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    const int null = open("/dev/null", O_RDWR);
+    // The ready pipe may have a low number: move it up before the others are set.
+    ready = fcntl(ready, F_DUPFD, 64);
+    log = fcntl(log >= 0 ? log : null, F_DUPFD, 64);
+    dup2(null, 0);
+    dup2(null, 1);
+    dup2(log, 2);
+    dup2(ready, ready_descriptor);
+    syscall(SYS_close_range, ready_descriptor + 1, ~0U, 0);
+    unsetenv("LD_PRELOAD");
+    execv(arguments[0], arguments);
+    dprintf(2, "offpath: cannot run %s: %s\n", arguments[0], std::strerror(errno));
+    _exit(127);
+}
+
+}  // namespace
+
+Status start_daemon(const std::string& directory, std::string& problem) {
+    const std::string program = environment::text("OFFPATH_DAEMON", "");
+    if (program.empty() || access(program.c_str(), X_OK) != 0) {
+        problem = fmt::format("OFFPATH_AUTOSTART is on, but OFFPATH_DAEMON='{}' names no program", program);
+        return Status::unavailable;
+    }
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+        problem = fmt::format("directory {}: {}", directory, std::strerror(errno));
+        return Status::system;
+    }
+    const std::string log_path = fmt::format("{}/{}.log", directory, control::host_name());
+    std::vector<std::string> words{program,
+                                   "--dir",
+                                   directory,
+                                   "--idle-exit",
+                                   environment::text("OFFPATH_IDLE_EXIT", "2"),
+                                   "--ready-fd",
+                                   std::to_string(ready_descriptor),
+                                   "--log-level",
+                                   environment::text("OFFPATH_DAEMON_LOG_LEVEL", "warn"),
+                                   "--cpus",
+                                   environment::text("OFFPATH_DEVICE_CPUS", "all")};
+    const auto pass = [&](const char* variable, const char* option) {
+        const std::string value = environment::text(variable, "");
+        if (value.empty()) return;
+        words.emplace_back(option);
+        words.push_back(value);
+    };
+    pass("OFFPATH_PROXIES", "--proxies");
+    pass("OFFPATH_SPIN_US", "--spin-us");
+    std::vector<char*> arguments;
+    for (std::string& word : words)
+        arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC) != 0) {
+        problem = fmt::format("pipe: {}", std::strerror(errno));
+        return Status::system;
+    }
+    control::FileDescriptor read_end(ready[0]), write_end(ready[1]);
+    control::FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    const pid_t child = fork();
+    if (child == 0) become_daemon(arguments.data(), log.get(), write_end.get());
+    if (child < 0) {
+        problem = fmt::format("fork: {}", std::strerror(errno));
+        return Status::system;
+    }
+    write_end.reset();
+    int ended = 0;
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {
+    }
+    pollfd entry{read_end.get(), POLLIN, 0};
+    char byte = 0;
+    if (poll(&entry, 1, 8000) > 0 && read(read_end.get(), &byte, 1) == 1) {
+        // Empty unless something went wrong: what is written later goes to the same open file.
+        return Status::ok;
+    }
+    problem = fmt::format("{} did not get ready; its words are in {}", program, log_path);
+    // Another process may have started one at the same time, which is as good.
+    control::FileDescriptor probe;
+    std::string ignored;
+    return control::connect_to(control::socket_path(directory), probe, ignored) == Status::ok
+               ? Status::ok
+               : Status::unavailable;
+}
+
+}  // namespace offpath::client

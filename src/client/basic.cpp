@@ -1,0 +1,68 @@
+// The basic primitives of the C API: single sends and receives, matched at the proxies.
+#include "base/log.h"
+#include "client/context.h"
+
+using namespace offpath;
+using namespace offpath::client;
+
+namespace {
+
+template <typename Command>
+Status post_basic(offpath_team& team, const void* buffer, std::size_t bytes, std::uint32_t peer,
+                  std::uint32_t tag, offpath_request_h* request) {
+    offpath_context& context = *team.context;
+    auto guard = context.lock();
+    offpath_request* made = nullptr;
+    if (Status status = context.new_request(&made); status != Status::ok) return status;
+    made->receives = std::is_same_v<Command, control::BasicRecv>;
+    const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
+    made->used.assign({{begin, begin + bytes}});
+    Command command;
+    command.team = team.id;
+    command.peer = peer;
+    command.tag = tag;
+    command.completion = made->slot;
+    command.range = context.resolve(buffer, bytes);
+    if (Status status = context.post(command); status != Status::ok) {
+        context.requests.undo(made);
+        return status;
+    }
+    context.ring();
+    ++context.operations;
+    if (!made->receives) context.bytes += bytes;
+    *request = made;
+    return Status::ok;
+}
+
+bool usable(offpath_team_h team, const void* buffer, std::size_t bytes, offpath_request_h* request) {
+    return team != nullptr && !team->destroyed && request != nullptr && (buffer != nullptr || bytes == 0) &&
+           bytes <= schedule::max_slot_bytes;
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_send_offload(offpath_team_h team, const void* buffer, size_t bytes, uint32_t dest,
+                                      uint32_t tag, offpath_request_h* request) {
+    if (!usable(team, buffer, bytes, request)) return OFFPATH_ERR_INVALID;
+    if (dest >= team->size || tag == OFFPATH_ANY_TAG) {
+        log::error(
+            "offpath_send_offload to rank {} with tag {}: ranks below {} and tags below {} are accepted",
+            dest, tag, team->size, OFFPATH_ANY_TAG);
+        return OFFPATH_ERR_INVALID;
+    }
+    return to_c(post_basic<control::BasicSend>(*team, buffer, bytes, dest, tag, request));
+}
+
+offpath_status_t offpath_recv_offload(offpath_team_h team, void* buffer, size_t bytes, uint32_t source,
+                                      uint32_t tag, offpath_request_h* request) {
+    if (!usable(team, buffer, bytes, request)) return OFFPATH_ERR_INVALID;
+    if (source >= team->size && source != OFFPATH_ANY_SOURCE) {
+        log::error("offpath_recv_offload from rank {}: ranks below {} and OFFPATH_ANY_SOURCE are accepted",
+                   source, team->size);
+        return OFFPATH_ERR_INVALID;
+    }
+    return to_c(post_basic<control::BasicRecv>(*team, buffer, bytes, source, tag, request));
+}
+}

@@ -1,0 +1,130 @@
+// Bootstrap through PMIx, as mpirun, prterun and srun --mpi=pmix offer it. The library is opened at run time,
+// so that programs which bring their own bootstrap do not need it.
+#include "client/bootstrap.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <pmix.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace offpath::client {
+namespace {
+
+struct Library {
+    decltype(&PMIx_Init) init;
+    decltype(&PMIx_Finalize) finalize;
+    decltype(&PMIx_Put) put;
+    decltype(&PMIx_Commit) commit;
+    decltype(&PMIx_Fence) fence;
+    decltype(&PMIx_Get) get;
+    decltype(&PMIx_Error_string) error_string;
+};
+
+template <typename Function>
+bool find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    return function != nullptr;
+}
+
+bool load(Library& library, std::string& problem) {
+    void* handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
+    if (handle == nullptr) {
+        problem = fmt::format("no PMIx library: {}", dlerror());
+        return false;
+    }
+    if (find(handle, "PMIx_Init", library.init) && find(handle, "PMIx_Finalize", library.finalize) &&
+        find(handle, "PMIx_Put", library.put) && find(handle, "PMIx_Commit", library.commit) &&
+        find(handle, "PMIx_Fence", library.fence) && find(handle, "PMIx_Get", library.get) &&
+        find(handle, "PMIx_Error_string", library.error_string))
+        return true;
+    problem = "the PMIx library lacks calls of its standard";
+    return false;
+}
+
+class PmixBootstrap final : public Bootstrap {
+  public:
+    Status open(std::string& problem) {
+        if (!load(pmix_, problem)) return Status::unavailable;
+        if (const pmix_status_t status = pmix_.init(&me_, nullptr, 0); status != PMIX_SUCCESS) {
+            problem = fmt::format(
+                "no PMIx server answers ({}); start the program with mpirun, or pass an "
+                "allgather callback to offpath_init",
+                pmix_.error_string(status));
+            return Status::unavailable;
+        }
+        attached_ = true;
+        rank_ = me_.rank;
+        if (!number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, size_) || rank_ >= size_) {
+            problem = "the PMIx server does not tell the size of the job";
+            return Status::unavailable;
+        }
+        // Without it every rank of a node would start a daemon, which the daemons sort out among themselves.
+        if (!number(me_.rank, PMIX_LOCAL_RANK, local_rank_)) local_rank_ = 0;
+        return Status::ok;
+    }
+    ~PmixBootstrap() override {
+        if (attached_) pmix_.finalize(nullptr, 0);
+    }
+
+    Status allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+        const std::string key = fmt::format("offpath.{}", gathered_++);
+        pmix_value_t value{};
+        value.type = PMIX_BYTE_OBJECT;
+        value.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(mine.data()));
+        value.data.bo.size = mine.size();
+        if (pmix_.put(PMIX_GLOBAL, key.c_str(), &value) != PMIX_SUCCESS || pmix_.commit() != PMIX_SUCCESS)
+            return Status::system;
+        pmix_info_t collect{};
+        std::strncpy(collect.key, PMIX_COLLECT_DATA, PMIX_MAX_KEYLEN);
+        collect.value.type = PMIX_BOOL;
+        collect.value.data.flag = true;
+        const pmix_proc_t everybody = process(PMIX_RANK_WILDCARD);
+        if (pmix_.fence(&everybody, 1, &collect, 1) != PMIX_SUCCESS) return Status::system;
+        for (std::uint32_t rank = 0; rank < size_; ++rank) {
+            const pmix_proc_t whom = process(rank);
+            pmix_value_t* found = nullptr;
+            if (pmix_.get(&whom, key.c_str(), nullptr, 0, &found) != PMIX_SUCCESS) return Status::system;
+            const bool fits = found->type == PMIX_BYTE_OBJECT && found->data.bo.size == mine.size();
+            if (fits) std::memcpy(all.data() + rank * mine.size(), found->data.bo.bytes, mine.size());
+            if (found->type == PMIX_BYTE_OBJECT) std::free(found->data.bo.bytes);
+            std::free(found);
+            if (!fits) return Status::system;
+        }
+        return Status::ok;
+    }
+
+  private:
+    pmix_proc_t process(pmix_rank_t rank) const {
+        pmix_proc_t result{};
+        std::memcpy(result.nspace, me_.nspace, sizeof result.nspace);
+        result.rank = rank;
+        return result;
+    }
+    bool number(pmix_rank_t rank, const char* key, std::uint32_t& result) const {
+        const pmix_proc_t whom = process(rank);
+        pmix_value_t* found = nullptr;
+        if (pmix_.get(&whom, key, nullptr, 0, &found) != PMIX_SUCCESS) return false;
+        const bool known = found->type == PMIX_UINT32 || found->type == PMIX_UINT16;
+        if (known) result = found->type == PMIX_UINT32 ? found->data.uint32 : found->data.uint16;
+        std::free(found);
+        return known;
+    }
+
+    Library pmix_{};
+    pmix_proc_t me_{};
+    bool attached_ = false;
+    std::uint32_t gathered_ = 0;
+};
+
+}  // namespace
+
+Status make_pmix_bootstrap(std::unique_ptr<Bootstrap>& bootstrap, std::string& problem) {
+    auto made = std::make_unique<PmixBootstrap>();
+    if (Status status = made->open(problem); status != Status::ok) return status;
+    bootstrap = std::move(made);
+    return Status::ok;
+}
+
+}  // namespace offpath::client

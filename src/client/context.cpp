@@ -1,0 +1,198 @@
+#include "client/context.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+using namespace offpath;
+using namespace offpath::client;
+
+namespace {
+
+constexpr std::uint64_t check_interval_ns = 100'000'000;
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
+void pause_cpu() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+offpath_context::offpath_context(Attachment made, bool threads, std::uint64_t spin_us)
+    : attachment(std::move(made)),
+      requests(*attachment.channel),
+      schedules(*this),
+      threads_(threads),
+      spin_ns_(spin_us * 1000) {
+    checked_ns_ = now_ns();
+}
+
+Status offpath_context::post(const control::Command& command) {
+    if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
+    while (channel().post(command) == Status::retry) {
+        sched_yield();
+        if (lost_locked()) return Status::peer_lost;
+    }
+    return Status::ok;
+}
+
+Status offpath_context::new_request(offpath_request** request) {
+    while (true) {
+        if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
+        if (*request = requests.start(this); *request != nullptr) return Status::ok;
+        const std::uint32_t sequence = channel().enter_wait();
+        if (*request = requests.start(this); *request == nullptr) channel().sleep(sequence, sleep_ms);
+        channel().leave_wait();
+        if (*request != nullptr) return Status::ok;
+        lost_locked();
+    }
+}
+
+Status offpath_context::start(offpath_team& team, const RegisteredSchedule& schedule,
+                              std::span<const control::BufferRange> buffers,
+                              std::span<const offpath_request::Used> used, std::unique_ptr<std::byte[]> owned,
+                              offpath_request** request) {
+    constexpr std::size_t most = control::max_part_bytes / sizeof(control::BufferRange);
+    offpath_request* made = nullptr;
+    if (Status status = new_request(&made); status != Status::ok) return status;
+    made->owned = std::move(owned);
+    made->used.assign(used.begin(), used.end());
+    control::Start command;
+    command.schedule = schedule.id;
+    command.team = team.id;
+    command.sequence = team.sequence;
+    command.completion = made->slot;
+    command.buffers = static_cast<std::uint32_t>(buffers.size());
+    std::size_t first = 0;
+    do {
+        const std::size_t count = std::min(most, buffers.size() - first);
+        command.first = static_cast<std::uint32_t>(first);
+        command.ranges = control::pack(buffers.subspan(first, count));
+        if (Status status = post(command); status != Status::ok) {
+            requests.undo(made);
+            return status;
+        }
+        first += count;
+    } while (first < buffers.size());
+    ring();
+    ++team.sequence;
+    ++operations;
+    bytes += schedule.bytes_sent;
+    *request = made;
+    return Status::ok;
+}
+
+control::BufferRange offpath_context::resolve(const void* address, std::uint64_t length) const {
+    const memory::HostRange range = allocator.table().resolve(address, length);
+    return {range.region, range.address, range.bytes};
+}
+
+Status offpath_context::test(offpath_request& request) {
+    if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
+    if (requests.pending(request)) {
+        // A program that only ever tests must notice a lost proxy too.
+        if ((idle_tests_.fetch_add(1, std::memory_order_relaxed) & 31) != 31 || !lost())
+            return Status::in_progress;
+    }
+    auto guard = lock();
+    return requests.take(&request) ? request.seen() : Status::in_progress;
+}
+
+Status offpath_context::wait(offpath_request& request) {
+    if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
+    const std::uint64_t start_ns = now_ns();
+    while (requests.pending(request)) {
+        for (int i = 0; i < 32 && requests.pending(request); ++i)
+            pause_cpu();
+        if (now_ns() - start_ns > spin_ns_) break;
+    }
+    while (requests.pending(request)) {
+        const std::uint32_t sequence = channel().enter_wait();
+        if (requests.pending(request)) channel().sleep(sequence, sleep_ms);
+        channel().leave_wait();
+        if (requests.pending(request)) lost();
+    }
+    auto guard = lock();
+    requests.take(&request);
+    return request.seen();
+}
+
+bool offpath_context::socket_closed() {
+    const std::uint64_t now = now_ns();
+    std::uint64_t last = checked_ns_.load(std::memory_order_relaxed);
+    if (now - last < check_interval_ns) return false;
+    if (!checked_ns_.compare_exchange_strong(last, now)) return false;
+    return control::peer_closed(attachment.socket.get());
+}
+
+bool offpath_context::lost() {
+    if (lost_.load(std::memory_order_acquire)) return true;
+    if (!socket_closed()) return false;
+    auto guard = lock();
+    declare_lost();
+    return true;
+}
+
+bool offpath_context::lost_locked() {
+    if (!lost_.load(std::memory_order_acquire) && socket_closed()) declare_lost();
+    return lost_.load(std::memory_order_acquire);
+}
+
+void offpath_context::declare_lost() {
+    if (lost_.exchange(true, std::memory_order_acq_rel)) return;
+    std::string why = "it died";
+    if (std::unique_lock socket_guard(socket_mutex_, std::try_to_lock); socket_guard.owns_lock()) {
+        control::Message message;
+        std::vector<control::FileDescriptor> descriptors;
+        std::string problem;
+        if (control::receive_message(attachment.socket.get(), 0, message, descriptors, problem) ==
+            Status::ok) {
+            if (const auto* refusal = std::get_if<control::Refusal>(&message)) why = refusal->text;
+        }
+    }
+    const std::uint32_t failed = requests.fail_all(Status::peer_lost);
+    channel().wake_waiters();
+    log::error(
+        "rank {} lost proxy {} on node {} (offpathd, pid {}): {}; {} operations in flight end with an "
+        "error",
+        rank, attachment.welcome.proxy_index, attachment.welcome.node, attachment.welcome.daemon_pid, why,
+        failed);
+}
+
+Status offpath_context::ask(const control::Message& question, std::span<const int> descriptors,
+                            std::uint64_t region, control::RegionReply& reply) {
+    std::unique_lock socket_guard(socket_mutex_);
+    if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
+    Status status = control::send_message(attachment.socket.get(), question, descriptors);
+    std::string problem;
+    while (status == Status::ok) {
+        control::Message message;
+        std::vector<control::FileDescriptor> received;
+        status = control::receive_message(attachment.socket.get(), 500, message, received, problem);
+        // No answer for now: a region is let go of when the last transfer that uses it is over.
+        if (status == Status::unavailable)
+            status = Status::ok;
+        else if (const auto* answer = std::get_if<control::RegionReply>(&message);
+                 status == Status::ok && answer != nullptr && answer->id == region) {
+            reply = *answer;
+            return Status::ok;
+        } else if (status == Status::ok) {
+            const auto* refusal = std::get_if<control::Refusal>(&message);
+            problem = refusal != nullptr ? refusal->text : "an unexpected message";
+            status = Status::peer_lost;
+        }
+    }
+    log::error("rank {} has no answer from its proxy on node {}: {}", rank, attachment.welcome.node,
+               problem.empty() ? to_string(status) : problem);
+    return Status::peer_lost;
+}

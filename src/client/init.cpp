@@ -1,0 +1,218 @@
+// offpath_init and offpath_finalize, and what can be asked about a context. Init goes in steps that all ranks
+// take together, whatever happened to one of them, so that it succeeds on all ranks or on none.
+#include "base/environment.h"
+#include "base/log.h"
+#include "client/context.h"
+
+#include <poll.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <unordered_set>
+
+using namespace offpath;
+using namespace offpath::client;
+
+namespace {
+
+constexpr std::uint64_t world_team_id = std::uint64_t{1} << 63;
+
+struct JobSeed {
+    std::uint64_t high = 0, low = 0;
+};
+
+// What every rank tells all others about its attachment.
+struct Report {
+    std::int32_t status = 0;
+    std::uint32_t address_bytes = 0;
+    std::uint64_t proxy = 0;
+    char node[64] = {};
+    char problem[248] = {};
+};
+
+void copy_text(std::span<char> to, const std::string& from) {
+    const std::size_t length = std::min(from.size(), to.size() - 1);
+    std::memcpy(to.data(), from.data(), length);
+    to[length] = '\0';
+}
+
+// One rank speaks for all: the first that failed, and how many more.
+Status judge(const Bootstrap& bootstrap, const std::vector<Report>& reports) {
+    const auto bad = [](const Report& report) { return report.status != 0; };
+    const auto first = std::find_if(reports.begin(), reports.end(), bad);
+    if (first == reports.end()) return Status::ok;
+    const auto others = std::count_if(reports.begin(), reports.end(), bad) - 1;
+    if (bootstrap.rank() == 0) {
+        log::error("rank {} on node {} is without a device: {}{}", first - reports.begin(), first->node,
+                   first->problem, others > 0 ? fmt::format(" ({} more ranks too)", others) : "");
+    }
+    return static_cast<Status>(first->status);
+}
+
+// Tells the proxy where every rank of the job is served.
+Status announce(offpath_context& context, const std::vector<Report>& reports,
+                std::span<const std::byte> addresses, std::size_t stride) {
+    std::unordered_set<std::uint64_t> known;
+    std::vector<std::uint64_t> proxies;
+    for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+        proxies.push_back(reports[rank].proxy);
+        if (!known.insert(reports[rank].proxy).second) continue;
+        const control::AddProxy command{reports[rank].proxy,
+                                        addresses.subspan(rank * stride, reports[rank].address_bytes)};
+        if (Status status = context.post(command); status != Status::ok) return status;
+    }
+    constexpr std::size_t most = control::max_part_bytes / sizeof(std::uint64_t);
+    for (std::size_t first = 0; first < proxies.size(); first += most) {
+        const auto part =
+            std::span<const std::uint64_t>(proxies).subspan(first, std::min(most, proxies.size() - first));
+        if (Status status =
+                context.post(control::Ranks{static_cast<std::uint32_t>(first), control::pack(part)});
+            status != Status::ok)
+            return status;
+    }
+    return Status::ok;
+}
+
+Status make_world(offpath_context& context) {
+    std::vector<std::uint32_t> ranks(context.size);
+    for (std::uint32_t i = 0; i < context.size; ++i)
+        ranks[i] = i;
+    return create_team(context, ranks, context.rank, world_team_id, &context.world);
+}
+
+Status initialize(const offpath_init_params_t& params, offpath_context** result) {
+    std::unique_ptr<Bootstrap> bootstrap;
+    std::string problem;
+    if (Status status = make_bootstrap(params, bootstrap, problem); status != Status::ok) {
+        log::error("offpath_init: {}", problem);
+        return status;
+    }
+    Status status = Status::ok;
+    AttachOptions options;
+    std::uint64_t spin_us = 20;
+    try {
+        options = AttachOptions::from_environment(params.directory);
+        spin_us = environment::number("OFFPATH_CLIENT_SPIN_US", spin_us);
+    } catch (const std::invalid_argument& error) {
+        status = Status::invalid;
+        problem = error.what();
+    }
+    options.rank = bootstrap->rank();
+    options.size = bootstrap->size();
+    options.local_rank = bootstrap->local_rank();
+
+    JobSeed mine;
+    std::vector<JobSeed> seeds;
+    if (getrandom(&mine, sizeof mine, 0) != sizeof mine) return Status::system;
+    if (bootstrap->allgather(mine, seeds) != Status::ok) {
+        log::error("offpath_init: the bootstrap's allgather failed");
+        return Status::unavailable;
+    }
+    options.job_high = seeds[0].high;
+    options.job_low = seeds[0].low;
+
+    Attachment attachment;
+    if (status == Status::ok) status = attach(options, attachment, problem);
+    Report report;
+    report.status = to_c(status);
+    report.proxy = attachment.welcome.proxy;
+    report.address_bytes = static_cast<std::uint32_t>(attachment.welcome.address.size());
+    copy_text(report.node, status == Status::ok ? attachment.welcome.node : control::host_name());
+    copy_text(report.problem, problem);
+    std::vector<Report> reports;
+    if (bootstrap->allgather(report, reports) != Status::ok) {
+        log::error("offpath_init: the bootstrap's allgather failed");
+        return Status::unavailable;
+    }
+    if (Status verdict = judge(*bootstrap, reports); verdict != Status::ok) return verdict;
+
+    std::size_t stride = 1;
+    for (const Report& other : reports)
+        stride = std::max<std::size_t>(stride, other.address_bytes);
+    std::vector<std::byte> address(stride), addresses(stride * reports.size());
+    std::copy(attachment.welcome.address.begin(), attachment.welcome.address.end(), address.begin());
+    if (bootstrap->allgather(std::span<const std::byte>(address), std::span<std::byte>(addresses)) !=
+        Status::ok) {
+        log::error("offpath_init: the bootstrap's allgather failed");
+        return Status::unavailable;
+    }
+
+    auto context = std::make_unique<offpath_context>(std::move(attachment),
+                                                     params.threads == OFFPATH_THREADS_MULTIPLE, spin_us);
+    context->rank = options.rank;
+    context->size = options.size;
+    context->bootstrap = std::move(bootstrap);
+    status = announce(*context, reports, addresses, stride);
+    if (status == Status::ok) status = make_world(*context);
+    if (status != Status::ok) return status;
+    context->ring();
+    *result = context.release();
+    return Status::ok;
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_context_h* context) {
+    if (params == nullptr || context == nullptr) return OFFPATH_ERR_INVALID;
+    if (params->struct_size != sizeof *params) {
+        log::error("offpath_init: struct_size is {}; this library accepts {}", params->struct_size,
+                   sizeof *params);
+        return OFFPATH_ERR_INVALID;
+    }
+    try {
+        return to_c(initialize(*params, context));
+    } catch (const std::bad_alloc&) {
+        return OFFPATH_ERR_MEMORY;
+    } catch (const std::exception& error) {
+        log::error("offpath_init: {}", error.what());
+        return OFFPATH_ERR_SYSTEM;
+    }
+}
+
+offpath_status_t offpath_finalize(offpath_context_h context) {
+    if (context == nullptr) return OFFPATH_ERR_INVALID;
+    context->sleep_until([&] { return context->requests.sweep() == 0; });
+    const int socket = context->attachment.socket.get();
+    if (!context->lost() && control::send_message(socket, control::Goodbye{}) == Status::ok) {
+        // The daemon hangs up when it has let go of our memory.
+        for (int i = 0; i < 20 && !control::peer_closed(socket); ++i) {
+            pollfd entry{socket, POLLRDHUP, 0};
+            poll(&entry, 1, 100);
+        }
+    }
+    delete context;
+    return OFFPATH_OK;
+}
+
+offpath_status_t offpath_context_query(offpath_context_h context, offpath_context_info_t* info) {
+    if (context == nullptr || info == nullptr || info->struct_size != sizeof *info)
+        return OFFPATH_ERR_INVALID;
+    const control::Welcome& welcome = context->attachment.welcome;
+    info->rank = context->rank;
+    info->size = context->size;
+    info->default_back_end = static_cast<offpath_back_end_t>(welcome.back_end);
+    info->default_progress = static_cast<offpath_progress_t>(welcome.progress);
+    info->proxy = welcome.proxy_index;
+    copy_text(info->node, welcome.node);
+    copy_text(info->fabric, welcome.fabric);
+    return OFFPATH_OK;
+}
+
+offpath_status_t offpath_context_counters(offpath_context_h context, offpath_context_counters_t* counters) {
+    if (context == nullptr || counters == nullptr || counters->struct_size != sizeof *counters)
+        return OFFPATH_ERR_INVALID;
+    auto guard = context->lock();
+    context->requests.sweep();
+    counters->operations = context->operations;
+    counters->completed = context->requests.completed();
+    counters->failed = context->requests.failed();
+    counters->bytes = context->bytes;
+    counters->schedules_built = context->schedules.built();
+    counters->doorbells = context->doorbells;
+    return OFFPATH_OK;
+}
+}

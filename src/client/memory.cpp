@@ -1,0 +1,111 @@
+// The memory calls of the C API.
+#include "base/log.h"
+#include "client/context.h"
+
+#include <offpath/memory.h>
+
+using namespace offpath;
+using namespace offpath::client;
+
+namespace {
+
+bool overlaps(const offpath_request& request, std::uintptr_t begin, std::uintptr_t end) {
+    for (const offpath_request::Used& used : request.used)
+        if (used.begin < end && begin < used.end) return true;
+    return false;
+}
+
+// Sleeps until no operation of this process uses [begin, end) any more.
+void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr_t end) {
+    context.sleep_until([&] {
+        bool in_use = false;
+        context.requests.for_each_outstanding(
+            [&](const offpath_request& request) { in_use |= overlaps(request, begin, end); });
+        return !in_use;
+    });
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address) {
+    if (context == nullptr || address == nullptr || bytes == 0 || bytes > schedule::max_slot_bytes)
+        return OFFPATH_ERR_INVALID;
+    memory::HostAllocator::Allocation allocation;
+    if (Status status = context->allocator.allocate(bytes, allocation); status != Status::ok) {
+        log::error("offpath_mem_alloc: {} bytes: {}", bytes, to_string(status));
+        return to_c(status);
+    }
+    control::RegisterRegion question;
+    question.id = allocation.region;
+    question.address = reinterpret_cast<std::uint64_t>(allocation.address);
+    question.bytes = allocation.bytes;
+    control::RegionReply reply;
+    Status status = context->ask(question, std::span(&allocation.fd, 1), question.id, reply);
+    if (status == Status::ok) status = reply.status;
+    if (status != Status::ok) {
+        log::error("offpath_mem_alloc: the device did not take {} bytes: {}", bytes, to_string(status));
+        context->allocator.release(allocation);
+        return to_c(status);
+    }
+    context->allocator.publish(allocation);
+    *address = allocation.address;
+    return OFFPATH_OK;
+}
+
+offpath_status_t offpath_mem_free(offpath_context_h context, void* address) {
+    if (context == nullptr || address == nullptr) return OFFPATH_ERR_INVALID;
+    memory::HostAllocator::Allocation allocation;
+    if (Status status = context->allocator.withdraw(address, allocation); status != Status::ok)
+        return to_c(status);
+    const auto begin = reinterpret_cast<std::uintptr_t>(allocation.address);
+    wait_for_users(*context, begin, begin + allocation.bytes);
+    control::RegionReply reply;
+    Status status = context->ask(control::RevokeRegion{allocation.region}, {}, allocation.region, reply);
+    if (status == Status::ok) status = reply.status;
+    // Where the device is gone nothing touches the memory any more.
+    if (status != Status::ok && status != Status::peer_lost)
+        log::error("offpath_mem_free: the device answered: {}", to_string(status));
+    context->allocator.release(allocation);
+    return to_c(status == Status::peer_lost ? Status::ok : status);
+}
+
+offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,
+                                      offpath_region_h* region) {
+    if (context == nullptr || address == nullptr || region == nullptr || bytes == 0 ||
+        bytes > schedule::max_slot_bytes)
+        return OFFPATH_ERR_INVALID;
+    // The local back ends for ordinary memory need nothing prepared; what a region promises is the wait at
+    // its end.
+    auto made = std::make_unique<offpath_region>();
+    made->context = context;
+    made->begin = reinterpret_cast<std::uintptr_t>(address);
+    made->end = made->begin + bytes;
+    if (made->end < made->begin) return OFFPATH_ERR_INVALID;
+    auto guard = context->lock();
+    *region = made.get();
+    context->regions.emplace(*region, std::move(made));
+    return OFFPATH_OK;
+}
+
+offpath_status_t offpath_mem_deregister(offpath_region_h region) {
+    if (region == nullptr) return OFFPATH_ERR_INVALID;
+    offpath_context& context = *region->context;
+    wait_for_users(context, region->begin, region->end);
+    auto guard = context.lock();
+    context.regions.erase(region);
+    return OFFPATH_OK;
+}
+
+offpath_status_t offpath_mem_query(offpath_context_h context, const void* address, size_t bytes,
+                                   offpath_back_end_t* back_end, offpath_progress_t* progress) {
+    if (context == nullptr || address == nullptr || back_end == nullptr || progress == nullptr)
+        return OFFPATH_ERR_INVALID;
+    const control::Welcome& welcome = context->attachment.welcome;
+    const bool mapped = context->resolve(address, bytes).region != 0;
+    *back_end = mapped ? OFFPATH_BACK_END_MAP : static_cast<offpath_back_end_t>(welcome.back_end);
+    *progress = mapped ? OFFPATH_PROGRESS_DEVICE : static_cast<offpath_progress_t>(welcome.progress);
+    return OFFPATH_OK;
+}
+}

@@ -1,0 +1,88 @@
+// Requests: the handles of started operations, and the completion slots that they wait on. A request holds a
+// slot from its start until somebody sees that it is done; the handle lives until it is freed. An operation
+// whose handle was freed early is finished in the background: its slot and what it owns come back when slots
+// are needed, or at finalize.
+//
+// Ownership: the table owns requests. Threads: everything but pending() and seen() under the context's lock.
+#pragma once
+
+#include "base/status.h"
+#include "control/channel.h"
+
+#include <offpath/request.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+struct offpath_context;
+
+struct offpath_request {
+    offpath_context* context = nullptr;
+    std::uint32_t slot = 0;
+    // in_progress until the completion has been taken over.
+    std::atomic<std::int32_t> result{OFFPATH_OK};
+    bool receives = false;
+    bool freed = false;
+    offpath_message_t message{};
+    std::unique_ptr<std::byte[]> owned;  // a buffer of ours that the operation uses
+    // The memory that the operation uses, for mem_deregister; unset: any.
+    struct Used {
+        std::uintptr_t begin = 0, end = 0;
+    };
+    std::vector<Used> used;
+
+    offpath::Status seen() const {
+        return static_cast<offpath::Status>(result.load(std::memory_order_acquire));
+    }
+};
+
+namespace offpath::client {
+
+class RequestTable {
+  public:
+    explicit RequestTable(control::ClientChannel& channel);
+
+    // A request with a slot whose word is cleared; nullptr while all slots are in use.
+    offpath_request* start(offpath_context* context);
+    // A request that needed no start.
+    offpath_request* finished(offpath_context* context, Status status);
+    // Undoes start() when the command could not be posted.
+    void undo(offpath_request* request);
+
+    // Whether the proxy has not completed it yet. One acquire load. Any thread.
+    bool pending(const offpath_request& request) const {
+        return channel_.completion(request.slot).word.load(std::memory_order_acquire) == 0;
+    }
+    // Takes the completion over, if it is there. Returns whether the request is finished now.
+    bool take(offpath_request* request);
+    // The handle is given back.
+    void free(offpath_request* request);
+    // Takes over whatever has completed. Returns how many are outstanding still.
+    std::uint32_t sweep();
+    // Every outstanding operation ends with `status` unless it has ended already.
+    std::uint32_t fail_all(Status status);
+
+    template <typename Visit>
+    void for_each_outstanding(Visit&& visit) {
+        for (offpath_request* owner : owners_)
+            if (owner != nullptr) visit(*owner);
+    }
+
+    std::uint64_t completed() const { return completed_; }
+    std::uint64_t failed() const { return failed_; }
+
+  private:
+    offpath_request* fresh(offpath_context* context);
+
+    control::ClientChannel& channel_;
+    std::deque<offpath_request> pool_;
+    std::vector<offpath_request*> free_requests_;
+    std::vector<offpath_request*> owners_;  // by slot
+    std::vector<std::uint32_t> free_slots_;
+    std::uint64_t completed_ = 0, failed_ = 0;
+};
+
+}  // namespace offpath::client

@@ -1,0 +1,58 @@
+// Teams and groups as the client keeps them. Owned by the context.
+#pragma once
+
+#include "client/request.h"
+#include "client/schedule_cache.h"
+#include "collectives/collectives.h"
+#include "control/commands.h"
+
+#include <offpath/primitives.h>
+#include <offpath/team.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+struct offpath_team {
+    offpath_context* context = nullptr;
+    std::uint64_t id = 0;
+    std::uint32_t rank = 0, size = 1;
+    std::uint32_t sequence = 0;  // starts so far
+    std::uint32_t groups = 0;    // that refer to it
+    bool destroyed = false;
+
+    offpath::collectives::TeamShape shape() const { return {rank, size}; }
+};
+
+struct offpath_group {
+    enum class State { recording, ready, unusable };
+    struct Step {
+        enum class Kind : std::uint8_t { send, recv, barrier } kind;
+        std::uint32_t peer = 0, tag = 0;
+        void* buffer = nullptr;
+        std::size_t bytes = 0;
+    };
+    offpath_team* team = nullptr;
+    State state = State::recording;
+    std::vector<Step> steps;
+    struct Buffer {
+        void* address = nullptr;
+        std::size_t bytes = 0;
+    };
+    std::vector<Buffer> buffers;  // by slot
+    std::vector<offpath::control::BufferRange> ranges;
+    std::vector<offpath_request::Used> used;
+    offpath::client::RegisteredSchedule schedule;
+    offpath_request* latest = nullptr;
+};
+
+namespace offpath::client {
+
+// Tells the proxy and makes the handle; the arguments have been checked. Under the context's lock.
+Status create_team(offpath_context& context, std::span<const std::uint32_t> ranks, std::uint32_t rank,
+                   std::uint64_t id, offpath_team** team);
+// A group of the team has ended.
+void release_group(offpath_team& team);
+
+}  // namespace offpath::client
