@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "interval.h"
 
 namespace mpi_bench {
 
@@ -79,13 +80,13 @@ class Pair {
 
 template <typename Subject, typename Exchange>
 Result measure(const BandwidthOptions& options, Subject& subject, Exchange exchange) {
+    Interval interval(options.shared_clock);
     Result result;
     for (int i = -options.warmup; i < options.iterations; ++i) {
         if (is_verified(i, options)) subject.prepare(i);
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double start = MPI_Wtime();
+        interval.start();
         exchange();
-        const double took = MPI_Wtime() - start;
+        const double took = interval.elapsed();
         if (i >= 0) result.samples.push_back(took);
         if (is_verified(i, options)) result.verified = subject.verify(i) && result.verified;
     }

@@ -1,8 +1,8 @@
 // The subcommands. Each declares its options on the program's command line and is run by its own function,
 // which prints one JSON line on rank 0 and returns the exit code: 1 when data arrived wrong.
 //
-// Times are of the slowest rank: the maximum over ranks in each iteration, then the median over iterations. A
-// barrier stands before every timed interval.
+// Times are of the slowest rank: the maximum over ranks in each iteration, then the median over iterations.
+// All ranks begin every timed interval together (interval.h).
 #pragma once
 
 #include <CLI/App.hpp>
@@ -21,6 +21,7 @@ struct CommonOptions {
     std::uint64_t bytes = 1 << 20;
     int iterations = 20;
     int warmup = 3;
+    bool shared_clock = false;
     mpi_support::Allocator allocator = mpi_support::Allocator::kMalloc;
 };
 

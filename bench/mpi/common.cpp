@@ -16,6 +16,8 @@ void declare_common(CLI::App& command, CommonOptions& options) {
         ->capture_default_str();
     command.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->capture_default_str();
+    command.add_flag("--shared-clock", options.shared_clock,
+                     "All ranks run on one machine: begin every interval at one instant of its clock");
     mpi_support::add_allocator_option(command, options.allocator);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "commands.h"
+#include "interval.h"
 
 namespace mpi_bench {
 
@@ -17,15 +18,15 @@ CLI::App* declare_latency(CLI::App& app, CommonOptions& options) {
 
 int run_latency(const CommonOptions& options, const mpi_support::World& world) {
     Operation operation(options.op, options.bytes, options.allocator);
+    Interval interval(options.shared_clock);
     std::vector<double> samples;
     bool verified = true;
     for (int i = -options.warmup; i < options.iterations; ++i) {
         if (is_verified(i, options)) operation.prepare(i);
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double start = MPI_Wtime();
+        interval.start();
         operation.post();
         operation.wait();
-        const double took = MPI_Wtime() - start;
+        const double took = interval.elapsed();
         if (i >= 0) samples.push_back(took);
         if (is_verified(i, options)) verified = operation.verify(i) && verified;
     }

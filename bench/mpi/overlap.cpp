@@ -19,32 +19,32 @@ struct Samples {
     std::vector<double> pure, compute, total, post, wait;
 };
 
-double time_pure(Operation& operation) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double start = MPI_Wtime();
+double time_pure(Operation& operation, Interval& interval) {
+    interval.start();
     operation.post();
     operation.wait();
-    return MPI_Wtime() - start;
+    return interval.elapsed();
 }
 
-void time_total(Operation& operation, std::uint64_t units, Samples& samples) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double start = MPI_Wtime();
+void time_total(Operation& operation, std::uint64_t units, Interval& interval, Samples& samples) {
+    interval.start();
+    const double begun = MPI_Wtime();
     operation.post();
-    const double posted = MPI_Wtime();
+    samples.post.push_back(MPI_Wtime() - begun);
+    interval.posted();
     compute(units);
-    const double computed = MPI_Wtime();
+    const double computed = interval.elapsed();
     operation.wait();
-    const double end = MPI_Wtime();
-    samples.post.push_back(posted - start);
-    samples.wait.push_back(end - computed);
-    samples.total.push_back(end - start);
+    samples.total.push_back(interval.elapsed());
+    samples.wait.push_back(samples.total.back() - computed);
 }
 
 // The work to do: as given, as long as given, or as long as the pure operation.
-std::uint64_t choose_units(const OverlapOptions& options, const std::vector<double>& warm_pure) {
+std::uint64_t choose_units(const OverlapOptions& options, const std::vector<double>& warm_pure,
+                           Interval& interval) {
     if (options.work_units > 0) return options.work_units;
-    return calibrate_units(options.compute_s > 0 ? options.compute_s : median_of_slowest(warm_pure));
+    return calibrate_units(options.compute_s > 0 ? options.compute_s : median_of_slowest(warm_pure),
+                           interval);
 }
 
 }  // namespace
@@ -71,10 +71,11 @@ CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options) {
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world) {
     Operation operation(options.op, options.bytes, options.allocator);
+    Interval interval(options.shared_clock);
     std::vector<double> warm;
     for (int i = 0; i < std::max(options.warmup, 1); ++i)
-        warm.push_back(time_pure(operation));
-    const std::uint64_t units = choose_units(options, warm);
+        warm.push_back(time_pure(operation, interval));
+    const std::uint64_t units = choose_units(options, warm, interval);
 
     Samples samples;
     bool verified = true;
@@ -82,11 +83,11 @@ int run_overlap(const OverlapOptions& options, const mpi_support::World& world) 
         const std::uint64_t round = 2 * static_cast<std::uint64_t>(i) + 1;
         const bool check = is_verified(i, options);
         if (check) operation.prepare(round);
-        samples.pure.push_back(time_pure(operation));
+        samples.pure.push_back(time_pure(operation, interval));
         if (check) verified = operation.verify(round) && verified;
-        samples.compute.push_back(time_compute(units));
+        samples.compute.push_back(time_compute(units, interval));
         if (check) operation.prepare(round + 1);
-        time_total(operation, units, samples);
+        time_total(operation, units, interval, samples);
         if (check) verified = operation.verify(round + 1) && verified;
     }
 

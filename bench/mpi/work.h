@@ -6,14 +6,16 @@
 
 #include <cstdint>
 
+#include "interval.h"
+
 namespace mpi_bench {
 
 void compute(std::uint64_t units);
 
 // Collective: the units that take `seconds` on the slowest rank while all ranks compute at once.
-std::uint64_t calibrate_units(double seconds);
+std::uint64_t calibrate_units(double seconds, Interval& interval);
 
 // Collective: how long `units` take this rank while all ranks compute at once.
-double time_compute(std::uint64_t units);
+double time_compute(std::uint64_t units, Interval& interval);
 
 }  // namespace mpi_bench

@@ -1,0 +1,47 @@
+#include "interval.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <time.h>
+
+namespace mpi_bench {
+
+namespace {
+
+// Long enough for all ranks to leave the reduction that agrees on the start, also when they share one core.
+constexpr double kLeadSeconds = 0.001;
+
+double machine_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+Interval::Interval(bool shared_clock) : shared_clock_(shared_clock) {
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+}
+
+void Interval::start() {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!shared_clock_) {
+        start_ = MPI_Wtime();
+        return;
+    }
+    start_ = machine_seconds() + kLeadSeconds;
+    MPI_Allreduce(MPI_IN_PLACE, &start_, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    while (machine_seconds() < start_)
+        sched_yield();
+}
+
+double Interval::elapsed() const {
+    return (shared_clock_ ? machine_seconds() : MPI_Wtime()) - start_;
+}
+
+void Interval::posted() const {
+    for (int rank = 1; shared_clock_ && rank < ranks_; ++rank)
+        sched_yield();
+}
+
+}  // namespace mpi_bench
