@@ -84,8 +84,12 @@ class Bench:
         return rows
 
     def _calibrate(self, operation: str, size: int, pure: float) -> int:
-        """Units of work that take `pure` seconds when all ranks compute at once on the host's placement."""
-        return self._measure(mpi.HOST, "overlap", operation, size, iterations=1, arguments=["--compute-s", f"{pure:.9f}"])["work_units"]
+        """Units of work that take as long as the operation when all ranks compute at once on the host's placement.
+
+        The program's own calibration computes in a row; the correction is for taking turns with communication.
+        """
+        said = self._measure(mpi.HOST, "overlap", operation, size, iterations=5, arguments=["--compute-s", f"{max(pure, 1e-6):.9f}"])
+        return max(1, round(said["work_units"] * said["pure_s"] / max(said["compute_s"], 1e-9)))
 
     def _overlap_row(self, operation: str, size: int, work_units: int, engine: str, found: list[dict]) -> dict:
         pure, compute, total = (statistics.median(one[key] for one in found) for key in ("pure_s", "compute_s", "total_s"))
@@ -130,7 +134,7 @@ class Bench:
 
     def _measure(self, engine: Engine, command: str, operation: str, size: int, iterations: int, arguments: list[str] | None = None) -> dict:
         line = [self.program, command, "--op", operation, "--bytes", str(size), "--iterations", str(iterations),
-                "--warmup", str(min(3, iterations)), *(arguments or []), "--json", "-"]
+                "--warmup", str(min(3, iterations)), *(arguments or []), "--shared-clock", "--json", "-"]
         result = self.cluster.run(engine, line, capture=True)
         said = metrics.last_json_object(result.stdout)
         what = f"{operation} of {units.format_size(size)} on {engine.label}"
@@ -187,12 +191,12 @@ def show(found: dict) -> None:
     }[found["benchmark"]]
     table = Table(title=f"{found['benchmark']}: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
     for name in ("operation", "size", "engine"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=True)
     for name, _ in columns:
         table.add_column(name, justify="right")
     if found["benchmark"] == "overlap":
         table.add_column("overlap", justify="right")
-        table.add_column("total / max(compute, wire)", justify="right")
+        table.add_column("total/limit", justify="right")
     else:
         table.add_column("to host MPI", justify="right")
     previous = None
@@ -210,6 +214,10 @@ def show(found: dict) -> None:
             cells.append(f"{row[key] / host:.3f}" if host else "-")
         table.add_row(*cells)
     console.out.print(table)
+    for name, label in found["engines"].items():
+        console.out.print(f"{name}: {label}")
+    if found["benchmark"] == "overlap":
+        console.out.print("limit: the longer of the computation and of what the wire needs for the data")
 
 
 def _cell(key: str, value: float) -> str:

@@ -111,7 +111,7 @@ def differences(records: list[dict]) -> list[str]:
         first, where = good[0], f"{record['engine']}, run {record['run'] + 1}"
         for name in sorted({*first["results"], *record["results"]}):
             a, b = first["results"].get(name), record["results"].get(name)
-            if a != b:
+            if not metrics.agree(a, b):
                 found.append(f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}")
         if record["output"] != first["output"]:
             found.append(f"{where}: the text printed is not that of {first['engine']}, run {first['run'] + 1}")
@@ -126,14 +126,14 @@ def show(report: dict) -> None:
         return
     reference = report["reference"]
     runs = max((record["run"] for record in report["runs"]), default=0) + 1
-    table = Table(title=f"medians of {runs} run{'s' if runs > 1 else ''}; ratios to {report['engines'][reference]['label']}", title_justify="left")
+    table = Table(title=f"medians of {runs} run{'s' if runs > 1 else ''}; ratios are to {reference}", title_justify="left")
     table.add_column("")
     for name in engines:
-        table.add_column(report["engines"][name]["label"], justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
         if name != reference:
             table.add_column("ratio", justify="right")
     for measurement, entries in report["summary"].items():
-        row = [measurement + (" (with the start of mpirun)" if measurement == WALL else "")]
+        row = [measurement]
         for name in engines:
             entry = entries.get(name)
             row.append(_value(measurement, entry["median"]) if entry else "-")
@@ -141,13 +141,17 @@ def show(report: dict) -> None:
                 row.append(_ratio(measurement, entry["ratio"] if entry else None))
         table.add_row(*row)
     if any(record["wire"] for record in report["runs"]):
-        row = ["sent on the wire, all nodes"]
+        row = ["wire"]
         for name in engines:
             row.append(units.format_size(_wire_median(report, name)) + "B")
             if name != reference:
                 row.append(_ratio("", _wire_median(report, name) / max(1, _wire_median(report, reference))))
         table.add_row(*row)
     console.out.print(table)
+    for name in engines:
+        console.out.print(f"{name}: {report['engines'][name]['label']}")
+    wire = "; wire: bytes that all nodes together sent over their links" if any(record["wire"] for record in report["runs"]) else ""
+    console.out.print(f"{WALL}: from the start of mpirun to its end{wire}", soft_wrap=True)
     for line in dict.fromkeys(record["summary_line"] for record in report["runs"] if record["summary_line"]):
         console.out.print(console.escape(line), soft_wrap=True)
         break

@@ -1,9 +1,13 @@
 """The two consoles: results go to stdout, everything else to stderr, so that results can be piped."""
 
+import sys
+
 from rich.console import Console
 from rich.markup import escape
 
-out = Console(highlight=False)
+_PIPED_WIDTH = 150  # of tables that go to a file or a pipe
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 __all__ = ["out", "err", "escape", "note", "warn"]

@@ -1,6 +1,7 @@
 """What a program says about its own run: a JSON object on its last line of output."""
 
 import json
+import math
 import re
 
 # A number with one of these in its name is a measurement, which differs from run to run; any other number is a result.
@@ -34,6 +35,13 @@ def measurements(report: dict | None) -> dict[str, float]:
 
 def results(report: dict | None) -> dict:
     return {k: v for k, v in (report or {}).items() if not (_is_number(v) and is_measurement(k))}
+
+
+def agree(a, b) -> bool:
+    """Equal; for floating-point numbers up to rounding, which depends on the order of sums."""
+    if isinstance(a, float) or isinstance(b, float):
+        return _is_number(a) and _is_number(b) and math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9)
+    return a == b
 
 
 def plain_output(stdout: str) -> list[str]:

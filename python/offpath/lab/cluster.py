@@ -19,6 +19,7 @@ from offpath.lab.device import Device, DeviceOptions
 from offpath.lab.mpi import Engine
 from offpath.lab.network import Link
 from offpath.lab.node import Node, make_node, run_ip, run_tool
+from offpath.lab.stderr import StderrRelay
 
 STRAY_SECONDS = 2.0
 ABORT_SECONDS = 4.0
@@ -123,8 +124,7 @@ class Cluster:
         (job / "agent").chmod(0o700)
         mca = mpi.mca_settings(self.namespaced, engine, self.spec.mca)
         command = mpi.mpirun_command(self.nodes, self.spec.ranks_per_node, program, job, mca, ranks)
-        # mpirun itself stays off the device cores. On a single core it also runs on for a while after a fork, as its rsh launcher
-        # wants: it complains when an agent is quicker than itself.
+        # mpirun itself stays off the device cores.
         cpus = self.placements[0].host[:1] if self.namespaced else mpi.rank_cpus(self.nodes[0], engine)
         command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
 
@@ -156,7 +156,8 @@ class Cluster:
         complaints: list[str] = []
         out = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
         err = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL if capture else None, stdout=out, stderr=err)
+        relay = StderrRelay(err.fileno() if capture else 2)
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL if capture else None, stdout=out, stderr=relay.descriptor)
         try:
             code = process.wait(self.spec.timeout)
         except subprocess.TimeoutExpired:
@@ -166,6 +167,8 @@ class Cluster:
         except BaseException:
             _abort(process)
             raise
+        finally:
+            relay.finish()
         texts = []
         for file in (out, err):
             if file is not None:
