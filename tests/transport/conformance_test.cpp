@@ -38,7 +38,10 @@ struct FaultyWorld : LoopbackWorld {
 };
 
 struct UcxWorld : World {
-    explicit UcxWorld(std::string tls) { config.tls = std::move(tls); }
+    explicit UcxWorld(std::string tls, bool in_process = false) {
+        config.tls = std::move(tls);
+        config.in_process = in_process;
+    }
     std::unique_ptr<Transport> make() override {
         std::unique_ptr<Transport> transport;
         std::string problem;
@@ -55,7 +58,7 @@ std::unique_ptr<World> make_world(const std::string& kind) {
     if (kind == "faulty") return std::make_unique<FaultyWorld>();
     if (kind == "ucx_tcp") return std::make_unique<UcxWorld>("tcp,self");
     if (kind == "ucx_shm") return std::make_unique<UcxWorld>("sm,self");
-    return std::make_unique<UcxWorld>("");
+    return std::make_unique<UcxWorld>("", kind == "ucx_in_process");
 }
 
 class Conformance : public testing::TestWithParam<std::string> {
@@ -82,7 +85,7 @@ class Conformance : public testing::TestWithParam<std::string> {
 
 INSTANTIATE_TEST_SUITE_P(Transports, Conformance,
                          testing::Values("loopback", "loopback_shuffled", "faulty", "ucx_tcp", "ucx_shm",
-                                         "ucx_any"),
+                                         "ucx_any", "ucx_in_process"),
                          [](const auto& each) { return each.param; });
 
 TEST_P(Conformance, PostCarriesHeaderAndPayload) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -27,6 +28,7 @@ struct LoopbackEndpoint final : Endpoint {
 };
 
 // A payload that lies at its sender. Dead: the sender does not wait any more, the bytes must not be touched.
+// Copying: a receiver reads it, outside the mutex; the sender may not make it dead meanwhile.
 struct Transfer {
     MemberId sender = 0, receiver = 0;
     Endpoint* endpoint = nullptr;  // the sender's
@@ -34,6 +36,7 @@ struct Transfer {
     std::size_t bytes = 0;
     Completion* completion = nullptr;  // the sender's
     bool dead = false;
+    bool copying = false;
 };
 
 struct Event {
@@ -73,6 +76,7 @@ struct LoopbackHub::Impl {
     FreeList<Event> events;
     FreeList<Transfer> transfers;
     std::vector<Transfer*> open_transfers;  // neither fetched nor discarded
+    std::condition_variable copied;
 };
 
 namespace {
@@ -101,7 +105,7 @@ class Member final : public Transport {
     std::string describe() const override { return "loopback"; }
 
   private:
-    using Lock = std::lock_guard<std::mutex>;
+    using Lock = std::unique_lock<std::mutex>;
 
     // All of these under the hub's mutex.
     Member* peer_of(Endpoint& endpoint);
@@ -111,7 +115,9 @@ class Member final : public Transport {
     void push_completion(Completion* completion, Status status);
     void peer_died(MemberId peer);
     Event* pop();
-    void finish_transfer(Transfer* transfer, Status status);
+    void finish_transfer(Transfer* transfer);
+    // Lets go of the lock until nobody reads what this member offers.
+    void wait_for_copies(Lock& lock);
 
     void dispatch(const Event& event);
 
@@ -120,6 +126,8 @@ class Member final : public Transport {
     const int event_fd_;
     Handler* handler_ = nullptr;
     bool in_progress_ = false;
+    // As long as inbox_, so that polling an empty one takes no lock.
+    std::atomic<std::size_t> waiting_{0};
     // Under the hub's mutex.
     bool armed_ = false;
     std::deque<Event*> inbox_;
@@ -130,6 +138,7 @@ Member::~Member() {
     std::vector<Completion*> canceled;
     {
         Lock lock(hub_.mutex);
+        wait_for_copies(lock);
         hub_.members.erase(id_);
         for (Transfer* transfer : hub_.open_transfers) {
             if (transfer->sender == id_ && !transfer->dead) {
@@ -183,8 +192,17 @@ Status Member::connect(std::span<const std::byte> bytes, Endpoint** endpoint) {
     return Status::ok;
 }
 
+void Member::wait_for_copies(Lock& lock) {
+    hub_.copied.wait(lock, [&] {
+        return std::ranges::none_of(hub_.open_transfers, [&](const Transfer* transfer) {
+            return transfer->sender == id_ && transfer->copying;
+        });
+    });
+}
+
 void Member::disconnect(Endpoint* endpoint) {
     Lock lock(hub_.mutex);
+    wait_for_copies(lock);
     for (Transfer* transfer : hub_.open_transfers) {
         if (transfer->endpoint == endpoint && !transfer->dead) {
             transfer->dead = true;
@@ -208,6 +226,7 @@ Member* Member::peer_of(Endpoint& endpoint) {
 
 void Member::push(Event* event) {
     inbox_.push_back(event);
+    waiting_.store(inbox_.size(), std::memory_order_release);
     if (!armed_) return;
     armed_ = false;
     const std::uint64_t one = 1;
@@ -275,16 +294,16 @@ Status Member::send(Endpoint& endpoint, std::span<const std::byte> header, const
         return Status::ok;
     }
     Transfer* transfer = hub_.transfers.take();
-    *transfer = {id_, peer->id_, &endpoint, payload, bytes, completion, false};
+    *transfer = {id_, peer->id_, &endpoint, payload, bytes, completion, false, false};
     hub_.open_transfers.push_back(transfer);
     push_message(*peer, header, nullptr, bytes, transfer);
     return Status::in_progress;
 }
 
-void Member::finish_transfer(Transfer* transfer, Status status) {
+void Member::finish_transfer(Transfer* transfer) {
     const auto sender = hub_.members.find(transfer->sender);
     if (!transfer->dead && sender != hub_.members.end())
-        sender->second->push_completion(transfer->completion, status);
+        sender->second->push_completion(transfer->completion, Status::ok);
     std::erase(hub_.open_transfers, transfer);
     hub_.transfers.give_back(transfer);
 }
@@ -294,9 +313,15 @@ Status Member::fetch(void* rendezvous, void* destination, std::size_t bytes, Com
     Lock lock(hub_.mutex);
     if (bytes != transfer->bytes) return Status::invalid;
     const Status status = transfer->dead ? Status::peer_lost : Status::ok;
-    // Under the lock, so that the sender cannot take its payload back meanwhile.
-    if (status == Status::ok) std::memcpy(destination, transfer->payload, bytes);
-    finish_transfer(transfer, Status::ok);
+    if (status == Status::ok) {
+        transfer->copying = true;
+        lock.unlock();
+        std::memcpy(destination, transfer->payload, bytes);
+        lock.lock();
+        transfer->copying = false;
+        hub_.copied.notify_all();
+    }
+    finish_transfer(transfer);
     if (hub_.config.order == LoopbackConfig::Order::fifo || hub_.random() % 2 == 0) return status;
     push_completion(completion, status);
     return Status::in_progress;
@@ -304,7 +329,7 @@ Status Member::fetch(void* rendezvous, void* destination, std::size_t bytes, Com
 
 void Member::discard(void* rendezvous) {
     Lock lock(hub_.mutex);
-    finish_transfer(static_cast<Transfer*>(rendezvous), Status::ok);
+    finish_transfer(static_cast<Transfer*>(rendezvous));
 }
 
 Event* Member::pop() {
@@ -313,6 +338,7 @@ Event* Member::pop() {
         std::swap(inbox_.front(), inbox_[hub_.random() % inbox_.size()]);
     Event* event = inbox_.front();
     inbox_.pop_front();
+    waiting_.store(inbox_.size(), std::memory_order_relaxed);
     return event;
 }
 
@@ -342,7 +368,7 @@ void Member::dispatch(const Event& event) {
 }
 
 unsigned Member::progress() {
-    if (in_progress_) return 0;
+    if (in_progress_ || waiting_.load(std::memory_order_acquire) == 0) return 0;
     in_progress_ = true;
     unsigned events = 0;
     while (events < hub_.config.events_per_progress) {

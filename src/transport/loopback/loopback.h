@@ -1,8 +1,9 @@
-// Loopback: transports inside one process, joined by a hub. For tests of the layers above and for the host
-// fallback; deterministic, so that a failure comes back with its seed. Ownership: the hub must outlive its
-// transports. A transport that is destroyed is a peer that died: the others' endpoints to it are lost.
-// Threads: one per transport; transports of one hub may run in different threads (one mutex a hub, never held
-// while a handler or a completion runs).
+// Loopback: transports inside one process, joined by a hub; a payload is copied once. For tests of the layers
+// above, for the host fallback, and under ucx/ for peers in the same process. Deterministic, so that a
+// failure comes back with its seed. Ownership: the hub must outlive its transports. A transport that is
+// destroyed is a peer that died: the others' endpoints to it are lost. Threads: one per transport; transports
+// of one hub may run in different threads (one mutex a hub, never held while a handler or a completion runs
+// or a payload is copied).
 #pragma once
 
 #include "transport/transport.h"

@@ -1,14 +1,17 @@
 #include "transport/ucx/address.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <random>
 
 namespace offpath::transport::ucx {
 namespace {
 
 constexpr char magic[4] = {'O', 'F', 'U', 'X'};
-constexpr std::size_t envelope_bytes = 4 + 2 + 2 + 4 + 8;
+constexpr std::size_t checked_from = 4 + 2 + 2 + 4 + 4 + 8;
+constexpr std::size_t envelope_bytes = checked_from + sizeof(ProcessIdentity);
 
 std::uint64_t checksum(std::span<const std::byte> bytes) {
     std::uint64_t hash = 0xcbf29ce484222325ull;
@@ -31,42 +34,60 @@ std::uint64_t read(std::span<const std::byte> from, std::size_t at, unsigned byt
 
 }  // namespace
 
-std::vector<std::byte> seal_address(std::span<const std::byte> worker_address, std::uint16_t ucx_version) {
-    std::vector<std::byte> address;
-    address.reserve(envelope_bytes + worker_address.size());
-    for (char letter : magic)
-        address.push_back(static_cast<std::byte>(letter));
-    append(address, address_version, 2);
-    append(address, ucx_version, 2);
-    append(address, worker_address.size(), 4);
-    append(address, checksum(worker_address), 8);
-    address.insert(address.end(), worker_address.begin(), worker_address.end());
-    return address;
+// The process id beside the random number: a fork() keeps the latter.
+ProcessIdentity process_identity() {
+    static const std::uint64_t random = [] {
+        std::random_device device;
+        return std::uint64_t{device()} << 32 | device();
+    }();
+    ProcessIdentity identity;
+    const std::uint64_t pid = static_cast<std::uint64_t>(getpid());
+    std::memcpy(identity.data(), &random, 8);
+    std::memcpy(identity.data() + 8, &pid, 8);
+    return identity;
 }
 
-Status open_address(std::span<const std::byte> address, std::span<const std::byte>& worker_address,
-                    std::string& problem) {
-    if (address.size() < envelope_bytes || std::memcmp(address.data(), magic, sizeof magic) != 0) {
-        problem = fmt::format("{} bytes that are no UCX transport's address", address.size());
+std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_version) {
+    std::vector<std::byte> inside(address.process.begin(), address.process.end());
+    inside.insert(inside.end(), address.worker.begin(), address.worker.end());
+    inside.insert(inside.end(), address.local.begin(), address.local.end());
+    std::vector<std::byte> bytes;
+    bytes.reserve(checked_from + inside.size());
+    for (char letter : magic)
+        bytes.push_back(static_cast<std::byte>(letter));
+    append(bytes, address_version, 2);
+    append(bytes, ucx_version, 2);
+    append(bytes, address.worker.size(), 4);
+    append(bytes, address.local.size(), 4);
+    append(bytes, checksum(inside), 8);
+    bytes.insert(bytes.end(), inside.begin(), inside.end());
+    return bytes;
+}
+
+Status open_address(std::span<const std::byte> bytes, Address& address, std::string& problem) {
+    if (bytes.size() < envelope_bytes || std::memcmp(bytes.data(), magic, sizeof magic) != 0) {
+        problem = fmt::format("{} bytes that are no UCX transport's address", bytes.size());
         return Status::protocol;
     }
-    const auto version = read(address, 4, 2);
+    const auto version = read(bytes, 4, 2);
     if (version != address_version) {
         problem = fmt::format("the address has version {}, this program knows version {}", version,
                               address_version);
         return Status::version;
     }
-    const auto inside = address.subspan(envelope_bytes);
-    if (read(address, 8, 4) != inside.size()) {
-        problem =
-            fmt::format("the address announces {} bytes but has {}", read(address, 8, 4), inside.size());
+    const auto worker = read(bytes, 8, 4), local = read(bytes, 12, 4);
+    if (envelope_bytes + worker + local != bytes.size()) {
+        problem = fmt::format("the address announces {} bytes but has {}", envelope_bytes + worker + local,
+                              bytes.size());
         return Status::protocol;
     }
-    if (inside.empty() || read(address, 12, 8) != checksum(inside)) {
+    if (worker == 0 || read(bytes, 16, 8) != checksum(bytes.subspan(checked_from))) {
         problem = "the address is damaged: its checksum does not agree";
         return Status::protocol;
     }
-    worker_address = inside;
+    std::memcpy(address.process.data(), bytes.data() + checked_from, address.process.size());
+    address.worker = bytes.subspan(envelope_bytes, worker);
+    address.local = bytes.subspan(envelope_bytes + worker, local);
     return Status::ok;
 }
 

@@ -1,11 +1,14 @@
-// The address that a UCX transport hands out: UCX's worker address in an envelope with magic, version, length
-// and checksum, because UCX trusts what it is given. Pure.
-//   magic "OFUX", version u16, UCX's API version u16 (major << 8 | minor), length u32, checksum u64 (FNV-1a),
-//   then the worker address. Little endian.
+// The address that a UCX transport hands out: UCX's worker address, and the address in the process's own hub,
+// in an envelope with magic, version, lengths and checksum, because UCX trusts what it is given. Pure, except
+// for process_identity().
+//   magic "OFUX", version u16, UCX's version u16 (major << 8 | minor), length of the worker address u32,
+//   length of the local address u32, checksum u64 (FNV-1a of all that follows), identity of the process (16
+//   bytes), worker address, local address. Little endian.
 #pragma once
 
 #include "base/status.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,11 +19,20 @@ namespace offpath::transport::ucx {
 
 constexpr std::uint16_t address_version = 1;
 
-std::vector<std::byte> seal_address(std::span<const std::byte> worker_address, std::uint16_t ucx_version);
+// Drawn once per process, so that transports recognise each other there.
+using ProcessIdentity = std::array<std::byte, 16>;
+ProcessIdentity process_identity();
 
-// The worker address inside, a view into `address`. protocol: not such an address, or damaged; version:
-// another address_version. `problem` says which.
-Status open_address(std::span<const std::byte> address, std::span<const std::byte>& worker_address,
-                    std::string& problem);
+struct Address {
+    std::span<const std::byte> worker;
+    std::span<const std::byte> local;  // empty: not to be reached in its process
+    ProcessIdentity process{};
+};
+
+std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_version);
+
+// Views into `bytes`. protocol: not such an address, or damaged; version: another address_version. `problem`
+// says which.
+Status open_address(std::span<const std::byte> bytes, Address& address, std::string& problem);
 
 }  // namespace offpath::transport::ucx

@@ -8,12 +8,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/epoll.h>
 #include <ucp/api/ucp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace offpath::transport {
@@ -44,12 +48,22 @@ Status from_ucs(ucs_status_t status) {
     }
 }
 
+// Joins the UCX transports of this process.
+LoopbackHub& process_hub() {
+    static LoopbackHub hub([] {
+        LoopbackConfig config;
+        config.eager_bytes = Transport::max_post;
+        return config;
+    }());
+    return hub;
+}
+
 class UcxTransport;
 
 struct UcxEndpoint final : Endpoint {
     UcxTransport* owner = nullptr;
-    ucp_ep_h ep = nullptr;     // null when closed
-    Endpoint* self = nullptr;  // the endpoint in the loopback when it leads to this very transport
+    ucp_ep_h ep = nullptr;      // null when closed
+    Endpoint* local = nullptr;  // the endpoint in the process's hub, when it leads there
     ucs_status_t error = UCS_OK;
     bool disconnected = false;  // delete when UCX has let go of it
     bool closing = false;
@@ -73,9 +87,9 @@ struct PostRecord : Operation {
 
 // A payload that waits at the sender until fetch() or discard().
 struct Payload {
-    void* descriptor = nullptr;  // UCX's, or the loopback's
+    void* descriptor = nullptr;  // UCX's, or the hub's
     std::size_t bytes = 0;
-    bool self = false;
+    bool local = false;
     Payload *previous = nullptr, *next = nullptr;
 };
 
@@ -122,9 +136,9 @@ class UcxTransport final : public Transport, Handler {
         Status status;
     };
 
-    // What the loopback behind self endpoints hands over.
+    // What the process's hub hands over.
     void on_message(const Incoming& message) override;
-    void on_endpoint_lost(Endpoint&) override {}
+    void on_endpoint_lost(Endpoint& local) override;
 
     static ucs_status_t on_am(void* self, const void* header, std::size_t header_bytes, void* data,
                               std::size_t bytes, const ucp_am_recv_param_t* param);
@@ -140,7 +154,7 @@ class UcxTransport final : public Transport, Handler {
     Status begun(Record* record, FreeList<Record>& home, void* request);
     static void on_closed(void* request, ucs_status_t status, void* endpoint);
 
-    Status connect_self(Endpoint** endpoint);
+    Status connect_local(std::span<const std::byte> address, Endpoint** endpoint);
     void finish(Completion* completion, Status status);
     void close(UcxEndpoint& endpoint);
     void closed(UcxEndpoint& endpoint);
@@ -152,7 +166,7 @@ class UcxTransport final : public Transport, Handler {
     ucp_worker_h worker_ = nullptr;
     std::vector<std::byte> address_;
     std::string description_;
-    int event_fd_ = -1;
+    int event_fd_ = -1;  // an epoll set of UCX's and the hub's descriptors
     Handler* handler_ = nullptr;
 
     std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;
@@ -165,8 +179,7 @@ class UcxTransport final : public Transport, Handler {
     FreeList<Payload> payloads_;
     List<Operation> out_;
     List<Payload> waiting_;
-    std::unique_ptr<LoopbackHub> self_hub_;
-    std::unique_ptr<Transport> self_;
+    std::unique_ptr<Transport> local_;
     bool in_progress_ = false;
     Operation* calling_ = nullptr;  // handed to UCX by a call that has not returned
     bool closing_call_ = false;     // UCX is closing an endpoint
@@ -229,7 +242,8 @@ Status UcxTransport::open(std::string& problem) {
     handler.cb = &UcxTransport::on_am;
     handler.arg = this;
     status = ucp_worker_set_am_recv_handler(worker_, &handler);
-    if (status == UCS_OK) status = ucp_worker_get_efd(worker_, &event_fd_);
+    int worker_fd = -1;
+    if (status == UCS_OK) status = ucp_worker_get_efd(worker_, &worker_fd);
     ucp_worker_attr_t attributes{};
     attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
     if (status == UCS_OK) status = ucp_worker_query(worker_, &attributes);
@@ -239,14 +253,28 @@ Status UcxTransport::open(std::string& problem) {
     }
     unsigned major = 0, minor = 0, release = 0;
     ucp_get_version(&major, &minor, &release);
-    address_ =
-        ucx::seal_address({reinterpret_cast<const std::byte*>(attributes.address), attributes.address_length},
-                          static_cast<std::uint16_t>(major << 8 | minor));
+    local_ = process_hub().join();
+    local_->set_handler(this);
+    const auto local_address = local_->address();
+    ucx::Address address;
+    address.worker = {reinterpret_cast<const std::byte*>(attributes.address), attributes.address_length};
+    if (config_.in_process) address.local = local_address;
+    address.process = ucx::process_identity();
+    address_ = ucx::seal_address(address, static_cast<std::uint16_t>(major << 8 | minor));
     ucp_worker_release_address(worker_, attributes.address);
     if (attributes.max_am_header < max_header) {
         problem = fmt::format("UCX's active messages take headers of {} bytes, {} are needed",
                               attributes.max_am_header, max_header);
         return Status::unsupported;
+    }
+    event_fd_ = epoll_create1(EPOLL_CLOEXEC);
+    for (int fd : {worker_fd, local_->event_fd()}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (event_fd_ < 0 || epoll_ctl(event_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
+            problem = fmt::format("epoll: {}", std::generic_category().message(errno));
+            return Status::system;
+        }
     }
     description_ = fmt::format("UCX {}.{}.{} {}", major, minor, release,
                                fmt::join(ucx::resources_of(context_.get()), " "));
@@ -254,10 +282,11 @@ Status UcxTransport::open(std::string& problem) {
 }
 
 UcxTransport::~UcxTransport() {
+    if (event_fd_ >= 0) ::close(event_fd_);
     if (!worker_) return;
     using Clock = std::chrono::steady_clock;
     handler_ = nullptr;
-    self_.reset();
+    local_.reset();
     flush(Clock::now() + std::chrono::milliseconds(config_.drain_ms));
     while (Payload* payload = waiting_.first)
         discard(payload);
@@ -288,36 +317,32 @@ void UcxTransport::flush(std::chrono::steady_clock::time_point deadline) {
     ucp_request_free(request);
 }
 
-Status UcxTransport::connect_self(Endpoint** endpoint) {
-    if (!self_) {
-        LoopbackConfig config;
-        config.eager_bytes = max_post;
-        self_hub_ = std::make_unique<LoopbackHub>(config);
-        self_ = self_hub_->join();
-        self_->set_handler(this);
-    }
+Status UcxTransport::connect_local(std::span<const std::byte> address, Endpoint** endpoint) {
     auto made = std::make_unique<UcxEndpoint>();
     made->owner = this;
-    if (Status status = self_->connect(self_->address(), &made->self); status != Status::ok) return status;
+    if (Status status = local_->connect(address, &made->local); status != Status::ok) return status;
     *endpoint = made.get();
     endpoints_.push_back(std::move(made));
     return Status::ok;
 }
 
-Status UcxTransport::connect(std::span<const std::byte> address, Endpoint** endpoint) {
-    std::span<const std::byte> worker_address;
+Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoint) {
+    ucx::Address address;
     std::string problem;
-    if (Status status = ucx::open_address(address, worker_address, problem); status != Status::ok) {
+    if (Status status = ucx::open_address(bytes, address, problem); status != Status::ok) {
         log::error("cannot connect: {}", problem);
         return status;
     }
-    if (std::ranges::equal(address, address_)) return connect_self(endpoint);
+    // UCX's own loopback knows no error handling, and calls the handler inside post().
+    if (std::ranges::equal(bytes, address_)) return connect_local(local_->address(), endpoint);
+    if (config_.in_process && !address.local.empty() && address.process == ucx::process_identity())
+        return connect_local(address.local, endpoint);
 
     auto made = std::make_unique<UcxEndpoint>();
     made->owner = this;
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
-    params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
+    params.address = reinterpret_cast<const ucp_address_t*>(address.worker.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
     if (config_.error_handling) {
         params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -326,7 +351,7 @@ Status UcxTransport::connect(std::span<const std::byte> address, Endpoint** endp
         params.err_handler.arg = made.get();
     }
     if (ucs_status_t status = ucp_ep_create(worker_, &params, &made->ep); status != UCS_OK) {
-        log::error("cannot connect: no transport in common with the peer ({}; here: {}): {}",
+        log::error("cannot connect: the peer is gone or no transport leads to it ({}; here: {}): {}",
                    ucx::choice_of(config_), description_, ucs_status_string(status));
         return Status::unavailable;
     }
@@ -339,7 +364,7 @@ void UcxTransport::disconnect(Endpoint* endpoint) {
     auto& ours = static_cast<UcxEndpoint&>(*endpoint);
     std::erase(failed_, &ours);
     ours.disconnected = true;
-    if (ours.self) self_->disconnect(std::exchange(ours.self, nullptr));
+    if (ours.local) local_->disconnect(std::exchange(ours.local, nullptr));
     close(ours);
     if (!ours.closing) closed(ours);
 }
@@ -379,7 +404,7 @@ Status UcxTransport::post(Endpoint& endpoint, std::span<const std::byte> header,
                           std::span<const std::byte> payload) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
     if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
-    if (to.self) return self_->post(*to.self, header, payload);
+    if (to.local) return local_->post(*to.local, header, payload);
     if (!to.ep || to.error != UCS_OK) return Status::peer_lost;
 
     PostRecord* record = posts_.take();
@@ -408,7 +433,7 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
                           std::size_t bytes, Completion* completion) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
     if (header.size() > max_header) return Status::invalid;
-    if (to.self) return self_->send(*to.self, header, payload, bytes, completion);
+    if (to.local) return local_->send(*to.local, header, payload, bytes, completion);
     if (!to.ep || to.error != UCS_OK) return Status::peer_lost;
 
     SendRecord* record = sends_.take();
@@ -439,7 +464,7 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     void* descriptor = payload->descriptor;
     waiting_.remove(payload);
     payloads_.give_back(payload);
-    if (payload->self) return self_->fetch(descriptor, destination, bytes, completion);
+    if (payload->local) return local_->fetch(descriptor, destination, bytes, completion);
 
     Operation* operation = fetches_.take();
     ucp_request_param_t param{};
@@ -463,10 +488,10 @@ void UcxTransport::discard(void* rendezvous) {
     auto* payload = static_cast<Payload*>(rendezvous);
     waiting_.remove(payload);
     payloads_.give_back(payload);
-    if (!payload->self)
+    if (!payload->local)
         ucp_am_data_release(worker_, payload->descriptor);
-    else if (self_)
-        self_->discard(payload->descriptor);
+    else if (local_)
+        local_->discard(payload->descriptor);
 }
 
 ucs_status_t UcxTransport::on_am(void* self, const void* header, std::size_t header_bytes, void* data,
@@ -485,7 +510,7 @@ ucs_status_t UcxTransport::on_am(void* self, const void* header, std::size_t hea
     Payload* payload = ours.payloads_.take();
     payload->descriptor = data;
     payload->bytes = bytes;
-    payload->self = false;
+    payload->local = false;
     ours.waiting_.add(payload);
     message.rendezvous = payload;
     ours.handler_->on_message(message);
@@ -498,11 +523,19 @@ void UcxTransport::on_message(const Incoming& message) {
     Payload* payload = payloads_.take();
     payload->descriptor = message.rendezvous;
     payload->bytes = message.bytes;
-    payload->self = true;
+    payload->local = true;
     waiting_.add(payload);
     Incoming ours = message;
     ours.rendezvous = payload;
     handler_->on_message(ours);
+}
+
+void UcxTransport::on_endpoint_lost(Endpoint& local) {
+    for (auto& endpoint : endpoints_) {
+        if (endpoint->local != &local) continue;
+        if (handler_) handler_->on_endpoint_lost(*endpoint);
+        return;
+    }
 }
 
 void UcxTransport::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) {
@@ -546,7 +579,7 @@ unsigned UcxTransport::progress() {
     if (in_progress_) return 0;
     in_progress_ = true;
     unsigned events = ucp_worker_progress(worker_);
-    if (self_) events += self_->progress();
+    events += local_->progress();
     if (!deferred_.empty() || !failed_.empty()) events += run_deferred();
     in_progress_ = false;
     return events;
@@ -554,8 +587,7 @@ unsigned UcxTransport::progress() {
 
 Status UcxTransport::arm() {
     if (!deferred_.empty() || !failed_.empty()) return Status::retry;
-    // Only this thread sends to itself, so nothing can come over the loopback while it sleeps.
-    if (self_ && self_->arm() == Status::retry) return Status::retry;
+    if (local_->arm() == Status::retry) return Status::retry;
     const ucs_status_t status = ucp_worker_arm(worker_);
     if (status == UCS_OK) return Status::ok;
     if (status == UCS_ERR_BUSY) return Status::retry;
