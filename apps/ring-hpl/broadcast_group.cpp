@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ring-hpl/broadcast.h"
+#include "support/mpi_program.h"
 
 namespace ring_hpl {
 
@@ -42,7 +43,11 @@ offpath_context_h attach(const Shape& shape) {
     params.size = static_cast<std::uint32_t>(shape.ranks);
     params.local_rank = rank_on_node();
     offpath_context_h context = nullptr;
-    check(offpath_init(&params, &context), "offpath_init");
+    // It fails on all ranks or on none.
+    if (const offpath_status_t status = offpath_init(&params, &context); status != OFFPATH_OK)
+        throw mpi_support::UsageError(std::string("--variant group: offpath_init: ") +
+                                      offpath_status_string(status) +
+                                      "; it needs an offpathd on every node, as offpath run starts them");
     return context;
 }
 
