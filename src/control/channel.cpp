@@ -117,8 +117,7 @@ Status ClientChannel::post(const Command& command) {
 
 bool ClientChannel::ring() {
     auto& sleeping = memory_.header().proxy_sleeping;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (sleeping.load(std::memory_order_relaxed) == 0 || sleeping.exchange(0) == 0) return false;
+    if (sleeping.load(std::memory_order_seq_cst) == 0 || sleeping.exchange(0) == 0) return false;
     const std::uint64_t one = 1;
     // An eventfd takes an increment unless its counter is full, and then the proxy wakes anyway.
     [[maybe_unused]] const auto written = write(doorbell_.get(), &one, sizeof one);
@@ -170,8 +169,7 @@ void ProxyChannel::wake() {
 }
 
 bool ProxyChannel::prepare_sleep() {
-    memory_.header().proxy_sleeping.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    memory_.header().proxy_sleeping.store(1, std::memory_order_seq_cst);
     return !consumer_.has_records();
 }
 

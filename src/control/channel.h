@@ -5,9 +5,8 @@
 // Layout: a header page, the completion table, the ring.
 //
 // Pairs and wake-ups
-// - A command: ring.h's release of `tail`, then a seq_cst fence, then the client reads `proxy_sleeping`. The
-//   proxy sets `proxy_sleeping`, fences, then looks at `tail` once more. One of the two sees the other's
-//   store.
+// - A command: the client stores `tail`, then loads `proxy_sleeping`; the proxy stores `proxy_sleeping`, then
+//   loads `tail` once more. All four are seq_cst, so at least one side sees the other's store.
 // - A completion: the proxy fills the entry and release-stores `word`; the client's acquire load of `word`
 //   pairs with it. Then the proxy increments `sequence` (seq_cst) and reads `client_waiting`; a client about
 //   to sleep increments `client_waiting` (seq_cst), reads `sequence`, looks at its word once more, and sleeps

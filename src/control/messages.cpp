@@ -97,11 +97,16 @@ Status read_body(std::uint16_t kind, FieldReader& in, Message& message, std::str
             m.back_end = in.value<std::uint8_t>();
             m.progress = in.value<std::uint8_t>();
             m.daemon_pid = in.value<std::uint32_t>();
-            m.staging = in.value<std::uint8_t>() != 0;
+            const auto staging = in.value<std::uint8_t>();
+            m.staging = staging == 1;
             m.node = in.text(max_text);
             m.fabric = in.text(max_text);
             const auto address = in.blob(max_address_bytes);
             m.address.assign(address.begin(), address.end());
+            if (staging > 1) {
+                problem = fmt::format("welcome: staging is {}; 0 or 1 is accepted", staging);
+                return Status::protocol;
+            }
             message = std::move(m);
             return Status::ok;
         }

@@ -39,7 +39,8 @@ std::span<std::byte> RingProducer::reserve(std::size_t bytes) {
 void RingProducer::commit() {
     tail_ += reserved_;
     reserved_ = 0;
-    indices_->tail.store(tail_, std::memory_order_release);
+    // Not only a release: whoever looks for a sleeping consumer afterwards must not look before (channel.h).
+    indices_->tail.store(tail_, std::memory_order_seq_cst);
 }
 
 RingConsumer::RingConsumer(RingIndices* indices, std::span<const std::byte> data)

@@ -2,7 +2,7 @@
 // contiguous and start on cache lines; a record that would cross the end is preceded by a pad record. Memory:
 // neither side owns it. Threads: one per side.
 //
-// Pairs: the producer's release store of `tail` makes the record visible to the consumer's acquire load; the
+// Pairs: the producer's store of `tail` makes the record visible to the consumer's acquire load; the
 // consumer's release store of `head` hands the room back to the producer's acquire load.
 //
 // The consumer trusts nothing that lies in the ring: it keeps `head` for itself, checks `tail` and every
@@ -51,7 +51,7 @@ class RingConsumer {
     // The next record, a private copy that stays valid until the following call. broken: the producer has
     // written nonsense; the ring is of no use any more.
     Next next(std::span<const std::byte>& record);
-    bool has_records() const { return indices_->tail.load(std::memory_order_acquire) != head_; }
+    bool has_records() const { return indices_->tail.load(std::memory_order_seq_cst) != head_; }
 
   private:
     RingIndices* indices_ = nullptr;

@@ -1,0 +1,96 @@
+#include "control/commands.h"
+
+#include "samples.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace offpath::control {
+namespace {
+
+std::vector<std::byte> again(std::span<const std::byte> record) {
+    Command decoded;
+    std::string problem;
+    EXPECT_EQ(decode_command(record, decoded, problem), Status::ok) << problem;
+    return samples::record_of(decoded);
+}
+
+TEST(Commands, SurviveTheRing) {
+    const samples::Storage storage;
+    const auto commands = samples::commands(storage);
+    ASSERT_EQ(commands.size(), std::variant_size_v<Command>) << "a command has no sample";
+    std::uint16_t expected = 1;
+    for (const Command& command : commands) {
+        const auto record = samples::record_of(command);
+        std::uint16_t kind;
+        std::memcpy(&kind, record.data() + 4, sizeof kind);
+        EXPECT_EQ(kind, expected++);
+        EXPECT_EQ(again(record), record);
+    }
+}
+
+TEST(Commands, ReadWhatWasWritten) {
+    const samples::Storage storage;
+    const auto record = samples::record_of(Start{5, 77, 9, 10, 2, 0, pack<BufferRange>(storage.ranges)});
+    Command decoded;
+    std::string problem;
+    ASSERT_EQ(decode_command(record, decoded, problem), Status::ok);
+    const auto& start = std::get<Start>(decoded);
+    EXPECT_EQ(start.schedule, 5u);
+    EXPECT_EQ(start.team, 77u);
+    EXPECT_EQ(start.sequence, 9u);
+    EXPECT_EQ(start.completion, 10u);
+    ASSERT_EQ(start.ranges.size(), 2u);
+    EXPECT_EQ(start.ranges[1], (BufferRange{3, 128, 256}));
+}
+
+TEST(Commands, RefuseEveryShorterAndLongerForm) {
+    const samples::Storage storage;
+    for (const Command& command : samples::commands(storage)) {
+        auto record = samples::record_of(command);
+        for (std::size_t length = 0; length < record.size(); ++length) {
+            Command decoded;
+            std::string problem;
+            EXPECT_EQ(decode_command(std::span(record).first(length), decoded, problem), Status::protocol);
+            EXPECT_FALSE(problem.empty());
+            // The same with a header that agrees with the shorter length.
+            if (length < record_header_bytes) continue;
+            auto cut = std::vector(record.begin(), record.begin() + static_cast<std::ptrdiff_t>(length));
+            const auto bytes = static_cast<std::uint32_t>(length);
+            std::memcpy(cut.data(), &bytes, sizeof bytes);
+            EXPECT_EQ(decode_command(cut, decoded, problem), Status::protocol)
+                << command.index() << " " << length;
+        }
+        record.push_back(std::byte{0});
+        const auto bytes = static_cast<std::uint32_t>(record.size());
+        std::memcpy(record.data(), &bytes, sizeof bytes);
+        Command decoded;
+        std::string problem;
+        EXPECT_EQ(decode_command(record, decoded, problem), Status::protocol);
+    }
+}
+
+TEST(Commands, RefuseValuesOutOfRange) {
+    const samples::Storage s;
+    const auto refused = [](const Command& command) {
+        const auto record = samples::record_of(command);
+        Command decoded;
+        std::string problem;
+        return decode_command(record, decoded, problem) == Status::protocol && !problem.empty();
+    };
+    EXPECT_TRUE(refused(AddProxy{0, s.bytes}));
+    EXPECT_TRUE(refused(AddProxy{1, {}}));
+    EXPECT_TRUE(refused(Ranks{UINT32_MAX, pack<std::uint64_t>(s.proxies)}));
+    EXPECT_TRUE(refused(CreateTeam{1, 3, 3, 0, pack<std::uint32_t>(s.ranks)}));  // rank not below size
+    EXPECT_TRUE(refused(CreateTeam{1, 0, 3, 1, pack<std::uint32_t>(s.ranks)}));  // leaves the team
+    EXPECT_TRUE(refused(CreateTeam{1, 0, 0, 0, pack<std::uint32_t>(s.ranks)}));
+    EXPECT_TRUE(refused(SchedulePart{1, 100, 1, s.bytes}));
+    EXPECT_TRUE(refused(SchedulePart{1, UINT64_MAX, 0, s.bytes}));
+    EXPECT_TRUE(refused(Start{1, 1, 0, 0, 1, 0, pack<BufferRange>(s.ranges)}));
+    EXPECT_TRUE(refused(Start{1, 1, 0, 0, max_buffers + 1, 0, pack<BufferRange>(s.ranges)}));
+    EXPECT_TRUE(refused(Start{1, 1, 0, 0, 2, UINT32_MAX, pack<BufferRange>(s.ranges)}));
+}
+
+}  // namespace
+}  // namespace offpath::control

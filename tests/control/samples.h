@@ -1,0 +1,49 @@
+// One of every message and command, with every field set: for round trips, truncation and the fuzzer's seeds.
+#pragma once
+
+#include "control/commands.h"
+#include "control/messages.h"
+
+#include <vector>
+
+namespace offpath::control::samples {
+
+inline std::vector<Message> messages() {
+    Hello hello{1, 2, 3, 4, 5, BackEndRequest::staged, 6, 7};
+    Welcome welcome{8, 9, 3, 2, 10, true, "node1", "UCX tcp", {std::byte{1}, std::byte{2}, std::byte{3}}};
+    return {hello,
+            welcome,
+            Refusal{Status::version, "no"},
+            RegisterRegion{1, 0x7f0000000000, 1 << 20},
+            RegionReply{1, Status::memory, 2, 2},
+            RevokeRegion{1},
+            Goodbye{}};
+}
+
+// What the spans in commands() point to.
+struct Storage {
+    std::vector<std::byte> bytes{100, std::byte{7}};
+    std::vector<std::uint64_t> proxies{11, 12, 13};
+    std::vector<std::uint32_t> ranks{0, 2, 5};
+    std::vector<BufferRange> ranges{{0, 0x1000, 64}, {3, 128, 256}};
+};
+
+inline std::vector<Command> commands(const Storage& s) {
+    return {AddProxy{9, s.bytes},
+            Ranks{4, pack<std::uint64_t>(s.proxies)},
+            CreateTeam{77, 1, 3, 0, pack<std::uint32_t>(s.ranks)},
+            DestroyTeam{77},
+            SchedulePart{5, 300, 100, s.bytes},
+            ForgetSchedule{5},
+            Start{5, 77, 9, 10, 2, 0, pack<BufferRange>(s.ranges)},
+            BasicSend{77, 2, 42, 11, {0, 0x2000, 512}},
+            BasicRecv{77, UINT32_MAX, UINT32_MAX, 12, {4, 0, 1024}}};
+}
+
+inline std::vector<std::byte> record_of(const Command& command) {
+    std::vector<std::byte> record(record_bytes(command));
+    encode_command(command, record);
+    return record;
+}
+
+}  // namespace offpath::control::samples
