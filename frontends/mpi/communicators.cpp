@@ -164,14 +164,13 @@ void communicator_created(MPI_Comm comm) {
     PMPI_Group_free(&group);
 }
 
-bool open_communicators() {
+void open_communicators() {
     set_up_shared_records();
-    if (PMPI_Comm_create_keyval(on_copy, on_delete, &keyval, nullptr) != MPI_SUCCESS) return false;
+    PMPI_Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
     PMPI_Comm_group(MPI_COMM_WORLD, &runtime().world_group);
     set_team(MPI_COMM_SELF, shared_record(HostReason::one_rank));
     give_team(MPI_COMM_WORLD, runtime().world_group, runtime().rank, runtime().size,
               [](offpath_team_h* handle) { return offpath_team_world(runtime().context, handle); });
-    return true;
 }
 
 void close_communicators() {

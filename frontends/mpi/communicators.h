@@ -42,7 +42,7 @@ void communicator_created(MPI_Comm comm);
 
 // At the start and the end of the attachment: the keyval, and the team of MPI_COMM_WORLD. False when that
 // failed.
-bool open_communicators();
+void open_communicators();
 void close_communicators();
 
 }  // namespace offpath::mpi

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <type_traits>
 
-#include "autostart.h"
 #include "base/environment.h"
 #include "communicators.h"
 #include "counters.h"
@@ -22,7 +24,7 @@ static_assert(std::is_trivially_copyable_v<Settings>);
 Settings read_settings() {
     Settings settings;
     settings.on = environment::flag("OFFPATH", true) ? 1 : 0;
-    settings.autostart = environment::flag("OFFPATH_AUTOSTART", false) ? 1 : 0;
+    environment::flag("OFFPATH_AUTOSTART", false);  // each node's own, but a wrong value is said here
     settings.verbose = static_cast<std::uint8_t>(environment::number("OFFPATH_VERBOSE", 1));
     settings.selection = read_selection();
     return settings;
@@ -49,22 +51,28 @@ int bootstrap_allgather(void* user, const void* mine, std::size_t bytes, void* a
     return PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm) == MPI_SUCCESS ? 0 : 1;
 }
 
-// The first rank of each node starts its daemon; the others wait for that.
-void start_daemons(MPI_Comm node, int local_rank) {
-    if (local_rank == 0) {
-        std::string problem;
-        if (!ensure_daemon(problem)) say(problem);
-    }
-    PMPI_Barrier(node);
+std::string session_directory() {
+    return environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
+}
+
+// Whether there is something to attach to on every node. Where nobody started a daemon this is no error of
+// anybody's.
+bool daemons_are_there() {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    const std::string socket = fmt::format("{}/{}.sock", session_directory(), host.data());
+    int there = environment::flag("OFFPATH_AUTOSTART", false) || access(socket.c_str(), F_OK) == 0 ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, runtime().service);
+    return there == 1;
 }
 
 offpath_status_t attach_to_daemon() {
     Runtime& r = runtime();
+    if (!daemons_are_there()) return OFFPATH_ERR_UNAVAILABLE;
     MPI_Comm node = MPI_COMM_NULL;
     int local_rank = 0;
     PMPI_Comm_split_type(r.service, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &node);
     PMPI_Comm_rank(node, &local_rank);
-    if (r.settings.autostart != 0) start_daemons(node, local_rank);
     PMPI_Comm_free(&node);
 
     int provided = MPI_THREAD_SINGLE;

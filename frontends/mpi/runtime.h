@@ -22,7 +22,6 @@ struct Settings {
     Selection selection;
     std::uint8_t on = 0;
     std::uint8_t verbose = 1;  // 0: errors only; 1: the summary; 2: every decision
-    std::uint8_t autostart = 0;
 };
 
 struct Runtime {
@@ -40,7 +39,7 @@ inline bool active() {
 }
 Runtime& runtime();
 
-// After PMPI_Init: agrees on the settings, starts daemons if asked to, attaches. Collective over the world.
+// After PMPI_Init: agrees on the settings, attaches. Collective over the world.
 // Leaves the process inactive when there is nothing to attach to; ends the job when a setting cannot be read.
 void attach();
 

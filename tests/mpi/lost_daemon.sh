@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# lost_daemon.sh BUILD PROGRAM: kill -9 of the daemon with operations under way, once with MPI_ERRORS_RETURN, once with MPI's
+# default error handler. No hang over 10 s, and somebody says what died.
+set -u
+build=$1 program=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    echo "lost_daemon.sh: $*" >&2
+    sed 's/^/  /' "$dir/err" >&2
+    exit 1
+}
+preload=$build/lib/liboffpath-mpi.so
+for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
+export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=0
+
+run() { # MODE
+    mkfifo "$dir/ready"
+    "$build/bin/offpathd" --dir "$dir" --ready-fd 3 --idle-exit 60 3<>"$dir/ready" >"$dir/daemon.out" 2>&1 &
+    exec 4<>"$dir/ready"
+    read -r -n 1 -t 20 _ <&4 || fail "the daemon was not ready within 20 s"
+    exec 4<&-
+    rm -f "$dir/ready"
+    SECONDS=0
+    timeout -k 5 60 "$root/tests/mpirun.sh" 3 env LD_PRELOAD="$preload" "$program" "$1" >"$dir/out" 2>"$dir/err"
+    result=$?
+    wait # the daemon is dead, or the program did not do its work
+    rm -f "$dir"/*.sock "$dir"/*.pid
+}
+
+run return
+[ "$result" -eq 0 ] || fail "with MPI_ERRORS_RETURN the program ended with $result"
+grep -q '^offpath: rank 0: MPI_Ialltoall on MPI_COMM_WORLD (3 ranks) failed: ' "$dir/err" || fail "nobody says what failed"
+
+run fatal
+[ "$result" -ne 0 ] && [ "$result" -ne 124 ] || fail "with the default error handler the job ended with $result"
+[ "$SECONDS" -lt 20 ] || fail "the job took $SECONDS s to end"
+grep -q '^offpath: rank [0-9]: MPI_Ialltoall on MPI_COMM_WORLD (3 ranks) failed: ' "$dir/err" || fail "nobody says what failed"
+exit 0

@@ -1,0 +1,62 @@
+// The daemon dies with operations under way. Run with "return", every rank gets an error code within 10 s and
+// the program goes on; with "fatal", MPI's default error handler ends the job (lost_daemon.sh checks how).
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "check.h"
+
+namespace {
+
+// The one daemon of this run; its pid file lies beside its socket.
+void kill_daemon() {
+    const char* directory = std::getenv("OFFPATH_DIR");
+    for (const auto& file : std::filesystem::directory_iterator(directory != nullptr ? directory : ".")) {
+        if (file.path().extension() != ".pid") continue;
+        pid_t pid = 0;
+        std::ifstream(file.path()) >> pid;
+        if (pid > 1) kill(pid, SIGKILL);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    const bool errors_return = argc > 1 && std::string_view(argv[1]) == "return";
+    if (errors_return) PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const auto ranks = static_cast<std::size_t>(check::size_of(MPI_COMM_WORLD));
+    const int count = 1 << 18;
+    std::vector<int> send(ranks * static_cast<std::size_t>(count)), recv(send.size());
+    MPI_Request request = MPI_REQUEST_NULL;
+    const auto post = [&] {
+        return MPI_Ialltoall(send.data(), count, MPI_INT, recv.data(), count, MPI_INT, MPI_COMM_WORLD,
+                             &request);
+    };
+
+    // Once whole, then rank 0 alone, whose operation cannot end, then the others with nobody to serve them.
+    post();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int rank = check::rank_of(MPI_COMM_WORLD);
+    int result = MPI_SUCCESS;
+    if (rank == 0) result = post();
+    if (rank == 0) kill_daemon();
+    const auto start = std::chrono::steady_clock::now();
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) result = post();
+    if (result == MPI_SUCCESS) result = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    check::that(result != MPI_SUCCESS, "an operation succeeded without its daemon");
+    check::that(took.count() < 10, "the loss was noticed after {:.1f} s only", took.count());
+
+    // The host's MPI still works.
+    int sum = 1;
+    PMPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    check::that(sum == static_cast<int>(ranks), "the host's MPI gave {}", sum);
+    return check::finish();
+}
