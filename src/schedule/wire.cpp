@@ -170,10 +170,10 @@ Schedule read_body(Reader& in) {
         ops[id] = read_op(in, last_bytes, dependencies);
         std::int64_t last = -1;
         for (std::uint64_t i = 0; i < dependencies && !in.failed(); ++i) {
-            const std::uint64_t coded = in.number();
+            const std::uint64_t coded = std::min<std::uint64_t>(in.number(), 4 * std::uint64_t{max_ops});
             const auto half = static_cast<std::int64_t>(coded >> 1);
             const std::int64_t before = id + (coded & 1 ? half + 1 : -half);
-            if (coded == 0 || coded > 2 * max_ops || before <= last || before >= op_count) {
+            if (coded == 0 || before <= last || before >= op_count) {
                 in.fail("a dependency names itself, no op, or is out of order");
                 break;
             }

@@ -190,6 +190,12 @@ TEST(Wire, RefusesSecondWaysToSayTheSame) {
     EXPECT_TRUE(contains(problem, "out of order"));
     EXPECT_FALSE(decodes(body({0, 1, 0, 2, 0x07, 0, 0, 0x27, 0, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "names itself"));
+    // Distances of -2^63 and 2^62, far outside.
+    for (int low : {0xFF, 0xFE})
+        EXPECT_FALSE(decodes(body({0,   1,    0,    2,    0x07, 0,    0,    0x27, 0,    0,
+                                   low, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, low & 1}),
+                             &problem))
+            << low;
     EXPECT_FALSE(decodes(body({0, 1, 0, 2, 0x07, 0, 0, 0x17, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "unknown head"));
     // A compute op of no bytes has to use the flag for "as before".

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with clang and runs each for FUZZ_SECONDS (30). Exit code 1 when one of them found
+# something; what made it fail is kept in build-fuzz/findings. The corpus grows in build-fuzz/corpus.
+# usage: scripts/fuzz.sh [TARGET...]      such as fuzz-schedule; all of them without arguments
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${FUZZ_BUILD:-build-fuzz}
+seconds=${FUZZ_SECONDS:-30}
+
+[ -f "$build/build.ninja" ] || cmake --preset fuzz -B "$build" -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
+cmake --build "$build" -j "${JOBS:-$(nproc)}" --target "${@:-fuzz-targets}" -- --quiet
+
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+    for program in "$build"/bin/fuzz-*; do
+        case "$program" in *-seeds) ;; *) targets+=("$(basename "$program")") ;; esac
+    done
+fi
+if [ ${#targets[@]} -eq 0 ]; then
+    echo "fuzz: no targets were built in $build/bin" >&2
+    exit 1
+fi
+
+failed=()
+for target in "${targets[@]}"; do
+    corpus=$build/corpus/$target seeds=$build/seeds/$target findings=$build/findings/$target
+    mkdir -p "$corpus" "$seeds" "$findings"
+    if [ -x "$build/bin/$target-seeds" ]; then
+        "$build/bin/$target-seeds" "$seeds"
+    fi
+    echo "fuzz: $target for $seconds s"
+    if "$build/bin/$target" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
+        -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/" "$corpus" "$seeds" >"$findings/log" 2>&1; then
+        grep -E 'number_of_executed_units|peak_rss' "$findings/log" || true
+    else
+        tail -n 40 "$findings/log" >&2
+        failed+=("$target")
+    fi
+done
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "fuzz: failed: ${failed[*]} (inputs and logs: $build/findings)" >&2
+    exit 1
+fi
