@@ -69,11 +69,7 @@ std::unique_ptr<PanelBroadcast> make_broadcast(const Options& options, const Sha
         throw UsageError("a panel of --n times --nb has more than 2^31-1 numbers: make one of them smaller");
     if (options.variant == "mpi-ring") return make_ring_broadcast(shape, options.allocator);
     if (options.variant == "mpi-ibcast") return make_ibcast_broadcast(shape, options.allocator);
-#ifdef RING_HPL_GROUP
     return make_group_broadcast(shape, options.segment);
-#else
-    throw UsageError("--variant group: this build has no liboffpath");
-#endif
 }
 
 // Medians over runs of the slowest rank's times.
