@@ -4,6 +4,7 @@
 #include "base/environment.h"
 #include "client/attach.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -44,10 +45,21 @@ constexpr int ready_descriptor = 3;
     _exit(127);
 }
 
+// OFFPATH_DAEMON, else bin/offpathd beside the folder of the library that holds this code.
+std::string daemon_program() {
+    Dl_info here{};
+    std::string beside;
+    if (dladdr(reinterpret_cast<const void*>(&start_daemon), &here) != 0 && here.dli_fname != nullptr) {
+        const std::string library = here.dli_fname;
+        beside = library.substr(0, library.rfind('/') + 1) + "../bin/offpathd";
+    }
+    return environment::text("OFFPATH_DAEMON", beside);
+}
+
 }  // namespace
 
 Status start_daemon(const std::string& directory, std::string& problem) {
-    const std::string program = environment::text("OFFPATH_DAEMON", "");
+    const std::string program = daemon_program();
     if (program.empty() || access(program.c_str(), X_OK) != 0) {
         problem = fmt::format("OFFPATH_AUTOSTART is on, but OFFPATH_DAEMON='{}' names no program", program);
         return Status::unavailable;
