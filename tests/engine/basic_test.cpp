@@ -120,9 +120,9 @@ TEST_P(EngineBasic, CloseSessionTellsThePeers) {
 INSTANTIATE_TEST_SUITE_P(Memory, EngineBasic,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 3u)),
-                         [](const auto& info) {
-                             return std::string(memory::to_string(std::get<0>(info.param))) +
-                                    (std::get<1>(info.param) == 1 ? "OneProxy" : "ThreeProxies");
+                         [](const auto& made) {
+                             return std::string(memory::to_string(std::get<0>(made.param))) +
+                                    (std::get<1>(made.param) == 1 ? "OneProxy" : "ThreeProxies");
                          });
 
 // A run of alltoall in which something goes wrong after `rounds` rounds; nobody may hang, and nobody's
@@ -155,7 +155,9 @@ void alltoall_with_accident(std::uint32_t rounds, bool kill_proxy) {
     for (int r = 0; r < 3; ++r)
         EXPECT_TRUE(*done[r].status == Status::ok || *done[r].status == Status::peer_lost)
             << to_string(*done[r].status);
-    if (rounds == 0) EXPECT_EQ(*done[0].status, Status::peer_lost);
+    if (rounds == 0) {
+        EXPECT_EQ(*done[0].status, Status::peer_lost);
+    }
     for (std::uint32_t r = 0; r < 3; ++r)
         EXPECT_EQ(world.engine_of(r).outstanding(*world.session(r)), 0u);
 }

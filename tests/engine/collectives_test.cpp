@@ -188,7 +188,7 @@ TEST_P(EngineCollectives, AllgathervUnevenAndBarrier) {
 
 INSTANTIATE_TEST_SUITE_P(Memory, EngineCollectives,
                          ::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
-                         [](const auto& info) { return std::string(memory::to_string(info.param)); });
+                         [](const auto& made) { return std::string(memory::to_string(made.param)); });
 
 }  // namespace
 }  // namespace offpath::testing

@@ -156,9 +156,9 @@ TEST_P(EngineOps, StartIsCheckedAgainstTheSchedule) {
 INSTANTIATE_TEST_SUITE_P(Memory, EngineOps,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 2u)),
-                         [](const auto& info) {
-                             return std::string(memory::to_string(std::get<0>(info.param))) +
-                                    (std::get<1>(info.param) == 1 ? "OneProxy" : "TwoProxies");
+                         [](const auto& made) {
+                             return std::string(memory::to_string(std::get<0>(made.param))) +
+                                    (std::get<1>(made.param) == 1 ? "OneProxy" : "TwoProxies");
                          });
 
 TEST(Reduce, EveryTypeAndOperation) {
