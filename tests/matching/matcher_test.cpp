@@ -24,7 +24,8 @@ TEST(Matcher, AgreesWithTheNaiveModel) {
         std::vector<Entry> receives, messages;
         std::uint64_t cookie = 1;
         for (int i = 0; i < 400; ++i, ++cookie) {
-            const Envelope envelope{random() % 3, random() % 3};
+            const Envelope envelope{static_cast<std::uint32_t>(random() % 3),
+                                    static_cast<std::uint32_t>(random() % 3)};
             if (random() % 2) {
                 const Envelope wanted{random() % 4 ? envelope.source : any,
                                       random() % 4 ? envelope.tag : any};
