@@ -1,0 +1,269 @@
+#include "harness.h"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace offpath::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t area_bytes = 1 << 20;
+constexpr std::size_t record_bytes = 32 << 10;
+
+struct Area {
+    pthread_barrier_t barrier;
+    std::uint32_t size;
+    alignas(4096) char shared[4096];
+    char records[area_bytes - 8192];
+};
+static_assert(sizeof(Area) <= area_bytes);
+
+int gather(void* user, const void* mine, std::size_t bytes, void* all) {
+    const Rank& me = *static_cast<const Rank*>(user);
+    Area* area = reinterpret_cast<Area*>(static_cast<char*>(me.shared) - offsetof(Area, shared));
+    if (bytes > record_bytes || me.size * record_bytes > sizeof area->records) return 1;
+    std::memcpy(area->records + me.rank * record_bytes, mine, bytes);
+    pthread_barrier_wait(&area->barrier);
+    for (std::uint32_t i = 0; i < me.size; ++i)
+        std::memcpy(static_cast<char*>(all) + i * bytes, area->records + i * record_bytes, bytes);
+    pthread_barrier_wait(&area->barrier);
+    return 0;
+}
+
+// -2 while it runs.
+int collect(pid_t pid, double seconds) {
+    const double give_up = now() + seconds;
+    while (true) {
+        int status = 0;
+        if (waitpid(pid, &status, WNOHANG) == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        if (now() > give_up) return -2;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
+}  // namespace
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+    char name[] = "/tmp/offpath-test-XXXXXX";
+    path_ = mkdtemp(name);
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+}
+
+std::vector<std::string> TemporaryDirectory::files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path_))
+        names.push_back(entry.path().filename());
+    return names;
+}
+
+DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::string> options) {
+    static int number = 0;
+    log_path_ = directory + "/daemon" + std::to_string(number++) + ".log";
+    int ready[2];
+    EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
+    std::vector<std::string> words{OFFPATHD, "--dir", directory, "--ready-fd", "3", "--log-file", log_path_};
+    words.insert(words.end(), options.begin(), options.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words)
+        arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const int err = open((log_path_ + ".err").c_str(), O_WRONLY | O_CREAT, 0600);
+        dup2(err, 2);
+        if (ready[1] == 3) {
+            fcntl(3, F_SETFD, 0);
+        } else {
+            dup2(ready[1], 3);
+        }
+        execv(arguments[0], arguments.data());
+        _exit(127);
+    }
+    close(ready[1]);
+    pollfd entry{ready[0], POLLIN, 0};
+    char byte = 0;
+    ready_ = poll(&entry, 1, 20000) > 0 && read(ready[0], &byte, 1) == 1 && byte == '1';
+    close(ready[0]);
+}
+
+DaemonProcess::~DaemonProcess() {
+    if (pid_ <= 0) return;
+    if (wait(0) == -2) {
+        signal(SIGTERM);
+        if (wait(5) == -2) signal(SIGKILL);
+        wait(5);
+    }
+    if (testing::Test::HasFailure()) std::fprintf(stderr, "%s", log().c_str());
+}
+
+bool DaemonProcess::running() const {
+    siginfo_t info{};
+    return pid_ > 0 && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+}
+
+void DaemonProcess::signal(int number) const {
+    if (pid_ > 0) kill(pid_, number);
+}
+
+int DaemonProcess::wait(double seconds) {
+    if (pid_ <= 0) return 0;
+    const int result = collect(pid_, seconds);
+    if (result != -2) pid_ = -1;
+    return result;
+}
+
+std::string DaemonProcess::log() const {
+    std::string all;
+    for (const std::string& path : {log_path_, log_path_ + ".err"}) {
+        std::ifstream file(path);
+        all.append(std::istreambuf_iterator<char>(file), {});
+    }
+    return all;
+}
+
+std::size_t DaemonProcess::descriptors() const {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
+        ++count;
+    return count;
+}
+
+double DaemonProcess::cpu_seconds() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream fields(text.substr(text.rfind(')') + 2));
+    std::string word;
+    for (int i = 0; i < 11; ++i)
+        fields >> word;
+    double user = 0, system = 0;
+    fields >> user >> system;
+    return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+offpath_status_t Rank::try_init(offpath_context_h* context) const {
+    offpath_init_params_t params{};
+    params.struct_size = sizeof params;
+    params.threads = threads;
+    params.allgather = gather;
+    params.allgather_user = const_cast<Rank*>(this);
+    params.rank = rank;
+    params.size = size;
+    params.local_rank = rank;
+    params.directory = directory.c_str();
+    return offpath_init(&params, context);
+}
+
+offpath_context_h Rank::init() const {
+    offpath_context_h context = nullptr;
+    expect(try_init(&context), OFFPATH_OK, "offpath_init");
+    return context;
+}
+
+offpath_team_h Rank::world(offpath_context_h context) const {
+    offpath_team_h team = nullptr;
+    expect(offpath_team_world(context, &team), OFFPATH_OK, "offpath_team_world");
+    return team;
+}
+
+void Rank::barrier() const {
+    Area* area = reinterpret_cast<Area*>(static_cast<char*>(shared) - offsetof(Area, shared));
+    pthread_barrier_wait(&area->barrier);
+}
+
+void require(bool holds, const std::string& what) {
+    if (holds) return;
+    std::fprintf(stderr, "pid %d: %s\n", getpid(), what.c_str());
+    _exit(1);
+}
+
+void expect(offpath_status_t got, offpath_status_t wanted, const std::string& what) {
+    require(got == wanted,
+            what + ": " + offpath_status_string(got) + " instead of " + offpath_status_string(wanted));
+}
+
+Job::Job(std::uint32_t size, const std::string& directory, const Body& body, offpath_threads_t threads) {
+    area_ = mmap(nullptr, area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Area* area = static_cast<Area*>(area_);
+    area->size = size;
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&area->barrier, &attributes, size);
+    pthread_barrierattr_destroy(&attributes);
+    for (std::uint32_t i = 0; i < size; ++i) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            Rank rank;
+            rank.rank = i;
+            rank.size = size;
+            rank.directory = directory;
+            rank.threads = threads;
+            rank.shared = area->shared;
+            body(rank);
+            _exit(0);
+        }
+        pids_.push_back(pid);
+    }
+}
+
+Job::~Job() {
+    wait(0);
+    munmap(area_, area_bytes);
+}
+
+void* Job::shared() const {
+    return static_cast<Area*>(area_)->shared;
+}
+
+std::vector<int> Job::wait(double seconds) {
+    const double give_up = now() + seconds;
+    std::vector<int> results;
+    for (pid_t& pid : pids_) {
+        if (pid <= 0) continue;
+        int result = collect(pid, give_up - now());
+        if (result == -2) {
+            kill(pid, SIGKILL);
+            collect(pid, 5);
+        }
+        pid = -1;
+        results.push_back(result);
+    }
+    return results;
+}
+
+bool all_right(std::uint32_t size, const std::string& directory, const Job::Body& body,
+               offpath_threads_t threads) {
+    Job job(size, directory, body, threads);
+    for (int result : job.wait())
+        if (result != 0) return false;
+    return true;
+}
+
+}  // namespace offpath::test

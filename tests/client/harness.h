@@ -1,0 +1,88 @@
+// What the client's tests run on: a real offpathd in a directory of its own, and jobs of real processes that
+// bootstrap by a callback over shared memory. Everything is bounded in time and gone at the end.
+#pragma once
+
+#include <offpath/offpath.h>
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace offpath::test {
+
+class TemporaryDirectory {
+  public:
+    TemporaryDirectory();
+    ~TemporaryDirectory();
+    const std::string& path() const { return path_; }
+    std::vector<std::string> files() const;
+
+  private:
+    std::string path_;
+};
+
+class DaemonProcess {
+  public:
+    explicit DaemonProcess(const std::string& directory, std::vector<std::string> options = {});
+    ~DaemonProcess();
+    bool ready() const { return ready_; }
+    pid_t pid() const { return pid_; }
+    bool running() const;
+    void signal(int number) const;
+    // Waits for the end, at most `seconds`. The exit code, -1: killed by a signal, -2: still running.
+    int wait(double seconds = 10);
+    std::string log() const;
+    std::size_t descriptors() const;
+    double cpu_seconds() const;
+
+  private:
+    std::string log_path_;
+    pid_t pid_ = -1;
+    bool ready_ = false;
+};
+
+// In a rank: what it is, and its context.
+struct Rank {
+    std::uint32_t rank = 0, size = 1;
+    std::string directory;
+    offpath_threads_t threads = OFFPATH_THREADS_SINGLE;
+    void* shared = nullptr;  // 4 KiB that all ranks and the test share, zero at the start
+    offpath_allgather_fn allgather = nullptr;
+    void* allgather_user = nullptr;
+
+    offpath_status_t try_init(offpath_context_h* context) const;
+    offpath_context_h init() const;  // ends the rank with an error if it fails
+    offpath_team_h world(offpath_context_h context) const;
+    void barrier() const;
+};
+
+// Ends this rank, with a message, unless `holds`.
+void require(bool holds, const std::string& what);
+void expect(offpath_status_t got, offpath_status_t wanted, const std::string& what);
+double now();
+
+class Job {
+  public:
+    using Body = std::function<void(const Rank&)>;
+    Job(std::uint32_t size, const std::string& directory, const Body& body,
+        offpath_threads_t threads = OFFPATH_THREADS_SINGLE);
+    ~Job();
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    pid_t pid(std::uint32_t rank) const { return pids_[rank]; }
+    void* shared() const;
+    // All exit codes: 0 all right, -1 killed by a signal, -2 still running after `seconds` (then killed).
+    std::vector<int> wait(double seconds = 60);
+
+  private:
+    void* area_ = nullptr;
+    std::vector<pid_t> pids_;
+};
+
+// Runs the body on `size` ranks and says whether all of them ended well.
+bool all_right(std::uint32_t size, const std::string& directory, const Job::Body& body,
+               offpath_threads_t threads = OFFPATH_THREADS_SINGLE);
+
+}  // namespace offpath::test

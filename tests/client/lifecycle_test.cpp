@@ -1,0 +1,164 @@
+// The daemon's life: start, refusal of a second one, stale files, signals, idling, being started by a rank.
+#include "control/socket.h"
+#include "harness.h"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+namespace offpath::test {
+namespace {
+
+bool has(const TemporaryDirectory& directory, const std::string& suffix) {
+    const auto files = directory.files();
+    return std::any_of(files.begin(), files.end(),
+                       [&](const std::string& name) { return name.ends_with(suffix); });
+}
+
+void short_job(const Rank& me) {
+    offpath_context_h context = me.init();
+    std::vector<std::uint32_t> all(me.size);
+    offpath_request_h request = nullptr;
+    expect(offpath_iallgather(me.world(context), &me.rank, all.data(), 4, &request), OFFPATH_OK, "start");
+    expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+    for (std::uint32_t i = 0; i < me.size; ++i)
+        require(all[i] == i, "data");
+    expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+}
+
+TEST(Lifecycle, LeavesNothingAfterSigterm) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(has(directory, ".sock"));
+    EXPECT_TRUE(has(directory, ".pid"));
+    daemon.signal(SIGTERM);
+    EXPECT_EQ(daemon.wait(), 0);
+    EXPECT_FALSE(has(directory, ".sock"));
+    EXPECT_FALSE(has(directory, ".pid"));
+}
+
+TEST(Lifecycle, TellsItsClientsWhenItIsStopped) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        int word = 0;
+        offpath_request_h request = nullptr;
+        expect(offpath_recv_offload(me.world(context), &word, 4, OFFPATH_ANY_SOURCE, 0, &request), OFFPATH_OK,
+               "recv");
+        static_cast<std::atomic<std::uint32_t>*>(me.shared)->fetch_add(1);
+        expect(offpath_request_wait(request), OFFPATH_ERR_PEER_LOST, "wait");
+        // What is started afterwards fails too, now or when it is waited for.
+        offpath_status_t status = offpath_ibarrier(me.world(context), &request);
+        if (status == OFFPATH_OK) status = offpath_request_wait(request);
+        expect(status, OFFPATH_ERR_PEER_LOST, "barrier afterwards");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    while (static_cast<std::atomic<std::uint32_t>*>(job.shared())->load() < 2)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    daemon.signal(SIGTERM);
+    EXPECT_EQ(daemon.wait(), 0);
+    EXPECT_EQ(job.wait(10), std::vector<int>({0, 0}));
+}
+
+TEST(Lifecycle, RefusesASecondDaemonAndReplacesADeadOne) {
+    TemporaryDirectory directory;
+    DaemonProcess first(directory.path());
+    ASSERT_TRUE(first.ready()) << first.log();
+    {
+        DaemonProcess second(directory.path());
+        EXPECT_FALSE(second.ready());
+        EXPECT_EQ(second.wait(), 1);
+        EXPECT_NE(second.log().find("another offpathd (pid " + std::to_string(first.pid()) + ")"),
+                  std::string::npos)
+            << second.log();
+    }
+    EXPECT_TRUE(all_right(2, directory.path(), short_job)) << "the first one goes on";
+    first.signal(SIGKILL);
+    EXPECT_EQ(first.wait(), -1);
+    EXPECT_TRUE(has(directory, ".sock")) << "a killed daemon cannot clean up";
+    DaemonProcess third(directory.path());
+    EXPECT_TRUE(third.ready()) << third.log();
+    EXPECT_TRUE(all_right(2, directory.path(), short_job));
+}
+
+TEST(Lifecycle, EndsWhenIdle) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--idle-exit", "1"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+    EXPECT_EQ(daemon.wait(5), 0);
+    EXPECT_FALSE(has(directory, ".sock"));
+}
+
+TEST(Lifecycle, UsesNoCpuWhenIdle) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_request_h request = nullptr;
+        expect(offpath_ibarrier(me.world(context), &request), OFFPATH_OK, "start");
+        expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+        static_cast<std::atomic<std::uint32_t>*>(me.shared)->fetch_add(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    while (static_cast<std::atomic<std::uint32_t>*>(job.shared())->load() < 2)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const double before = daemon.cpu_seconds();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    EXPECT_LE(daemon.cpu_seconds() - before, 0.02) << "1 % of 2 s";
+    EXPECT_EQ(job.wait(10), std::vector<int>({0, 0}));
+}
+
+TEST(Lifecycle, HoldsNothingOfClientsThatAreGone) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    ASSERT_TRUE(all_right(2, directory.path(), short_job));
+    const std::size_t before = daemon.descriptors();
+    for (int i = 0; i < 10; ++i)
+        ASSERT_TRUE(all_right(2, directory.path(), short_job));
+    EXPECT_LE(daemon.descriptors(), before);
+}
+
+TEST(Lifecycle, IsStartedByTheFirstRank) {
+    TemporaryDirectory directory;
+    setenv("OFFPATH_AUTOSTART", "1", 1);
+    setenv("OFFPATH_DAEMON", OFFPATHD, 1);
+    setenv("OFFPATH_IDLE_EXIT", "1", 1);
+    EXPECT_TRUE(all_right(3, directory.path(), short_job));
+    EXPECT_TRUE(all_right(3, directory.path(), short_job)) << "again, with the daemon that is there";
+    const double give_up = now() + 10;
+    while (has(directory, ".pid") && now() < give_up)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(has(directory, ".pid")) << "it ends itself";
+    EXPECT_FALSE(has(directory, ".sock"));
+    setenv("OFFPATH_DAEMON", "/nonexistent/offpathd", 1);
+    const double start = now();
+    EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
+        offpath_context_h context = nullptr;
+        expect(me.try_init(&context), OFFPATH_ERR_UNAVAILABLE, "init");
+    }));
+    EXPECT_LT(now() - start, 3);
+    unsetenv("OFFPATH_AUTOSTART");
+    unsetenv("OFFPATH_DAEMON");
+    unsetenv("OFFPATH_IDLE_EXIT");
+}
+
+}  // namespace
+}  // namespace offpath::test

@@ -1,0 +1,118 @@
+// Memory through the C API: allocated, ordinary, not to be read.
+#include "harness.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+namespace offpath::test {
+namespace {
+
+class Memory : public testing::TestWithParam<const char*> {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(daemon.ready()) << daemon.log();
+        setenv("OFFPATH_BACK_END", GetParam(), 1);
+    }
+    void TearDown() override { unsetenv("OFFPATH_BACK_END"); }
+    TemporaryDirectory directory;
+    DaemonProcess daemon{directory.path()};
+};
+INSTANTIATE_TEST_SUITE_P(BackEnds, Memory, testing::Values("auto", "staged"));
+
+TEST_P(Memory, SaysHowItIsReached) {
+    const bool staged = std::string(GetParam()) == "staged";
+    EXPECT_TRUE(all_right(1, directory.path(), [&](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_context_info_t info{};
+        info.struct_size = sizeof info;
+        expect(offpath_context_query(context, &info), OFFPATH_OK, "query");
+        require(!staged || info.default_back_end == OFFPATH_BACK_END_STAGED, "staged, as asked for");
+        require(info.default_progress == (info.default_back_end == OFFPATH_BACK_END_STAGED
+                                              ? OFFPATH_PROGRESS_AGENT
+                                              : OFFPATH_PROGRESS_DEVICE),
+                "progress of ordinary memory");
+        void* memory = nullptr;
+        expect(offpath_mem_alloc(context, 10000, &memory), OFFPATH_OK, "alloc");
+        offpath_back_end_t back_end;
+        offpath_progress_t progress;
+        expect(offpath_mem_query(context, static_cast<char*>(memory) + 5000, 5000, &back_end, &progress),
+               OFFPATH_OK, "query");
+        require(back_end == OFFPATH_BACK_END_MAP && progress == OFFPATH_PROGRESS_DEVICE, "map");
+        expect(offpath_mem_query(context, &info, sizeof info, &back_end, &progress), OFFPATH_OK, "query");
+        require(back_end == info.default_back_end, "ordinary memory");
+        expect(offpath_mem_free(context, static_cast<char*>(memory) + 1), OFFPATH_ERR_INVALID,
+               "not its start");
+        expect(offpath_mem_free(context, memory), OFFPATH_OK, "free");
+        expect(offpath_mem_free(context, memory), OFFPATH_ERR_INVALID, "twice");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
+// The transfer fails, with the right error, on the rank whose buffer it is; the session goes on.
+TEST_P(Memory, ThatCannotBeReadFailsTheTransferOnly) {
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        void* gone = mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        std::vector<char> data(1 << 20);
+        offpath_request_h request = nullptr;
+        if (me.rank == 0) {
+            expect(offpath_send_offload(world, gone, 1 << 20, 1, 0, &request), OFFPATH_OK, "send");
+            expect(offpath_request_wait(request), OFFPATH_ERR_ACCESS, "wait");
+        } else {
+            expect(offpath_recv_offload(world, data.data(), 1 << 20, 0, 0, &request), OFFPATH_OK, "recv");
+            require(offpath_request_wait(request) < 0, "the receiver hears of it");
+        }
+        expect(offpath_request_free(request), OFFPATH_OK, "free");
+        std::uint32_t all[2] = {};
+        expect(offpath_iallgather(world, &me.rank, all, 4, &request), OFFPATH_OK, "iallgather");
+        expect(offpath_request_wait(request), OFFPATH_OK, "afterwards");
+        require(all[1] == 1, "data");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
+// Freeing waits for what still uses the memory.
+TEST_P(Memory, IsLetGoOfAfterItsLastUse) {
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        constexpr std::size_t bytes = 4 << 20;
+        for (int round = 0; round < 4; ++round) {
+            void* mapped = nullptr;
+            expect(offpath_mem_alloc(context, bytes, &mapped), OFFPATH_OK, "alloc");
+            std::vector<char> plain(bytes, 1);
+            offpath_region_h region = nullptr;
+            expect(offpath_mem_register(context, plain.data(), bytes, &region), OFFPATH_OK, "register");
+            offpath_request_h a = nullptr, b = nullptr;
+            if (me.rank == 0) {
+                std::memset(mapped, round + 1, bytes);
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                expect(offpath_send_offload(world, mapped, bytes, 1, 0, &a), OFFPATH_OK, "send");
+                expect(offpath_send_offload(world, plain.data(), bytes, 1, 1, &b), OFFPATH_OK, "send");
+                expect(offpath_mem_free(context, mapped), OFFPATH_OK, "free");
+                expect(offpath_mem_deregister(region), OFFPATH_OK, "deregister");
+            } else {
+                std::memset(plain.data(), 0, bytes);
+                expect(offpath_recv_offload(world, mapped, bytes, 0, 0, &a), OFFPATH_OK, "recv");
+                expect(offpath_recv_offload(world, plain.data(), bytes, 0, 1, &b), OFFPATH_OK, "recv");
+                expect(offpath_mem_deregister(region), OFFPATH_OK, "deregister");
+                require(plain[0] == 1 && plain[bytes - 1] == 1, "it has come when deregister returns");
+                expect(offpath_mem_free(context, mapped), OFFPATH_OK, "free");
+            }
+            expect(offpath_request_test(a), OFFPATH_OK, "done by then");
+            expect(offpath_request_test(b), OFFPATH_OK, "done by then");
+            expect(offpath_request_free(a), OFFPATH_OK, "free");
+            expect(offpath_request_free(b), OFFPATH_OK, "free");
+        }
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
+}  // namespace
+}  // namespace offpath::test

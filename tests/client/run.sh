@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# run.sh BUILD cma|staged|two-proxies RANKS PROGRAM: runs PROGRAM under mpirun beside a daemon of its own, and
+# checks that the daemon ends well and leaves nothing behind.
+set -u
+build=$1 variant=$2 ranks=$3 program=$4
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
+daemon=
+trap '[ -n "$daemon" ] && kill -KILL "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
+fail() {
+    echo "run.sh: $*" >&2
+    sed 's/^/  daemon: /' "$dir/log" >&2
+    exit 1
+}
+
+options=() back_end=$variant
+if [ "$variant" = two-proxies ]; then
+    options=(--proxies 2) back_end=auto
+fi
+mkfifo "$dir/ready"
+exec 4<>"$dir/ready"
+"$build/bin/offpathd" --dir "$dir" --ready-fd 4 "${options[@]}" 2>"$dir/log" &
+daemon=$!
+read -r -n 1 -t 20 ready <&4 && [ "$ready" = 1 ] || fail "the daemon was not ready within 20 s"
+exec 4<&-
+
+OFFPATH_DIR=$dir OFFPATH_BACK_END=$back_end timeout -k 5 100 "$root/tests/mpirun.sh" "$ranks" "$program"
+result=$?
+[ $result -eq 0 ] || fail "$(basename "$program") ended with $result"
+kill -TERM "$daemon"
+wait "$daemon"
+ended=$?
+daemon=
+[ $ended -eq 0 ] || fail "the daemon ended with $ended"
+left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' \) -print)
+[ -z "$left" ] || fail "left behind: $left"
