@@ -28,8 +28,10 @@ def _terminate(_number, _frame):
 
 def main() -> int:
     signal.signal(signal.SIGTERM, _terminate)
+    # Also where a shell started this in the background, with SIGINT ignored: a lab must end when it is told to.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="offpath")
         return code if isinstance(code, int) else 0
     except OffpathError as error:
         console.err.print(f"[red]offpath: error:[/red] {console.escape(str(error))}", soft_wrap=True)

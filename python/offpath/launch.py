@@ -21,6 +21,7 @@ from offpath.lab.clean import end_daemons
 from offpath.units import format_cpus
 
 _LIST_DELIMITER = ";"
+_OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 _STOP_SECONDS = 3.0
 
 
@@ -53,21 +54,26 @@ def rank_variables(artifacts: Artifacts, session: Path, options: LaunchOptions, 
     return variables
 
 
-def launcher_environment(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> dict[str, str]:
-    """The environment of the launcher: it names the variables of the ranks, and is not preloaded itself."""
+def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The command line and the environment of the launcher: it hands the variables to the ranks, and is not preloaded itself."""
+    launcher = Path(command[0]).name
+    separators = "," if launcher == "srun" else _LIST_DELIMITER
     for name, value in variables.items():
-        if _LIST_DELIMITER in value or "," in value and Path(command[0]).name == "srun" and name == "LD_PRELOAD":
-            raise OffpathError(f"{name}={value} cannot be handed to the ranks: it contains a separator", "use a path without ; or ,")
+        if separators in value and (launcher != "srun" or name == "LD_PRELOAD"):
+            raise OffpathError(f"{name}={value} cannot be handed to the ranks: it contains {separators!r}", "use a path without it")
     environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
-    if Path(command[0]).name == "srun":
-        exported = inherited.get("SLURM_EXPORT_ENV", "ALL")
-        environment["SLURM_EXPORT_ENV"] = f"{exported},LD_PRELOAD={variables['LD_PRELOAD']}"
-        return environment
+    if launcher == "srun":
+        environment["SLURM_EXPORT_ENV"] = f"{inherited.get('SLURM_EXPORT_ENV', 'ALL')},LD_PRELOAD={variables['LD_PRELOAD']}"
+        return command, environment
+    if launcher in _OPEN_MPI_LAUNCHERS and "-x" in command:
+        # Open MPI takes either -x or the list below, not both.
+        exports = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+        return [command[0], *exports, *command[1:]], environment
     listed = [inherited["OMPI_MCA_mca_base_env_list"]] if inherited.get("OMPI_MCA_mca_base_env_list") else []
     listed += [f"{name}={value}" for name, value in variables.items()]
     environment["OMPI_MCA_mca_base_env_list"] = _LIST_DELIMITER.join(listed)
     environment["OMPI_MCA_mca_base_env_list_delimiter"] = _LIST_DELIMITER
-    return environment
+    return command, environment
 
 
 def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int:
@@ -77,8 +83,9 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
         (session / "owner").write_text(owner.mark())
         inherited = dict(os.environ)
         variables = rank_variables(artifacts, session, options, inherited)
+        command, environment = prepare(command, variables, inherited)
         try:
-            process = subprocess.Popen(command, env=launcher_environment(command, variables, inherited))
+            process = subprocess.Popen(command, env=environment)
         except OSError as error:
             raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
         return _wait(process)

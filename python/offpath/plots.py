@@ -1,5 +1,6 @@
 """Pictures of what was measured."""
 
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -43,7 +44,7 @@ def compare(report: dict, path: Path) -> None:
 def overlap(report: dict, path: Path) -> None:
     """Two panels an operation: overlap, and total time over the larger of compute and wire time, by size."""
     operations = list(dict.fromkeys(row["op"] for row in report["rows"]))
-    figure, grid = plt.subplots(2, len(operations), figsize=(4.2 * len(operations), 6.5), layout="constrained", squeeze=False)
+    figure, grid = plt.subplots(2, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 6.5), layout="constrained", squeeze=False)
     for column, operation in enumerate(operations):
         for engine, rows in _by_engine(report, operation).items():
             sizes = [row["bytes"] for row in rows]
@@ -62,7 +63,7 @@ def overlap(report: dict, path: Path) -> None:
 def series(report: dict, path: Path, key: str, label: str) -> None:
     """One panel an operation: `key` by size."""
     operations = list(dict.fromkeys(row["op"] for row in report["rows"]))
-    figure, grid = plt.subplots(1, len(operations), figsize=(4.2 * len(operations), 4), layout="constrained", squeeze=False)
+    figure, grid = plt.subplots(1, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 4), layout="constrained", squeeze=False)
     for axes, operation in zip(grid[0], operations):
         for engine, rows in _by_engine(report, operation).items():
             axes.plot([row["bytes"] for row in rows], [row[key] for row in rows], "o-", color=_color(engine), label=engine)
@@ -91,6 +92,6 @@ def _size_axis(*many, sizes: list[int]) -> None:
 
 
 def _finish(figure, report: dict, path: Path) -> None:
-    figure.suptitle(report["lab"]["description"], fontsize=9)
+    figure.suptitle("\n".join(textwrap.wrap(report["lab"]["description"], 90)), fontsize=9)
     figure.savefig(path, dpi=130)
     plt.close(figure)

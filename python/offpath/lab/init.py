@@ -4,7 +4,7 @@ Usage: python -m offpath.lab.init OWNER CONTROL_FD STATUS_FD COMMAND_LINE...
   OWNER       mark of the command outside, for `offpath lab clean`
   CONTROL_FD  read end of a pipe. A byte "i" or "t" passes SIGINT or SIGTERM on; end of file says that the command
               outside is gone, however it died, and ends the lab
-  STATUS_FD   receives one byte when the namespaces stand
+  STATUS_FD   receives the byte "1" when the namespaces stand and "." when the command has ended
 
 It is process 1 of a pid namespace: when it exits, the kernel kills every process of the lab, and with them go the
 network namespaces, the links and the private /dev/shm. Nothing here may be imported that is slow or can fail.
@@ -31,7 +31,6 @@ def main(argv: list[str]) -> int:
         sys.argv = ["offpath", *command]
         sys.exit(command_main())
     os.write(status, b"1")
-    os.close(status)
 
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake_write)
@@ -41,6 +40,7 @@ def main(argv: list[str]) -> int:
     while True:
         code = reap(worker)
         if code is not None:
+            os.write(status, b".")
             return code
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         if timeout == 0.0:

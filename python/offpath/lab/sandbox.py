@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from offpath.artifacts import SOURCE_ROOT
-from offpath.errors import NamespacesUnavailable
+from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import owner
 
 INSIDE = "OFFPATH_LAB_INSIDE"
@@ -96,9 +96,11 @@ def run_inside(command_line: list[str]) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, pass_on)
-    started = os.read(status_read, 1) == b"1"
-    os.close(status_read)
     code = init.wait()
-    if not started:
+    with open(status_read, "rb") as status:
+        said = status.read()
+    if not said:
         raise NamespacesUnavailable(f"the lab's first process could not be started (code {code})", "see the message above")
+    if said != b"1.":
+        raise OffpathError("the lab was killed from outside; all of it has ended", code=137)
     return code if code >= 0 else 128 - code

@@ -1,0 +1,82 @@
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SOURCE_ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE_ROOT / "python"))
+
+from offpath.artifacts import find_artifacts  # noqa: E402
+from offpath.errors import NamespacesUnavailable, OffpathError  # noqa: E402
+from offpath.lab import sandbox  # noqa: E402
+
+NOBODY = 65534
+
+
+def command(*arguments: str, user: int | None = None) -> list[str]:
+    """The offpath command line, as another user if asked."""
+    prefix = ["setpriv", f"--reuid={user}", "--clear-groups"] if user is not None else []
+    return [*prefix, sys.executable, "-m", "offpath", *arguments]
+
+
+def environment(**extra: str) -> dict[str, str]:
+    return dict(os.environ) | {"PYTHONPATH": str(SOURCE_ROOT / "python"), "COLUMNS": "200"} | extra
+
+
+@pytest.fixture
+def offpath():
+    """Runs `offpath ARGUMENTS` to its end."""
+
+    def run(*arguments: str, user: int | None = None, timeout: float = 60, **extra: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            command(*arguments, user=user), env=environment(**extra), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    try:
+        sandbox.probe()
+    except NamespacesUnavailable as error:
+        pytest.skip(f"no emulated clusters here: {error}")
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build under test, if it holds what offload needs."""
+    artifacts = find_artifacts()
+    try:
+        artifacts.daemon, artifacts.mpi_preload, artifacts.program("offpath-bench-mpi")
+    except OffpathError as error:
+        pytest.skip(f"offload is not tested: {error}")
+    return artifacts
+
+
+def traces(marker: str) -> list[str]:
+    """What is left of a lab whose processes carry `marker` in their command lines or environment, and of any lab's files."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            content = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            alive = (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            continue
+        if alive and marker.encode() in content:
+            found.append(f"process {entry.name}: {(entry / 'cmdline').read_bytes()!r}")
+    return found
+
+
+def eventually(condition, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

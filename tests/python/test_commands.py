@@ -1,0 +1,115 @@
+"""The command lines and environments that are handed to ip, tc, mpirun and the launchers of real clusters."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from offpath import launch
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+from offpath.lab import mpi, network
+from offpath.lab.cgroup import Hierarchy, find_hierarchies
+from offpath.lab.network import Link
+from offpath.lab.node import Node
+from offpath.lab.placement import NodePlacement
+from offpath.lab.stderr import sift
+
+
+class Holder:
+    pid = 4711
+
+
+NODES = [Node(f"node{i}", NodePlacement((0,), (1,)), Holder()) for i in range(2)]
+
+
+def test_link_is_shaped_at_its_rate_with_a_burst_for_large_segments():
+    ((*_, rate, _, burst, _, limit),) = network.shaping_commands("net0", Link(2 * 10**9))
+    assert rate == "2000000000bit" and int(burst) >= 256 * 1024 and int(limit) > int(burst)
+    assert network.burst_bytes(10**11) > 10**11 / 8 * 0.001
+    assert network.shaping_commands("net0", Link(None)) == []
+
+
+def test_latency_is_split_between_both_ends():
+    shape, delay = network.shaping_commands("net0", Link(10**9, latency=100e-6))
+    assert "netem" in delay and "50.0us" in delay and "1:1" in delay
+
+
+def test_nodes_have_distinct_addresses_that_the_hosts_file_names():
+    lines = network.hosts_file(network.MAX_NODES).splitlines()
+    assert len({line.split()[0] for line in lines}) == len(lines) == network.MAX_NODES + 2
+    assert f"{network.node_address(3)} node3" in lines
+
+
+def test_mpirun_reaches_the_nodes_through_the_agent_and_exports_to_ranks_only(tmp_path):
+    environment = mpi.rank_environment(mpi.OFFPATH, Path("/s"), Path("/p.so"), {"A": "1", "LD_PRELOAD": "/mine.so"})
+    assert environment == {"OFFPATH": "on", "OFFPATH_DIR": "/s", "A": "1", "LD_PRELOAD": "/p.so /mine.so"}
+    settings = mpi.mca_settings(True, mpi.ENGINES["host+thread"], {"pml": "cm"})
+    assert settings["btl_tcp_progress_thread"] == "1" and settings["pml"] == "cm" and settings["btl_tcp_if_include"] == "net0"
+    command = mpi.mpirun_command(NODES, 3, ["/bin/prog", "--x"], tmp_path, settings, environment)
+    assert command[command.index("-n") + 1] == "6"
+    assert command[command.index("plm_rsh_agent") + 1] == str(tmp_path / "agent")
+    assert "LD_PRELOAD=/p.so /mine.so" in command and command[-2:] == ["/bin/prog", "--x"]
+    assert mpi.hostfile(NODES, 3) == "node0 slots=3\nnode1 slots=3\n"
+
+
+def test_host_runs_are_not_preloaded():
+    assert mpi.rank_environment(mpi.HOST, None, None, {"A": "1"}) == {"OFFPATH": "off", "A": "1"}
+
+
+def test_agent_is_a_shell_script_that_knows_its_nodes_and_pins(tmp_path):
+    agent = tmp_path / "agent"
+    agent.write_text(mpi.agent_script(NODES, mpi.ENGINES["host+core"], tmp_path))
+    assert "-t 4711" in agent.read_text() and "taskset -c 0,1" in agent.read_text()
+    assert "taskset -c 0 " in mpi.agent_script(NODES, mpi.HOST, tmp_path)
+    done = subprocess.run(["sh", str(agent), "elsewhere", "true"], capture_output=True, text=True)
+    assert done.returncode == 1 and "elsewhere" in done.stderr
+
+
+def test_cpu_controllers_are_found_in_both_versions():
+    mounts = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+    found = find_hierarchies(mounts, "3:cpu,cpuacct:/user\n0::/user/1\n")
+    assert found == [Hierarchy(Path("/sys/fs/cgroup/cpu"), 1, "/user"), Hierarchy(Path("/sys/fs/cgroup/unified"), 2, "/user/1")]
+    assert found[1].candidates() == [Path("/sys/fs/cgroup/unified/user/1"), Path("/sys/fs/cgroup/unified/user"), Path("/sys/fs/cgroup/unified")]
+
+
+@pytest.fixture
+def variables(tmp_path):
+    for name in ("bin/offpathd", "lib/liboffpath-mpi.so"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return launch.rank_variables(Artifacts(tmp_path), Path("/tmp/s"), launch.LaunchOptions((3,), proxies=2), {})
+
+
+def test_ranks_of_mpirun_are_preloaded_and_mpirun_is_not(variables):
+    command, environment = launch.prepare(["/usr/bin/mpirun", "-n", "2", "x"], variables, {"PATH": "/bin", "OMPI_MCA_mca_base_env_list": "MINE=1"})
+    assert command == ["/usr/bin/mpirun", "-n", "2", "x"] and "LD_PRELOAD" not in environment
+    exported = environment["OMPI_MCA_mca_base_env_list"].split(";")
+    assert exported[0] == "MINE=1" and f"LD_PRELOAD={variables['LD_PRELOAD']}" in exported and "OFFPATH_DEVICE_CPUS=3" in exported
+    assert environment["OFFPATH_AUTOSTART"] == "1" and environment["OFFPATH_PROXIES"] == "2"
+
+
+def test_mpirun_with_exports_of_its_own_gets_more_of_the_same_kind(variables):
+    command, environment = launch.prepare(["mpirun", "-x", "FOO", "x"], variables, {})
+    assert command[1:3] == ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"] and command[-3:] == ["-x", "FOO", "x"]
+    assert "OMPI_MCA_mca_base_env_list" not in environment
+
+
+def test_srun_preloads_its_tasks(variables):
+    _, environment = launch.prepare(["/usr/bin/srun", "-n", "2", "x"], variables, {})
+    assert environment["SLURM_EXPORT_ENV"] == f"ALL,LD_PRELOAD={variables['LD_PRELOAD']}" and "LD_PRELOAD" not in environment
+
+
+def test_values_that_cannot_be_handed_over_are_refused(variables):
+    with pytest.raises(OffpathError, match="OFFPATH_DIR"):
+        launch.prepare(["mpirun", "x"], variables | {"OFFPATH_DIR": "/a;b"}, {})
+    with pytest.raises(OffpathError, match="LD_PRELOAD"):
+        launch.prepare(["srun", "x"], variables | {"LD_PRELOAD": "/a,b"}, {})
+
+
+def test_the_launchers_harmless_warning_is_dropped_and_nothing_else():
+    noise = b"[head:00024] plm:rsh: Warning: setpgid(29,29) failed in parent with errno=Permission denied(13)\n"
+    assert sift(b"a\n" + noise + b"b\n") == (b"a\nb\n", b"")
+    assert sift(b"[head:1] other\nprompt> ") == (b"[head:1] other\nprompt> ", b"")
+    passed, held = sift(noise[:30])
+    assert passed == b"" and sift(held + noise[30:]) == (b"", b"")

@@ -1,0 +1,74 @@
+"""What is made of the numbers: medians, ratios, differences, the wire's limit, overlap."""
+
+import pytest
+
+from offpath import bench, compare, metrics, stats
+from offpath.errors import OffpathError
+
+
+def record(engine, run, failed=False, results=None, output=(), **measurements):
+    return {"engine": engine, "run": run, "failed": failed, "exit_code": int(failed), "measurements": measurements, "results": results or {}, "output": list(output)}
+
+
+def test_last_json_object():
+    assert metrics.last_json_object('hello\n{"a": 1}\n\n') == {"a": 1}
+    assert metrics.last_json_object('{"a": 1}\nbye\n') is None
+    assert metrics.last_json_object("{broken\n") is None
+    assert metrics.last_json_object("") is None
+
+
+def test_measurements_and_results_are_told_apart():
+    report = {"total_s": 1.5, "overlap_percent": 90, "bandwidth_Bps": 1e9, "ranks": 4, "checksum": 1.25, "verified": True, "program": "x"}
+    assert set(metrics.measurements(report)) == {"total_s", "overlap_percent", "bandwidth_Bps"}
+    assert metrics.results(report) == {"ranks": 4, "checksum": 1.25, "verified": True, "program": "x"}
+    assert metrics.is_time("total_s") and not metrics.is_time("flops_per_s") and not metrics.is_time("overlap_percent")
+
+
+def test_medians_and_ratios_leave_failed_runs_out():
+    records = [record("host", i, wall_s=w) for i, w in enumerate((4.0, 2.0, 3.0))]
+    records += [record("offpath", 0, wall_s=1.5), record("offpath", 1, failed=True, wall_s=100.0)]
+    summary = compare.summarize(records, ["host", "offpath"])["wall_s"]
+    assert summary["host"] == {"median": 3.0, "low": 2.0, "high": 4.0, "count": 3, "ratio": 1.0}
+    assert summary["offpath"]["median"] == 1.5 and summary["offpath"]["ratio"] == 0.5 and summary["offpath"]["count"] == 1
+
+
+def test_differences_name_the_run_and_the_value():
+    records = [record("host", 0, results={"sum": 1, "error": 4.0e-16}, output=["a", "b"]), record("offpath", 0, results={"sum": 2, "error": 3.9e-16}, output=["a", "b"])]
+    (line,) = compare.differences(records)
+    assert "offpath, run 1" in line and "sum" in line and "2" in line
+    records[1]["results"]["sum"] = 1
+    records[1]["output"] = ["a", "c"]
+    assert "text" in compare.differences(records)[0]
+    records[1]["output"] = ["a", "b"]
+    assert compare.differences(records) == []
+
+
+def test_engines_are_chosen_by_name():
+    assert [e.name for e in compare.choose_engines(None, "none")] == ["host", "offpath"]
+    assert {"host+thread", "host+core"} < {e.name for e in compare.choose_engines(None, "all")}
+    assert [e.name for e in compare.choose_engines("offpath,host", "all")] == ["offpath", "host"]
+    with pytest.raises(OffpathError, match="hots"):
+        compare.choose_engines("hots", "none")
+
+
+def test_wire_limit_is_what_the_busiest_node_moves():
+    mega, rate = 2**20, 8 * 10**9  # a byte a nanosecond
+    assert bench.wire_seconds("ialltoall", mega, 2, 1, rate) == pytest.approx(mega * 1e-9)
+    assert bench.wire_seconds("ialltoallv", mega, 4, 2, rate) == pytest.approx(2 * 2 * 3 * mega * 1e-9)
+    assert bench.wire_seconds("iallgather", mega, 4, 2, rate) == pytest.approx(2 * 3 * mega * 1e-9)
+    assert bench.wire_seconds("ibcast", mega, 4, 2, rate) == pytest.approx(mega * 1e-9)
+    assert bench.wire_seconds("ibarrier", mega, 4, 1, rate) == 0
+    assert bench.wire_seconds("ialltoall", mega, 1, 4, rate) == 0
+    assert bench.wire_seconds("ialltoall", mega, 4, 1, None) == 0
+
+
+def test_overlap_is_as_osu_defines_it():
+    assert bench.overlap_percent(1.0, 1.0, 1.0) == 100
+    assert bench.overlap_percent(1.0, 1.0, 2.0) == 0
+    assert bench.overlap_percent(1.0, 1.0, 1.25) == 75
+    assert bench.overlap_percent(1.0, 1.0, 3.0) == 0
+
+
+def test_environment_says_where_numbers_come_from():
+    found = stats.environment()
+    assert found["kernel"] and found["cpu"] and "Open MPI" in found["mpi"]
