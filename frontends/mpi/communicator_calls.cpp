@@ -4,6 +4,8 @@
 #include <offpath/types.h>
 
 #include "communicators.h"
+#include "operations.h"
+#include "runtime.h"
 
 #define MAKES_COMMUNICATOR(call, parameters, arguments)                       \
     extern "C" OFFPATH_API int MPI_##call parameters {                        \
@@ -40,3 +42,9 @@ MAKES_COMMUNICATOR(Dist_graph_create_adjacent,
                    (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights,
                     info, reorder, made))
 MAKES_COMMUNICATOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm* made), (comm, high, made))
+
+extern "C" OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
+    using namespace offpath::mpi;
+    if (active() && comm != nullptr && *comm != MPI_COMM_NULL) finish_operations_of(find_team(*comm));
+    return PMPI_Comm_disconnect(comm);
+}

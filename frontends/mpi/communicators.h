@@ -28,6 +28,7 @@ struct Team {
     int rank = rank_unknown;
     int size = 0;
     bool of_world = false;                     // the context owns the handle
+    std::atomic<std::uint32_t> under_way{0};   // operations that are not done
     std::atomic<std::uint32_t> references{1};  // the communicator's one, and one for each operation under way
 };
 

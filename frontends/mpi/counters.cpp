@@ -98,6 +98,7 @@ void print_summary() {
         on_host += count;
         why += fmt::format("{}{} {}", why.empty() ? "" : ", ", count, describe(static_cast<HostReason>(i)));
     }
+    if (all[0] + on_host == 0) return say("no non-blocking collective was called, so nothing was offloaded");
     offpath_context_info_t info{};
     info.struct_size = sizeof info;
     const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;

@@ -3,6 +3,7 @@
 // The device's part is started on every rank, be it empty, since the collectives of a team must come in the
 // same order on all its ranks.
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 
 #include "buffers.h"
@@ -187,7 +188,9 @@ extern "C" OFFPATH_API int MPI_Ialltoallv(const void* sendbuf, const int sendcou
     if (!recv.use.usable || !send.use.usable || send.bytes(self) != recv.bytes(self)) return on_host();
 
     Operation& operation = acquire_operation(Op::ialltoallv, *team);
-    const std::uint64_t threshold = runtime().settings.selection.threshold(Op::ialltoallv);
+    // A message of the host's MPI counts its bytes in an int.
+    const std::uint64_t threshold =
+        std::min<std::uint64_t>(runtime().settings.selection.threshold(Op::ialltoallv), INT_MAX);
     const offpath_status_t status = start(operation, send, recv, in_place, threshold);
     if (status == OFFPATH_OK) count(*team, comm, operation, recv);
     return publish(operation, status, request);

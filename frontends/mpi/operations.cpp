@@ -120,6 +120,7 @@ void finish(Operation& operation, offpath_status_t status) {
         forget_handle(operation);
     }
     operations_under_way.fetch_sub(1, std::memory_order_relaxed);
+    operation.team->under_way.fetch_sub(1, std::memory_order_relaxed);
     operation.done.store(true, std::memory_order_release);  // read by wait_until_done
     PMPI_Grequest_complete(handle);
 }
@@ -157,6 +158,7 @@ int publish(Operation& operation, offpath_status_t status, MPI_Request* request)
     }
     // Counted before it can be seen, so that no thread overlooks it.
     operations_under_way.fetch_add(1, std::memory_order_relaxed);
+    operation.team->under_way.fetch_add(1, std::memory_order_relaxed);
     PMPI_Grequest_start(on_query, on_free, on_cancel, &operation, &operation.handle);
     *request = operation.handle;
     const std::lock_guard lock(mutex);
@@ -212,6 +214,11 @@ void wait_until_done(MPI_Request request) {
     poll();
     for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll())
         backoff.pause();
+}
+
+void finish_operations_of(const Team& team) {
+    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; backoff.pause())
+        poll();
 }
 
 void finish_all_operations() {

@@ -81,6 +81,8 @@ bool is_under_way(MPI_Request request);
 // meanwhile.
 void wait_until_done(MPI_Request request);
 
+// In MPI_Comm_disconnect, which waits for what is pending.
+void finish_operations_of(const Team& team);
 // In MPI_Finalize.
 void finish_all_operations();
 

@@ -124,6 +124,27 @@ void absolute_addresses() {
     check::that(value == 4711, "ibcast with MPI_BOTTOM gave {}", value);
 }
 
+// A predefined type with a gap between its parts and its end.
+void predefined_with_gaps() {
+    struct Pair {
+        double value;
+        int place;
+    };
+    const auto ranks = static_cast<std::size_t>(check::size_of(MPI_COMM_WORLD));
+    const int rank = check::rank_of(MPI_COMM_WORLD);
+    const Pair mine[2] = {{rank + 0.5, rank}, {rank + 0.25, -rank}};
+    std::vector<Pair> all(2 * ranks, Pair{-1, -1});
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallgather(mine, 2, MPI_DOUBLE_INT, all.data(), 2, MPI_DOUBLE_INT, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    bool good = true;
+    for (std::size_t r = 0; r < ranks; ++r) {
+        good = good && all[2 * r].value == static_cast<double>(r) + 0.5 &&
+               all[2 * r + 1].place == -static_cast<int>(r);
+    }
+    check::that(good, "iallgather of MPI_DOUBLE_INT");
+}
+
 // Memory that the device maps, and the barrier.
 void mapped_memory_and_barrier() {
     const auto ranks = static_cast<std::size_t>(check::size_of(MPI_COMM_WORLD));
@@ -168,6 +189,7 @@ int main(int argc, char** argv) {
         all_operations({MPI_COMM_WORLD, "world", types[0], types[1], units});
     all_operations({reversed, "reversed", types[5], types[4], 3000});
     absolute_addresses();
+    predefined_with_gaps();
     mapped_memory_and_barrier();
 
     check::free_types(types);

@@ -201,6 +201,17 @@ void freed_while_pending() {
         one->finish();
 }
 
+// MPI_Comm_disconnect ends what is pending first.
+void disconnected_while_pending() {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    Pending pending = post(copy, "dup that was disconnected");
+    MPI_Comm_disconnect(&copy);
+    check::that(copy == MPI_COMM_NULL, "MPI_Comm_disconnect left a handle");
+    check::that(pending.recv == pending.expected, "MPI_Comm_disconnect did not wait for an iallgather");
+    finish(pending);
+}
+
 // Handles come back: what was known of a freed communicator must not stick to the next one.
 void many_one_after_the_other() {
     const int rank = check::rank_of(MPI_COMM_WORLD);
@@ -229,6 +240,7 @@ int main(int argc, char** argv) {
     inter_communicator();
     non_blocking_dup();
     freed_while_pending();
+    disconnected_while_pending();
     many_one_after_the_other();
     return check::finish();
 }

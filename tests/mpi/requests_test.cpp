@@ -26,7 +26,7 @@ class Mixture {
             int* recv = part.recv.data();
             int* expected = part.expected.data();
             MPI_Request request = MPI_REQUEST_NULL;
-            switch (i % 5) {
+            switch (i % 6) {
                 case 0:
                     PMPI_Alltoall(send, count, MPI_INT, expected, count, MPI_INT, MPI_COMM_WORLD);
                     MPI_Ialltoall(send, count, MPI_INT, recv, count, MPI_INT, MPI_COMM_WORLD, &request);
@@ -51,6 +51,20 @@ class Mixture {
                     part.recv = part.expected = part.send;
                     PMPI_Bcast(part.expected.data(), count, MPI_INT, root, MPI_COMM_WORLD);
                     MPI_Ibcast(part.recv.data(), count, MPI_INT, root, MPI_COMM_WORLD, &request);
+                    break;
+                }
+                case 4: {  // large to the next rank, small to the others
+                    std::vector<int> counts(static_cast<std::size_t>(ranks), 1), from(counts), places, gaps;
+                    counts[static_cast<std::size_t>((rank + 1) % ranks)] = count;
+                    from[static_cast<std::size_t>((rank + ranks - 1) % ranks)] = count;
+                    for (int r = 0; r < ranks; ++r) {
+                        places.push_back(r * count);
+                        gaps.push_back((ranks - 1 - r) * count);
+                    }
+                    PMPI_Alltoallv(send, counts.data(), places.data(), MPI_INT, expected, from.data(),
+                                   gaps.data(), MPI_INT, MPI_COMM_WORLD);
+                    MPI_Ialltoallv(send, counts.data(), places.data(), MPI_INT, recv, from.data(),
+                                   gaps.data(), MPI_INT, MPI_COMM_WORLD, &request);
                     break;
                 }
                 default:
