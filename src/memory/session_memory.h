@@ -71,7 +71,8 @@ class SessionMemory : public HostMemory {
     // retry if there is something to do already. The next progress() disarms.
     virtual int event_fd() const = 0;
     virtual Status arm() = 0;
-    // ok, or the error for which the session must be ended (protocol: the client broke the staging rings).
+    // ok, or the error for which the session must be ended (protocol: the client broke the staging rings;
+    // peer_lost: its agent ended in the middle of transfers).
     virtual Status health() const = 0;
 
     // No new transfers: they end with `reason` from now on, and so do those that have not started a chunk.

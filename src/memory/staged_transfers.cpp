@@ -36,11 +36,7 @@ Status StagedTransfers::start(StagingDirection direction, std::uint64_t host_add
 }
 
 unsigned StagedTransfers::progress() {
-    if (armed_) {
-        armed_ = false;
-        area_.proxy_rests(false);
-        silence(bell_.get());
-    }
+    if (armed_) disarm();
     if (live_ == 0) return 0;
     unsigned moved = 0;
     StagingAnswer answer;
@@ -135,13 +131,23 @@ void StagedTransfers::call_finished() {
 }
 
 Status StagedTransfers::arm() {
+    armed_ = true;
     if (live_ == 0) return Status::ok;
     area_.proxy_rests(true);
-    armed_ = true;
-    if (!area_.has_answers()) return Status::ok;
-    area_.proxy_rests(false);
+    return area_.has_answers() ? Status::retry : Status::ok;
+}
+
+// The agent may ring late, for what was seen without a ring: rings are taken after every rest.
+void StagedTransfers::disarm() {
     armed_ = false;
-    return Status::retry;
+    area_.proxy_rests(false);
+    if (!bell_ || silence(bell_.get())) return;
+    bell_ = File();  // or it would keep the proxy awake
+    if (live_ > 0) {
+        log::error("staging: the client's agent has ended with {} transfers to go", live_);
+        health_ = Status::peer_lost;
+    }
+    abandon(Status::peer_lost);
 }
 
 void StagedTransfers::cancel_queued(Status reason) {

@@ -54,6 +54,7 @@ class StagedTransfers {
     bool issue_from(Queue& queue);
     void retire_if_over(Transfer* transfer);
     void cancel_queued(Status reason);
+    void disarm();
     void call_finished();
 
     StagingArea area_;

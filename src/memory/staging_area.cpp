@@ -65,7 +65,7 @@ Status StagingArea::create(std::uint32_t slots, std::uint32_t slot_bytes, Stagin
         return status;
     made.mapping_.populate();
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         log::error("socketpair: {}", std::strerror(errno));
         return Status::system;
     }
@@ -177,10 +177,14 @@ bool wait_for_ring(int bell) {
     }
 }
 
-void silence(int bell) {
+bool silence(int bell) {
     char byte = 0;
-    for (int i = 0; i < 64; ++i)
-        if (recv(bell, &byte, 1, MSG_DONTWAIT) <= 0) return;
+    for (int i = 0; i < 64; ++i) {
+        const ssize_t got = recv(bell, &byte, 1, MSG_DONTWAIT);
+        if (got < 0 && errno != EINTR) return errno == EAGAIN || errno == EWOULDBLOCK;
+        if (got == 0) return false;
+    }
+    return true;
 }
 
 }  // namespace offpath::memory

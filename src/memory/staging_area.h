@@ -86,7 +86,7 @@ class StagingArea {
 // Wakes the other end; never blocks. Waits for the other end to ring: false when it is closed.
 void ring(int bell);
 bool wait_for_ring(int bell);
-// Takes what was rung so far; never blocks.
-void silence(int bell);
+// Takes what was rung so far; never blocks. False: the other end is closed.
+bool silence(int bell);
 
 }  // namespace offpath::memory

@@ -155,6 +155,36 @@ TEST_F(StagedTest, SleepsUntilTheAgentRings) {
     EXPECT_EQ(poll(&ready, 1, 20), 0) << "nothing to do: it stays asleep";
 }
 
+TEST_F(StagedTest, AnAgentThatEndsIsNoticed) {
+    const std::uint64_t address = host_.allocate(4096);
+    std::byte byte{};
+    Arrival arrival;
+    ASSERT_EQ(memory_->read({0, address, 1}, 0, &byte, 1, &arrival), Status::in_progress);
+    files_ = {};  // the client's ends
+    ASSERT_EQ(memory_->arm(), Status::ok);
+    pollfd ready{memory_->event_fd(), POLLIN, 0};
+    ASSERT_EQ(poll(&ready, 1, 10000), 1);
+    memory_->progress();
+    EXPECT_EQ(arrival.status, Status::peer_lost);
+    EXPECT_EQ(memory_->health(), Status::peer_lost);
+    EXPECT_EQ(memory_->event_fd(), -1) << "nothing that would wake the proxy again and again";
+    EXPECT_EQ(memory_->read({0, address, 1}, 0, &byte, 1, &arrival), Status::peer_lost);
+}
+
+TEST_F(StagedTest, AnOrderlyEndOfTheAgentIsNoError) {
+    start_agent();
+    const std::uint64_t address = host_.allocate(4096);
+    std::byte byte{};
+    ASSERT_EQ(read_all(*memory_, {0, address, 1}, 0, &byte, 1), Status::ok);
+    host_.stop_agent();
+    ASSERT_EQ(memory_->arm(), Status::ok);
+    pollfd ready{memory_->event_fd(), POLLIN, 0};
+    ASSERT_EQ(poll(&ready, 1, 10000), 1);
+    memory_->progress();
+    EXPECT_EQ(memory_->health(), Status::ok);
+    EXPECT_EQ(memory_->event_fd(), -1);
+}
+
 // What a client can write into the shared area at will.
 class LyingClientTest : public StagedTest {
   protected:
