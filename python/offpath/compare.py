@@ -34,9 +34,13 @@ def choose_engines(names: str | None, baselines: str) -> list[Engine]:
     return [mpi.ENGINES[name] for name in dict.fromkeys(wanted)]
 
 
-def compare(cluster: Cluster, engines: list[Engine], program: list[str], runs: int, show_output: bool = False) -> dict:
-    """The report that `show` prints and `write` stores."""
+def compare(
+    cluster: Cluster, engines: list[Engine], program: list[str], runs: int, show_output: bool = False, offload_arguments: list[str] | None = None
+) -> dict:
+    """The report that `show` prints and `write` stores. Offloaded runs get `offload_arguments` after the program's own."""
+    extra = offload_arguments or []
     records = []
+    environment = stats.environment()
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
     ) as progress:
@@ -44,7 +48,7 @@ def compare(cluster: Cluster, engines: list[Engine], program: list[str], runs: i
         for run in range(runs):
             for engine in engines:
                 progress.update(task, description=f"run {run + 1} of {runs}: {engine.label}")
-                result = cluster.run(engine, program, capture=True)
+                result = cluster.run(engine, [*program, *(extra if engine.offload else [])], capture=True)
                 records.append(_record(run, engine, result))
                 if show_output and run == 0:
                     progress.console.print(f"--- {engine.label} ---")
@@ -59,12 +63,13 @@ def compare(cluster: Cluster, engines: list[Engine], program: list[str], runs: i
                     console.warn(f"{engine.label}, run {run + 1}: the program ended with code {result.exit_code}\n{tail}")
     return {
         "program": program,
+        "offload_arguments": extra,
         "lab": stats.describe_cluster(cluster),
-        "environment": stats.environment(),
+        "environment": environment,
         "engines": {engine.name: {"label": engine.label, "mca": engine.mca} for engine in engines},
         "reference": engines[0].name,
         "summary": summarize(records, [engine.name for engine in engines]),
-        "differences": differences(records),
+        "differences": differences(records, ignored={word.lstrip("-") for word in extra if word.startswith("--")}),
         "runs": records,
         "exit_code": next((record["exit_code"] for record in records if record["failed"]), 0),
     }
@@ -103,13 +108,13 @@ def summarize(records: list[dict], engines: list[str]) -> dict:
     return summary
 
 
-def differences(records: list[dict]) -> list[str]:
-    """Where the results or the output of a run are not those of the first good run."""
+def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[str]:
+    """Where the results (but for the `ignored`) or the output of a run are not those of the first good run."""
     good = [record for record in records if not record["failed"]]
     found = []
     for record in good[1:]:
         first, where = good[0], f"{record['engine']}, run {record['run'] + 1}"
-        for name in sorted({*first["results"], *record["results"]}):
+        for name in sorted({*first["results"], *record["results"]} - ignored):
             a, b = first["results"].get(name), record["results"].get(name)
             if not metrics.agree(a, b):
                 found.append(f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}")
@@ -167,6 +172,37 @@ def _show_verdict(report: dict) -> None:
     if not failed and not report["differences"]:
         said = all(record["results"].get("verified") is True for record in report["runs"])
         console.out.print("All runs succeeded with the same results" + (", verified by the program." if said else "."))
+
+
+def explain(report: dict) -> None:
+    """What host MPI and offpath did differently, in sentences for somebody who sees this for the first time."""
+    names = [name for name in (mpi.HOST.name, mpi.OFFPATH.name) if all(name in entry for entry in report["summary"].values())]
+    if len(names) < 2 or not report["summary"]:
+        return
+    lab, summary = report["lab"], report["summary"]
+    total = "total_s" if "total_s" in summary else WALL
+    host, offloaded = (summary[total][name]["median"] for name in names)
+    lines = [
+        f"{Path(report['program'][0]).name} is an ordinary MPI program: it was neither changed nor linked again. It ran on an emulated cluster, "
+        f"{lab['nodes']} nodes with links of {lab['link']} each, once on the host's MPI and once with offpath loaded in front of it.",
+        f"With offpath the device of each node, here a core that the program does not use, moved the data while the program computed: "
+        f"{units.format_seconds(offloaded)} instead of {units.format_seconds(host)}, {_change(offloaded, host)}.",
+    ]
+    if "comm_s" in summary and total != WALL:
+        waits = [summary["comm_s"][name]["median"] for name in names]
+        lines.append(f"The time that it spent in MPI calls went from {units.format_seconds(waits[0])} to {units.format_seconds(waits[1])}, {_change(waits[1], waits[0])}.")
+    if offloaded >= host:
+        busy = f" The machine was not idle (load average {report['environment']['load_average']:.1f}), which spoils such a comparison."
+        lines.append("That is no gain." + (busy if report["environment"]["load_average"] > 1 else ""))
+    lines.append("Both ways sent the same bytes over the same links; what changed is who moved them, and when.")
+    console.out.print()
+    for line in lines:
+        console.out.print(line)
+
+
+def _change(value: float, reference: float) -> str:
+    percent = 100 * (value / reference - 1)
+    return f"{abs(percent):.0f} % {'less' if percent < 0 else 'more'}"
 
 
 def _wire_median(report: dict, engine: str) -> int:

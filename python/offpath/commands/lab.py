@@ -1,5 +1,6 @@
 """`offpath lab`: run, compare, clean."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -86,6 +87,10 @@ def compare(
     timeout: options.Timeout = None,
     no_namespaces: options.NoNamespaces = False,
     show_output: Annotated[bool, typer.Option("--show-output", help="Print what the program prints in each engine's first run.")] = False,
+    offload_args: Annotated[
+        str, typer.Option("--offload-args", metavar="ARGS", help="More arguments of PROGRAM in offloaded runs, such as '--variant group'.", rich_help_panel="Program")
+    ] = "",
+    explain: Annotated[bool, typer.Option("--explain", help="Say in plain words what the numbers mean.")] = False,
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
@@ -108,8 +113,10 @@ def compare(
     options.enter_lab(spec, no_namespaces)
     with clusters.open_cluster(spec, artifacts) as cluster:
         console.note(cluster.describe())
-        report = comparison.compare(cluster, chosen, program, runs, show_output)
+        report = comparison.compare(cluster, chosen, program, runs, show_output, shlex.split(offload_args))
     comparison.show(report)
+    if explain:
+        comparison.explain(report)
     comparison.write(report, json, plot)
     raise typer.Exit(report["exit_code"])
 

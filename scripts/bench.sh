@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# bench.sh: the benchmark suite. Every number and picture goes to results/. Half an hour on two cores; the machine must be otherwise
+# idle. BENCH_RUNS is the number of runs of each measurement (medians are taken), BENCH_ONLY a pattern of the steps' names.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+runs=${BENCH_RUNS:-3}
+only=${BENCH_ONLY:-*}
+offpath=$build/bin/offpath
+failed=()
+mkdir -p results
+
+# step NAME COMMAND...: runs COMMAND with --json results/NAME.json --plot results/NAME.png in place of @out.
+step() {
+    local name=$1 word command=()
+    shift
+    # shellcheck disable=SC2053  # a pattern
+    [[ $name == $only ]] || return 0
+    for word in "$@"; do
+        if [ "$word" = @out ]; then command+=(--json "results/$name.json" --plot "results/$name.png"); else command+=("$word"); fi
+    done
+    printf '\n== %s\n' "$name"
+    "${command[@]}" | tee "results/$name.txt"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || failed+=("$name")
+}
+
+load=$(cut -d' ' -f1 /proc/loadavg)
+if awk "BEGIN { exit !($load > 0.5) }"; then
+    echo "bench: warning: the machine is not idle (load average $load); the numbers will show it" >&2
+fi
+
+for shape in 2:2gbit 4:1gbit; do
+    nodes=${shape%:*} link=${shape#*:}
+    step "overlap-$nodes" "$offpath" bench overlap --nodes "$nodes" --link "$link" --ops ialltoall,iallgather,ibcast --sizes 1M,4M,16M \
+        --runs "$runs" @out
+    step "latency-$nodes" "$offpath" bench latency --nodes "$nodes" --link "$link" --ops ialltoall,iallgather,ibcast \
+        --sizes 1K,16K,64K,256K,1M,4M,16M --runs "$runs" @out
+done
+step overlap-baselines "$offpath" bench overlap --nodes 2 --link 2gbit --ops ialltoall,iallgather,ibcast --sizes 4M --runs "$runs" --baselines all @out
+step bandwidth "$offpath" bench bandwidth --nodes 2 --link 2gbit --runs "$runs" @out
+step fft3d "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" --baselines all @out -- \
+    "$build/bin/fft3d" --problem schroedinger --n 128 --variables 4 --iterations 4 --json -
+step ring-hpl "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" --baselines all --offload-args "--variant group" @out -- \
+    "$build/bin/ring-hpl" --json -
+step ring-hpl-ibcast "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" @out -- "$build/bin/ring-hpl" --variant mpi-ibcast --json -
+
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "bench: failed: ${failed[*]}" >&2
+    exit 1
+fi
+echo "bench: all results are in results/"

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# demo.sh: an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by side. About a minute.
+# DEMO_RUNS, DEMO_NODES, DEMO_LINK and DEMO_PROGRAM (a command line) change what is run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+nodes=${DEMO_NODES:-4}
+link=${DEMO_LINK:-1gbit}
+runs=${DEMO_RUNS:-3}
+program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 128 --variables 4 --iterations 4 --json -}
+
+cat <<TEXT
+offpath demo
+
+  $program
+
+This is a distributed 3-D FFT on plain MPI, which knows nothing of offpath. It runs on an emulated cluster on this machine:
+$nodes nodes, each a network namespace with a link of $link, ranks started by the real mpirun. It is run $runs time(s) each way:
+  host     Open MPI alone: the host's core must itself move the data, so communication waits while it computes
+  offpath  the same program; a device beside each node takes the non-blocking collectives over and moves the data meanwhile
+
+TEXT
+
+mkdir -p results
+# shellcheck disable=SC2086  # the program is a command line
+"$build/bin/offpath" lab compare --nodes "$nodes" --link "$link" --runs "$runs" --explain \
+    --json results/demo.json --plot results/demo.png -- $program
+
+cat <<TEXT
+
+All numbers are in results/demo.json, a picture is results/demo.png. Next:
+  $build/bin/offpath run -- mpirun -n 4 ./your_program                          offload a program of yours
+  $build/bin/offpath lab run --nodes 4 --link 1gbit -- ./your_program           the same on an emulated cluster
+  make bench                                                             overlap, latency, bandwidth and applications
+TEXT
