@@ -1,5 +1,5 @@
-// The other process of the two-process tests: `transport_peer TLS MODE`. Prints its address in hexadecimal,
-// reads the other's from standard input, then serves until it is killed or its input ends.
+// The other process of the two-process tests: `transport_peer TLS MODE`. Prints "address " and its address in
+// hexadecimal, reads the other's from standard input, then serves until it is killed or its input ends.
 //   echo   sends every message back
 //   hold   receives and never fetches
 //   flood  keeps eight payloads of 1 MiB on offer
@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
         std::cerr << problem << '\n';
         return 1;
     }
+    fmt::print("address ");
     for (std::byte byte : transport->address())
         fmt::print("{:02x}", std::to_integer<unsigned>(byte));
     fmt::print("\n");

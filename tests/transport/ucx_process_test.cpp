@@ -32,11 +32,18 @@ class Peer {
         close(to[0]);
         close(from[1]);
         in_ = to[1];
+        // UCX may print warnings there, too.
         std::string line;
-        for (char letter = 0; read(from[0], &letter, 1) == 1 && letter != '\n';)
-            line += letter;
+        for (char letter = 0; read(from[0], &letter, 1) == 1;) {
+            if (letter != '\n')
+                line += letter;
+            else if (line.starts_with(prefix))
+                break;
+            else
+                line.clear();
+        }
         close(from[0]);
-        for (std::size_t i = 0; i + 1 < line.size(); i += 2)
+        for (std::size_t i = prefix.size(); i + 1 < line.size(); i += 2)
             address.push_back(static_cast<std::byte>(std::stoul(line.substr(i, 2), nullptr, 16)));
     }
     void meet(const Transport& here) {
@@ -63,6 +70,7 @@ class Peer {
     std::vector<std::byte> address;
 
   private:
+    static constexpr std::string_view prefix = "address ";
     pid_t pid_ = 0;
     int in_ = -1;
 };

@@ -333,7 +333,10 @@ void Member::discard(void* rendezvous) {
 }
 
 Event* Member::pop() {
-    if (inbox_.empty()) return nullptr;
+    if (inbox_.empty()) {
+        waiting_.store(0, std::memory_order_relaxed);
+        return nullptr;
+    }
     if (hub_.config.order == LoopbackConfig::Order::shuffled)
         std::swap(inbox_.front(), inbox_[hub_.random() % inbox_.size()]);
     Event* event = inbox_.front();

@@ -4,8 +4,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <sstream>
-#include <string_view>
+#include <utility>
 
 namespace offpath::transport::ucx {
 namespace {
@@ -37,6 +38,22 @@ constexpr Tuned tuned[] = {
     {"TCP_RX_SEG_SIZE", "256K"},
 };
 
+// Before 1.17, ucp_config_modify() takes no settings of a single transport.
+bool takes_transport_settings() {
+    unsigned major = 0, minor = 0, release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return std::pair(major, minor) >= std::pair(1u, 17u);
+}
+
+// There the environment is the only way. Once, at the first transport of the process.
+void tune_by_environment() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        for (const Tuned& setting : tuned)
+            setenv(fmt::format("UCX_{}", setting.name).c_str(), setting.value, 0);
+    });
+}
+
 std::string in_force(const std::string& asked, const char* variable) {
     if (!asked.empty()) return asked;
     const char* value = std::getenv(variable);
@@ -46,6 +63,7 @@ std::string in_force(const std::string& asked, const char* variable) {
 }  // namespace
 
 Config read_config(const UcxConfig& config, std::string& problem) {
+    if (!takes_transport_settings()) tune_by_environment();
     ucp_config_t* raw = nullptr;
     if (ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw); status != UCS_OK) {
         problem = fmt::format("UCX cannot read its configuration: {}", ucs_status_string(status));
@@ -54,8 +72,8 @@ Config read_config(const UcxConfig& config, std::string& problem) {
     Config result(raw);
     for (const Tuned& setting : tuned) {
         if (std::getenv(fmt::format("UCX_{}", setting.name).c_str())) continue;
-        // An older UCX does not know every name; it then keeps its own ways.
-        (void)ucp_config_modify(raw, setting.name, setting.value);
+        // A UCX that does not know a name keeps its own ways.
+        if (takes_transport_settings()) (void)ucp_config_modify(raw, setting.name, setting.value);
     }
     const std::pair<const char*, const std::string&> asked[] = {{"NET_DEVICES", config.net_devices},
                                                                 {"TLS", config.tls}};
