@@ -83,8 +83,14 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     Attachment made;
     if (Status status = connect(options, made.socket, problem); status != Status::ok) return status;
     control::Credentials daemon;
-    if (control::peer_credentials(made.socket.get(), daemon) == Status::ok && daemon.pid > 0)
-        memory::allow_cma(daemon.pid);
+    if (Status status = control::peer_credentials(made.socket.get(), daemon); status != Status::ok)
+        return status;
+    if (daemon.uid != geteuid() && daemon.uid != 0) {
+        problem = fmt::format("the daemon at {} is user {}'s, not ours",
+                              control::socket_path(options.directory), daemon.uid);
+        return Status::access;
+    }
+    if (daemon.pid > 0) memory::allow_cma(daemon.pid);
 
     control::Hello hello;
     hello.job_high = options.job_high;

@@ -112,17 +112,18 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     }
     pollfd entry{read_end.get(), POLLIN, 0};
     char byte = 0;
-    if (poll(&entry, 1, 8000) > 0 && read(read_end.get(), &byte, 1) == 1) {
-        // Empty unless something went wrong: what is written later goes to the same open file.
-        return Status::ok;
+    if (poll(&entry, 1, 8000) > 0 && read(read_end.get(), &byte, 1) == 1) return Status::ok;
+    // Another job may have started one at the same time, which is as good; give it time to get ready.
+    for (int i = 0; i < 150; ++i) {
+        control::FileDescriptor probe;
+        std::string ignored;
+        const std::string path = control::socket_path(directory);
+        if (control::connect_to(path, probe, ignored) == Status::ok) return Status::ok;
+        if (access(control::pid_path(directory).c_str(), F_OK) != 0) break;
+        poll(nullptr, 0, 20);
     }
     problem = fmt::format("{} did not get ready; its words are in {}", program, log_path);
-    // Another process may have started one at the same time, which is as good.
-    control::FileDescriptor probe;
-    std::string ignored;
-    return control::connect_to(control::socket_path(directory), probe, ignored) == Status::ok
-               ? Status::ok
-               : Status::unavailable;
+    return Status::unavailable;
 }
 
 }  // namespace offpath::client

@@ -59,7 +59,9 @@ std::string device_info(const std::string& node, const std::string& net_devices)
                          {"available", facts.exported_memory_works},
                          {"serves", "memory exported by the host, over the network card"},
                          {"progress", "device"},
-                         {"note", facts.exported_memory_probe}});
+                         {"note", facts.exported_memory_compiled
+                                      ? facts.exported_memory_probe
+                                      : "the UCX that this was built with has no exported memory handles"}});
     back_ends.push_back({{"name", "map"},
                          {"available", true},
                          {"serves", "memory from offpath_mem_alloc"},

@@ -201,6 +201,13 @@ void Session::reply(const control::Message& message) {
         false);
 }
 
+unsigned Session::progress_memory() {
+    const unsigned work = memory_->progress();
+    if (const Status health = memory_->health(); health != Status::ok && !ended_)
+        end(health, "its staging area holds nonsense, or its agent has ended", true);
+    return work;
+}
+
 void Session::deliver() {
     if (!completed_some_) return;
     completed_some_ = false;

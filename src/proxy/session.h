@@ -36,7 +36,7 @@ class Session {
     // Serves what has come on the socket.
     void read_socket();
     // Moves staged transfers on.
-    unsigned progress_memory() { return memory_->progress(); }
+    unsigned progress_memory();
     // Makes completions known to a client that sleeps, and acknowledges revocations that became possible.
     void deliver();
 

@@ -318,6 +318,27 @@ TEST_P(Killed, DaemonEndsOperationsWithPeerLost) {
     EXPECT_LT(now() - killed, 10);
 }
 
+// Two nodes; the daemon of one of them dies. Its own ranks lose their proxy, the others their peers.
+TEST_P(Killed, DaemonOfOneNodeEndsTheOperationsOfAll) {
+    if (geteuid() != 0) GTEST_SKIP() << "host names need root";
+    TemporaryDirectory directory;
+    DaemonProcess one(directory.path(), {}, "node-one"), two(directory.path(), {}, "node-two");
+    ASSERT_TRUE(one.ready()) << one.log();
+    ASSERT_TRUE(two.ready()) << two.log();
+    Job job(4, directory.path(), [&](const Rank& me) {
+        require(become_host(me.rank % 2 == 0 ? "node-one" : "node-two"), "host name");
+        endless_job(me, OFFPATH_ERR_PEER_LOST, GetParam());
+    });
+    wait_until_started(job);
+    const double killed = now();
+    two.signal(SIGKILL);
+    // Over shared memory a process counts as alive until its parent has asked for its exit code.
+    EXPECT_EQ(two.wait(), -1);
+    EXPECT_EQ(job.wait(20), zeros(4));
+    EXPECT_LT(now() - killed, 10);
+    EXPECT_TRUE(one.running());
+}
+
 TEST_P(Killed, RankEndsItsPeersOperationsAndNobodyElses) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path(), {"--proxies", GetParam() ? "2" : "1"});

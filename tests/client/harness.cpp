@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -63,6 +64,10 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+bool become_host(const std::string& name) {
+    return unshare(CLONE_NEWUTS) == 0 && sethostname(name.c_str(), name.size()) == 0;
+}
+
 TemporaryDirectory::TemporaryDirectory() {
     char name[] = "/tmp/offpath-test-XXXXXX";
     path_ = mkdtemp(name);
@@ -80,7 +85,8 @@ std::vector<std::string> TemporaryDirectory::files() const {
     return names;
 }
 
-DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::string> options) {
+DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::string> options,
+                             const std::string& host) {
     static int number = 0;
     log_path_ = directory + "/daemon" + std::to_string(number++) + ".log";
     int ready[2];
@@ -94,6 +100,7 @@ DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::stri
     pid_ = fork();
     if (pid_ == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!host.empty() && !become_host(host)) _exit(126);
         const int err = open((log_path_ + ".err").c_str(), O_WRONLY | O_CREAT, 0600);
         dup2(err, 2);
         if (ready[1] == 3) {

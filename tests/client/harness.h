@@ -25,7 +25,9 @@ class TemporaryDirectory {
 
 class DaemonProcess {
   public:
-    explicit DaemonProcess(const std::string& directory, std::vector<std::string> options = {});
+    // `host`: a host name of its own (a UTS namespace), which makes it another node; empty: this one's.
+    explicit DaemonProcess(const std::string& directory, std::vector<std::string> options = {},
+                           const std::string& host = {});
     ~DaemonProcess();
     bool ready() const { return ready_; }
     pid_t pid() const { return pid_; }
@@ -62,6 +64,8 @@ struct Rank {
 void require(bool holds, const std::string& what);
 void expect(offpath_status_t got, offpath_status_t wanted, const std::string& what);
 double now();
+// Gives this process another host name, for itself only. false where the system does not let us.
+bool become_host(const std::string& name);
 
 class Job {
   public:
