@@ -182,9 +182,11 @@ def explain(report: dict) -> None:
     lab, summary = report["lab"], report["summary"]
     total = "total_s" if "total_s" in summary else WALL
     host, offloaded = (summary[total][name]["median"] for name in names)
+    name, extra = Path(report["program"][0]).name, report["offload_arguments"]
     lines = [
-        f"{Path(report['program'][0]).name} is an ordinary MPI program: it was neither changed nor linked again. It ran on an emulated cluster, "
-        f"{lab['nodes']} nodes with links of {lab['link']} each, once on the host's MPI and once with offpath loaded in front of it.",
+        (f"{name} ran with {' '.join(extra)} where it was offloaded. " if extra else f"{name} is an ordinary MPI program: it was neither changed nor linked again. ")
+        + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the host's MPI and once with offpath"
+        + (" beside it." if extra else " loaded in front of it."),
         f"With offpath the device of each node, here a core that the program does not use, moved the data while the program computed: "
         f"{units.format_seconds(offloaded)} instead of {units.format_seconds(host)}, {_change(offloaded, host)}.",
     ]

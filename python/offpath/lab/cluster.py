@@ -139,8 +139,11 @@ class Cluster:
             cpu = [device.cpu_seconds() for device in devices]
             if self.namespaced:
                 complaints += self._end_strays({device.process.pid for device in devices})
+        wire = traffic.difference(before, after)
+        if dropped := sum(node.dropped for node in wire):
+            complaints.append(f"the switch dropped {dropped} packets: its queues are not meant to overflow, and times suffer")
         device_cpu = sum(cpu) if cpu and None not in cpu else None
-        return JobResult(code, wall, stdout, stderr, traffic.difference(before, after), device_cpu, complaints)
+        return JobResult(code, wall, stdout, stderr, wire, device_cpu, complaints)
 
     def _start_devices(self, session: Path, environment: dict[str, str], stack: contextlib.ExitStack) -> list[Device]:
         options = DeviceOptions(self.artifacts.daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)

@@ -11,6 +11,7 @@ from offpath.units import format_rate
 
 INTERFACE = "net0"  # of every node, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %
+SEGMENT_BYTES = 128 * 1024  # largest that TCP hands to a link: half the timers of the usual 64 KiB, 1 ms of a 1 gbit link
 MAX_NODES = 250
 _QUEUE_BYTES = 64 * 2**20  # no loss: TCP's own window bounds the queue, as credits do in an HPC fabric
 
@@ -55,10 +56,20 @@ def port(index: int) -> str:
     return f"port{index}"
 
 
+def plug(index: int) -> str:
+    """The node's end of its cable before it is in the node."""
+    return f"plug{index}"
+
+
+def cable_commands(index: int) -> list[str]:
+    """For `ip -batch`: a cable, both ends still at the switch."""
+    return [f"link add {port(index)} mtu {MTU} type veth peer name {plug(index)} mtu {MTU}"]
+
+
 def attach_commands(index: int, pid: int) -> list[str]:
     """For `ip -batch`: connects the node whose namespace process `pid` holds."""
     return [
-        f"link add {port(index)} mtu {MTU} type veth peer name {INTERFACE} mtu {MTU} netns {pid}",
+        f"link set {plug(index)} netns {pid} name {INTERFACE}",
         f"link set {port(index)} master {INTERFACE}",
         f"link set {port(index)} up",
     ]
@@ -70,8 +81,8 @@ def node_commands(index: int) -> list[str]:
 
 
 def burst_bytes(rate: int) -> int:
-    """Two milliseconds of the rate, but never less than what one large segment of TCP takes."""
-    return max(256 * 1024, rate // 8 // 500)
+    """Two milliseconds of the rate, but never less than what one of the largest segments takes, headers included."""
+    return max(2 * SEGMENT_BYTES, rate // 8 // 500)
 
 
 def shaping_commands(device: str, link: Link) -> list[list[str]]:

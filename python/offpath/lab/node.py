@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import dataclass, field
 
 from offpath.errors import OffpathError
-from offpath.lab import network
+from offpath.lab import network, segments
 from offpath.lab.placement import NodePlacement
 
 _HOLD = """
@@ -50,6 +50,9 @@ def make_node(index: int, placement: NodePlacement, hosts: str, link: network.Li
         holder.kill()
         raise OffpathError(f"{name} cannot be made: {holder.stderr.read().strip()}")
     node = Node(name, placement, holder)
+    run_ip(network.cable_commands(index))
+    for end in (network.port(index), network.plug(index)):
+        segments.set_largest(end, network.SEGMENT_BYTES)
     run_ip(network.attach_commands(index, holder.pid))
     run_ip(network.node_commands(index), node.enter())
     for command in network.shaping_commands(network.port(index), link):

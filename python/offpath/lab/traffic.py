@@ -11,16 +11,19 @@ from offpath.lab.node import run_tool
 class NodeTraffic:
     sent: int
     received: int
-    dropped: int
+    dropped: int  # by the switch's queue towards the node
 
 
 def read(nodes: int) -> list[NodeTraffic]:
     links = {link["ifname"]: link["stats64"] for link in json.loads(run_tool(["ip", "-s", "-j", "link", "show"]))}
+    drops: dict[str, int] = {}
+    for queue in json.loads(run_tool(["tc", "-s", "-j", "qdisc", "show"])):
+        drops[queue["dev"]] = drops.get(queue["dev"], 0) + queue.get("drops", 0)
     counted = []
     for i in range(nodes):
         stats = links[network.port(i)]
         # Seen from the switch: what it receives on a port, the node has sent.
-        counted.append(NodeTraffic(stats["rx"]["bytes"], stats["tx"]["bytes"], stats["tx"]["dropped"] + stats["rx"]["dropped"]))
+        counted.append(NodeTraffic(stats["rx"]["bytes"], stats["tx"]["bytes"], drops.get(network.port(i), 0)))
     return counted
 
 
