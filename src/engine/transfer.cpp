@@ -40,7 +40,11 @@ void Engine::Impl::begin(SendTransfer& transfer) {
         transfer.copy_to = partner->place;
         partner->partner = &transfer;
     }
-    const std::uint64_t most = config.chunk_bytes;
+    std::uint64_t most = config.chunk_bytes;
+    if (!transfer.local && connect(*transfer.peer)) {
+        const std::size_t push = transport.push_bytes(*transfer.peer->endpoint);
+        if (push > 0) most = std::min<std::uint64_t>(most, push);
+    }
     transfer.chunk_limit = static_cast<std::uint32_t>(
         transfer.chunk_limit == 0 ? most : std::min<std::uint64_t>(transfer.chunk_limit, most));
     if (transfer.bytes == 0) {

@@ -63,6 +63,10 @@ class Transport {
     // Sends header (copied) and a payload of any size, which stays in place until completion.
     virtual Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                         std::size_t bytes, Completion* completion) = 0;
+    // The largest payload that send() had better push to this endpoint than let the receiver fetch; 0: let it
+    // fetch. A byte stream is such a case: the receiver's answer to a rendezvous would wait behind all the
+    // payload that goes the other way.
+    virtual std::size_t push_bytes(Endpoint&) { return 0; }
     // Gets the payload of a rendezvous message, `bytes` of it (its whole size), into `destination`.
     virtual Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) = 0;
     // Gives the payload up.

@@ -31,6 +31,10 @@ class Faulty final : public FaultyTransport, Handler {
     Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                 Completion* completion) override;
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
+    std::size_t push_bytes(Endpoint& endpoint) override {
+        auto& ours = static_cast<FaultyEndpoint&>(endpoint);
+        return ours.inner ? inner_->push_bytes(*ours.inner) : 0;
+    }
     void discard(void* rendezvous) override { inner_->discard(rendezvous); }
     unsigned progress() override;
     int event_fd() const override { return inner_->event_fd(); }

@@ -1,3 +1,4 @@
+#include "transport/ucx/exported_memory.h"
 #include "transport/ucx/tuning.h"
 #include "transport/ucx/ucx_transport.h"
 
@@ -14,6 +15,10 @@ UcxFacts ucx_facts(const UcxConfig& config) {
     const ucx::Context context =
         ucx::open_context(config, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, facts.problem);
     if (context) facts.resources = ucx::resources_of(context.get());
+    const ExportedMemoryProbe probe = probe_exported_memory(config);
+    facts.exported_memory_compiled = probe.compiled;
+    facts.exported_memory_works = probe.works;
+    facts.exported_memory_probe = probe.result;
     return facts;
 }
 

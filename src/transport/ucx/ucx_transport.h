@@ -22,8 +22,12 @@ struct UcxConfig {
     std::string tls;             // e.g. "tcp,self"; empty: UCX_TLS, else all
     bool in_process = true;      // transports of one process reach each other by copying, without UCX
     bool error_handling = true;  // notice peers that die; false may open faster transports
-    std::size_t rendezvous_bytes = 64
-                                   << 10;  // send() payloads of this size or more are fetched by the receiver
+    // send() payloads of this size or more are fetched by the receiver, where that is not slower (see
+    // push_bytes).
+    std::size_t rendezvous_bytes = 64 << 10;
+    // Over TCP: below TCP_RX_SEG_SIZE, so that a payload comes in one piece, without being put together in a
+    // buffer of UCX.
+    std::size_t stream_push_bytes = 240 << 10;
     unsigned drain_ms = 200;
 };
 
@@ -36,7 +40,7 @@ struct UcxFacts {
     std::vector<std::string> resources;            // "transport/device", e.g. "tcp/eth0"
     bool exported_memory_compiled = false;
     bool exported_memory_works = false;
-    std::string exported_memory_probe;  // "works on mlx5_0" or "unsupported: why"
+    std::string exported_memory_probe;  // "works: ..." or "unsupported: why"
     std::string problem;                // why UCX could not be asked; empty: it could
 };
 // Takes some milliseconds: opens contexts of its own.

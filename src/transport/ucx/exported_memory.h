@@ -1,0 +1,61 @@
+// Exported memory handles of UCX (1.14 and later; mlx5 devices with cross-GVMI): a host packs a registration
+// of its memory, a device imports it and reads and writes that memory through its network card, by the host's
+// addresses. Contexts of their own: a context that asks for the feature cannot connect over transports that
+// lack it. Threads: one per object.
+#pragma once
+
+#include "memory/exported_memory.h"
+#include "transport/ucx/ucx_transport.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace offpath::transport {
+
+struct ExportedMemoryProbe {
+    bool compiled = false;  // the UCX of the build has exported memory handles
+    bool works = false;     // a page was exported and imported again just now
+    std::string result;     // "works: ..." or "unsupported: ..."
+};
+ExportedMemoryProbe probe_exported_memory(const UcxConfig& config = {});
+
+// The device's side.
+class DeviceMemory : public memory::ExportedMemory {
+  public:
+    // Moves reads and writes on; completions are called here. Returns how many events there were.
+    virtual unsigned progress() = 0;
+    // To sleep, as in Transport.
+    virtual int event_fd() const = 0;
+    virtual Status arm() = 0;
+};
+
+// Where import_region() takes its memory from.
+enum class MemorySource {
+    exported,    // a blob that a host packed
+    own_process  // memory of this process, the blob is ignored: to try the data path where nothing is
+                 // exported
+};
+// unsupported or unavailable with `problem` saying what is missing.
+Status open_device_memory(const UcxConfig& config, MemorySource source, std::unique_ptr<DeviceMemory>& memory,
+                          std::string& problem);
+
+// The host's side: a registration of [address, address + bytes) of this process and its blob.
+class HostExport {
+  public:
+    virtual ~HostExport() = default;  // deregisters; the device must have released its import
+    virtual std::span<const std::byte> blob() const = 0;
+};
+class HostExporter {
+  public:
+    virtual ~HostExporter() = default;  // outlives its exports
+    virtual Status export_region(void* address, std::size_t bytes, std::unique_ptr<HostExport>& exported,
+                                 std::string& problem) = 0;
+};
+Status open_host_exporter(const UcxConfig& config, std::unique_ptr<HostExporter>& exporter,
+                          std::string& problem);
+
+}  // namespace offpath::transport

@@ -1,0 +1,12 @@
+// UCX's status codes as ours.
+#pragma once
+
+#include "base/status.h"
+
+#include <ucs/type/status.h>
+
+namespace offpath::transport::ucx {
+
+Status from_ucs(ucs_status_t status);
+
+}  // namespace offpath::transport::ucx
