@@ -42,7 +42,8 @@ Status transfer(Call call, pid_t pid, std::uint64_t address, std::byte* local, s
     while (bytes > 0) {
         const std::size_t piece = std::min(bytes, piece_bytes);
         const iovec here{local, piece};
-        const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), piece};
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of another process arrive as numbers
+        const iovec there{reinterpret_cast<void*>(address), piece};
         const ssize_t moved = call(pid, &here, 1, &there, 1, 0);
         if (moved <= 0) {
             error = moved == 0 ? EFAULT : errno;

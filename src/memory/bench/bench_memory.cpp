@@ -3,6 +3,7 @@
 #include "memory/bench/table.h"
 #include "memory/copy.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -61,23 +62,19 @@ void measure(const std::vector<std::size_t>& sizes, double seconds, int runs, co
         arguments.push_back("--benchmark_out=" + json);
         arguments.push_back("--benchmark_out_format=json");
     }
-    std::vector<char*> argv;
-    for (std::string& argument : arguments)
-        argv.push_back(argument.data());
+    std::vector<char*> argv(arguments.size());
+    std::transform(arguments.begin(), arguments.end(), argv.begin(),
+                   [](std::string& argument) { return argument.data(); });
     int argc = static_cast<int>(argv.size());
     benchmark::Initialize(&argc, argv.data());
     Table table({"memcpy", "map", "cma", "staged"});
     benchmark::RunSpecifiedBenchmarks(&table);
 }
 
-}  // namespace
-}  // namespace offpath::memory::bench
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     CLI::App app(
         "Copies memory of one host rank to another's through each back end of a proxy, beside one memcpy of "
-        "this "
-        "process. The host rank is a process of its own.");
+        "this process. The host rank is a process of its own.");
     std::string json;
     double seconds = 0.05;
     int runs = 5;
@@ -86,15 +83,22 @@ int main(int argc, char** argv) {
     app.add_option("--sizes", sizes, "Bytes to copy (suffixes K, M), 1 to 64M")
         ->delimiter(',')
         ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::size_t{1}, offpath::memory::bench::largest));
+        ->check(CLI::Range(std::size_t{1}, largest));
     app.add_option("--seconds", seconds, "Least time of a run")->check(CLI::Range(0.001, 10.0));
     app.add_option("--runs", runs, "Runs of each, interleaved; the median counts")->check(CLI::Range(1, 100));
     CLI11_PARSE(app, argc, argv);
+    measure(sizes, seconds, runs, json);
+    return 0;
+}
+
+}  // namespace
+}  // namespace offpath::memory::bench
+
+int main(int argc, char** argv) {
     try {
-        offpath::memory::bench::measure(sizes, seconds, runs, json);
+        return offpath::memory::bench::run(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench-memory: %s\n", error.what());
         return 1;
     }
-    return 0;
 }
