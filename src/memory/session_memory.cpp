@@ -6,7 +6,7 @@
 #include "memory/map_regions.h"
 #include "memory/staged_transfers.h"
 
-#include <cstring>
+#include <array>
 #include <unordered_map>
 
 namespace offpath::memory {
@@ -73,7 +73,8 @@ class Session final : public SessionMemory {
     const SessionMemoryConfig config_;
     MapRegions map_;
     std::unordered_map<std::uint64_t, Region> regions_;
-    Region* last_found_ = nullptr;  // into regions_, whose elements stay in place
+    // Regions found lately, by their id's last bits; they point into regions_, whose elements stay in place.
+    std::array<Region*, 8> recent_{};
     BackEnd general_;
     Cma cma_;
     std::unique_ptr<StagedTransfers> staged_;
@@ -164,16 +165,17 @@ Status Session::remove_region(std::uint64_t id) {
     region->ending = true;
     if (region->pins > 0) return Status::retry;
     close(*region);
-    last_found_ = nullptr;
+    recent_[id % recent_.size()] = nullptr;
     regions_.erase(id);
     return Status::ok;
 }
 
 Session::Region* Session::find(std::uint64_t id) {
-    if (last_found_ != nullptr && last_found_->mapped.id == id) return last_found_;
+    Region*& recent = recent_[id % recent_.size()];
+    if (recent != nullptr && recent->mapped.id == id) return recent;
     const auto found = regions_.find(id);
     if (found == regions_.end()) return nullptr;
-    return last_found_ = &found->second;
+    return recent = &found->second;
 }
 
 Status Session::check(const HostRange& range, const Region* region) const {
