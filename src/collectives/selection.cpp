@@ -6,21 +6,22 @@
 namespace offpath::collectives {
 namespace {
 
-std::uint64_t clamp_segment(std::uint64_t bytes, const Selection& selection) {
-    return std::clamp(bytes, std::min(selection.least_segment_bytes, selection.segment_bytes),
-                      selection.segment_bytes);
+// A segment of about `wanted` bytes for a block of `bytes`.
+std::uint64_t segment_for(std::uint64_t bytes, std::uint64_t wanted, const Selection& selection) {
+    const std::uint64_t least = std::min(selection.least_segment_bytes, selection.segment_bytes);
+    return std::max(std::clamp(wanted, least, selection.segment_bytes), bytes / selection.most_segments);
 }
 
 }  // namespace
 
 std::uint64_t ring_segment_bytes(std::uint64_t block_bytes, const Selection& selection) {
-    return clamp_segment(block_bytes / 4, selection);
+    return segment_for(block_bytes, block_bytes / 4, selection);
 }
 
 std::uint64_t bcast_segment_bytes(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection) {
     constexpr std::uint64_t fill_fraction = 16;
     if (team_size <= 2) return 0;
-    return clamp_segment(bytes / (fill_fraction * (team_size - 2)), selection);
+    return segment_for(bytes, bytes / (fill_fraction * (team_size - 2)), selection);
 }
 
 BcastAlgorithm choose_bcast(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection) {

@@ -28,7 +28,7 @@ class Window {
 
 // For the algorithms that pipeline segments to one peer: enough sends in flight that the wire does not idle
 // between two, and enough receives posted that none of these waits for its receive.
-constexpr std::uint32_t pipeline_sends = 4;
+constexpr std::uint32_t pipeline_sends = 8;
 constexpr std::uint32_t pipeline_recvs = 2 * pipeline_sends;
 
 }  // namespace offpath::collectives
