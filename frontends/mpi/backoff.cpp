@@ -16,9 +16,12 @@ namespace {
 constexpr int spins = 64;
 constexpr int pauses_a_spin = 4;
 constexpr std::uint64_t yield_until_ns = 50'000;
-constexpr std::uint64_t shortest_sleep_ns = 10'000;
-constexpr std::uint64_t longest_sleep_ns = 200'000;
-constexpr std::uint64_t share_of_wait = 64;  // a sleep is at most this part of the time waited
+constexpr std::uint64_t shortest_sleep_ns = 20'000;
+constexpr std::uint64_t longest_sleep_ns = 500'000;
+constexpr std::uint64_t share_of_wait = 16;  // a sleep is at most this part of the time waited
+// When the device wakes us, the steps only make sure that the host's MPI progresses.
+constexpr std::uint64_t share_until_host_progress = 2;
+constexpr std::uint64_t longest_until_host_progress_ns = 1'000'000;
 constexpr unsigned long precise_slack_ns = 1'000;
 
 void cpu_relax() {
@@ -44,7 +47,7 @@ Backoff::~Backoff() {
     if (timer_slack_ns_ >= 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(timer_slack_ns_), 0, 0, 0);
 }
 
-void Backoff::pause() {
+void Backoff::pause(offpath_request_h device) {
     if (started_ns_ == 0) started_ns_ = now_ns();
     if (spins_ < spins) {
         ++spins_;
@@ -56,6 +59,9 @@ void Backoff::pause() {
     const std::uint64_t waited = waited_ns();
     if (waited < yield_until_ns) {
         sched_yield();
+    } else if (device != nullptr) {
+        offpath_request_wait_for(device, std::clamp(waited / share_until_host_progress, shortest_sleep_ns,
+                                                    longest_until_host_progress_ns));
     } else {
         sleep_for(std::clamp(waited / share_of_wait, shortest_sleep_ns, longest_sleep_ns));
     }

@@ -1,8 +1,11 @@
 // How a thread waits: at first it spins, then it yields its core, then it sleeps in steps that grow with the
 // time waited, so that a late look costs a small part of it and a long wait costs next to no CPU (ranks may
-// share a core). Past the spinning it lets the host's MPI progress at every step, as MPI's progress rule asks
-// of a blocking call. One object a wait; not shared.
+// share a core). A wait for one operation of the device is woken by the device itself. Past the spinning it
+// lets the host's MPI progress at every step, as MPI's progress rule asks of a blocking call. One object a
+// wait; not shared.
 #pragma once
+
+#include <offpath/request.h>
 
 #include <cstdint>
 
@@ -15,7 +18,8 @@ class Backoff {
     Backoff(const Backoff&) = delete;
     Backoff& operator=(const Backoff&) = delete;
 
-    void pause();
+    // One step. Sleeps end early when `device`, if there is one, is done; the sleeps are longer then.
+    void pause(offpath_request_h device = nullptr);
     // Since the first pause.
     std::uint64_t waited_ns() const;
 

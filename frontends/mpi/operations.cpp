@@ -125,6 +125,13 @@ void finish(Operation& operation, offpath_status_t status) {
     PMPI_Grequest_complete(handle);
 }
 
+// What a sleeper waits on: the operation's device request as long as it is pending. With several threads
+// another one may finish the operation and give that request back at any time, so there is none then.
+offpath_request_h waking_device(const Operation& operation) {
+    if (runtime().threads || operation.device == nullptr) return nullptr;
+    return offpath_request_test(operation.device) == OFFPATH_IN_PROGRESS ? operation.device : nullptr;
+}
+
 }  // namespace
 
 Operation& acquire_operation(Op op, Team& team) {
@@ -213,11 +220,20 @@ void wait_until_done(MPI_Request request) {
     if (operation == nullptr) return;
     poll();
     for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll())
-        backoff.pause();
+        backoff.pause(waking_device(*operation));
+}
+
+void pause_for_any(Backoff& backoff) {
+    offpath_request_h device = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        if (under_way != nullptr) device = waking_device(*under_way);
+    }
+    backoff.pause(device);
 }
 
 void finish_operations_of(const Team& team) {
-    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; backoff.pause())
+    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; pause_for_any(backoff))
         poll();
 }
 

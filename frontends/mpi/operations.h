@@ -81,6 +81,9 @@ bool is_under_way(MPI_Request request);
 // meanwhile.
 void wait_until_done(MPI_Request request);
 
+// One step of a wait for whatever is done first.
+void pause_for_any(Backoff& backoff);
+
 // In MPI_Comm_disconnect, which waits for what is pending.
 void finish_operations_of(const Team& team);
 // In MPI_Finalize.

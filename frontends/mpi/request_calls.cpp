@@ -21,7 +21,7 @@ bool any_is_ours(int count, const MPI_Request* requests) {
 // Repeats `test`, which sets `finished`, until it did or failed.
 template <typename Test>
 int test_until(Test test) {
-    for (Backoff backoff;; backoff.pause()) {
+    for (Backoff backoff;; pause_for_any(backoff)) {
         poll();
         bool finished = false;
         const int result = test(finished);

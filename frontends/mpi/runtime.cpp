@@ -79,7 +79,8 @@ offpath_status_t attach_to_daemon() {
     PMPI_Query_thread(&provided);
     offpath_init_params_t params{};
     params.struct_size = sizeof params;
-    params.threads = provided == MPI_THREAD_MULTIPLE ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
+    r.threads = provided == MPI_THREAD_MULTIPLE;
+    params.threads = r.threads ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
     params.allgather = bootstrap_allgather;
     params.allgather_user = &r.service;
     params.rank = static_cast<std::uint32_t>(r.rank);

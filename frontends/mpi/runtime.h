@@ -31,6 +31,7 @@ struct Runtime {
     MPI_Group world_group = MPI_GROUP_NULL;
     int rank = 0;
     int size = 0;
+    bool threads = false;  // MPI_THREAD_MULTIPLE
 };
 
 inline std::atomic<bool> runtime_active{false};

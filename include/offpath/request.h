@@ -24,6 +24,10 @@ OFFPATH_API offpath_status_t offpath_request_test(offpath_request_h request);
  * PEER_LOST within 10 s when the proxy died. */
 OFFPATH_API offpath_status_t offpath_request_wait(offpath_request_h request);
 
+/* Sleeps until the request is done, but no longer than `nanoseconds`; then OFFPATH_IN_PROGRESS. Does not
+ * spin. For callers that have something else to move meanwhile. */
+OFFPATH_API offpath_status_t offpath_request_wait_for(offpath_request_h request, uint64_t nanoseconds);
+
 /* Source, tag and size of the message that a finished recv_offload received. INVALID for anything else. */
 OFFPATH_API offpath_status_t offpath_request_message(offpath_request_h request, offpath_message_t* message);
 

@@ -51,7 +51,7 @@ Status offpath_context::new_request(offpath_request** request) {
         if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
         if (*request = requests.start(this); *request != nullptr) return Status::ok;
         const std::uint32_t sequence = channel().enter_wait();
-        if (*request = requests.start(this); *request == nullptr) channel().sleep(sequence, sleep_ms);
+        if (*request = requests.start(this); *request == nullptr) channel().sleep(sequence, sleep_ns);
         channel().leave_wait();
         if (*request != nullptr) return Status::ok;
         lost_locked();
@@ -116,12 +116,30 @@ Status offpath_context::wait(offpath_request& request) {
             pause_cpu();
         if (now_ns() - start_ns > spin_ns_) break;
     }
-    while (requests.pending(request)) {
-        const std::uint32_t sequence = channel().enter_wait();
-        if (requests.pending(request)) channel().sleep(sequence, sleep_ms);
-        channel().leave_wait();
-        if (requests.pending(request)) lost();
+    while (requests.pending(request))
+        sleep_while_pending(request, sleep_ns);
+    return take(request);
+}
+
+Status offpath_context::wait_for(offpath_request& request, std::uint64_t limit_ns) {
+    if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
+    const std::uint64_t end_ns = now_ns() + std::min(limit_ns, std::uint64_t{1} << 62);
+    for (std::uint64_t now = now_ns(); requests.pending(request); now = now_ns()) {
+        if (now >= end_ns) return Status::in_progress;
+        sleep_while_pending(request, std::min(sleep_ns, end_ns - now));
     }
+    return take(request);
+}
+
+// Once; may come back early. Looks for the loss of the proxy.
+void offpath_context::sleep_while_pending(offpath_request& request, std::uint64_t limit_ns) {
+    const std::uint32_t sequence = channel().enter_wait();
+    if (requests.pending(request)) channel().sleep(sequence, limit_ns);
+    channel().leave_wait();
+    if (requests.pending(request)) lost();
+}
+
+Status offpath_context::take(offpath_request& request) {
     auto guard = lock();
     requests.take(&request);
     return request.seen();

@@ -50,6 +50,8 @@ struct offpath_context {
 
     offpath::Status test(offpath_request& request);
     offpath::Status wait(offpath_request& request);
+    // Sleeps at most `limit_ns`, without spinning.
+    offpath::Status wait_for(offpath_request& request, std::uint64_t limit_ns);
     // Whether the proxy is gone; looks at most every 100 ms. Not under the lock.
     bool lost();
     // Sleeps until `over()`, which is called under the lock after whatever has completed was taken over.
@@ -66,7 +68,7 @@ struct offpath_context {
                     return;
                 }
             }
-            channel().sleep(sequence, sleep_ms);
+            channel().sleep(sequence, sleep_ns);
             channel().leave_wait();
             lost();
         }
@@ -96,7 +98,9 @@ struct offpath_context {
     std::vector<offpath::control::BufferRange> ranges;
 
   private:
-    static constexpr std::uint32_t sleep_ms = 100;
+    static constexpr std::uint64_t sleep_ns = 100'000'000;
+    void sleep_while_pending(offpath_request& request, std::uint64_t limit_ns);
+    offpath::Status take(offpath_request& request);
     bool socket_closed();
     bool lost_locked();
     void declare_lost();

@@ -108,6 +108,11 @@ offpath_status_t offpath_request_wait(offpath_request_h request) {
     return to_c(request->context->wait(*request));
 }
 
+offpath_status_t offpath_request_wait_for(offpath_request_h request, uint64_t nanoseconds) {
+    if (request == nullptr) return OFFPATH_ERR_INVALID;
+    return to_c(request->context->wait_for(*request, nanoseconds));
+}
+
 offpath_status_t offpath_request_message(offpath_request_h request, offpath_message_t* message) {
     if (request == nullptr || message == nullptr || !request->receives) return OFFPATH_ERR_INVALID;
     if (request->seen() != Status::ok && request->seen() != Status::truncated) return OFFPATH_ERR_INVALID;

@@ -129,8 +129,9 @@ std::uint32_t ClientChannel::enter_wait() {
     return memory_.header().sequence.load(std::memory_order_seq_cst);
 }
 
-void ClientChannel::sleep(std::uint32_t sequence, std::uint32_t timeout_ms) {
-    const timespec timeout{timeout_ms / 1000, static_cast<long>(timeout_ms % 1000) * 1'000'000};
+void ClientChannel::sleep(std::uint32_t sequence, std::uint64_t timeout_ns) {
+    constexpr std::uint64_t second = 1'000'000'000;
+    const timespec timeout{static_cast<time_t>(timeout_ns / second), static_cast<long>(timeout_ns % second)};
     futex(memory_.header().sequence, FUTEX_WAIT, sequence, &timeout);
 }
 

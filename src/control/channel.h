@@ -98,7 +98,7 @@ class ClientChannel {
     // Sleeping: enter, take the sequence, look at what is waited for, sleep, leave.
     std::uint32_t enter_wait();
     // Until the proxy completes something after `sequence`, or the time is over.
-    void sleep(std::uint32_t sequence, std::uint32_t timeout_ms);
+    void sleep(std::uint32_t sequence, std::uint64_t timeout_ns);
     void leave_wait();
     // Wakes other threads of this process that sleep here.
     void wake_waiters();
