@@ -13,7 +13,7 @@ fail() {
 }
 preload=$build/lib/liboffpath-mpi.so
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
-export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=0
 
 run() { # MODE
     mkfifo "$dir/ready"

@@ -35,7 +35,7 @@ preload=$build/lib/liboffpath-mpi.so
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
 
 export OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=${MIN_BYTES:-0} OFFPATH_OPS=${OPS:-all} OFFPATH_VERBOSE=1
-export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 # Open MPI 4.1's other topology component hangs now and then when distributed graphs follow each other.
 export OMPI_MCA_topo=basic
 timeout -k 5 150 "$root/tests/mpirun.sh" "$ranks" env LD_PRELOAD="$preload" "$program" "$@" >"$dir/out" 2>"$dir/err"

@@ -18,7 +18,7 @@ cleanup() {
 trap cleanup EXIT
 preload=$build/lib/liboffpath-mpi.so
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
-export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} OMPI_MCA_topo=basic
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 OMPI_MCA_topo=basic
 export OFFPATH_IDLE_EXIT=6
 run() { # VARIABLE=VALUE...
     timeout -k 5 100 env "$@" OFFPATH_DIR="$dir" "$root/tests/mpirun.sh" 3 env LD_PRELOAD="$preload" "$program" \
