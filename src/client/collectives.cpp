@@ -13,7 +13,7 @@ using namespace offpath::client;
 namespace {
 
 // What a schedule was built from starts with one of these.
-enum class Call : std::uint64_t { alltoall = 1, alltoallv, allgatherv, bcast, barrier };
+enum class Call : std::uint64_t { alltoall = 1, alltoallv, allgather, allgatherv, bcast, barrier };
 
 constexpr std::uint64_t max_bytes = schedule::max_slot_bytes;
 
@@ -100,22 +100,6 @@ std::vector<std::uint64_t> words(std::span<const std::size_t> values) {
     return {values.begin(), values.end()};
 }
 
-offpath_status_t allgatherv(offpath_team_h team, const void* send, void* recv,
-                            std::span<const std::size_t> bytes, std::span<const std::size_t> offsets,
-                            offpath_request_h* request) {
-    const bool in_place = send == OFFPATH_IN_PLACE;
-    if (!fits(bytes, offsets)) return invalid("offpath_iallgather(v)", "sizes or offsets are out of range");
-    if (any(bytes) && (recv == nullptr || (send == nullptr && bytes[team->rank] != 0)))
-        return invalid("offpath_iallgather(v)", "a buffer is null");
-    Starter starter(*team, Call::allgatherv);
-    starter.key(in_place).key(bytes).key(offsets);
-    const auto build = [&] {
-        return collectives::allgatherv(team->shape(), words(bytes), words(offsets), in_place);
-    };
-    return in_place ? starter.run({recv}, nullptr, request, build)
-                    : starter.run({send, recv}, nullptr, request, build);
-}
-
 }  // namespace
 
 extern "C" {
@@ -171,10 +155,19 @@ offpath_status_t offpath_iallgather(offpath_team_h team, const void* send, void*
                                     offpath_request_h* request) {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     if (!multiplies(team->size, bytes)) return invalid("offpath_iallgather", "the size is out of range");
-    std::vector<std::size_t> sizes(team->size, bytes), offsets(team->size);
-    for (std::size_t i = 0; i < team->size; ++i)
-        offsets[i] = i * bytes;
-    return allgatherv(team, send, recv, sizes, offsets, request);
+    if (bytes != 0 && (send == nullptr || recv == nullptr))
+        return invalid("offpath_iallgather", "a buffer is null");
+    const bool in_place = send == OFFPATH_IN_PLACE;
+    const auto build = [&] {
+        std::vector<std::uint64_t> sizes(team->size, bytes), offsets(team->size);
+        for (std::size_t i = 0; i < team->size; ++i)
+            offsets[i] = i * bytes;
+        return collectives::allgatherv(team->shape(), sizes, offsets, in_place);
+    };
+    Starter starter(*team, Call::allgather);
+    starter.key(in_place).key(bytes);
+    return in_place ? starter.run({recv}, nullptr, request, build)
+                    : starter.run({send, recv}, nullptr, request, build);
 }
 
 offpath_status_t offpath_iallgatherv(offpath_team_h team, const void* send, void* recv,
@@ -183,7 +176,18 @@ offpath_status_t offpath_iallgatherv(offpath_team_h team, const void* send, void
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     if (recv_bytes == nullptr || recv_offsets == nullptr)
         return invalid("offpath_iallgatherv", "an array is null");
-    return allgatherv(team, send, recv, {recv_bytes, team->size}, {recv_offsets, team->size}, request);
+    const std::span<const std::size_t> bytes(recv_bytes, team->size), offsets(recv_offsets, team->size);
+    if (!fits(bytes, offsets)) return invalid("offpath_iallgatherv", "sizes or offsets are out of range");
+    if (any(bytes) && (recv == nullptr || (send == nullptr && bytes[team->rank] != 0)))
+        return invalid("offpath_iallgatherv", "a buffer is null");
+    const bool in_place = send == OFFPATH_IN_PLACE;
+    const auto build = [&] {
+        return collectives::allgatherv(team->shape(), words(bytes), words(offsets), in_place);
+    };
+    Starter starter(*team, Call::allgatherv);
+    starter.key(in_place).key(bytes).key(offsets);
+    return in_place ? starter.run({recv}, nullptr, request, build)
+                    : starter.run({send, recv}, nullptr, request, build);
 }
 
 offpath_status_t offpath_ibcast(offpath_team_h team, void* buffer, size_t bytes, uint32_t root,

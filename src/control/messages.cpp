@@ -8,7 +8,7 @@ namespace offpath::control {
 namespace {
 
 constexpr std::uint32_t magic = 0x4d50464f;  // "OFPM"
-constexpr std::size_t max_text = 512;
+constexpr std::size_t max_text = 512;        // of texts for people, which are cut here
 
 // Kinds are the places in the variant, counted from 1; a test pins them.
 constexpr std::uint16_t kind_of(std::size_t index) {
@@ -34,13 +34,13 @@ struct BodyWriter {
         out.value(m.progress);
         out.value(m.daemon_pid);
         out.value(static_cast<std::uint8_t>(m.staging));
-        out.text(m.node);
-        out.text(m.fabric);
+        out.text(m.node.substr(0, max_text));
+        out.text(m.fabric.substr(0, max_text));
         out.blob(m.address);
     }
     void operator()(const Refusal& m) const {
         out.value(static_cast<std::int32_t>(m.status));
-        out.text(m.text);
+        out.text(m.text.substr(0, max_text));
     }
     void operator()(const RegisterRegion& m) const {
         out.value(m.id);

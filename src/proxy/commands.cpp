@@ -7,6 +7,8 @@
 namespace offpath::proxy {
 namespace {
 
+constexpr std::size_t max_teams = 1 << 16;
+
 memory::HostRange to_range(const control::BufferRange& range) {
     return {range.region, range.address, range.bytes};
 }
@@ -35,8 +37,9 @@ bool Session::execute(const control::Ranks& command) {
 bool Session::execute(const control::CreateTeam& command) {
     if (command.first == 0) team_draft_ = {command.team, command.rank, {}};
     if (command.team != team_draft_.id || command.first != team_draft_.ranks.size() ||
-        teams_.contains(command.team)) {
-        problem_ = fmt::format("team {:x} in the wrong order, or twice", command.team);
+        teams_.contains(command.team) || teams_.size() >= max_teams) {
+        problem_ = fmt::format("team {:x} in the wrong order, or twice, or beyond the {} that are accepted",
+                               command.team, max_teams);
         return false;
     }
     for (std::size_t i = 0; i < command.ranks.size(); ++i)

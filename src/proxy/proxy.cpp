@@ -51,6 +51,13 @@ Proxy::~Proxy() {
 
 Status Proxy::start(std::string& problem) {
     identity_ = {draw_id(), config_.index, config_.node, transport_->describe(), transport_->address()};
+    if (identity_.address.size() > control::max_address_bytes) {
+        problem = fmt::format(
+            "the fabric's address has {} bytes; at most {} are accepted (name fewer devices "
+            "with --net-devices)",
+            identity_.address.size(), control::max_address_bytes);
+        return Status::unsupported;
+    }
     engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id);
     epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     inbox_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

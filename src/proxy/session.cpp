@@ -1,5 +1,6 @@
 #include "proxy/session.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <offpath/context.h>
@@ -10,8 +11,9 @@
 namespace offpath::proxy {
 namespace {
 
-using control::Credentials;
 using control::FileDescriptor;
+
+constexpr std::uint64_t drain_patience_ns = 2'000'000'000;
 
 void refuse(int socket, Status status, const std::string& text) {
     // If the client is gone already it does not matter.
@@ -231,7 +233,9 @@ void Session::end(Status reason, const std::string& why, bool tell) {
         log::error("the session of {} ends: {} ({} operations were outstanding)", name_, why, outstanding_);
     }
     if (tell) refuse(socket_.get(), reason, why);
-    if (reason == Status::peer_lost) {
+    ended_ns_ = SteadyClock().now_ns();
+    abandoned_ = reason == Status::peer_lost;
+    if (abandoned_) {
         memory_->abandon(reason);
     } else {
         memory_->stop(reason);
@@ -241,11 +245,16 @@ void Session::end(Status reason, const std::string& why, bool tell) {
 bool Session::close() {
     // Peers learn that this rank is gone by the operations that they share with it.
     if (session_ != nullptr) {
-        if (!engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
-            return false;
-        session_ = nullptr;
+        if (engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
+            session_ = nullptr;
     }
-    return outstanding_ == 0 && memory_->drained();
+    if (session_ == nullptr && outstanding_ == 0 && memory_->drained()) return true;
+    // An agent that does not answer must not keep the session for ever.
+    if (!abandoned_ && SteadyClock().now_ns() - ended_ns_ > drain_patience_ns) {
+        abandoned_ = true;
+        memory_->abandon(reason_);
+    }
+    return false;
 }
 
 bool Session::prepare_sleep() {

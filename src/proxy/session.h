@@ -126,7 +126,8 @@ class Session {
     std::uint32_t outstanding_ = 0;
     std::vector<std::uint64_t> revoking_;  // regions whose last use is awaited
     bool completed_some_ = false;
-    bool ended_ = false;
+    bool ended_ = false, abandoned_ = false;
+    std::uint64_t ended_ns_ = 0;
     Status reason_ = Status::ok;
     std::string problem_;
 };

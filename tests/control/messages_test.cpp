@@ -49,6 +49,21 @@ TEST(Messages, RefuseEveryShorterAndLongerForm) {
     }
 }
 
+// A device with many network interfaces has a long description; that must not keep anybody out.
+TEST(Messages, CutLongTextsForPeople) {
+    Welcome welcome;
+    welcome.fabric = std::string(100000, 'f');
+    welcome.address.resize(max_address_bytes);
+    Message decoded;
+    std::string problem;
+    ASSERT_EQ(decode_message(encode_message(welcome), decoded, problem), Status::ok) << problem;
+    EXPECT_EQ(std::get<Welcome>(decoded).fabric, std::string(512, 'f'));
+    EXPECT_EQ(std::get<Welcome>(decoded).address.size(), max_address_bytes);
+    ASSERT_EQ(
+        decode_message(encode_message(Refusal{Status::memory, std::string(1000, 'r')}), decoded, problem),
+        Status::ok);
+}
+
 TEST(Messages, TellVersionsApart) {
     auto bytes = encode_message(Hello{});
     bytes[4] = std::byte{99};
