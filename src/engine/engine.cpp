@@ -13,6 +13,15 @@ constexpr std::size_t page = 4096;
 // Messages for teams that nobody has made yet; more than this from one job means that it has gone wrong.
 constexpr std::size_t max_orphans = 1 << 16;
 
+// Returns whether the rank is a member.
+bool mark_gone(Team& team, std::uint32_t job_rank) {
+    const auto it = std::find(team.job_ranks.begin(), team.job_ranks.end(), job_rank);
+    if (it == team.job_ranks.end()) return false;
+    team.left.resize(team.peers.size(), false);
+    team.left[static_cast<std::size_t>(it - team.job_ranks.begin())] = true;
+    return true;
+}
+
 }  // namespace
 
 Engine::Impl::Impl(Engine& outer_, transport::Transport& transport_, ProxyId self_, const Config& config_)
@@ -56,6 +65,7 @@ Status Engine::open_session(const JobId& job, std::uint32_t job_rank, memory::Ho
     made->job = job;
     made->job_rank = job_rank;
     made->memory = &memory;
+    made->acquaintances.insert(impl_->find_peer(impl_->self));
     *session = made.get();
     impl_->sessions.push_back(std::move(made));
     return Status::ok;
@@ -64,11 +74,12 @@ Status Engine::open_session(const JobId& job, std::uint32_t job_rank, memory::Ho
 bool Engine::close_session(Session* session, Status reason) {
     const bool lost = !session->closing && reason == Status::peer_lost;
     session->closing = true;
-    for (auto& team : session->teams) {
-        for (std::uint32_t rank = 0; lost && rank < team->peers.size(); ++rank) {
-            const Exchange gone{Kind::abort, rank_left, team->route_to(rank), 0, 0, 0, 0};
-            if (rank != team->rank) impl_->tell(*team->peers[rank], bytes_of(gone));
-        }
+    if (lost) {
+        const Exchange gone{
+            Kind::abort, 0, {session->job.high, session->job.low, every_team, session->job_rank, 0}, 0, 0,
+            0,           0};
+        for (Peer* peer : session->acquaintances)
+            impl_->tell(*peer, bytes_of(gone));
     }
     for (auto& team : session->teams) {
         std::vector<Instance*> running;
@@ -118,9 +129,12 @@ Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_
             return Status::invalid;
         }
         made->peers.push_back(peer);
+        made->job_ranks.push_back(member.job_rank);
     }
     made->send_order.resize(members.size(), 0);
     made->receive_order.resize(members.size());
+    for (std::uint32_t member : session.gone)
+        mark_gone(*made, member);
     *team = made.get();
     impl_->teams.emplace(key, made.get());
     session.teams.push_back(std::move(made));
@@ -237,12 +251,28 @@ void Engine::Impl::finish_instance(Instance& instance) {
     if (team->destroyed && team->idle()) outer.destroy_team(team);
 }
 
+void Engine::Impl::rank_gone(Session& session, std::uint32_t job_rank) {
+    session.gone.insert(job_rank);
+    for (auto& team : session.teams) {
+        if (!mark_gone(*team, job_rank)) continue;
+        fail_where(*team, [&](std::uint32_t rank) { return team->job_ranks[rank] == job_rank; });
+    }
+}
+
 void Engine::on_message(const transport::Incoming& message) {
     ++impl_->counters.messages_received;
     impl_->dispatch(message.header, &message);
 }
 
 void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte> payload) {
+    if (header.kind == Kind::abort && header.route.team == every_team) {
+        for (auto& session : sessions) {
+            const bool concerned = session->job == JobId{header.route.job_high, header.route.job_low} &&
+                                   session->job_rank != header.route.source;
+            if (concerned) rank_gone(*session, header.route.source);
+        }
+        return;
+    }
     Team* team = find_team(header.route, true);
     if (team == nullptr) {
         auto& waiting =
@@ -264,10 +294,6 @@ void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte
     }
     if (header.kind == Kind::request) {
         on_request(*team, header, payload);
-        return;
-    }
-    if (header.kind == Kind::abort && header.sequence == rank_left) {
-        rank_gone(*team, header.route.source);
         return;
     }
     auto running = team->instances.find(header.sequence);

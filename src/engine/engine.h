@@ -65,13 +65,12 @@ class Engine final : public transport::Handler {
     // ignored.
     void close();
 
-    // Makes another proxy known. Known twice with the same address is fine; with another one it is
-    // Status::invalid. Connects at first use.
-    Status add_proxy(ProxyId proxy, std::span<const std::byte> address);
-
     // A host rank attaches. `memory` must outlive the session.
     Status open_session(const JobId& job, std::uint32_t job_rank, memory::HostMemory& memory,
                         Session** session);
+    // Makes a proxy of the session's job known. Known twice with the same address is fine; with another one
+    // it is Status::invalid. Connects at first use.
+    Status add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address);
     // Cuts a session off: what runs for it ends at once with `reason`, its peers are told, and its memory is
     // not touched any more once this returns true; false: transfers are still being drained, call again after
     // progress().

@@ -25,8 +25,9 @@ static_assert(std::endian::native == std::endian::little,
 // proxies of a job.
 constexpr std::uint64_t eager_bytes = 4 << 10;
 
-// As the sequence of an abort: the rank itself is gone, and with it everything that waits for it.
-constexpr std::uint32_t rank_left = UINT32_MAX;
+// As the team of an abort: the source, here a rank of the job, is gone, and with it everything in the job
+// that waits for it.
+constexpr std::uint64_t every_team = UINT64_MAX;
 
 enum class Kind : std::uint32_t {
     eager = 1,    // payload of a planned send

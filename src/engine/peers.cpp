@@ -4,20 +4,21 @@
 
 namespace offpath::engine {
 
-Status Engine::add_proxy(ProxyId proxy, std::span<const std::byte> address) {
+Status Engine::add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address) {
+    if (proxy == 0) return Status::invalid;
     Peer* known = impl_->find_peer(proxy);
-    if (known != nullptr) {
-        if (known->self ||
-            std::equal(known->address.begin(), known->address.end(), address.begin(), address.end()))
-            return Status::ok;
+    if (known == nullptr) {
+        auto peer = std::make_unique<Peer>();
+        peer->id = proxy;
+        peer->address.assign(address.begin(), address.end());
+        known = peer.get();
+        impl_->peers.emplace(proxy, std::move(peer));
+    } else if (!known->self &&
+               !std::equal(known->address.begin(), known->address.end(), address.begin(), address.end())) {
         log::error("proxy {:x} was announced with two different addresses", proxy);
         return Status::invalid;
     }
-    if (proxy == 0) return Status::invalid;
-    auto peer = std::make_unique<Peer>();
-    peer->id = proxy;
-    peer->address.assign(address.begin(), address.end());
-    impl_->peers.emplace(proxy, std::move(peer));
+    session.acquaintances.insert(known);
     return Status::ok;
 }
 
@@ -70,12 +71,6 @@ void Engine::Impl::peer_lost(Peer& peer) {
             fail_where(*team, [&](std::uint32_t rank) { return team->peers[rank] == &peer; });
         }
     }
-}
-
-void Engine::Impl::rank_gone(Team& team, std::uint32_t rank) {
-    if (team.left.empty()) team.left.resize(team.peers.size(), false);
-    team.left[rank] = true;
-    fail_where(team, [rank](std::uint32_t other) { return other == rank; });
 }
 
 // Ends what cannot be done any more without the ranks for which `gone` holds: every instance of the team, for

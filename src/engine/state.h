@@ -175,7 +175,8 @@ class Team {
     Session* session = nullptr;
     std::uint64_t id = 0;
     std::uint32_t rank = 0;
-    std::vector<Peer*> peers;  // by team rank
+    std::vector<Peer*> peers;              // by team rank
+    std::vector<std::uint32_t> job_ranks;  // likewise
     std::uint32_t next_sequence = 0;
     std::unordered_map<std::uint32_t, std::unique_ptr<Instance>> instances;
     std::unordered_map<std::uint32_t, std::vector<EarlyMessage>> early;
@@ -198,7 +199,9 @@ class Session {
     std::uint32_t job_rank = 0;
     memory::HostMemory* memory = nullptr;
     std::list<std::unique_ptr<Team>> teams;
-    std::size_t pieces = 0;  // in flight, touching this session's memory
+    std::unordered_set<Peer*> acquaintances;  // proxies of its job
+    std::unordered_set<std::uint32_t> gone;   // ranks of the job that have left
+    std::size_t pieces = 0;                   // in flight, touching this session's memory
     bool closing = false;
 };
 

@@ -17,7 +17,7 @@ memory::HostRange to_range(const control::BufferRange& range) {
 
 bool Session::execute(const control::AddProxy& command) {
     // An address that cannot be used makes the teams that need it fail, with their own message.
-    if (Status status = engine_.add_proxy(command.proxy, command.address); status != Status::ok)
+    if (Status status = engine_.add_proxy(*session_, command.proxy, command.address); status != Status::ok)
         log::error("{}: the address of proxy {:x} cannot be used: {}", name_, command.proxy,
                    to_string(status));
     return true;

@@ -142,6 +142,8 @@ void Session::read_socket() {
         const Status status = control::receive_bytes(socket_.get(), received);
         if (status == Status::retry) return;
         if (status == Status::peer_lost || status == Status::system) {
+            // What it still asked for says who its peers are; they are told in close().
+            drain(UINT32_MAX);
             end(Status::peer_lost, "its process is gone", false);
             return;
         }

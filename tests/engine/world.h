@@ -91,10 +91,6 @@ class World {
             transports_.push_back(std::move(transport));
             engines_.push_back(std::make_unique<engine::Engine>(*transports_[p], p + 1, options.engine));
         }
-        for (auto& engine : engines_) {
-            for (std::uint32_t p = 0; p < options.proxies; ++p)
-                engine->add_proxy(p + 1, transports_[p]->address());
-        }
         std::vector<engine::Member> members;
         for (std::uint32_t rank = 0; rank < options.ranks; ++rank)
             members.push_back({proxy_of(rank) + 1, rank});
@@ -103,12 +99,16 @@ class World {
         for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
             memories_.push_back(std::make_unique<TestMemory>(options.memory));
             engines_[proxy_of(rank)]->open_session({7, 9}, rank, *memories_[rank], &sessions_[rank]);
+            for (std::uint32_t p = 0; p < options.proxies; ++p) {
+                engines_[proxy_of(rank)]->add_proxy(*sessions_[rank], p + 1, transports_[p]->address());
+            }
             engines_[proxy_of(rank)]->create_team(*sessions_[rank], 42, rank, members, &teams_[rank]);
         }
     }
 
     ~World() {
-        for (std::uint32_t p = 0; p < options_.proxies; ++p) kill_proxy(p);
+        for (std::uint32_t p = 0; p < options_.proxies; ++p)
+            kill_proxy(p);
     }
 
     std::uint32_t proxy_of(std::uint32_t rank) const { return rank % options_.proxies; }
