@@ -119,12 +119,13 @@ Team& find_team(MPI_Comm comm) {
     };
     thread_local Latest latest{};  // no epoch is 0
     const std::uint64_t now = epoch.load(std::memory_order_acquire);
-    if (latest.comm == comm && latest.epoch == now) return *latest.team;
+    if (latest.comm == comm && latest.epoch == now && latest.team != nullptr) return *latest.team;
 
     void* value = nullptr;
     int found = 0;
     PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&value), &found);
-    Team* team = found != 0 ? static_cast<Team*>(value) : &shared_record(HostReason::foreign);
+    Team* team =
+        found != 0 && value != nullptr ? static_cast<Team*>(value) : &shared_record(HostReason::foreign);
     latest = {comm, team, now};
     return *team;
 }

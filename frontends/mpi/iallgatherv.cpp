@@ -91,7 +91,7 @@ extern "C" OFFPATH_API int MPI_Iallgatherv(const void* sendbuf, int sendcount, M
 
     Operation& operation = acquire_operation(Op::iallgatherv, *team);
     void* recv = place_blocks(operation, recv_use, recvbuf, recvcounts, displs, *elements);
-    const void* send = OFFPATH_IN_PLACE;
+    const void* send = OFFPATH_IN_PLACE;  // NOLINT(performance-no-int-to-ptr)
     bool ready = recv != nullptr || recv_use.contiguous();
     if (ready && in_place) {
         ready = put_own_block(operation, recv_use, recvbuf, recvcounts, displs, recv);

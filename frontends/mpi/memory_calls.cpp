@@ -12,7 +12,7 @@ using namespace offpath::mpi;
 
 namespace {
 
-constexpr MPI_Aint least_mapped_bytes = 64 * 1024;
+constexpr MPI_Aint least_mapped_bytes = MPI_Aint{64} * 1024;
 
 std::mutex mutex;
 std::unordered_set<void*> mapped;

@@ -25,7 +25,7 @@ std::array<Operation*, bucket_count> by_handle{};
 // MPI_Request is a pointer in some MPI libraries and an integer in others.
 Operation*& bucket_of(MPI_Request request) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, &request, sizeof request);
+    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
     return by_handle[(bits * 0x9E3779B97F4A7C15U) >> 56];
 }
 

@@ -89,6 +89,17 @@ offpath_status_t attach_to_daemon() {
     return offpath_init(&params, &r.context);
 }
 
+std::string explain_host_only(offpath_status_t status) {
+    if (status != OFFPATH_ERR_UNAVAILABLE) {
+        return fmt::format("the program runs on the host's MPI: {}", offpath_status_string(status));
+    }
+    return fmt::format(
+        "no daemon on some node in {}: the program runs on the host's MPI (`offpath run` or "
+        "OFFPATH_AUTOSTART=1 "
+        "starts daemons; OFFPATH=off silences this)",
+        session_directory());
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -116,12 +127,7 @@ void attach() {
     PMPI_Comm_set_errhandler(r.service, MPI_ERRORS_RETURN);
     const offpath_status_t status = attach_to_daemon();
     if (status != OFFPATH_OK) {
-        if (r.rank == 0) {
-            say(fmt::format(
-                "{} in {}: the program runs on the host's MPI (start daemons with `offpath run`, or set "
-                "OFFPATH_AUTOSTART=1; OFFPATH=off silences this)",
-                offpath_status_string(status), session_directory()));
-        }
+        if (r.rank == 0) say(explain_host_only(status));
         PMPI_Comm_free(&r.service);
         return;
     }
