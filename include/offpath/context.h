@@ -17,9 +17,9 @@ typedef int (*offpath_allgather_fn)(void* user, const void* mine, size_t bytes, 
 typedef struct offpath_init_params {
     size_t struct_size;
     offpath_threads_t threads;
-    /* Bootstrap by callback. With allgather == NULL the launcher's PMIx server is asked instead (mpirun,
-     * prterun, srun
-     * --mpi=pmix), and rank, size and local_rank are ignored. */
+    /* Bootstrap by callback. With allgather == NULL the launcher's PMIx server is asked instead
+     * (mpirun, prterun, srun --mpi=pmix), and rank, size and local_rank are ignored. Have one context
+     * at a time then. */
     offpath_allgather_fn allgather;
     void* allgather_user;
     uint32_t rank;       /* 0 .. size-1 */
@@ -32,11 +32,11 @@ typedef struct offpath_init_params {
 
 /* Attaches this process to the daemon of its node and learns how to reach every other rank's proxy.
  * Collective over the job: it succeeds on all ranks or on none. Errors: INVALID (parameters), UNAVAILABLE (no
- * daemon on this or another node, or no PMIx server), VERSION, MEMORY, SYSTEM. */
+ * daemon or bootstrap), ACCESS (another user's daemon), UNSUPPORTED, VERSION, PROTOCOL, MEMORY, SYSTEM. */
 OFFPATH_API offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_context_h* context);
 
 /* Waits until nothing of this process is outstanding on its proxy, then detaches. Local. Teams, groups,
- * requests and regions of the context end with it. */
+ * requests, regions and memory of the context end with it. */
 OFFPATH_API offpath_status_t offpath_finalize(offpath_context_h context);
 
 typedef enum offpath_back_end {
@@ -65,7 +65,7 @@ typedef struct offpath_context_info {
 /* Facts about the attachment. Set struct_size before the call. Local, thread-safe. */
 OFFPATH_API offpath_status_t offpath_context_query(offpath_context_h context, offpath_context_info_t* info);
 
-/* What this process has handed to its proxy since init. Local, thread-safe. */
+/* What this process has handed to its proxy since init. Local. */
 typedef struct {
     size_t struct_size;
     uint64_t operations;      /* started */

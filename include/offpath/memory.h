@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Allocates `bytes` bytes (> 0), page-aligned and zeroed, that this process and its device share. Local.
- * Errors: INVALID, MEMORY, SYSTEM. */
+ * Errors: INVALID, MEMORY, SYSTEM, PEER_LOST. */
 OFFPATH_API offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address);
 
 /* Frees memory of offpath_mem_alloc: waits until the device has let go of it. INVALID if `address` is not the

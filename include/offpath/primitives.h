@@ -33,8 +33,8 @@ OFFPATH_API offpath_status_t offpath_recv_offload(offpath_team_h team, void* buf
 OFFPATH_API offpath_status_t offpath_group_create(offpath_team_h team, offpath_group_h* group);
 
 /* Records a send or a receive. Each must have its counterpart, with the same size, in the group that the peer
- * records at the same place in its sequence of groups; several with the same peer and tag match in the order
- * of recording. */
+ * starts at the same place in the team's order of starts; several with the same peer and tag match in the
+ * order of recording. */
 OFFPATH_API offpath_status_t offpath_group_send(offpath_group_h group, const void* buffer, size_t bytes,
                                                 uint32_t dest, uint32_t tag);
 OFFPATH_API offpath_status_t offpath_group_recv(offpath_group_h group, void* buffer, size_t bytes,

@@ -15,9 +15,9 @@ typedef struct offpath_message {
     size_t bytes;
 } offpath_message_t;
 
-/* OFFPATH_OK when done, OFFPATH_IN_PROGRESS when not, else the error with which it ended. One load when
- * nothing has happened; no system call. The request stays valid until it is freed. Thread-safe with
- * OFFPATH_THREADS_MULTIPLE. */
+/* OFFPATH_OK when done, OFFPATH_IN_PROGRESS when not, else the error with which it ended. A load or two
+ * when nothing has happened; a system call at most every 100 ms. The request stays valid until it is freed.
+ * Thread-safe with OFFPATH_THREADS_MULTIPLE. */
 OFFPATH_API offpath_status_t offpath_request_test(offpath_request_h request);
 
 /* Waits: spins for a short while, then sleeps until the proxy wakes it. Returns OFFPATH_OK or the error;

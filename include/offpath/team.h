@@ -14,7 +14,7 @@ OFFPATH_API offpath_status_t offpath_team_world(offpath_context_h context, offpa
 /* Makes a team of `size` distinct job ranks (`ranks`, copied), of which this process must be one. Local: no
  * message is sent to other ranks. `id` must be the same on all members and different from that of every other
  * live team that shares a member; ids from 2^63 upward are kept for offpath itself. Errors: INVALID (empty, a
- * rank twice or out of range, not a member, id in use or reserved), MEMORY. */
+ * rank twice or out of range, not a member, id in use or reserved), PEER_LOST. */
 OFFPATH_API offpath_status_t offpath_team_create(offpath_context_h context, const uint32_t* ranks,
                                                  uint32_t size, uint64_t id, offpath_team_h* team);
 
