@@ -16,6 +16,8 @@ mount --bind "$2" /etc/hosts
 for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2>/dev/null || true
 echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle 2>/dev/null || true
 echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save 2>/dev/null || true
+# Not what the machine happens to use: BBR, for one, takes the bursts of a shaped link for its rate and paces by that.
+echo cubic >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || echo reno >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || true
 echo ready
 exec sleep infinity
 """
