@@ -254,6 +254,43 @@ TEST_P(Conformance, RendezvousWaitsUntilFetched) {
     }
 }
 
+// Where the transport says that pushing is better, what is not larger comes with the message.
+TEST_P(Conformance, PushedPayloadComesWithItsMessage) {
+    ASSERT_EQ(a->post(*to_b, Header{1, 0}.view(), {}), Status::ok);
+    ASSERT_EQ(b->post(*to_a, Header{1, 0}.view(), {}), Status::ok);
+    ASSERT_TRUE(pump_both([&] { return at_b.messages.size() == 1 && at_a.messages.size() == 1; }));
+    const std::size_t most = a->push_bytes(*to_b);
+    if (GetParam() == "ucx_tcp") {
+        EXPECT_GT(most, std::size_t{64} << 10);
+    }
+    if (GetParam() == "ucx_shm") {
+        EXPECT_EQ(most, 0u);
+    }
+    if (most == 0) return;
+    constexpr std::size_t count = 20;
+    const auto payload = make_payload(9, most + 1);
+    std::deque<Counted> sent(count);
+    for (Counted& each : sent)
+        each.start(a->send(*to_b, Header{9, most}.view(), payload.data(), most, &each));
+    ASSERT_TRUE(pump_both([&] { return at_b.messages.size() == 1 + count; }));
+    for (std::size_t i = 1; i <= count; ++i) {
+        EXPECT_EQ(at_b.messages[i].rendezvous, nullptr);
+        ASSERT_EQ(at_b.messages[i].data.size(), most);
+        EXPECT_TRUE(holds_pattern(9, at_b.messages[i].data.data(), most));
+    }
+    ASSERT_TRUE(pump_both([&] {
+        for (const Counted& each : sent)
+            if (!each.done()) return false;
+        return true;
+    }));
+    Counted larger;
+    larger.start(a->send(*to_b, Header{9, most + 1}.view(), payload.data(), most + 1, &larger));
+    ASSERT_TRUE(pump_both([&] { return at_b.messages.size() == 2 + count; }));
+    ASSERT_NE(at_b.messages.back().rendezvous, nullptr);
+    b->discard(at_b.messages.back().rendezvous);
+    ASSERT_TRUE(pump_both([&] { return larger.done(); }));
+}
+
 TEST_P(Conformance, FetchOfAnotherSizeIsRefusedAndLeavesThePayload) {
     const auto payload = make_payload(5, 200000);
     std::vector<std::byte> got(200000);

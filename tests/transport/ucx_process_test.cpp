@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 
 namespace offpath::transport::test {
@@ -56,6 +57,7 @@ class Peer {
         line += '\n';
         EXPECT_EQ(write(in_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
     }
+    void stop() { ::kill(pid_, SIGSTOP); }
     void kill() {
         ::kill(pid_, SIGKILL);
         waitpid(pid_, nullptr, 0);
@@ -192,6 +194,31 @@ TEST_P(UcxProcess, KilledReceiverEndsEverythingOnce) {
     ASSERT_EQ(transport->post(*alive, Header{1, 0}.view(), {}), Status::ok);
     EXPECT_TRUE(pump_here([&] { return !recorder.messages.empty(); }));
     EXPECT_EQ(recorder.lost.size(), 1u);
+}
+
+// With payloads pushed into a connection whose other side does not read: they end, too.
+TEST_P(UcxProcess, KilledReceiverEndsWhatWasPushed) {
+    Peer victim(tls(), "hold");
+    Endpoint* endpoint = meet(victim);
+    ASSERT_NE(endpoint, nullptr);
+    ASSERT_EQ(transport->post(*endpoint, Header{}.view(), {}), Status::ok);
+    (void)pump_here([] { return false; }, 300ms);
+    const std::size_t bytes = std::max<std::size_t>(transport->push_bytes(*endpoint), 60000);
+    victim.stop();
+    const auto payload = make_payload(1, bytes);
+    std::deque<Counted> sent(200);
+    for (Counted& each : sent)
+        each.start(transport->send(*endpoint, Header{1, 0}.view(), payload.data(), bytes, &each));
+    (void)pump_here([] { return false; }, 300ms);
+    ASSERT_FALSE(sent.back().done());
+    victim.kill();
+    ASSERT_TRUE(pump_here([&] { return !recorder.lost.empty() && all_done(sent); }));
+    for (const Counted& each : sent) {
+        EXPECT_EQ(each.calls, 1);
+        EXPECT_TRUE(each.status == Status::ok || each.status == Status::peer_lost);
+    }
+    EXPECT_EQ(sent.back().status, Status::peer_lost);
+    expect_dead(*endpoint);
 }
 
 TEST_P(UcxProcess, KilledSenderLeavesOffersThatFail) {

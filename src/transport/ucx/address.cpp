@@ -1,17 +1,15 @@
 #include "transport/ucx/address.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <random>
 
 namespace offpath::transport::ucx {
 namespace {
 
 constexpr char magic[4] = {'O', 'F', 'U', 'X'};
 constexpr std::size_t checked_from = 4 + 2 + 2 + 4 + 4 + 8;
-constexpr std::size_t envelope_bytes = checked_from + sizeof(ProcessIdentity);
+constexpr std::size_t envelope_bytes = checked_from + 6 * 8;
 
 std::uint64_t checksum(std::span<const std::byte> bytes) {
     std::uint64_t hash = 0xcbf29ce484222325ull;
@@ -34,21 +32,12 @@ std::uint64_t read(std::span<const std::byte> from, std::size_t at, unsigned byt
 
 }  // namespace
 
-// The process id beside the random number: a fork() keeps the latter.
-ProcessIdentity process_identity() {
-    static const std::uint64_t random = [] {
-        std::random_device device;
-        return std::uint64_t{device()} << 32 | device();
-    }();
-    ProcessIdentity identity;
-    const std::uint64_t pid = static_cast<std::uint64_t>(getpid());
-    std::memcpy(identity.data(), &random, 8);
-    std::memcpy(identity.data() + 8, &pid, 8);
-    return identity;
-}
-
 std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_version) {
-    std::vector<std::byte> inside(address.process.begin(), address.process.end());
+    std::vector<std::byte> inside;
+    const Process& process = address.process;
+    for (std::uint64_t field :
+         {process.random, process.pid, process.start, process.boot, process.pid_space, process.ipc_space})
+        append(inside, field, 8);
     inside.insert(inside.end(), address.worker.begin(), address.worker.end());
     inside.insert(inside.end(), address.local.begin(), address.local.end());
     std::vector<std::byte> bytes;
@@ -85,7 +74,8 @@ Status open_address(std::span<const std::byte> bytes, Address& address, std::str
         problem = "the address is damaged: its checksum does not agree";
         return Status::protocol;
     }
-    std::memcpy(address.process.data(), bytes.data() + checked_from, address.process.size());
+    const auto field = [&](unsigned i) { return read(bytes, checked_from + 8 * i, 8); };
+    address.process = {field(0), field(1), field(2), field(3), field(4), field(5)};
     address.worker = bytes.subspan(envelope_bytes, worker);
     address.local = bytes.subspan(envelope_bytes + worker, local);
     return Status::ok;

@@ -1,14 +1,13 @@
 // The address that a UCX transport hands out: UCX's worker address, and the address in the process's own hub,
-// in an envelope with magic, version, lengths and checksum, because UCX trusts what it is given. Pure, except
-// for process_identity().
+// in an envelope with magic, version, lengths and checksum, because UCX trusts what it is given. Pure.
 //   magic "OFUX", version u16, UCX's version u16 (major << 8 | minor), length of the worker address u32,
-//   length of the local address u32, checksum u64 (FNV-1a of all that follows), identity of the process (16
-//   bytes), worker address, local address. Little endian.
+//   length of the local address u32, checksum u64 (FNV-1a of all that follows), the process (6 u64, in the
+//   order of Process), worker address, local address. Little endian.
 #pragma once
 
 #include "base/status.h"
+#include "transport/ucx/process.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,14 +18,10 @@ namespace offpath::transport::ucx {
 
 constexpr std::uint16_t address_version = 1;
 
-// Drawn once per process, so that transports recognise each other there.
-using ProcessIdentity = std::array<std::byte, 16>;
-ProcessIdentity process_identity();
-
 struct Address {
     std::span<const std::byte> worker;
     std::span<const std::byte> local;  // empty: not to be reached in its process
-    ProcessIdentity process{};
+    Process process;
 };
 
 std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_version);

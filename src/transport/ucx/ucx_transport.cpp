@@ -71,7 +71,7 @@ Status UcxTransport::open(std::string& problem) {
     Address address;
     address.worker = {reinterpret_cast<const std::byte*>(attributes.address), attributes.address_length};
     if (config_.in_process) address.local = local_address;
-    address.process = process_identity();
+    address.process = self_;
     address_ = seal_address(address, static_cast<std::uint16_t>(major << 8 | minor));
     ucp_worker_release_address(worker_, attributes.address);
     if (attributes.max_am_header < max_header) {
@@ -80,7 +80,7 @@ Status UcxTransport::open(std::string& problem) {
         return Status::unsupported;
     }
     event_fd_ = epoll_create1(EPOLL_CLOEXEC);
-    for (int fd : {worker_fd, local_->event_fd()}) {
+    for (int fd : {worker_fd, local_->event_fd(), watch_.fd()}) {
         epoll_event event{};
         event.events = EPOLLIN;
         if (event_fd_ < 0 || epoll_ctl(event_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -111,6 +111,9 @@ UcxTransport::~UcxTransport() {
     const auto deadline = Clock::now() + std::chrono::seconds(1);
     while ((closing_ > 0 || out_.first) && Clock::now() < deadline)
         ucp_worker_progress(worker_);
+    // What UCX discards of failed connections takes rounds of its own.
+    for (int quiet = 0; quiet < 64 && Clock::now() < deadline;)
+        quiet = ucp_worker_progress(worker_) == 0 ? quiet + 1 : 0;
     if (closing_ > 0) log::warn("UCX did not let go of {} endpoints within a second", closing_);
     ucp_worker_destroy(worker_);
     for (const Deferred& late : std::exchange(deferred_, {}))
@@ -150,11 +153,16 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     }
     // UCX's own loopback knows no error handling, and calls the handler inside post().
     if (std::ranges::equal(bytes, address_)) return connect_local(local_->address(), endpoint);
-    if (config_.in_process && !address.local.empty() && address.process == process_identity())
+    if (config_.in_process && !address.local.empty() && address.process == self_)
         return connect_local(address.local, endpoint);
 
     auto made = std::make_unique<UcxEndpoint>();
     made->owner = this;
+    if (config_.error_handling &&
+        watch_.watch(address.process, made.get(), made->pidfd) == ProcessWatch::Seen::dead) {
+        log::error("cannot connect: the peer, process {}, is gone", address.process.pid);
+        return Status::peer_lost;
+    }
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<const ucp_address_t*>(address.worker.data());
@@ -166,6 +174,7 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
         params.err_handler.arg = made.get();
     }
     if (ucs_status_t status = ucp_ep_create(worker_, &params, &made->ep); status != UCS_OK) {
+        watch_.forget(made->pidfd);
         log::error("cannot connect: the peer is gone or no transport leads to it ({}; here: {}): {}",
                    choice_of(config_), description_, ucs_status_string(status));
         return Status::unavailable;
@@ -186,6 +195,7 @@ void UcxTransport::disconnect(Endpoint* endpoint) {
 
 // Asks UCX to let go of the endpoint; on_closed follows, perhaps at once.
 void UcxTransport::close(UcxEndpoint& endpoint) {
+    watch_.forget(std::exchange(endpoint.pidfd, -1));
     if (!endpoint.ep) return;
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -251,8 +261,18 @@ unsigned UcxTransport::run_deferred() {
     return events;
 }
 
+void UcxTransport::find_dead_processes() {
+    while (void* token = watch_.dead()) {
+        auto& endpoint = *static_cast<UcxEndpoint*>(token);
+        watch_.forget(std::exchange(endpoint.pidfd, -1));
+        on_error(&endpoint, endpoint.ep, UCS_ERR_CONNECTION_RESET);
+    }
+}
+
 unsigned UcxTransport::progress() {
     if (in_progress_) return 0;
+    // A system call, so not every time; arm() does it, too.
+    if ((++rounds_ & 1023) == 0) find_dead_processes();
     in_progress_ = true;
     unsigned events = ucp_worker_progress(worker_);
     events += local_->progress();
@@ -262,6 +282,7 @@ unsigned UcxTransport::progress() {
 }
 
 Status UcxTransport::arm() {
+    find_dead_processes();
     if (!deferred_.empty() || !failed_.empty()) return Status::retry;
     if (local_->arm() == Status::retry) return Status::retry;
     const ucs_status_t status = ucp_worker_arm(worker_);

@@ -4,6 +4,7 @@
 
 #include "transport/free_list.h"
 #include "transport/ucx/handles.h"
+#include "transport/ucx/process.h"
 #include "transport/ucx/tuning.h"
 #include "transport/ucx/ucx_transport.h"
 
@@ -26,6 +27,7 @@ struct UcxEndpoint final : Endpoint {
     bool disconnected = false;  // delete when UCX has let go of it
     bool closing = false;
     std::size_t push_bytes = 0;  // as asked last
+    int pidfd = -1;              // of the peer's process, if it can be watched
 };
 
 // An operation that UCX holds: UCX's user data. In a list while it is out, so that the destructor can end it.
@@ -120,6 +122,7 @@ class UcxTransport final : public Transport, Handler {
     void close(UcxEndpoint& endpoint);
     void closed(UcxEndpoint& endpoint);
     unsigned run_deferred();
+    void find_dead_processes();
     void flush(std::chrono::steady_clock::time_point deadline);
 
     UcxConfig config_;
@@ -127,7 +130,7 @@ class UcxTransport final : public Transport, Handler {
     ucp_worker_h worker_ = nullptr;
     std::vector<std::byte> address_;
     std::string description_;
-    int event_fd_ = -1;  // an epoll set of UCX's and the hub's descriptors
+    int event_fd_ = -1;  // an epoll set: UCX, the hub, processes that die
     Handler* handler_ = nullptr;
 
     std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;
@@ -141,6 +144,9 @@ class UcxTransport final : public Transport, Handler {
     List<Operation> out_;
     List<Payload> waiting_;
     std::unique_ptr<Transport> local_;
+    const Process self_ = this_process();
+    ProcessWatch watch_;
+    unsigned rounds_ = 0;
     bool only_tcp_ = false;  // no other transport leads out of this process
     bool in_progress_ = false;
     Operation* calling_ = nullptr;  // handed to UCX by a call that has not returned
