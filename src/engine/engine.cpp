@@ -5,6 +5,7 @@
 #include "engine/impl.h"
 
 #include <cstdlib>
+#include <thread>
 
 namespace offpath::engine {
 namespace {
@@ -208,9 +209,15 @@ bool Engine::Impl::advance() {
             again = true;
         }
         again |= pump_held();
-        again |= pump_sends();
+        again |= pump_all(active, active.size());
         moved |= again;
         if (!again) break;
+    }
+    // A copy in memory takes this core's time and no link's, so it waits until the links have their fill,
+    // those of other proxies on the same core too.
+    if (!moved && !copies.empty()) {
+        moved = pump_all(copies, 1);
+        std::this_thread::yield();
     }
     while (!finished.empty()) {
         std::vector<Instance*> batch;

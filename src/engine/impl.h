@@ -70,7 +70,7 @@ struct Engine::Impl {
     RecvTransfer* new_recv(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
     void begin(SendTransfer& transfer);
     bool pump(SendTransfer& transfer);
-    bool pump_sends();
+    bool pump_all(std::deque<SendTransfer*>& transfers, std::size_t most);
     bool pump_held();
     void on_chunk(const Chunk& header, const transport::Incoming& incoming);
     bool store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload);
@@ -102,8 +102,10 @@ struct Engine::Impl {
     Slab<Piece> pieces;
     Slab<BasicOp> basics;
 
-    std::deque<SendTransfer*> active;  // have bytes to send
-    std::deque<HeldChunk> held;        // wait for a bounce buffer
+    std::deque<SendTransfer*> active;  // have bytes for the fabric
+    std::deque<SendTransfer*>
+        copies;                  // have bytes for this system's memory: work for when the fabric has its fill
+    std::deque<HeldChunk> held;  // wait for a bounce buffer
     struct LocalMessage {
         std::array<std::byte, sizeof(Exchange)> bytes;
         std::size_t size;

@@ -52,7 +52,7 @@ void Engine::Impl::begin(SendTransfer& transfer) {
         return send_over(transfer);
     }
     transfer.queued = true;
-    active.push_back(&transfer);
+    (transfer.local ? copies : active).push_back(&transfer);
 }
 
 std::byte* Engine::Impl::take_bounce(bool recv_pool) {
@@ -88,18 +88,19 @@ Piece* Engine::Impl::new_piece(SendTransfer* send, RecvTransfer* recv, std::uint
     return piece;
 }
 
-bool Engine::Impl::pump_sends() {
+// Starts at most one piece of each of the first `most` transfers.
+bool Engine::Impl::pump_all(std::deque<SendTransfer*>& transfers, std::size_t most) {
     bool moved = false;
-    for (std::size_t n = active.size(); n > 0; --n) {
-        SendTransfer* transfer = active.front();
-        active.pop_front();
+    for (std::size_t n = std::min(transfers.size(), most); n > 0; --n) {
+        SendTransfer* transfer = transfers.front();
+        transfers.pop_front();
         transfer->queued = false;
         const std::uint64_t token = transfer->token;
         moved |= pump(*transfer);
         if (sends.find(token) == nullptr) continue;
         if (!transfer->dead && transfer->next < transfer->bytes) {
             transfer->queued = true;
-            active.push_back(transfer);
+            transfers.push_back(transfer);
         }
     }
     return moved;
@@ -224,7 +225,7 @@ void Engine::Impl::piece_over(Piece& piece, Status status) {
 }
 
 void Engine::Impl::send_over(SendTransfer& transfer) {
-    if (transfer.queued) return;  // still in `active`: pump_sends comes by
+    if (transfer.queued) return;  // still in a queue: pump_all comes by
     if (!transfer.dead && transfer.awaits_finished && !is_error(transfer.status)) return;
     const Owner owner = transfer.owner;
     const Status status = transfer.status;
