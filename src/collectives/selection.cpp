@@ -12,6 +12,11 @@ std::uint64_t segment_for(std::uint64_t bytes, std::uint64_t wanted, const Selec
     return std::max(std::clamp(wanted, least, selection.segment_bytes), bytes / selection.most_segments);
 }
 
+// Only this rank's order of sending hangs on it, so ranks may differ.
+std::uint32_t credits_for(std::uint64_t block_bytes, const Selection& selection) {
+    return block_bytes >= selection.alltoall_single_bytes ? 1 : selection.alltoall_credits;
+}
+
 }  // namespace
 
 std::uint64_t ring_segment_bytes(std::uint64_t block_bytes, const Selection& selection) {
@@ -38,20 +43,22 @@ BcastAlgorithm choose_bcast(std::uint32_t team_size, std::uint64_t bytes, const 
 
 Schedule alltoall(TeamShape team, std::uint64_t bytes, const Selection& selection) {
     return team.size < selection.alltoall_pairwise_ranks
-               ? alltoall_linear(team, bytes, selection.alltoall_credits)
+               ? alltoall_linear(team, bytes, credits_for(bytes, selection))
                : alltoall_pairwise(team, bytes);
 }
 
 Schedule alltoallv(TeamShape team, const VectorArgs& args, const Selection& selection) {
     return team.size < selection.alltoall_pairwise_ranks
-               ? alltoallv_linear(team, args, selection.alltoall_credits)
+               ? alltoallv_linear(
+                     team, args,
+                     credits_for(args.send_bytes.empty() ? 0 : std::ranges::max(args.send_bytes), selection))
                : alltoallv_pairwise(team, args);
 }
 
 Schedule allgatherv(TeamShape team, std::span<const std::uint64_t> bytes,
                     std::span<const std::uint64_t> offsets, bool in_place, const Selection& selection) {
     const std::uint64_t largest = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-    if (largest < selection.allgather_small_bytes)
+    if (largest < selection.allgather_small_bytes || team.size <= selection.allgather_direct_ranks)
         return allgatherv_direct(team, bytes, offsets, in_place, selection.alltoall_credits);
     return allgatherv_ring(team, bytes, offsets, in_place, ring_segment_bytes(largest, selection));
 }

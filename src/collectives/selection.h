@@ -8,7 +8,9 @@
 namespace offpath::collectives {
 
 struct Selection {
-    std::uint32_t alltoall_credits = 4;
+    std::uint32_t alltoall_credits = 4;  // sends at once, of small blocks
+    std::uint64_t alltoall_single_bytes =
+        256 << 10;  // from here on one at a time, so that few senders meet at one receiver
     std::uint32_t alltoall_pairwise_ranks = 64;  // from here on: pairwise, which keeps senders in step
     // Pipelined chain and ring: the segment, and the smallest that is taken to fill a chain faster. Below 64
     // KiB the transport sends without asking the receiver, so that segments leave in order and proxies that
@@ -19,7 +21,10 @@ struct Selection {
     std::uint64_t most_segments = 2048;              // of one block; those of larger blocks are longer
     std::uint64_t bcast_small_bytes = 64 << 10;      // below: binomial
     std::uint64_t allgather_small_bytes = 32 << 10;  // below, for the largest block: direct
-    std::uint64_t hop_bytes = 16 << 10;              // what a link carries in the time that a hop costs
+    // Up to here: direct, without segments, since nobody forwards. The ring keeps every link at its rate;
+    // direct has several senders meet at one receiver.
+    std::uint32_t allgather_direct_ranks = 2;
+    std::uint64_t hop_bytes = 16 << 10;  // what a link carries in the time that a hop costs
 };
 
 enum class BcastAlgorithm : std::uint8_t { binomial, chain, ring };

@@ -39,11 +39,13 @@ TEST(Selection, CutsTheBlocksOfALargeRing) {
     EXPECT_EQ(ring_segment_bytes(1 << 20), 48u << 10);
     EXPECT_EQ(ring_segment_bytes(64 << 10), 32u << 10);
     EXPECT_EQ(ring_segment_bytes(1 << 30), 512u << 10);
-    const std::vector<std::uint64_t> bytes(4, 1 << 20), offsets{0, 1 << 20, 2 << 20, 3 << 20};
-    EXPECT_EQ(count(allgatherv({1, 4}, bytes, offsets, false), OpKind::send), 3 * 22u);
-    const std::vector<std::uint64_t> small(4, 1 << 10);
-    EXPECT_EQ(allgatherv({1, 4}, small, offsets, false).dependency_counts()[3], 0u)
-        << "direct: sends at once";
+    std::vector<std::uint64_t> offsets(16);
+    for (std::uint64_t i = 0; i < offsets.size(); ++i)
+        offsets[i] = i << 20;
+    const std::vector<std::uint64_t> bytes(16, 1 << 20), small(16, 1 << 10), few(2, 1 << 20);
+    EXPECT_EQ(count(allgatherv({1, 16}, bytes, offsets, false), OpKind::send), 15 * 22u);
+    EXPECT_EQ(count(allgatherv({1, 16}, small, offsets, false), OpKind::send), 15u) << "direct";
+    EXPECT_EQ(count(allgatherv({1, 2}, few, offsets, false), OpKind::send), 1u) << "direct";
 }
 
 TEST(Selection, GivesMatchingSchedulesToAllRanks) {
