@@ -35,9 +35,9 @@ class DeviceMemory : public memory::ExportedMemory {
 
 // Where import_region() takes its memory from.
 enum class MemorySource {
-    exported,    // a blob that a host packed
-    own_process  // memory of this process, the blob is ignored: to try the data path where nothing is
-                 // exported
+    exported,  // a blob that a host packed
+    // Memory of this process, the blob is ignored: to try the data path where nothing can be exported.
+    own_process
 };
 // unsupported or unavailable with `problem` saying what is missing.
 Status open_device_memory(const UcxConfig& config, MemorySource source, std::unique_ptr<DeviceMemory>& memory,

@@ -14,26 +14,33 @@ namespace {
 struct Tuned {
     const char* name;  // without "UCX_"
     const char* value;
+    bool old = true;  // also for a UCX before 1.17
 };
 
 constexpr Tuned tuned[] = {
-    // A peer that vanishes without closing its connection must be noticed within seconds; UCX's default is 20
-    // s.
+    // A peer that vanishes without closing its connection must be noticed within seconds; UCX waits 20 s.
     {"KEEPALIVE_INTERVAL", "2s"},
+    // The same when a link is cut and nothing closes the connection: unanswered for 8 s is lost, while UCX
+    // would wait for minutes.
+    {"TCP_USER_TIMEOUT", "8s", false},
+    {"TCP_KEEPIDLE", "2s"},
+    {"TCP_KEEPINTVL", "1s"},
+    {"TCP_KEEPCNT", "3"},
+    // Connecting to a node that does not answer must not stop the proxy (connect() would, for minutes). UCX
+    // 1.13 misreads SYN_CNT.
+    {"TCP_CONN_NB", "y"},
+    {"TCP_SYN_CNT", "2", false},
     // Shared memory takes part in error handling only when asked to; without it proxies of one node would
-    // talk
-    // over TCP.
+    // talk over TCP.
     {"POSIX_ERROR_HANDLING", "y"},
     {"SYSV_ERROR_HANDLING", "y"},
     // With error handling, shared memory moves large payloads through its queue of 256 segments. With 8 KiB
-    // each, four payloads of 512 KiB fill it and both sides spin: 0.33 GB/s and 1.5 s of CPU a GB; with 32
-    // KiB
-    // 3.2 GB/s and 0.12 s. 64K is more than UCX takes.
+    // each, four payloads of 512 KiB fill it and both sides spin: 0.33 GB/s and 1.5 s of CPU a GB; with
+    // 32 KiB 3.2 GB/s and 0.12 s. 64K is more than UCX takes.
     {"POSIX_SEG_SIZE", "32K"},
     {"SYSV_SEG_SIZE", "32K"},
     // Fewer system calls a byte: 512 KiB rendezvous over veth, both sides on one core, cost 0.61 s of CPU a
-    // GB
-    // instead of 0.71 with the defaults of 8K and 64K (medians of 5 alternating runs; 512K is no better).
+    // GB instead of 0.71 with UCX's 8K and 64K (medians of 5 alternating runs; 512K is no better).
     {"TCP_TX_SEG_SIZE", "256K"},
     {"TCP_RX_SEG_SIZE", "256K"},
 };
@@ -50,7 +57,7 @@ void tune_by_environment() {
     static std::once_flag once;
     std::call_once(once, [] {
         for (const Tuned& setting : tuned)
-            setenv(fmt::format("UCX_{}", setting.name).c_str(), setting.value, 0);
+            if (setting.old) setenv(fmt::format("UCX_{}", setting.name).c_str(), setting.value, 0);
     });
 }
 
