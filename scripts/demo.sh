@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 nodes=${DEMO_NODES:-4}
-link=${DEMO_LINK:-1gbit}
+link=${DEMO_LINK:-2gbit}
 runs=${DEMO_RUNS:-3}
-program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 128 --variables 4 --iterations 4 --json -}
+program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 128 --variables 4 --iterations 4 --alloc mpi --json -}
 
 cat <<TEXT
 offpath demo
