@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <atomic>
 #include <deque>
 #include <set>
 #include <thread>
@@ -496,6 +497,65 @@ TEST_P(Conformance, DestructionEndsWhatIsInFlight) {
     b.reset();
     for (std::size_t i = 0; i < count / 2; ++i)
         EXPECT_EQ(fetched[i].calls, 1);
+}
+
+// Each transport in a thread of its own, as proxies are; then one of them ends while the other fetches from
+// it.
+TEST_P(Conformance, OneThreadEach) {
+    constexpr std::size_t count = 200, bytes = 100000;
+    const auto payload = make_payload(3, bytes);
+    std::atomic<std::size_t> landed{0}, failed{0};
+    std::atomic<bool> stop{false};
+    struct Fetch : Completion {
+        std::vector<std::byte> bytes;
+        std::atomic<std::size_t>*landed = nullptr, *failed = nullptr;
+        void end(Status status) {
+            const bool good = status == Status::ok && holds_pattern(3, bytes.data(), bytes.size());
+            ++(good ? *landed : *failed);
+        }
+    };
+    std::deque<Fetch> fetches;
+    at_b.then = [&](const Incoming& message) {
+        ASSERT_NE(message.rendezvous, nullptr);
+        Fetch& fetch = fetches.emplace_back();
+        fetch.bytes.resize(message.bytes);
+        fetch.landed = &landed;
+        fetch.failed = &failed;
+        fetch.function = [](Completion* self, Status status) { static_cast<Fetch*>(self)->end(status); };
+        const Status status = b->fetch(message.rendezvous, fetch.bytes.data(), message.bytes, &fetch);
+        if (status != Status::in_progress) fetch.end(status);
+    };
+    std::thread receiver([&] {
+        while (!stop)
+            b->progress();
+    });
+    std::deque<Counted> sent(count);
+    for (Counted& each : sent) {
+        each.start(a->send(*to_b, Header{3, bytes}.view(), payload.data(), bytes, &each));
+        a->progress();
+    }
+    const auto done = [&] {
+        for (const Counted& each : sent)
+            if (!each.done()) return false;
+        return true;
+    };
+    EXPECT_TRUE(pump(
+        {a.get()}, [&] { return done() && landed == count; }, 60s));
+    EXPECT_EQ(failed, 0u);
+
+    sent.clear();
+    sent.resize(20);
+    for (Counted& each : sent)
+        each.start(a->send(*to_b, Header{3, bytes}.view(), payload.data(), bytes, &each));
+    pump(
+        {a.get()}, [&] { return landed > count + 3; }, 5s);
+    a.reset();
+    EXPECT_TRUE(done());
+    for (const Counted& each : sent)
+        EXPECT_EQ(each.calls, 1);
+    stop = true;
+    receiver.join();
+    b.reset();  // before what it may still complete
 }
 
 TEST_P(Conformance, DescribesItself) {
