@@ -31,7 +31,7 @@ control::BackEndRequest parse_back_end(const std::string& text) {
 Status connect(const AttachOptions& options, control::FileDescriptor& socket, std::string& problem) {
     const std::string path = control::socket_path(options.directory);
     Status status = control::connect_to(path, socket, problem);
-    if (status != Status::unavailable || !environment::flag("OFFPATH_AUTOSTART", false)) return status;
+    if (status != Status::unavailable || !options.autostart) return status;
     if (options.local_rank == 0) {
         if (Status started = start_daemon(options.directory, problem); started != Status::ok) return started;
     }
@@ -76,6 +76,7 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
                             ? std::string(directory)
                             : environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
+    options.autostart = environment::flag("OFFPATH_AUTOSTART", false);
     return options;
 }
 

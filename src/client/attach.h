@@ -17,7 +17,8 @@ struct AttachOptions {
     control::BackEndRequest back_end = control::BackEndRequest::automatic;
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, size = 1, local_rank = 0;
-    // Reads OFFPATH_DIR, OFFPATH_BACK_END. Throws std::invalid_argument.
+    bool autostart = false;
+    // Reads OFFPATH_DIR, OFFPATH_BACK_END, OFFPATH_AUTOSTART. Throws std::invalid_argument.
     static AttachOptions from_environment(const char* directory);
 };
 

@@ -64,10 +64,7 @@ Status start_daemon(const std::string& directory, std::string& problem) {
         problem = fmt::format("OFFPATH_AUTOSTART is on, but OFFPATH_DAEMON='{}' names no program", program);
         return Status::unavailable;
     }
-    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-        problem = fmt::format("directory {}: {}", directory, std::strerror(errno));
-        return Status::system;
-    }
+    if (Status status = control::own_directory(directory, problem); status != Status::ok) return status;
     const std::string log_path = fmt::format("{}/{}.log", directory, control::host_name());
     std::vector<std::string> words{program,
                                    "--dir",
@@ -99,7 +96,8 @@ Status start_daemon(const std::string& directory, std::string& problem) {
         return Status::system;
     }
     control::FileDescriptor read_end(ready[0]), write_end(ready[1]);
-    control::FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    control::FileDescriptor log(
+        open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
     const pid_t child = fork();
     if (child == 0) become_daemon(arguments.data(), log.get(), write_end.get());
     if (child < 0) {

@@ -45,6 +45,25 @@ std::string pid_path(const std::string& directory) {
     return directory + "/" + host_name() + ".pid";
 }
 
+Status own_directory(const std::string& directory, std::string& problem) {
+    struct stat found {};
+    if ((mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) || stat(directory.c_str(), &found) != 0) {
+        problem = fmt::format("directory {}: {}", directory, std::strerror(errno));
+        return Status::system;
+    }
+    if (!S_ISDIR(found.st_mode) || (found.st_uid != geteuid() && found.st_uid != 0)) {
+        problem = fmt::format("{} must be a directory of this user or of root", directory);
+        return Status::access;
+    }
+    if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (found.st_mode & S_ISVTX) == 0) {
+        problem = fmt::format(
+            "others may write to {}; take their right away (chmod go-w) or choose another directory",
+            directory);
+        return Status::access;
+    }
+    return Status::ok;
+}
+
 Status connect_to(const std::string& path, FileDescriptor& socket, std::string& problem) {
     sockaddr_un address;
     if (Status status = make_address(path, address, problem); status != Status::ok) return status;

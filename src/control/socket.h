@@ -24,6 +24,10 @@ std::string host_name();
 std::string socket_path(const std::string& directory);
 std::string pid_path(const std::string& directory);
 
+// Makes the directory, mode 0700, if it is not there. access: it belongs to somebody else or others may
+// change what is in it, so that they could put links where the daemon writes; system: it cannot be made.
+Status own_directory(const std::string& directory, std::string& problem);
+
 // invalid: the path is too long for a socket; unavailable: nobody listens there; system otherwise. `problem`
 // says which, with errno's text.
 Status connect_to(const std::string& path, FileDescriptor& socket, std::string& problem);

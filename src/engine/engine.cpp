@@ -175,6 +175,12 @@ bool Engine::advance() {
     return impl_->advance();
 }
 
+bool Engine::has_work() const {
+    const Impl& impl = *impl_;
+    return !impl.newly_lost.empty() || !impl.runnable.empty() || !impl.local_messages.empty() ||
+           !impl.finished.empty() || !impl.finished_basics.empty();
+}
+
 Team* Engine::Impl::find_team(const Route& route, bool as_dest) {
     auto it = teams.find({route.job_high, route.job_low, route.team, as_dest ? route.dest : route.source});
     return it == teams.end() ? nullptr : it->second;

@@ -100,6 +100,9 @@ class Engine final : public transport::Handler {
     // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. Does not
     // progress the transport.
     bool advance();
+    // Whether advance() would find something to do right now: calls made since the last round may have left
+    // it work. Ask before sleeping.
+    bool has_work() const;
 
     const Counters& counters() const;
 

@@ -24,10 +24,7 @@ std::string read_start(int fd) {
 }  // namespace
 
 Status EndpointFiles::create(const std::string& directory, std::string& problem) {
-    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-        problem = fmt::format("directory {}: {}", directory, std::strerror(errno));
-        return Status::system;
-    }
+    if (Status status = control::own_directory(directory, problem); status != Status::ok) return status;
     socket_path_ = control::socket_path(directory);
     pid_path_ = control::pid_path(directory);
     if (Status status = lock(problem); status != Status::ok) return status;
@@ -43,7 +40,8 @@ Status EndpointFiles::create(const std::string& directory, std::string& problem)
 
 Status EndpointFiles::lock(std::string& problem) {
     for (int attempt = 0; attempt < 16; ++attempt) {
-        control::FileDescriptor file(open(pid_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        control::FileDescriptor file(
+            open(pid_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (!file) {
             problem = fmt::format("{}: {}", pid_path_, std::strerror(errno));
             return Status::system;

@@ -220,7 +220,8 @@ void Proxy::rest() {
 }
 
 void Proxy::sleep_until_event() {
-    bool quiet = !inbox_full_.load(std::memory_order_acquire) && !stop_.load(std::memory_order_acquire);
+    bool quiet = !engine_->has_work() && !inbox_full_.load(std::memory_order_acquire) &&
+                 !stop_.load(std::memory_order_acquire);
     bool closing = ending_;
     for (auto& session : sessions_) {
         if (session->ended()) {

@@ -105,6 +105,9 @@ TEST_P(EngineBasic, CloseSessionTellsThePeers) {
     for (int i = 0; i < 20; ++i)
         world.round();
     ASSERT_FALSE(lost_recv.status || lost_send.status || own.status);
+    ASSERT_FALSE(world.engine_of(1).has_work());
+    world.engine_of(1).close_session(world.session(1), Status::peer_lost);
+    EXPECT_TRUE(world.engine_of(1).has_work()) << "whoever sleeps now leaves the peers untold";
     ASSERT_TRUE(world.run_until(
         [&] { return world.engine_of(1).close_session(world.session(1), Status::peer_lost); }));
     EXPECT_EQ(own.status, Status::peer_lost);
