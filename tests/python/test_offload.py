@@ -35,16 +35,17 @@ def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, benc
 def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces, bench, tmp_path):
     report, picture = tmp_path / "o.json", tmp_path / "o.png"
     done = offpath(
-        "bench", "overlap", "--nodes", "2", "--link", "2gbit", "--ops", "ibcast", "--sizes", "1M", "--runs", "1", "--iterations", "3",
+        "bench", "overlap", "--nodes", "2", "--link", "2gbit", "--ops", "ibcast", "--sizes", "4M", "--runs", "1", "--iterations", "3",
         "--json", str(report), "--plot", str(picture),
     )
     assert done.returncode == 0, done.stderr
     rows = json.loads(report.read_text())["rows"]
     assert [row["engine"] for row in rows] == ["host", "offpath"]
     for row in rows:
-        assert (row["op"], row["bytes"]) == ("ibcast", MEGA)
-        assert row["wire_s"] == pytest.approx(MEGA * 8 / 2e9)
-        assert row["pure_s"] > 0.9 * row["wire_s"] and row["total_s"] >= 0.9 * row["compute_s"] > 0
+        assert (row["op"], row["bytes"]) == ("ibcast", 4 * MEGA)
+        assert row["wire_s"] == pytest.approx(4 * MEGA * 8 / 2e9)
+        # Not sharper: the buckets at the two ends of a cable let their bursts pass at once.
+        assert row["pure_s"] > 0.85 * row["wire_s"] and row["total_s"] >= 0.9 * row["compute_s"] > 0
         assert row["overlap_percent"] == pytest.approx(max(0, 100 * (1 - (row["total_s"] - row["compute_s"]) / row["pure_s"])))
     assert rows[0]["work_units"] == rows[1]["work_units"]
     assert picture.read_bytes().startswith(b"\x89PNG")
