@@ -2,8 +2,6 @@
 
 #include "base/log.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -103,25 +101,6 @@ Status reduce(DataType type, Reduction reduction, const std::byte* src, std::byt
 Status register_kernel(std::uint64_t number, Kernel kernel) {
     if (kernel == nullptr) return Status::invalid;
     return registry().emplace(number, kernel).second ? Status::ok : Status::invalid;
-}
-
-Status load_kernels(const char* library) {
-    void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        log::error("kernel library {}: {}", library, dlerror());
-        return Status::unavailable;
-    }
-    using Add = int (*)(std::uint64_t, Kernel);
-    auto enter = reinterpret_cast<int (*)(Add)>(dlsym(handle, "offpath_register_kernels"));
-    if (enter == nullptr) {
-        log::error("kernel library {} does not export offpath_register_kernels", library);
-        dlclose(handle);
-        return Status::invalid;
-    }
-    const int result = enter([](std::uint64_t number, Kernel kernel) {
-        return static_cast<int>(register_kernel(number, kernel));
-    });
-    return result == 0 ? Status::ok : Status::invalid;
 }
 
 Status run_kernel(std::uint64_t number, const std::byte* src, std::byte* dst, std::size_t bytes) {

@@ -19,8 +19,7 @@ Status reduce(schedule::DataType type, schedule::Reduction reduction, const std:
 using Kernel = int (*)(const void* src, void* dst, std::size_t bytes);
 // Status::invalid when the number is taken.
 Status register_kernel(std::uint64_t number, Kernel kernel);
-// Loads a library and calls its `offpath_register_kernels(Status-like int (*add)(uint64_t, Kernel))`.
-Status load_kernels(const char* library);
+// unsupported: no such kernel; system: it failed.
 Status run_kernel(std::uint64_t number, const std::byte* src, std::byte* dst, std::size_t bytes);
 
 }  // namespace offpath::engine

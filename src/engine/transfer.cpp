@@ -32,6 +32,8 @@ void Engine::Impl::begin(SendTransfer& transfer) {
     if (transfer.peer != nullptr && transfer.peer->self) {
         RecvTransfer* partner = recvs.find(transfer.remote_token);
         if (partner == nullptr || partner->dead || partner->bytes < transfer.bytes) {
+            // The receiver's instance has failed, and its abort is on the way here with the reason.
+            if (transfer.owner.kind == Owner::Kind::op) return;
             transfer.status = Status::peer_lost;
             return send_over(transfer);
         }
@@ -108,11 +110,12 @@ bool Engine::Impl::pump_all(std::deque<SendTransfer*>& transfers, std::size_t mo
 
 // Starts at most one piece. The transfer may be gone afterwards.
 bool Engine::Impl::pump(SendTransfer& transfer) {
-    if (transfer.dead) {
+    if (transfer.dead || is_error(transfer.status)) {
         if (transfer.pieces == 0) send_over(transfer);
         return true;
     }
     if (transfer.local && transfer.partner == nullptr && transfer.peer != nullptr) {
+        if (transfer.owner.kind == Owner::Kind::op) return false;  // as in begin()
         transfer.status = Status::peer_lost;
         transfer.next = transfer.bytes;
         if (transfer.pieces == 0) send_over(transfer);
