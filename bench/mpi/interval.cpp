@@ -20,7 +20,7 @@ double machine_seconds() {
 }  // namespace
 
 Interval::Interval(bool shared_clock) : shared_clock_(shared_clock) {
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    if (shared_clock_) meeting_.emplace();
 }
 
 void Interval::start() {
@@ -39,9 +39,8 @@ double Interval::elapsed() const {
     return (shared_clock_ ? machine_seconds() : MPI_Wtime()) - start_;
 }
 
-void Interval::posted() const {
-    for (int rank = 1; shared_clock_ && rank < ranks_; ++rank)
-        sched_yield();
+void Interval::posted() {
+    if (meeting_) meeting_->wait_for_all();
 }
 
 }  // namespace mpi_bench

@@ -3,11 +3,15 @@
 // With a clock of its own per node, a rank's interval begins when it leaves a barrier. That is blind where
 // the ranks of several emulated nodes take turns on one core: a rank that leaves the barrier late, because
 // another computes, also starts its clock late. With a shared clock (all ranks on one machine) every interval
-// begins at an instant agreed upon, for all ranks alike, and a rank that has posted lets those on its core
-// post before it computes, as they would on nodes of their own.
+// begins at an instant agreed upon, for all ranks alike, and no rank computes before all have posted, as they
+// would have on nodes of their own: the scheduler may let a rank that computes run for ten milliseconds
+// before its neighbour gets to post.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "meeting.h"
 
 namespace mpi_bench {
 
@@ -19,11 +23,11 @@ class Interval {
     // Seconds since the start, as this rank sees them.
     double elapsed() const;
     // To be called between posting and computing; does nothing without a shared clock.
-    void posted() const;
+    void posted();
 
   private:
     bool shared_clock_;
-    int ranks_ = 1;
+    std::optional<Meeting> meeting_;
     double start_ = 0;
 };
 
