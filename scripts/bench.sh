@@ -39,7 +39,7 @@ done
 step overlap-baselines "$offpath" bench overlap --nodes 2 --link 2gbit --ops ialltoall,iallgather,ibcast --sizes 4M --runs "$runs" --baselines all @out
 step bandwidth "$offpath" bench bandwidth --nodes 2 --link 2gbit --runs "$runs" @out
 step fft3d "$offpath" lab compare --nodes 4 --link 2gbit --runs "$runs" --baselines all @out -- \
-    "$build/bin/fft3d" --problem schroedinger --n 128 --variables 4 --iterations 4 --alloc mpi --json -
+    "$build/bin/fft3d" --problem schroedinger --n 192 --variables 4 --iterations 3 --alloc mpi --json -
 step ring-hpl "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" --baselines all --offload-args "--variant group" @out -- \
     "$build/bin/ring-hpl" --json -
 step ring-hpl-ibcast "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" @out -- "$build/bin/ring-hpl" --variant mpi-ibcast --json -
