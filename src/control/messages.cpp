@@ -4,19 +4,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace offpath::control {
 namespace {
 
 constexpr std::uint32_t magic = 0x4d50464f;  // "OFPM"
-constexpr std::size_t max_text = 512;        // of texts for people, which are cut here
+constexpr std::uint32_t other_order_magic = 0x4f46504d;
+constexpr std::uint32_t byte_order_mark = 0x01020304;
+constexpr std::uint8_t word_bytes = 8;
+constexpr std::size_t max_text = 512;  // of texts for people, which are cut here
 
 // Kinds are the places in the variant, counted from 1; a test pins them.
 constexpr std::uint16_t kind_of(std::size_t index) {
     return static_cast<std::uint16_t>(index + 1);
 }
 
-struct BodyWriter {
-    FieldWriter& out;
+class BodyWriter {
+  public:
+    explicit BodyWriter(FieldWriter& writer) : out(writer) {}
     void operator()(const Hello& m) const {
         out.value(m.job_high);
         out.value(m.job_low);
@@ -55,6 +61,38 @@ struct BodyWriter {
     }
     void operator()(const RevokeRegion& m) const { out.value(m.id); }
     void operator()(const Goodbye&) const {}
+    void operator()(const Challenge& m) const {
+        machine();
+        out.bytes(m.nonce);
+    }
+    void operator()(const RemoteHello& m) const {
+        machine();
+        (*this)(m.hello);
+        out.bytes(m.nonce);
+        out.blob(m.link);
+        out.bytes(m.mac);
+    }
+    void operator()(const RemoteWelcome& m) const {
+        (*this)(m.welcome);
+        out.value(m.token);
+        out.value(static_cast<std::uint8_t>(m.imports));
+        out.blob(m.link);
+        out.bytes(m.mac);
+    }
+    void operator()(const KeepAlive&) const {}
+    void operator()(const RegisterExported& m) const {
+        out.value(m.id);
+        out.value(m.address);
+        out.value(m.bytes);
+        out.blob(m.blob);
+    }
+
+  private:
+    FieldWriter& out;
+    void machine() const {
+        out.value(byte_order_mark);
+        out.value(word_bytes);
+    }
 };
 
 // A final status, as a Refusal or a RegionReply carries it.
@@ -65,98 +103,155 @@ bool read_status(FieldReader& in, Status& status) {
     return true;
 }
 
+bool read_flag(FieldReader& in, bool& flag) {
+    const auto value = in.value<std::uint8_t>();
+    flag = value == 1;
+    return value <= 1;
+}
+
+template <std::size_t size>
+void read_array(FieldReader& in, std::array<std::byte, size>& to) {
+    const auto bytes = in.take(size);
+    std::copy(bytes.begin(), bytes.end(), to.begin());
+}
+
+void read_blob(FieldReader& in, std::size_t limit, std::vector<std::byte>& to) {
+    const auto bytes = in.blob(limit);
+    to.assign(bytes.begin(), bytes.end());
+}
+
+// The reader trusts nothing: it checks what a field may say, not only whether it is there.
+class BodyReader {
+  public:
+    BodyReader(FieldReader& reader, std::string& text) : in(reader), problem(text) {}
+
+    Status operator()(Hello& m) {
+        m.job_high = in.value<std::uint64_t>();
+        m.job_low = in.value<std::uint64_t>();
+        m.job_rank = in.value<std::uint32_t>();
+        m.job_size = in.value<std::uint32_t>();
+        m.pid = in.value<std::uint32_t>();
+        const auto back_end = in.value<std::uint8_t>();
+        m.probe_address = in.value<std::uint64_t>();
+        m.probe_value = in.value<std::uint64_t>();
+        if (in.ok() && (m.job_size == 0 || m.job_size > max_job_size || m.job_rank >= m.job_size))
+            return wrong("hello: rank {} of a job of {} ranks; at most {} ranks are accepted", m.job_rank,
+                         m.job_size, max_job_size);
+        if (back_end > 4 || back_end == 1)
+            return wrong("hello: unknown back end {}; 0, 2, 3 and 4 are accepted", back_end);
+        m.back_end = static_cast<BackEndRequest>(back_end);
+        return Status::ok;
+    }
+    Status operator()(Welcome& m) {
+        m.proxy = in.value<std::uint64_t>();
+        m.proxy_index = in.value<std::uint32_t>();
+        m.back_end = in.value<std::uint8_t>();
+        m.progress = in.value<std::uint8_t>();
+        m.daemon_pid = in.value<std::uint32_t>();
+        const bool good = read_flag(in, m.staging);
+        m.node = in.text(max_text);
+        m.fabric = in.text(max_text);
+        read_blob(in, max_address_bytes, m.address);
+        return good ? Status::ok : wrong("welcome: the flag for staging is neither 0 nor 1");
+    }
+    Status operator()(Refusal& m) {
+        if (!read_status(in, m.status)) return wrong("refusal: unknown status");
+        m.text = in.text(max_text);
+        return Status::ok;
+    }
+    Status operator()(RegisterRegion& m) {
+        read_region(m);
+        return check_region(m);
+    }
+    Status operator()(RegionReply& m) {
+        m.id = in.value<std::uint64_t>();
+        if (!read_status(in, m.status)) return wrong("region reply: unknown status");
+        m.back_end = in.value<std::uint8_t>();
+        m.progress = in.value<std::uint8_t>();
+        return Status::ok;
+    }
+    Status operator()(RevokeRegion& m) {
+        m.id = in.value<std::uint64_t>();
+        return Status::ok;
+    }
+    Status operator()(Goodbye&) { return Status::ok; }
+    Status operator()(Challenge& m) {
+        if (Status status = same_machine(); status != Status::ok) return status;
+        read_array(in, m.nonce);
+        return Status::ok;
+    }
+    Status operator()(RemoteHello& m) {
+        if (Status status = same_machine(); status != Status::ok) return status;
+        if (Status status = (*this)(m.hello); status != Status::ok) return status;
+        read_array(in, m.nonce);
+        read_blob(in, max_link_address_bytes, m.link);
+        read_array(in, m.mac);
+        return Status::ok;
+    }
+    Status operator()(RemoteWelcome& m) {
+        if (Status status = (*this)(m.welcome); status != Status::ok) return status;
+        m.token = in.value<std::uint64_t>();
+        const bool good = read_flag(in, m.imports);
+        read_blob(in, max_link_address_bytes, m.link);
+        read_array(in, m.mac);
+        return good ? Status::ok : wrong("welcome: the flag for imports is neither 0 nor 1");
+    }
+    Status operator()(KeepAlive&) { return Status::ok; }
+    Status operator()(RegisterExported& m) {
+        read_region(m);
+        read_blob(in, max_blob_bytes, m.blob);
+        return check_region(m);
+    }
+
+  private:
+    template <typename... Args>
+    Status wrong(fmt::format_string<Args...> text, Args&&... args) {
+        problem = fmt::format(text, std::forward<Args>(args)...);
+        return Status::protocol;
+    }
+    template <typename Region>
+    void read_region(Region& m) {
+        m.id = in.value<std::uint64_t>();
+        m.address = in.value<std::uint64_t>();
+        m.bytes = in.value<std::uint64_t>();
+    }
+    template <typename Region>
+    Status check_region(const Region& m) {
+        constexpr std::uint64_t limit = std::uint64_t{1} << 47;
+        if (in.ok() && (m.id == 0 || m.bytes == 0 || m.bytes > limit || m.address > UINT64_MAX - m.bytes))
+            return wrong("region {}: {} bytes at {:#x} is out of range", m.id, m.bytes, m.address);
+        return Status::ok;
+    }
+    Status same_machine() {
+        const auto mark = in.value<std::uint32_t>();
+        const auto word = in.value<std::uint8_t>();
+        if (!in.ok()) return Status::ok;  // too short, which is said later
+        if (mark != byte_order_mark) {
+            problem = fmt::format(
+                "the other side has another byte order (its mark reads {:08x}); little-endian is accepted",
+                mark);
+            return Status::version;
+        }
+        if (word != word_bytes) {
+            problem = fmt::format("the other side's machine words have {} bits; {} are accepted", word * 8,
+                                  word_bytes * 8);
+            return Status::version;
+        }
+        return Status::ok;
+    }
+
+    FieldReader& in;
+    std::string& problem;
+};
+
+template <std::size_t index = 0>
 Status read_body(std::uint16_t kind, FieldReader& in, Message& message, std::string& problem) {
-    switch (kind) {
-        case 1: {
-            Hello m;
-            m.job_high = in.value<std::uint64_t>();
-            m.job_low = in.value<std::uint64_t>();
-            m.job_rank = in.value<std::uint32_t>();
-            m.job_size = in.value<std::uint32_t>();
-            m.pid = in.value<std::uint32_t>();
-            const auto back_end = in.value<std::uint8_t>();
-            m.probe_address = in.value<std::uint64_t>();
-            m.probe_value = in.value<std::uint64_t>();
-            if (in.ok() && (m.job_size == 0 || m.job_size > max_job_size || m.job_rank >= m.job_size)) {
-                problem = fmt::format("hello: rank {} of a job of {} ranks; at most {} ranks are accepted",
-                                      m.job_rank, m.job_size, max_job_size);
-                return Status::protocol;
-            }
-            if (back_end > 4 || back_end == 1) {
-                problem = fmt::format("hello: unknown back end {}; 0, 2, 3 and 4 are accepted", back_end);
-                return Status::protocol;
-            }
-            m.back_end = static_cast<BackEndRequest>(back_end);
-            message = m;
-            return Status::ok;
-        }
-        case 2: {
-            Welcome m;
-            m.proxy = in.value<std::uint64_t>();
-            m.proxy_index = in.value<std::uint32_t>();
-            m.back_end = in.value<std::uint8_t>();
-            m.progress = in.value<std::uint8_t>();
-            m.daemon_pid = in.value<std::uint32_t>();
-            const auto staging = in.value<std::uint8_t>();
-            m.staging = staging == 1;
-            m.node = in.text(max_text);
-            m.fabric = in.text(max_text);
-            const auto address = in.blob(max_address_bytes);
-            m.address.assign(address.begin(), address.end());
-            if (staging > 1) {
-                problem = fmt::format("welcome: staging is {}; 0 or 1 is accepted", staging);
-                return Status::protocol;
-            }
-            message = std::move(m);
-            return Status::ok;
-        }
-        case 3: {
-            Refusal m;
-            if (!read_status(in, m.status)) {
-                problem = "refusal: unknown status";
-                return Status::protocol;
-            }
-            m.text = in.text(max_text);
-            message = std::move(m);
-            return Status::ok;
-        }
-        case 4: {
-            RegisterRegion m;
-            m.id = in.value<std::uint64_t>();
-            m.address = in.value<std::uint64_t>();
-            m.bytes = in.value<std::uint64_t>();
-            constexpr std::uint64_t limit = std::uint64_t{1} << 47;
-            if (in.ok() &&
-                (m.id == 0 || m.bytes == 0 || m.bytes > limit || m.address > UINT64_MAX - m.bytes)) {
-                problem =
-                    fmt::format("region {}: {} bytes at {:#x} is out of range", m.id, m.bytes, m.address);
-                return Status::protocol;
-            }
-            message = m;
-            return Status::ok;
-        }
-        case 5: {
-            RegionReply m;
-            m.id = in.value<std::uint64_t>();
-            if (!read_status(in, m.status)) {
-                problem = "region reply: unknown status";
-                return Status::protocol;
-            }
-            m.back_end = in.value<std::uint8_t>();
-            m.progress = in.value<std::uint8_t>();
-            message = m;
-            return Status::ok;
-        }
-        case 6:
-            message = RevokeRegion{in.value<std::uint64_t>()};
-            return Status::ok;
-        case 7:
-            message = Goodbye{};
-            return Status::ok;
-        default:
-            problem = fmt::format("unknown message kind {}; 1 to {} are accepted", kind,
-                                  std::variant_size_v<Message>);
-            return Status::protocol;
+    if constexpr (index == std::variant_size_v<Message>) {
+        problem = fmt::format("unknown message kind {}; 1 to {} are accepted", kind, index);
+        return Status::protocol;
+    } else {
+        if (kind != kind_of(index)) return read_body<index + 1>(kind, in, message, problem);
+        return BodyReader(in, problem)(message.emplace<index>());
     }
 }
 
@@ -168,7 +263,7 @@ std::vector<std::byte> encode_message(const Message& message) {
     out.value(magic);
     out.value(protocol_version);
     out.value(kind_of(message.index()));
-    std::visit(BodyWriter{out}, message);
+    std::visit(BodyWriter(out), message);
     bytes.resize(out.used());
     return bytes;
 }
@@ -178,6 +273,10 @@ Status decode_message(std::span<const std::byte> bytes, Message& message, std::s
     const auto its_magic = in.value<std::uint32_t>();
     const auto version = in.value<std::uint16_t>();
     const auto kind = in.value<std::uint16_t>();
+    if (in.ok() && its_magic == other_order_magic) {
+        problem = "the other side has another byte order; little-endian is accepted";
+        return Status::version;
+    }
     if (!in.ok() || its_magic != magic || bytes.size() > max_message_bytes) {
         problem = fmt::format("{} bytes that are no offpath message", bytes.size());
         return Status::protocol;

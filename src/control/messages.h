@@ -1,12 +1,14 @@
 // Messages on the socket between a client and its daemon: attach, regions, goodbye. Every message is
 //   u32 magic "OFPM", u16 version, u16 kind, body
-// and this header stays as it is in all versions, so that two versions can at least tell each other so. One
-// message is one datagram of the SOCK_SEQPACKET socket; descriptors travel beside it (socket.h). Pure
+// in little-endian fields of fixed size, and this header stays as it is in all versions, so that two versions
+// can at least tell each other so. Local attach: one message is one datagram of a SOCK_SEQPACKET socket, and
+// descriptors travel beside it. Remote attach: u32 length and message, over TCP (message_socket.h). Pure
 // functions; decode_message trusts nothing.
 #pragma once
 
 #include "base/status.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,7 +21,14 @@ namespace offpath::control {
 constexpr std::uint16_t protocol_version = 1;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_address_bytes = 24 << 10;
+constexpr std::size_t max_link_address_bytes = 16 << 10;
+constexpr std::size_t max_blob_bytes = 8 << 10;  // of an exported registration
 constexpr std::uint32_t max_job_size = 1u << 20;
+
+using Nonce = std::array<std::byte, 16>;
+// HMAC-SHA256 with the job's secret, over the nonces of the handshake and the message but for this field,
+// which is the last one (authentication.h).
+using Mac = std::array<std::byte, 32>;
 
 // What the client would like its ordinary memory to be reached by.
 enum class BackEndRequest : std::uint8_t { automatic = 0, map = 2, cma = 3, staged = 4 };
@@ -28,7 +37,7 @@ enum class BackEndRequest : std::uint8_t { automatic = 0, map = 2, cma = 3, stag
 struct Hello {
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t job_rank = 0, job_size = 1;
-    std::uint32_t pid = 0;  // for people; the kernel's credentials count
+    std::uint32_t pid = 0;  // for people; over a unix socket the kernel's credentials count
     BackEndRequest back_end = BackEndRequest::automatic;
     // A word of the client's memory and its value, for the daemon to try whether it may read there.
     std::uint64_t probe_address = 0, probe_value = 0;
@@ -83,11 +92,51 @@ struct Goodbye {
     friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
-using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye>;
+// Remote attach. daemon -> client, first, to whoever connects: it gives nothing away. Challenge and
+// RemoteHello begin with a byte-order mark and the bytes of a machine word, which the decoder compares with
+// this side's.
+struct Challenge {
+    Nonce nonce{};
+    friend bool operator==(const Challenge&, const Challenge&) = default;
+};
+
+// client -> daemon, the answer to a Challenge.
+struct RemoteHello {
+    Hello hello;  // the probe is not used
+    Nonce nonce{};
+    std::vector<std::byte> link;  // address of the client's end of the link
+    Mac mac{};
+    friend bool operator==(const RemoteHello&, const RemoteHello&) = default;
+};
+
+// daemon -> client, the answer to a RemoteHello with the right MAC.
+struct RemoteWelcome {
+    Welcome welcome;              // without staging area
+    std::uint64_t token = 0;      // names the session in messages of the link
+    bool imports = false;         // the device takes RegisterExported
+    std::vector<std::byte> link;  // address of the proxy's end of the link
+    Mac mac{};
+    friend bool operator==(const RemoteWelcome&, const RemoteWelcome&) = default;
+};
+
+// Both ways, over TCP only: I am there (MessageSocket::tend).
+struct KeepAlive {
+    friend bool operator==(const KeepAlive&, const KeepAlive&) = default;
+};
+
+// client -> daemon: a region by its exported registration. Otherwise as RegisterRegion.
+struct RegisterExported {
+    std::uint64_t id = 0, address = 0, bytes = 0;
+    std::vector<std::byte> blob;
+    friend bool operator==(const RegisterExported&, const RegisterExported&) = default;
+};
+
+using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
+                             Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported>;
 
 std::vector<std::byte> encode_message(const Message& message);
-// protocol: not a message; version: a message of another version. `message` is set on ok only; `problem` says
-// what was wrong and what is accepted.
+// protocol: not a message; version: a message of another version, byte order or word size. `message` is set
+// on ok only; `problem` says what was wrong and what is accepted.
 Status decode_message(std::span<const std::byte> bytes, Message& message, std::string& problem);
 
 }  // namespace offpath::control

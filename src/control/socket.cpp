@@ -45,6 +45,10 @@ std::string pid_path(const std::string& directory) {
     return directory + "/" + host_name() + ".pid";
 }
 
+std::string port_path(const std::string& directory) {
+    return directory + "/" + host_name() + ".port";
+}
+
 Status own_directory(const std::string& directory, std::string& problem) {
     struct stat found {};
     if ((mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) || stat(directory.c_str(), &found) != 0) {

@@ -23,6 +23,7 @@ struct Credentials {
 std::string host_name();
 std::string socket_path(const std::string& directory);
 std::string pid_path(const std::string& directory);
+std::string port_path(const std::string& directory);
 
 // Makes the directory, mode 0700, if it is not there. access: it belongs to somebody else or others may
 // change what is in it, so that they could put links where the daemon writes; system: it cannot be made.
@@ -41,6 +42,7 @@ Status send_message(int socket, const Message& message, std::span<const int> des
 struct Received {
     std::vector<std::byte> bytes;
     std::vector<FileDescriptor> descriptors;
+    std::string problem;  // of MessageSocket, which also says what came wrong
 };
 // Does not block. retry: nothing there; peer_lost: end of file; protocol: too long, or too many descriptors.
 Status receive_bytes(int socket, Received& received);

@@ -1,5 +1,6 @@
 #include "control/messages.h"
 
+#include "bytes.h"
 #include "samples.h"
 
 #include <gtest/gtest.h>
@@ -32,6 +33,44 @@ TEST(Messages, KeepTheirKinds) {
     EXPECT_EQ(expected, std::variant_size_v<Message> + 1) << "a message has no sample";
 }
 
+// What other builds, on other machines, send and expect. A change here is a new protocol version.
+TEST(Messages, HaveTheseBytes) {
+    const std::vector<std::string> expected{
+        "4f46504d01000100"
+        "01000000000000000200000000000000030000000400000005000000040600000000000000070000"
+        "0000000000",
+        "4f46504d01000200"
+        "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
+        "000000010203",
+        "4f46504d01000300"
+        "fdffffff020000006e6f",
+        "4f46504d01000400"
+        "010000000000000000000000007f00000000100000000000",
+        "4f46504d01000500"
+        "0100000000000000fbffffff0202",
+        "4f46504d01000600"
+        "0100000000000000",
+        "4f46504d01000700",
+        "4f46504d01000800"
+        "0403020108101112131415161718191a1b1c1d1e1f",
+        "4f46504d01000900"
+        "04030201080100000000000000020000000000000003000000040000000500000004060000000000"
+        "00000700000000000000202122232425262728292a2b2c2d2e2f0200000004054041424344454647"
+        "48494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f",
+        "4f46504d01000a00"
+        "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
+        "0000000102030b00000000000000010100000006606162636465666768696a6b6c6d6e6f70717273"
+        "7475767778797a7b7c7d7e7f",
+        "4f46504d01000b00",
+        "4f46504d01000c00"
+        "020000000000000000000000007f00000010000000000000020000000708",
+    };
+    const auto messages = samples::messages();
+    ASSERT_EQ(expected.size(), messages.size());
+    for (std::size_t i = 0; i < messages.size(); ++i)
+        EXPECT_EQ(test::hex(encode_message(messages[i])), expected[i]) << "kind " << i + 1;
+}
+
 TEST(Messages, RefuseEveryShorterAndLongerForm) {
     for (const Message& message : samples::messages()) {
         auto bytes = encode_message(message);
@@ -59,6 +98,10 @@ TEST(Messages, CutLongTextsForPeople) {
     ASSERT_EQ(decode_message(encode_message(welcome), decoded, problem), Status::ok) << problem;
     EXPECT_EQ(std::get<Welcome>(decoded).fabric, std::string(512, 'f'));
     EXPECT_EQ(std::get<Welcome>(decoded).address.size(), max_address_bytes);
+    welcome.node = std::string(100000, 'n');
+    RemoteWelcome remote{welcome, 1, false, std::vector<std::byte>(max_link_address_bytes), {}};
+    ASSERT_EQ(decode_message(encode_message(remote), decoded, problem), Status::ok) << problem;
+    EXPECT_EQ(std::get<RemoteWelcome>(decoded).link.size(), max_link_address_bytes);
     ASSERT_EQ(
         decode_message(encode_message(Refusal{Status::memory, std::string(1000, 'r')}), decoded, problem),
         Status::ok);
@@ -72,6 +115,24 @@ TEST(Messages, TellVersionsApart) {
     EXPECT_EQ(decode_message(bytes, decoded, problem), Status::version);
     EXPECT_NE(problem.find("version 99"), std::string::npos) << problem;
     EXPECT_NE(problem.find("speaks version 1"), std::string::npos) << problem;
+}
+
+TEST(Messages, TellByteOrdersAndWordSizesApart) {
+    const auto problem_of = [](std::vector<std::byte> bytes, std::size_t at,
+                               std::initializer_list<int> with) {
+        for (int b : with)
+            bytes[at++] = static_cast<std::byte>(b);
+        Message decoded;
+        std::string problem;
+        EXPECT_EQ(decode_message(bytes, decoded, problem), Status::version);
+        return problem;
+    };
+    for (const Message& message : {Message(Challenge{}), Message(RemoteHello{})}) {
+        const auto bytes = encode_message(message);
+        EXPECT_NE(problem_of(bytes, 8, {1, 2, 3, 4}).find("byte order"), std::string::npos);
+        EXPECT_NE(problem_of(bytes, 12, {4}).find("32 bits"), std::string::npos);
+        EXPECT_NE(problem_of(bytes, 0, {'M', 'P', 'F', 'O'}).find("byte order"), std::string::npos);
+    }
 }
 
 TEST(Messages, RefuseValuesOutOfRange) {
@@ -99,6 +160,17 @@ TEST(Messages, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(RegisterRegion{1, 0, 0}));
     EXPECT_TRUE(refused(RegisterRegion{1, top - 100, 4096}));
     EXPECT_TRUE(refused(RegisterRegion{1, 0, top}));
+    EXPECT_TRUE(refused(RegisterExported{0, 0, 4096, {}}));
+    EXPECT_TRUE(refused(RegisterExported{1, 0, 4096, std::vector<std::byte>(max_blob_bytes + 1)}));
+    EXPECT_FALSE(refused(RegisterExported{1, 0, 4096, std::vector<std::byte>(max_blob_bytes)}));
+    RemoteHello remote;
+    remote.link.resize(max_link_address_bytes);
+    EXPECT_FALSE(refused(remote));
+    remote.link.resize(max_link_address_bytes + 1);
+    EXPECT_TRUE(refused(remote));
+    remote.link.clear();
+    remote.hello.job_rank = 1;
+    EXPECT_TRUE(refused(remote));
     EXPECT_TRUE(refused(Refusal{Status::retry, "later"}));
     EXPECT_TRUE(refused(RegionReply{1, static_cast<Status>(-100), 0, 0}));
 }

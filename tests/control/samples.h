@@ -8,6 +8,14 @@
 
 namespace offpath::control::samples {
 
+template <std::size_t size>
+std::array<std::byte, size> filled(int first) {
+    std::array<std::byte, size> bytes;
+    for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = static_cast<std::byte>(first + static_cast<int>(i));
+    return bytes;
+}
+
 inline std::vector<Message> messages() {
     Hello hello{1, 2, 3, 4, 5, BackEndRequest::staged, 6, 7};
     Welcome welcome{8, 9, 3, 2, 10, true, "node1", "UCX tcp", {std::byte{1}, std::byte{2}, std::byte{3}}};
@@ -17,7 +25,12 @@ inline std::vector<Message> messages() {
             RegisterRegion{1, 0x7f0000000000, 1 << 20},
             RegionReply{1, Status::memory, 2, 2},
             RevokeRegion{1},
-            Goodbye{}};
+            Goodbye{},
+            Challenge{filled<16>(0x10)},
+            RemoteHello{hello, filled<16>(0x20), {std::byte{4}, std::byte{5}}, filled<32>(0x40)},
+            RemoteWelcome{welcome, 11, true, {std::byte{6}}, filled<32>(0x60)},
+            KeepAlive{},
+            RegisterExported{2, 0x7f0000000000, 4096, {std::byte{7}, std::byte{8}}}};
 }
 
 // What the spans in commands() point to.

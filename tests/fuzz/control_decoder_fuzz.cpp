@@ -1,8 +1,12 @@
-// The input is taken as a socket message, as a command record, and as what a client left in its ring.
-// Whatever decodes has to encode to the same bytes, and nothing is read outside its place.
+// The input is taken as a socket message, as what comes over TCP, as a command record, and as what a client
+// left in its ring. Whatever decodes has to encode to the same bytes, and nothing is read outside its place.
 #include "control/commands.h"
+#include "control/message_socket.h"
 #include "control/messages.h"
 #include "control/ring.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -28,6 +32,24 @@ void as_message(std::span<const std::byte> bytes) {
         return;
     }
     require(std::ranges::equal(encode_message(message), bytes), "a message has two forms");
+}
+
+void as_stream(std::span<const std::byte> bytes) {
+    int ends[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "no socket pair");
+    MessageSocket socket = MessageSocket::over_tcp(FileDescriptor(ends[0]));
+    const FileDescriptor other(ends[1]);
+    bytes = bytes.first(std::min(bytes.size(), std::size_t{16} << 10));
+    require(write(other.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "write");
+    Received received;
+    std::size_t used = 0;
+    Status status;
+    while ((status = socket.receive_bytes(received)) == Status::ok) {
+        used += received.bytes.size() + 4;
+        require(used <= bytes.size(), "frames are longer than what came");
+        as_message(received.bytes);
+    }
+    require(status == Status::retry || !received.problem.empty(), "a frame was refused without a reason");
 }
 
 void as_command(std::span<const std::byte> record) {
@@ -62,6 +84,7 @@ void as_ring(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
     as_message(bytes);
+    as_stream(bytes);
     as_command(bytes);
     as_ring(bytes);
     return 0;

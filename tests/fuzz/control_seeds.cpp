@@ -1,5 +1,5 @@
-// Writes the first inputs of fuzz-control into a folder: one of every message and command, and a ring of
-// them.
+// Writes the first inputs of fuzz-control into a folder: one of every message and command, a stream of
+// the messages, and a ring of the commands.
 #include "../control/samples.h"
 
 #include <cstdio>
@@ -19,8 +19,15 @@ int main(int argc, char** argv) {
         return file.flush().good();
     };
     bool good = true;
-    for (const Message& message : samples::messages())
-        good &= write(encode_message(message));
+    std::vector<std::byte> stream;
+    for (const Message& message : samples::messages()) {
+        const auto bytes = encode_message(message);
+        good &= write(bytes);
+        for (std::size_t i = 0; i < 4; ++i)
+            stream.push_back(static_cast<std::byte>(bytes.size() >> (8 * i)));
+        stream.insert(stream.end(), bytes.begin(), bytes.end());
+    }
+    good &= write(stream);
     const samples::Storage storage;
     std::vector<std::byte> ring;
     for (const Command& command : samples::commands(storage)) {

@@ -1,0 +1,69 @@
+// MessageSocket: a connection that carries messages, whichever way: datagrams of a unix SOCK_SEQPACKET
+// socket, with descriptors beside them (local attach), or frames (u32 little-endian length, message) over
+// TCP, without descriptors (remote attach). Never blocks but in receive(). Over TCP it puts frames together
+// and keeps what the other side does not take yet, both in buffers of bounded size.
+//
+// Keep-alive, over TCP: tend() at least as often as tend_interval_ns says sends a KeepAlive where this side
+// has been silent, and finds out that the other side has been. KeepAlives that arrive are not handed out.
+//
+// Ownership: it owns the descriptor. Threads: one at a time.
+#pragma once
+
+#include "base/status.h"
+#include "control/file_descriptor.h"
+#include "control/messages.h"
+#include "control/socket.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace offpath::control {
+
+constexpr std::uint64_t keep_alive_ns = 2'000'000'000;
+constexpr std::uint64_t silence_ns = 8'000'000'000;
+constexpr std::uint64_t tend_interval_ns = keep_alive_ns / 4;
+
+class MessageSocket {
+  public:
+    MessageSocket() = default;
+    static MessageSocket over_unix(FileDescriptor socket);
+    static MessageSocket over_tcp(FileDescriptor socket);
+
+    int fd() const { return socket_.get(); }
+    explicit operator bool() const { return static_cast<bool>(socket_); }
+    bool remote() const { return remote_; }
+    void close();
+
+    // retry: it does not fit into what is still to be sent; peer_lost: the other side is gone; unsupported:
+    // descriptors over TCP.
+    Status send(const Message& message, std::span<const int> descriptors = {});
+    // Sends what is still to be sent. ok: nothing is left; retry; peer_lost.
+    Status flush();
+    bool unsent() const { return sent_ < output_.size(); }
+
+    // One whole message, not decoded. retry: none there; peer_lost: end of file; protocol, version: what came
+    // cannot be taken for a message, and `received.problem` says why.
+    Status receive_bytes(Received& received);
+    // The same, waiting up to `timeout_ms`; then decoded. unavailable: nothing came in time.
+    Status receive(int timeout_ms, Message& message, std::vector<FileDescriptor>& descriptors,
+                   std::string& problem);
+    // Whether the other side has closed the connection. Takes nothing.
+    bool peer_closed() const { return socket_ && control::peer_closed(socket_.get()); }
+
+    // ok; peer_lost: silent for silence_ns, or gone. The clock starts with the first call.
+    Status tend(std::uint64_t now_ns);
+
+  private:
+    Status receive_frame(Received& received);
+
+    FileDescriptor socket_;
+    bool remote_ = false;
+    std::vector<std::byte> input_, output_;
+    std::size_t sent_ = 0;  // of output_
+    bool heard_ = false;    // something has come since the last tend()
+    std::uint64_t heard_ns_ = 0, said_ns_ = 0;
+};
+
+}  // namespace offpath::control

@@ -1,0 +1,89 @@
+// Addresses as people write them, and connections that are made or refused in time.
+#include "control/tcp_socket.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+
+namespace offpath::control {
+namespace {
+
+TEST(TcpAddresses, AreReadAndWritten) {
+    const auto parsed = [](const std::string& text) {
+        TcpAddress address;
+        std::string problem;
+        EXPECT_EQ(parse_tcp_address(text, address, problem), Status::ok) << problem;
+        return address;
+    };
+    EXPECT_EQ(parsed("10.0.0.2"), (TcpAddress{"10.0.0.2", 7471}));
+    EXPECT_EQ(parsed("10.0.0.2:0"), (TcpAddress{"10.0.0.2", 0}));
+    EXPECT_EQ(parsed("node7-dpu:65535"), (TcpAddress{"node7-dpu", 65535}));
+    EXPECT_EQ(parsed("[fd00::2]"), (TcpAddress{"fd00::2", 7471}));
+    EXPECT_EQ(parsed("[fd00::2]:99"), (TcpAddress{"fd00::2", 99}));
+    for (const char* text : {"10.0.0.2:7471", "node7-dpu:65535", "[fd00::2]:99"})
+        EXPECT_EQ(to_string(parsed(text)), text);
+}
+
+TEST(TcpAddresses, ThatAreNoneAreRefused) {
+    for (const char* text :
+         {"", ":", ":7471", "host:", "host:x", "host:-1", "host:65536", "host:1:2", "fd00::2", "[fd00::2",
+          "[]:1", "[fd00::2]1", "two words", "a=b", "a,b", "host:1 "}) {
+        TcpAddress address;
+        std::string problem;
+        EXPECT_EQ(parse_tcp_address(text, address, problem), Status::invalid) << text;
+        EXPECT_NE(problem.find("is accepted"), std::string::npos) << problem;
+    }
+}
+
+TEST(TcpConnections, AreMadeToWhereSomebodyListens) {
+    FileDescriptor listener, client;
+    std::uint16_t port = 0;
+    std::string problem;
+    ASSERT_EQ(listen_tcp({"127.0.0.1", 0}, listener, port, problem), Status::ok) << problem;
+    ASSERT_NE(port, 0);
+    ASSERT_EQ(connect_tcp({"127.0.0.1", port}, 1000, client, problem), Status::ok) << problem;
+    const FileDescriptor server(accept(listener.get(), nullptr, nullptr));
+    EXPECT_TRUE(server);
+    EXPECT_EQ(tcp_peer_name(client.get()), "127.0.0.1:" + std::to_string(port));
+
+    FileDescriptor second;
+    std::uint16_t other = 0;
+    EXPECT_EQ(listen_tcp({"127.0.0.1", port}, second, other, problem), Status::system);
+    EXPECT_NE(problem.find("Address already in use"), std::string::npos) << problem;
+    EXPECT_EQ(listen_tcp({"192.0.2.1", 0}, second, other, problem), Status::system)
+        << "not an address of ours";
+}
+
+TEST(TcpConnections, SayWhyTheyCannotBeMade) {
+    FileDescriptor listener, client;
+    std::uint16_t port = 0;
+    std::string problem;
+    ASSERT_EQ(listen_tcp({"127.0.0.1", 0}, listener, port, problem), Status::ok) << problem;
+    listener.reset();
+    EXPECT_EQ(connect_tcp({"127.0.0.1", port}, 1000, client, problem), Status::unavailable);
+    EXPECT_NE(problem.find("127.0.0.1:" + std::to_string(port) + " (Connection refused)"), std::string::npos)
+        << problem;
+    EXPECT_EQ(connect_tcp({"nonexistent.invalid", 1}, 1000, client, problem), Status::unavailable);
+    EXPECT_NE(problem.find("nonexistent.invalid"), std::string::npos) << problem;
+}
+
+// A listener with a full queue does not answer at all, as a host that is not there.
+TEST(TcpConnections, AreGivenUpInTime) {
+    FileDescriptor listener;
+    std::uint16_t port = 0;
+    std::string problem;
+    ASSERT_EQ(listen_tcp({"127.0.0.1", 0}, listener, port, problem), Status::ok) << problem;
+    ASSERT_EQ(listen(listener.get(), 0), 0);
+    FileDescriptor fill[8];
+    const auto start = std::chrono::steady_clock::now();
+    Status last = Status::ok;
+    for (FileDescriptor& client : fill)
+        if (last == Status::ok) last = connect_tcp({"127.0.0.1", port}, 200, client, problem);
+    EXPECT_EQ(last, Status::unavailable);
+    EXPECT_NE(problem.find("timed out"), std::string::npos) << problem;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace offpath::control
