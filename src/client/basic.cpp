@@ -1,5 +1,6 @@
 // The basic primitives of the C API: single sends and receives, matched at the proxies.
 #include "base/log.h"
+#include "client/caught.h"
 #include "client/context.h"
 
 using namespace offpath;
@@ -44,7 +45,7 @@ bool usable(offpath_team_h team, const void* buffer, std::size_t bytes, offpath_
 extern "C" {
 
 offpath_status_t offpath_send_offload(offpath_team_h team, const void* buffer, size_t bytes, uint32_t dest,
-                                      uint32_t tag, offpath_request_h* request) {
+                                      uint32_t tag, offpath_request_h* request) try {
     if (!usable(team, buffer, bytes, request)) return OFFPATH_ERR_INVALID;
     if (dest >= team->size || tag == OFFPATH_ANY_TAG) {
         log::error(
@@ -53,10 +54,12 @@ offpath_status_t offpath_send_offload(offpath_team_h team, const void* buffer, s
         return OFFPATH_ERR_INVALID;
     }
     return to_c(post_basic<control::BasicSend>(*team, buffer, bytes, dest, tag, request));
+} catch (...) {
+    return caught("offpath_send_offload");
 }
 
 offpath_status_t offpath_recv_offload(offpath_team_h team, void* buffer, size_t bytes, uint32_t source,
-                                      uint32_t tag, offpath_request_h* request) {
+                                      uint32_t tag, offpath_request_h* request) try {
     if (!usable(team, buffer, bytes, request)) return OFFPATH_ERR_INVALID;
     if (source >= team->size && source != OFFPATH_ANY_SOURCE) {
         log::error("offpath_recv_offload from rank {}: ranks below {} and OFFPATH_ANY_SOURCE are accepted",
@@ -64,5 +67,7 @@ offpath_status_t offpath_recv_offload(offpath_team_h team, void* buffer, size_t 
         return OFFPATH_ERR_INVALID;
     }
     return to_c(post_basic<control::BasicRecv>(*team, buffer, bytes, source, tag, request));
+} catch (...) {
+    return caught("offpath_recv_offload");
 }
 }

@@ -1,5 +1,6 @@
 // The collectives of the C API: check, look the schedule up, start it.
 #include "base/log.h"
+#include "client/caught.h"
 #include "client/context.h"
 #include "collectives/selection.h"
 
@@ -105,7 +106,7 @@ std::vector<std::uint64_t> words(std::span<const std::size_t> values) {
 extern "C" {
 
 offpath_status_t offpath_ialltoall(offpath_team_h team, const void* send, void* recv, size_t bytes,
-                                   offpath_request_h* request) {
+                                   offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     if (!multiplies(team->size, bytes)) return invalid("offpath_ialltoall", "the size is out of range");
     if (bytes != 0 && (send == nullptr || recv == nullptr))
@@ -118,11 +119,13 @@ offpath_status_t offpath_ialltoall(offpath_team_h team, const void* send, void* 
     return Starter(*team, Call::alltoall).key(bytes).run({send, recv}, std::move(owned), request, [&] {
         return collectives::alltoall(team->shape(), bytes);
     });
+} catch (...) {
+    return caught("offpath_ialltoall");
 }
 
 offpath_status_t offpath_ialltoallv(offpath_team_h team, const void* send, const size_t* send_bytes,
                                     const size_t* send_offsets, void* recv, const size_t* recv_bytes,
-                                    const size_t* recv_offsets, offpath_request_h* request) {
+                                    const size_t* recv_offsets, offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     const bool in_place = send == OFFPATH_IN_PLACE;
     if (recv_bytes == nullptr || recv_offsets == nullptr ||
@@ -149,10 +152,12 @@ offpath_status_t offpath_ialltoallv(offpath_team_h team, const void* send, const
             const auto s = words(sb), d = words(so), r = words(rb), e = words(ro);
             return collectives::alltoallv(team->shape(), {s, d, r, e});
         });
+} catch (...) {
+    return caught("offpath_ialltoallv");
 }
 
 offpath_status_t offpath_iallgather(offpath_team_h team, const void* send, void* recv, size_t bytes,
-                                    offpath_request_h* request) {
+                                    offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     if (!multiplies(team->size, bytes)) return invalid("offpath_iallgather", "the size is out of range");
     if (bytes != 0 && (send == nullptr || recv == nullptr))
@@ -168,11 +173,13 @@ offpath_status_t offpath_iallgather(offpath_team_h team, const void* send, void*
     starter.key(in_place).key(bytes);
     return in_place ? starter.run({recv}, nullptr, request, build)
                     : starter.run({send, recv}, nullptr, request, build);
+} catch (...) {
+    return caught("offpath_iallgather");
 }
 
 offpath_status_t offpath_iallgatherv(offpath_team_h team, const void* send, void* recv,
                                      const size_t* recv_bytes, const size_t* recv_offsets,
-                                     offpath_request_h* request) {
+                                     offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     if (recv_bytes == nullptr || recv_offsets == nullptr)
         return invalid("offpath_iallgatherv", "an array is null");
@@ -188,10 +195,12 @@ offpath_status_t offpath_iallgatherv(offpath_team_h team, const void* send, void
     starter.key(in_place).key(bytes).key(offsets);
     return in_place ? starter.run({recv}, nullptr, request, build)
                     : starter.run({send, recv}, nullptr, request, build);
+} catch (...) {
+    return caught("offpath_iallgatherv");
 }
 
 offpath_status_t offpath_ibcast(offpath_team_h team, void* buffer, size_t bytes, uint32_t root,
-                                offpath_request_h* request) {
+                                offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     if (root >= team->size) return invalid("offpath_ibcast", "the root is not in the team");
     if (bytes > max_bytes) return invalid("offpath_ibcast", "the size is out of range");
@@ -199,12 +208,16 @@ offpath_status_t offpath_ibcast(offpath_team_h team, void* buffer, size_t bytes,
     return Starter(*team, Call::bcast).key(root).key(bytes).run({buffer}, nullptr, request, [&] {
         return collectives::bcast(team->shape(), root, bytes);
     });
+} catch (...) {
+    return caught("offpath_ibcast");
 }
 
-offpath_status_t offpath_ibarrier(offpath_team_h team, offpath_request_h* request) {
+offpath_status_t offpath_ibarrier(offpath_team_h team, offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
     return Starter(*team, Call::barrier).run({}, nullptr, request, [&] {
         return collectives::barrier(team->shape());
     });
+} catch (...) {
+    return caught("offpath_ibarrier");
 }
 }

@@ -1,5 +1,6 @@
 // The group primitives of the C API: a recorder that turns sends, receives and barriers into one schedule.
 #include "base/log.h"
+#include "client/caught.h"
 #include "client/context.h"
 #include "schedule/builder.h"
 #include "schedule/validate.h"
@@ -103,7 +104,7 @@ offpath_status_t record(offpath_group_h group, Step step) {
 
 extern "C" {
 
-offpath_status_t offpath_group_create(offpath_team_h team, offpath_group_h* group) {
+offpath_status_t offpath_group_create(offpath_team_h team, offpath_group_h* group) try {
     if (team == nullptr || team->destroyed || group == nullptr) return OFFPATH_ERR_INVALID;
     auto guard = team->context->lock();
     auto made = std::make_unique<offpath_group>();
@@ -112,23 +113,31 @@ offpath_status_t offpath_group_create(offpath_team_h team, offpath_group_h* grou
     *group = made.get();
     team->context->groups.emplace(*group, std::move(made));
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_group_create");
 }
 
 offpath_status_t offpath_group_send(offpath_group_h group, const void* buffer, size_t bytes, uint32_t dest,
-                                    uint32_t tag) {
+                                    uint32_t tag) try {
     return record(group, {Step::Kind::send, dest, tag, const_cast<void*>(buffer), bytes});
+} catch (...) {
+    return caught("offpath_group_send");
 }
 
 offpath_status_t offpath_group_recv(offpath_group_h group, void* buffer, size_t bytes, uint32_t source,
-                                    uint32_t tag) {
+                                    uint32_t tag) try {
     return record(group, {Step::Kind::recv, source, tag, buffer, bytes});
+} catch (...) {
+    return caught("offpath_group_recv");
 }
 
-offpath_status_t offpath_group_barrier(offpath_group_h group) {
+offpath_status_t offpath_group_barrier(offpath_group_h group) try {
     return record(group, {Step::Kind::barrier, 0, 0, nullptr, 0});
+} catch (...) {
+    return caught("offpath_group_barrier");
 }
 
-offpath_status_t offpath_group_end(offpath_group_h group) {
+offpath_status_t offpath_group_end(offpath_group_h group) try {
     if (group == nullptr || group->state != offpath_group::State::recording) return OFFPATH_ERR_INVALID;
     offpath_context& context = *group->team->context;
     auto guard = context.lock();
@@ -149,9 +158,11 @@ offpath_status_t offpath_group_end(offpath_group_h group) {
     group->steps = {};
     group->state = offpath_group::State::ready;
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_group_end");
 }
 
-offpath_status_t offpath_group_start(offpath_group_h group) {
+offpath_status_t offpath_group_start(offpath_group_h group) try {
     if (group == nullptr || group->state != offpath_group::State::ready || group->team->destroyed)
         return OFFPATH_ERR_INVALID;
     if (offpath_group_test(group) == OFFPATH_IN_PROGRESS) {
@@ -167,6 +178,8 @@ offpath_status_t offpath_group_start(offpath_group_h group) {
         group->ranges.push_back(context.resolve(buffer.address, buffer.bytes));
     return to_c(
         context.start(*group->team, group->schedule, group->ranges, group->used, nullptr, &group->latest));
+} catch (...) {
+    return caught("offpath_group_start");
 }
 
 offpath_status_t offpath_group_test(offpath_group_h group) {
@@ -179,7 +192,7 @@ offpath_status_t offpath_group_wait(offpath_group_h group) {
     return group->latest == nullptr ? OFFPATH_OK : offpath_request_wait(group->latest);
 }
 
-offpath_status_t offpath_group_destroy(offpath_group_h group) {
+offpath_status_t offpath_group_destroy(offpath_group_h group) try {
     if (group == nullptr) return OFFPATH_ERR_INVALID;
     if (offpath_group_test(group) == OFFPATH_IN_PROGRESS) {
         log::error("offpath_group_destroy: it is running");
@@ -193,5 +206,7 @@ offpath_status_t offpath_group_destroy(offpath_group_h group) {
     release_group(*group->team);
     context.groups.erase(group);
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_group_destroy");
 }
 }

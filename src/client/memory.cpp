@@ -1,5 +1,6 @@
 // The memory calls of the C API.
 #include "base/log.h"
+#include "client/caught.h"
 #include "client/context.h"
 
 #include <offpath/memory.h>
@@ -29,7 +30,7 @@ void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr
 
 extern "C" {
 
-offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address) {
+offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address) try {
     if (context == nullptr || address == nullptr || bytes == 0 || bytes > schedule::max_slot_bytes)
         return OFFPATH_ERR_INVALID;
     memory::HostAllocator::Allocation allocation;
@@ -52,9 +53,11 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
     context->allocator.publish(allocation);
     *address = allocation.address;
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_mem_alloc");
 }
 
-offpath_status_t offpath_mem_free(offpath_context_h context, void* address) {
+offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try {
     if (context == nullptr || address == nullptr) return OFFPATH_ERR_INVALID;
     memory::HostAllocator::Allocation allocation;
     if (Status status = context->allocator.withdraw(address, allocation); status != Status::ok)
@@ -69,10 +72,12 @@ offpath_status_t offpath_mem_free(offpath_context_h context, void* address) {
         log::error("offpath_mem_free: the device answered: {}", to_string(status));
     context->allocator.release(allocation);
     return to_c(status == Status::peer_lost ? Status::ok : status);
+} catch (...) {
+    return caught("offpath_mem_free");
 }
 
 offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,
-                                      offpath_region_h* region) {
+                                      offpath_region_h* region) try {
     if (context == nullptr || address == nullptr || region == nullptr || bytes == 0 ||
         bytes > schedule::max_slot_bytes)
         return OFFPATH_ERR_INVALID;
@@ -87,19 +92,23 @@ offpath_status_t offpath_mem_register(offpath_context_h context, void* address, 
     *region = made.get();
     context->regions.emplace(*region, std::move(made));
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_mem_register");
 }
 
-offpath_status_t offpath_mem_deregister(offpath_region_h region) {
+offpath_status_t offpath_mem_deregister(offpath_region_h region) try {
     if (region == nullptr) return OFFPATH_ERR_INVALID;
     offpath_context& context = *region->context;
     wait_for_users(context, region->begin, region->end);
     auto guard = context.lock();
     context.regions.erase(region);
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_mem_deregister");
 }
 
 offpath_status_t offpath_mem_query(offpath_context_h context, const void* address, size_t bytes,
-                                   offpath_back_end_t* back_end, offpath_progress_t* progress) {
+                                   offpath_back_end_t* back_end, offpath_progress_t* progress) try {
     if (context == nullptr || address == nullptr || back_end == nullptr || progress == nullptr)
         return OFFPATH_ERR_INVALID;
     const control::Welcome& welcome = context->attachment.welcome;
@@ -107,5 +116,7 @@ offpath_status_t offpath_mem_query(offpath_context_h context, const void* addres
     *back_end = mapped ? OFFPATH_BACK_END_MAP : static_cast<offpath_back_end_t>(welcome.back_end);
     *progress = mapped ? OFFPATH_PROGRESS_DEVICE : static_cast<offpath_progress_t>(welcome.progress);
     return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_mem_query");
 }
 }

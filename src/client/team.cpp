@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "client/caught.h"
 #include "client/context.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ offpath_status_t offpath_team_world(offpath_context_h context, offpath_team_h* t
 }
 
 offpath_status_t offpath_team_create(offpath_context_h context, const uint32_t* ranks, uint32_t size,
-                                     uint64_t id, offpath_team_h* team) {
+                                     uint64_t id, offpath_team_h* team) try {
     if (context == nullptr || ranks == nullptr || team == nullptr) return OFFPATH_ERR_INVALID;
     const std::span<const std::uint32_t> members(ranks, size);
     const auto own = std::find(members.begin(), members.end(), context->rank);
@@ -77,9 +78,11 @@ offpath_status_t offpath_team_create(offpath_context_h context, const uint32_t* 
         return OFFPATH_ERR_INVALID;
     }
     return to_c(create_team(*context, members, static_cast<std::uint32_t>(own - members.begin()), id, team));
+} catch (...) {
+    return caught("offpath_team_create");
 }
 
-offpath_status_t offpath_team_destroy(offpath_team_h team) {
+offpath_status_t offpath_team_destroy(offpath_team_h team) try {
     if (team == nullptr || team->destroyed || team == team->context->world) return OFFPATH_ERR_INVALID;
     offpath_context& context = *team->context;
     auto guard = context.lock();
@@ -90,6 +93,8 @@ offpath_status_t offpath_team_destroy(offpath_team_h team) {
     if (team->groups == 0) forget_team(team);
     // A proxy that is gone has ended the team by itself.
     return to_c(status == Status::peer_lost ? Status::ok : status);
+} catch (...) {
+    return caught("offpath_team_destroy");
 }
 
 offpath_status_t offpath_team_rank(offpath_team_h team, uint32_t* rank) {

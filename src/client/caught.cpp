@@ -1,0 +1,26 @@
+#include "client/caught.h"
+
+#include "base/log.h"
+
+#include <new>
+
+namespace offpath::client {
+
+offpath_status_t caught(const char* call) noexcept {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return OFFPATH_ERR_MEMORY;
+    } catch (const std::exception& error) {
+        try {
+            log::error("{}: {}", call, error.what());
+        } catch (...) {
+            return OFFPATH_ERR_SYSTEM;  // not even the line could be made
+        }
+        return OFFPATH_ERR_SYSTEM;
+    } catch (...) {
+        return OFFPATH_ERR_SYSTEM;
+    }
+}
+
+}  // namespace offpath::client
