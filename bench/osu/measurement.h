@@ -1,0 +1,53 @@
+// The four measurements of the OSU micro-benchmarks that papers on devices report, by their published
+// definitions:
+//   latency    two ranks, blocking ping-pong: half the mean time of a round trip, in us
+//   bw         two ranks: rank 0 sends a window of messages, rank 1 answers once all are there: MB/s (10^6
+//   bytes) mbw_mr     2 p ranks: rank i and rank i + p do as in bw, all pairs at once; all bytes over the
+//   time of the
+//              slowest pair, in MB/s
+//   allgather  all ranks, each with `bytes` to give: mean time in the call over iterations and ranks, in us;
+//              a barrier separates the calls
+// As there, the messages of a window are sent from one buffer and received into one buffer.
+//
+// All calls are collective over MPI_COMM_WORLD and return the same value on all ranks. One thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/mpi_program.h"
+
+namespace osu {
+
+class Measurement {
+  public:
+    virtual ~Measurement() = default;
+    virtual const char* unit() const = 0;
+    // Seconds that `iterations` of the operation took, as the test defines it.
+    virtual double timed(std::size_t bytes, long iterations) = 0;
+    virtual double value(std::size_t bytes, long iterations, double seconds) const = 0;
+    // One iteration with data that are checked. False on the ranks that received wrong data.
+    virtual bool verified(std::size_t bytes) = 0;
+};
+
+struct Shape {
+    int window = 64;
+    std::size_t largest = 0;  // bytes of the largest message
+};
+
+std::vector<std::string> test_names();
+// Throws mpi_support::UsageError where the number of ranks does not suit the test.
+std::unique_ptr<Measurement> make_measurement(const std::string& test, const Shape& shape,
+                                              const mpi_support::World& world);
+
+std::unique_ptr<Measurement> make_latency(const Shape& shape, const mpi_support::World& world);
+std::unique_ptr<Measurement> make_bandwidth(const Shape& shape, const mpi_support::World& world);
+std::unique_ptr<Measurement> make_allgather(const Shape& shape, const mpi_support::World& world);
+
+// Data that differ by sender and place, so that a message from elsewhere or moved by a byte is found out.
+void fill(unsigned char* data, std::size_t bytes, int sender);
+bool is_filled(const unsigned char* data, std::size_t bytes, int sender);
+
+}  // namespace osu
