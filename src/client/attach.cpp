@@ -1,6 +1,7 @@
 #include "client/attach.h"
 
 #include "base/environment.h"
+#include "control/shared_channel.h"
 #include "memory/cma.h"
 
 #include <fmt/format.h>
@@ -64,7 +65,7 @@ Status take_welcome(Attachment& attachment, std::vector<control::FileDescriptor>
             return status;
     }
     attachment.channel =
-        std::make_unique<control::ClientChannel>(std::move(memory), std::move(descriptors[1]));
+        std::make_unique<control::SharedClientChannel>(std::move(memory), std::move(descriptors[1]));
     return Status::ok;
 }
 
@@ -75,17 +76,33 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
     options.directory = directory != nullptr && *directory != '\0'
                             ? std::string(directory)
                             : environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
+    options.devices = environment::text("OFFPATH_DEVICES", "");
+    options.host_devices = environment::text("OFFPATH_HOST_DEVICES", "");
+    options.key_file = environment::text("OFFPATH_KEY_FILE", "");
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
     options.autostart = environment::flag("OFFPATH_AUTOSTART", false);
     return options;
 }
 
+control::Hello AttachOptions::hello() const {
+    control::Hello hello;
+    hello.job_high = job_high;
+    hello.job_low = job_low;
+    hello.job_rank = rank;
+    hello.job_size = size;
+    hello.pid = static_cast<std::uint32_t>(getpid());
+    hello.back_end = back_end;
+    return hello;
+}
+
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
+    if (options.remote()) return attach_remote(options, attachment, problem);
     Attachment made;
-    if (Status status = connect(options, made.socket, problem); status != Status::ok) return status;
+    made.device = control::socket_path(options.directory);
+    control::FileDescriptor connection;
+    if (Status status = connect(options, connection, problem); status != Status::ok) return status;
     control::Credentials daemon;
-    if (Status status = control::peer_credentials(made.socket.get(), daemon); status != Status::ok)
-        return status;
+    if (Status status = control::peer_credentials(connection.get(), daemon); status != Status::ok) return status;
     if (daemon.uid != geteuid() && daemon.uid != 0) {
         problem = fmt::format("the daemon at {} is user {}'s, not ours",
                               control::socket_path(options.directory), daemon.uid);
@@ -93,21 +110,15 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     }
     if (daemon.pid > 0) memory::allow_cma(daemon.pid);
 
-    control::Hello hello;
-    hello.job_high = options.job_high;
-    hello.job_low = options.job_low;
-    hello.job_rank = options.rank;
-    hello.job_size = options.size;
-    hello.pid = static_cast<std::uint32_t>(getpid());
-    hello.back_end = options.back_end;
+    control::Hello hello = options.hello();
     hello.probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
     hello.probe_value = probe_word;
-    Status status = control::send_message(made.socket.get(), hello);
+    auto socket = control::MessageSocket::over_unix(std::move(connection));
+    Status status = socket.send(hello);
     control::Message message;
     std::vector<control::FileDescriptor> descriptors;
     if (status == Status::ok || status == Status::peer_lost)
-        status =
-            control::receive_message(made.socket.get(), answer_timeout_ms, message, descriptors, problem);
+        status = socket.receive(answer_timeout_ms, message, descriptors, problem);
     if (status != Status::ok) {
         if (problem.empty()) problem = to_string(status);
         problem = fmt::format("the daemon at {}: {}", control::socket_path(options.directory), problem);
@@ -125,6 +136,7 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     }
     made.welcome = std::move(*welcome);
     if (status = take_welcome(made, std::move(descriptors), problem); status != Status::ok) return status;
+    made.line = std::make_unique<DeviceLine>(std::move(socket));
     attachment = std::move(made);
     return Status::ok;
 }

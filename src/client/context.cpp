@@ -110,12 +110,7 @@ Status offpath_context::test(offpath_request& request) {
 
 Status offpath_context::wait(offpath_request& request) {
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
-    const std::uint64_t start_ns = now_ns();
-    while (requests.pending(request)) {
-        for (int i = 0; i < 32 && requests.pending(request); ++i)
-            pause_cpu();
-        if (now_ns() - start_ns > spin_ns_) break;
-    }
+    if (requests.pending(request)) spin(request);
     while (requests.pending(request))
         sleep_while_pending(request, sleep_ns);
     return take(request);
@@ -129,6 +124,17 @@ Status offpath_context::wait_for(offpath_request& request, std::uint64_t limit_n
         sleep_while_pending(request, std::min(sleep_ns, end_ns - now));
     }
     return take(request);
+}
+
+void offpath_context::spin(const offpath_request& request) {
+    const std::uint64_t start_ns = now_ns();
+    const bool progresses = channel().begin_progress();
+    do {
+        for (int i = 0; i < 32 && requests.pending(request); ++i)
+            pause_cpu();
+        if (progresses) channel().progress();
+    } while (requests.pending(request) && now_ns() - start_ns <= spin_ns_);
+    if (progresses) channel().end_progress();
 }
 
 // Once; may come back early. Looks for the loss of the proxy.
@@ -145,30 +151,33 @@ Status offpath_context::take(offpath_request& request) {
     return request.seen();
 }
 
-bool offpath_context::socket_closed() {
+bool offpath_context::proxy_gone() {
     const std::uint64_t now = now_ns();
     std::uint64_t last = checked_ns_.load(std::memory_order_relaxed);
     if (now - last < check_interval_ns) return false;
     if (!checked_ns_.compare_exchange_strong(last, now)) return false;
-    return control::peer_closed(attachment.socket.get());
+    std::string why;
+    return attachment.line->closed() || channel().lost(why);
 }
 
 bool offpath_context::lost() {
     if (lost_.load(std::memory_order_acquire)) return true;
-    if (!socket_closed()) return false;
+    if (!proxy_gone()) return false;
     auto guard = lock();
     declare_lost();
     return true;
 }
 
 bool offpath_context::lost_locked() {
-    if (!lost_.load(std::memory_order_acquire) && socket_closed()) declare_lost();
+    if (!lost_.load(std::memory_order_acquire) && proxy_gone()) declare_lost();
     return lost_.load(std::memory_order_acquire);
 }
 
 void offpath_context::declare_lost() {
     if (lost_.exchange(true, std::memory_order_acq_rel)) return;
-    std::string why = "it died";
+    std::string why = attachment.line->why();
+    (void)channel().lost(why);
+    channel().abandon();
     if (std::unique_lock socket_guard(socket_mutex_, std::try_to_lock); socket_guard.owns_lock()) {
         control::Message message;
         std::vector<control::FileDescriptor> descriptors;

@@ -2,8 +2,8 @@
 // their arguments, take the lock, and use what is here.
 //
 // Threads: with OFFPATH_THREADS_MULTIPLE lock() serialises callers; requests are tested without it.
-// Losing the proxy: found out by the socket, looked at from waits and from repeated tests. Then every
-// operation ends with PEER_LOST, and nothing can be started any more.
+// Losing the proxy: found out by the socket or the channel, looked at from waits and from repeated tests.
+// Then every operation ends with PEER_LOST, and nothing can be started any more.
 #pragma once
 
 #include "client/attach.h"
@@ -99,9 +99,10 @@ struct offpath_context {
 
   private:
     static constexpr std::uint64_t sleep_ns = 100'000'000;
+    void spin(const offpath_request& request);
     void sleep_while_pending(offpath_request& request, std::uint64_t limit_ns);
     offpath::Status take(offpath_request& request);
-    bool socket_closed();
+    bool proxy_gone();
     bool lost_locked();
     void declare_lost();
 

@@ -1,42 +1,18 @@
 #include "control/channel.h"
 
-#include "base/log.h"
-
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <bit>
-#include <cerrno>
 #include <climits>
-#include <cstring>
-#include <new>
 
 namespace offpath::control {
 namespace {
 
-constexpr std::uint64_t channel_magic = 0x31304c48434f5046;  // "FPOCHL01"
 constexpr std::uint32_t max_completions = 1u << 20;
 constexpr std::uint64_t max_ring_bytes = 1ull << 30;
-
-std::size_t total_bytes(const ChannelSizes& sizes) {
-    return 4096 + sizes.completions * sizeof(CompletionEntry) + sizes.ring_bytes;
-}
-
-bool acceptable(const ChannelSizes& sizes) {
-    return sizes.completions > 0 && sizes.completions <= max_completions && sizes.completions % 128 == 0 &&
-           std::has_single_bit(sizes.ring_bytes) && sizes.ring_bytes >= 4 * max_record_bytes &&
-           sizes.ring_bytes <= max_ring_bytes;
-}
-
-std::byte* map_shared(int fd, std::size_t bytes) {
-    void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
-}
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
     return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr, 0);
@@ -44,138 +20,35 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 }  // namespace
 
-ChannelMemory::ChannelMemory(ChannelMemory&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), bytes_(other.bytes_), sizes_(other.sizes_) {}
-
-ChannelMemory& ChannelMemory::operator=(ChannelMemory&& other) noexcept {
-    std::swap(base_, other.base_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(sizes_, other.sizes_);
-    return *this;
+bool acceptable(const ChannelSizes& sizes) {
+    return sizes.completions > 0 && sizes.completions <= max_completions && sizes.completions % 128 == 0 &&
+           std::has_single_bit(sizes.ring_bytes) && sizes.ring_bytes >= 4 * max_record_bytes &&
+           sizes.ring_bytes <= max_ring_bytes;
 }
 
-ChannelMemory::~ChannelMemory() {
-    if (base_ != nullptr) munmap(base_, bytes_);
-}
-
-Status ChannelMemory::create(const ChannelSizes& sizes, ChannelMemory& memory, FileDescriptor& fd) {
-    if (!acceptable(sizes)) return Status::invalid;
-    FileDescriptor made(memfd_create("offpath-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    const std::size_t bytes = total_bytes(sizes);
-    if (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0 ||
-        fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        log::error("channel: a memfd of {} bytes: {}", bytes, std::strerror(errno));
-        return Status::system;
-    }
-    ChannelMemory result;
-    result.base_ = map_shared(made.get(), bytes);
-    if (result.base_ == nullptr) {
-        log::error("channel: mapping {} bytes: {}", bytes, std::strerror(errno));
-        return Status::memory;
-    }
-    result.bytes_ = bytes;
-    result.sizes_ = sizes;
-    // A new memfd is zero, which is the right start for all atomics.
-    result.header().magic = channel_magic;
-    result.header().completions = sizes.completions;
-    result.header().ring_bytes = sizes.ring_bytes;
-    memory = std::move(result);
-    fd = std::move(made);
-    return Status::ok;
-}
-
-Status ChannelMemory::map(int fd, ChannelMemory& memory) {
-    struct stat facts {};
-    if (fstat(fd, &facts) != 0 || facts.st_size < 4096) return Status::protocol;
-    ChannelMemory result;
-    result.bytes_ = static_cast<std::size_t>(facts.st_size);
-    result.base_ = map_shared(fd, result.bytes_);
-    if (result.base_ == nullptr) return Status::memory;
-    result.sizes_ = {result.header().completions, result.header().ring_bytes};
-    if (result.header().magic != channel_magic || !acceptable(result.sizes_) ||
-        total_bytes(result.sizes_) != result.bytes_)
-        return Status::protocol;
-    memory = std::move(result);
-    return Status::ok;
-}
-
-ClientChannel::ClientChannel(ChannelMemory memory, FileDescriptor doorbell)
-    : memory_(std::move(memory)),
-      doorbell_(std::move(doorbell)),
-      producer_(&memory_.header().ring, memory_.ring()) {}
-
-Status ClientChannel::post(const Command& command) {
-    const auto room = producer_.reserve(record_bytes(command));
-    if (room.empty()) {
-        ring();
-        return Status::retry;
-    }
-    encode_command(command, room);
-    producer_.commit();
-    return Status::ok;
-}
-
-bool ClientChannel::ring() {
-    auto& sleeping = memory_.header().proxy_sleeping;
-    if (sleeping.load(std::memory_order_seq_cst) == 0 || sleeping.exchange(0) == 0) return false;
-    const std::uint64_t one = 1;
-    // An eventfd takes an increment unless its counter is full, and then the proxy wakes anyway.
-    [[maybe_unused]] const auto written = write(doorbell_.get(), &one, sizeof one);
-    return true;
+void WaitWords::wake() const {
+    sequence->fetch_add(1, std::memory_order_seq_cst);
+    if (waiting->load(std::memory_order_seq_cst) != 0) futex(*sequence, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 std::uint32_t ClientChannel::enter_wait() {
-    memory_.header().client_waiting.fetch_add(1, std::memory_order_seq_cst);
-    return memory_.header().sequence.load(std::memory_order_seq_cst);
+    words_.waiting->fetch_add(1, std::memory_order_seq_cst);
+    return words_.sequence->load(std::memory_order_seq_cst);
 }
 
 void ClientChannel::sleep(std::uint32_t sequence, std::uint64_t timeout_ns) {
     constexpr std::uint64_t second = 1'000'000'000;
     const timespec timeout{static_cast<time_t>(timeout_ns / second), static_cast<long>(timeout_ns % second)};
-    futex(memory_.header().sequence, FUTEX_WAIT, sequence, &timeout);
+    futex(*words_.sequence, FUTEX_WAIT, sequence, &timeout);
 }
 
 void ClientChannel::leave_wait() {
-    memory_.header().client_waiting.fetch_sub(1, std::memory_order_relaxed);
+    words_.waiting->fetch_sub(1, std::memory_order_relaxed);
 }
 
 void ClientChannel::wake_waiters() {
-    memory_.header().sequence.fetch_add(1, std::memory_order_seq_cst);
-    futex(memory_.header().sequence, FUTEX_WAKE, INT_MAX, nullptr);
-}
-
-ProxyChannel::ProxyChannel(ChannelMemory memory, FileDescriptor doorbell)
-    : memory_(std::move(memory)),
-      doorbell_(std::move(doorbell)),
-      consumer_(&memory_.header().ring, memory_.ring()) {}
-
-void ProxyChannel::complete(std::uint32_t slot, Status status) {
-    memory_.completions()[slot].word.store(completion_word(status), std::memory_order_release);
-}
-
-void ProxyChannel::complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
-                            std::uint64_t bytes) {
-    CompletionEntry& entry = memory_.completions()[slot];
-    entry.source = source;
-    entry.tag = tag;
-    entry.bytes = bytes;
-    complete(slot, status);
-}
-
-void ProxyChannel::wake() {
-    auto& header = memory_.header();
-    header.sequence.fetch_add(1, std::memory_order_seq_cst);
-    if (header.client_waiting.load(std::memory_order_seq_cst) != 0)
-        futex(header.sequence, FUTEX_WAKE, INT_MAX, nullptr);
-}
-
-bool ProxyChannel::prepare_sleep() {
-    memory_.header().proxy_sleeping.store(1, std::memory_order_seq_cst);
-    return !consumer_.has_records();
-}
-
-void ProxyChannel::end_sleep() {
-    memory_.header().proxy_sleeping.store(0, std::memory_order_relaxed);
+    words_.sequence->fetch_add(1, std::memory_order_seq_cst);
+    futex(*words_.sequence, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 }  // namespace offpath::control

@@ -1,26 +1,24 @@
-// Channel: the shared memory of one client and its proxy: the command ring, the completion words, and what
-// each side needs to know to wake the other. The daemon makes it (a sealed memfd: a client cannot shrink it
-// under the daemon's feet); the client maps what it was sent. Each side owns its mapping.
+// Channel: what a client and its proxy say to each other all the time: commands one way, completions the
+// other. Two ways to have one: SharedClientChannel and SharedProxyChannel (shared_channel.h), where both
+// sides share memory, and the link's (link/), where they do not.
 //
-// Layout: a header page, the completion table, the ring.
+// What is looked at often is not virtual: the client's completion table and the words that waits use are
+// plain memory, whoever writes them.
 //
-// Pairs and wake-ups
-// - A command: the client stores `tail`, then loads `proxy_sleeping`; the proxy stores `proxy_sleeping`, then
-//   loads `tail` once more. All four are seq_cst, so at least one side sees the other's store.
-// - A completion: the proxy fills the entry and release-stores `word`; the client's acquire load of `word`
-//   pairs with it. Then the proxy increments `sequence` (seq_cst) and reads `client_waiting`; a client about
-//   to sleep increments `client_waiting` (seq_cst), reads `sequence`, looks at its word once more, and sleeps
-//   on `sequence` as a futex.
+// Pairs: whoever writes a completion fills the entry and release-stores `word`; the client's acquire load of
+// `word` pairs with it. Then the writer increments `sequence` (seq_cst) and reads `waiting`; a client about
+// to sleep increments `waiting` (seq_cst), reads `sequence`, looks at its word once more, and sleeps on
+// `sequence` as a futex.
 #pragma once
 
 #include "base/status.h"
 #include "control/commands.h"
-#include "control/file_descriptor.h"
-#include "control/ring.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
+#include <string>
 
 namespace offpath::control {
 
@@ -39,98 +37,99 @@ constexpr Status completion_status(std::uint32_t word) {
     return value >= 0 && value <= -OFFPATH_ERR_SYSTEM ? static_cast<Status>(-value) : Status::protocol;
 }
 
-struct ChannelHeader {
-    std::uint64_t magic;
-    std::uint32_t completions, unused;
-    std::uint64_t ring_bytes;
-    RingIndices ring;
-    alignas(cache_line) std::atomic<std::uint32_t> sequence;
-    alignas(cache_line) std::atomic<std::uint32_t> client_waiting;
-    alignas(cache_line) std::atomic<std::uint32_t> proxy_sleeping;
-};
-static_assert(sizeof(ChannelHeader) <= 4096);
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
-
 struct ChannelSizes {
-    std::uint32_t completions = 4096;
-    std::uint64_t ring_bytes = 1 << 20;  // a power of two
+    std::uint32_t completions = 4096;    // a multiple of 128
+    std::uint64_t ring_bytes = 1 << 20;  // of commands that the proxy has not taken yet; a power of two
+};
+bool acceptable(const ChannelSizes& sizes);
+
+// The words that waits use.
+struct WaitWords {
+    std::atomic<std::uint32_t>* sequence = nullptr;
+    std::atomic<std::uint32_t>* waiting = nullptr;
+
+    // For whoever writes completions: after one or several of them.
+    void wake() const;
 };
 
-// The mapping, common to both sides.
-class ChannelMemory {
-  public:
-    ChannelMemory() = default;
-    ChannelMemory(ChannelMemory&& other) noexcept;
-    ChannelMemory& operator=(ChannelMemory&& other) noexcept;
-    ~ChannelMemory();
-
-    // Makes a new one; `fd` is what the client gets.
-    static Status create(const ChannelSizes& sizes, ChannelMemory& memory, FileDescriptor& fd);
-    // Maps the one that a daemon sent. protocol: not a channel.
-    static Status map(int fd, ChannelMemory& memory);
-
-    ChannelHeader& header() const { return *reinterpret_cast<ChannelHeader*>(base_); }
-    CompletionEntry* completions() const { return reinterpret_cast<CompletionEntry*>(base_ + 4096); }
-    std::span<std::byte> ring() const {
-        return {base_ + 4096 + sizes_.completions * sizeof(CompletionEntry), sizes_.ring_bytes};
-    }
-    const ChannelSizes& sizes() const { return sizes_; }
-
-  private:
-    std::byte* base_ = nullptr;
-    std::size_t bytes_ = 0;
-    ChannelSizes sizes_;
-};
-
-// The client's side. Threads: posting and ring() from one at a time; everything about completions from any.
+// The client's side. Threads: posting and ring() from one at a time; everything else from any.
 class ClientChannel {
   public:
-    ClientChannel(ChannelMemory memory, FileDescriptor doorbell);
+    virtual ~ClientChannel() = default;
+    ClientChannel(const ClientChannel&) = delete;
+    ClientChannel& operator=(const ClientChannel&) = delete;
 
-    // Appends a command. retry: the ring is full (the proxy was woken).
-    Status post(const Command& command);
-    // Wakes the proxy if it sleeps. After one or several posts. Returns whether it had to.
-    bool ring();
+    // Appends a command. retry: there is no room (the proxy was woken).
+    virtual Status post(const Command& command) = 0;
+    // Hands over what was posted and wakes the proxy if it sleeps. After one or several posts. Returns
+    // whether it had to do something for it.
+    virtual bool ring() = 0;
 
-    CompletionEntry& completion(std::uint32_t slot) { return memory_.completions()[slot]; }
-    std::uint32_t completions() const { return memory_.sizes().completions; }
+    CompletionEntry& completion(std::uint32_t slot) { return table_[slot]; }
+    const CompletionEntry& completion(std::uint32_t slot) const { return table_[slot]; }
+    std::uint32_t completions() const { return completions_; }
+
+    // Spinning, where completions do not come by themselves: a thread for which begin_progress() is true
+    // calls progress() while it spins, then end_progress(). False: somebody else does it, or nobody needs to.
+    virtual bool begin_progress() { return false; }
+    virtual void progress() {}
+    virtual void end_progress() {}
 
     // Sleeping: enter, take the sequence, look at what is waited for, sleep, leave.
     std::uint32_t enter_wait();
-    // Until the proxy completes something after `sequence`, or the time is over.
+    // Until a completion comes after `sequence`, or the time is over.
     void sleep(std::uint32_t sequence, std::uint64_t timeout_ns);
     void leave_wait();
     // Wakes other threads of this process that sleep here.
     void wake_waiters();
 
+    // Whether the way to the proxy is gone, where the channel can tell; `why` is for people.
+    virtual bool lost(std::string&) { return false; }
+    // The way is given up: no completion is written and no memory of the program is touched after this.
+    virtual void abandon() {}
+
+  protected:
+    ClientChannel(CompletionEntry* table, std::uint32_t completions, WaitWords words)
+        : table_(table), completions_(completions), words_(words) {}
+    const WaitWords& words() const { return words_; }
+
   private:
-    ChannelMemory memory_;
-    FileDescriptor doorbell_;
-    RingProducer producer_;
+    CompletionEntry* const table_;
+    const std::uint32_t completions_;
+    const WaitWords words_;
 };
 
 // The proxy's side. Threads: the proxy's only.
 class ProxyChannel {
   public:
-    ProxyChannel(ChannelMemory memory, FileDescriptor doorbell);
+    virtual ~ProxyChannel() = default;
+    ProxyChannel(const ProxyChannel&) = delete;
+    ProxyChannel& operator=(const ProxyChannel&) = delete;
 
-    RingConsumer& commands() { return consumer_; }
-    std::uint32_t completions() const { return memory_.sizes().completions; }
-    // slot < completions(). The client sees it at once, but sleeps on until wake().
-    void complete(std::uint32_t slot, Status status);
-    void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
-                  std::uint64_t bytes);
-    void wake();
+    using Next = NextRecord;
+    // The next command, a private copy that stays valid until the following call. broken: the client has
+    // written nonsense; the channel is of no use any more.
+    virtual Next next(std::span<const std::byte>& record) = 0;
 
-    int doorbell() const { return doorbell_.get(); }
+    std::uint32_t completions() const { return completions_; }
+    // slot < completions(). The client may see it at once, but sleeps on until wake().
+    virtual void complete(std::uint32_t slot, Status status) = 0;
+    virtual void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
+                          std::uint64_t bytes) = 0;
+    virtual void wake() = 0;
+
+    // What turns readable when a sleeping proxy gets a command; -1: something else wakes it.
+    virtual int doorbell() const { return -1; }
+    virtual void clear_doorbell() {}
     // Says that this proxy is about to sleep. Returns false if there are commands after all.
-    bool prepare_sleep();
-    void end_sleep();
+    virtual bool prepare_sleep() = 0;
+    virtual void end_sleep() {}
+
+  protected:
+    explicit ProxyChannel(std::uint32_t completions) : completions_(completions) {}
 
   private:
-    ChannelMemory memory_;
-    FileDescriptor doorbell_;
-    RingConsumer consumer_;
+    const std::uint32_t completions_;
 };
 
 }  // namespace offpath::control

@@ -105,6 +105,9 @@ void encode_command(const Command& command, std::span<std::byte> room);
 // have written.
 Status decode_command(std::span<const std::byte> record, Command& command, std::string& problem);
 
+// What a reader of records finds next. broken: nonsense, nothing can be read any more.
+enum class NextRecord { none, record, broken };
+
 // Most items of a part that fit into one record.
 constexpr std::size_t max_part_bytes = max_record_bytes - 64;
 

@@ -9,6 +9,8 @@
 // length, and copies a record out, once, before anybody looks at it.
 #pragma once
 
+#include "control/commands.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +49,7 @@ class RingConsumer {
     RingConsumer() = default;
     RingConsumer(RingIndices* indices, std::span<const std::byte> data);
 
-    enum class Next { none, record, broken };
+    using Next = NextRecord;
     // The next record, a private copy that stays valid until the following call. broken: the producer has
     // written nonsense; the ring is of no use any more.
     Next next(std::span<const std::byte>& record);

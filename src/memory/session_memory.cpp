@@ -4,7 +4,7 @@
 #include "memory/cma.h"
 #include "memory/copy.h"
 #include "memory/map_regions.h"
-#include "memory/staged_transfers.h"
+#include "memory/shared_staged_transfers.h"
 
 #include <array>
 #include <unordered_map>
@@ -15,8 +15,8 @@ namespace {
 
 class Session final : public SessionMemory {
   public:
-    explicit Session(const SessionMemoryConfig& config)
-        : config_(config), map_(config.mapped_bytes_cap), general_(BackEnd::cma) {}
+    explicit Session(SessionMemoryConfig config)
+        : config_(std::move(config)), map_(config_.mapped_bytes_cap), general_(BackEnd::cma) {}
 
     ~Session() override {
         for (auto& [id, region] : regions_)
@@ -70,7 +70,7 @@ class Session final : public SessionMemory {
     Status check(const HostRange& range, const Region* region) const;
     Status check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes, Region*& region);
 
-    const SessionMemoryConfig config_;
+    SessionMemoryConfig config_;
     MapRegions map_;
     std::unordered_map<std::uint64_t, Region> regions_;
     // Regions found lately, by their id's last bits; they point into regions_, whose elements stay in place.
@@ -83,6 +83,13 @@ class Session final : public SessionMemory {
 };
 
 Status Session::choose_general(std::string& problem) {
+    if (config_.transfers != nullptr) {
+        general_ = BackEnd::staged;
+        staged_ = std::move(config_.transfers);
+        if (config_.general != GeneralBackEnd::cma) return Status::ok;
+        problem = "cma cannot be had: the device has an operating system of its own";
+        return Status::unsupported;
+    }
     if (config_.general != GeneralBackEnd::staged) {
         std::string why_not;
         Status status = cma_probe(config_.pid, config_.probe_address, config_.probe_value, why_not);
@@ -95,8 +102,8 @@ Status Session::choose_general(std::string& problem) {
         log::info("{}: staged, since cma cannot be had: {}", config_.client, why_not);
     }
     general_ = BackEnd::staged;
-    const Status status =
-        StagedTransfers::create(config_.staging_slots, config_.staging_slot_bytes, staged_, staging_files_);
+    const Status status = SharedStagedTransfers::create(config_.staging_slots, config_.staging_slot_bytes,
+                                                        staged_, staging_files_);
     if (status == Status::invalid)
         problem = fmt::format(
             "staging with {} slots of {} bytes; accepted are {} to {} slots of {} to {} bytes, in multiples "
@@ -281,9 +288,9 @@ Status Session::write(const HostRange& range, std::uint64_t offset, const void* 
 
 }  // namespace
 
-Status make_session_memory(const SessionMemoryConfig& config, std::unique_ptr<SessionMemory>& memory,
+Status make_session_memory(SessionMemoryConfig config, std::unique_ptr<SessionMemory>& memory,
                            std::string& problem) {
-    auto made = std::make_unique<Session>(config);
+    auto made = std::make_unique<Session>(std::move(config));
     if (const Status status = made->choose_general(problem); status != Status::ok) return status;
     memory = std::move(made);
     return Status::ok;

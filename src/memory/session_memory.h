@@ -12,6 +12,7 @@
 
 #include "memory/exported_memory.h"
 #include "memory/host_memory.h"
+#include "memory/staged_transfers.h"
 #include "memory/staging_files.h"
 
 #include <memory>
@@ -40,6 +41,9 @@ struct SessionMemoryConfig {
                                      << 30;  // of this session's regions in our address space
     std::uint32_t max_regions = 4096;
     ExportedMemory* exported = nullptr;  // null: no xgvmi here
+    // Remote clients: how their memory is reached over the link. Then cma is not tried, `general` may not ask
+    // for it, and the staging sizes above say nothing.
+    std::unique_ptr<StagedTransfers> transfers;
 };
 
 class SessionMemory : public HostMemory {
@@ -61,7 +65,7 @@ class SessionMemory : public HostMemory {
     // cma or staged.
     virtual BackEnd general_back_end() const = 0;
     // What the client's StagingAgent needs, to be sent to it and closed here; empty unless general_back_end()
-    // is staged, and after the first call.
+    // is staged through shared memory, and after the first call.
     virtual StagingFiles take_staging_files() = 0;
 
     // Moves staged transfers on and calls completions; bounded work. Returns how much moved. Called by the
@@ -86,7 +90,7 @@ class SessionMemory : public HostMemory {
 // Chooses the back ends and makes what they need. On an error `problem` says for people what is wrong and
 // what would help. Errors: invalid (config), unsupported (cma was asked for and cannot be had), memory,
 // system.
-Status make_session_memory(const SessionMemoryConfig& config, std::unique_ptr<SessionMemory>& memory,
+Status make_session_memory(SessionMemoryConfig config, std::unique_ptr<SessionMemory>& memory,
                            std::string& problem);
 
 }  // namespace offpath::memory

@@ -1,75 +1,36 @@
-// StagedTransfers: back end `staged` of one session, the proxy's half: cuts transfers into chunks, keeps as
-// many in flight as there are slots, alternating between both directions, and copies between slots and our
-// memory while the client's agent copies between slots and its own. Ownership: it owns the area and the
-// proxy's end of the bell. Threads: one; completions are called inside progress(), stop() and abandon(), and
-// may start new transfers.
+// StagedTransfers: back end `staged` of one session, the proxy's half: copies between the client's memory and
+// ours with the client's help. Implementations: SharedStagedTransfers where both share memory, and the link's
+// (link/) where they do not. Ownership: the session's memory owns it. Threads: one, the proxy's; completions
+// are called inside progress(), stop() and abandon(), and may start new transfers.
 #pragma once
 
 #include "base/completion.h"
-#include "memory/staging_area.h"
 
-#include <deque>
-#include <memory>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
 
 namespace offpath::memory {
 
+enum class StagingDirection : std::uint8_t { to_device = 1, to_host = 2 };
+
 class StagedTransfers {
   public:
-    // Errors: invalid (limits), memory, system.
-    static Status create(std::uint32_t slots, std::uint32_t slot_bytes,
-                         std::unique_ptr<StagedTransfers>& made, StagingFiles& for_client);
+    virtual ~StagedTransfers() = default;
 
-    // in_progress, or the error for which nothing is taken any more.
-    Status start(StagingDirection direction, std::uint64_t host_address, std::byte* local, std::size_t bytes,
-                 Completion* completion);
-    unsigned progress();
-    Status arm();
-    int event_fd() const { return bell_.get(); }
-    Status health() const { return health_; }
-    void stop(Status reason);
-    bool drained() const { return live_ == 0; }
-    void abandon(Status reason);
-
-  private:
-    struct Transfer {
-        StagingDirection direction = StagingDirection::to_device;
-        std::uint64_t host_address = 0;
-        std::byte* local = nullptr;
-        std::size_t bytes = 0, issued = 0;
-        std::uint32_t in_flight = 0;  // chunks
-        Status status = Status::ok;
-        Completion* completion = nullptr;
-    };
-    struct Chunk {
-        Transfer* transfer = nullptr;  // null: the slot is free
-        std::size_t offset = 0;
-        std::uint32_t bytes = 0;
-    };
-    using Queue = std::deque<Transfer*>;
-
-    StagedTransfers() = default;
-    bool accept(const StagingAnswer& answer);
-    void issue();
-    bool issue_from(Queue& queue);
-    void retire_if_over(Transfer* transfer);
-    void cancel_queued(Status reason);
-    void disarm();
-    void call_finished();
-
-    StagingArea area_;
-    File bell_;
-    std::vector<Chunk> chunks_;              // by slot
-    std::vector<std::uint16_t> free_slots_;  // the last one is used next
-    Queue to_device_, to_host_;              // with chunks that are not issued
-    bool host_turn_ = false;
-    bool armed_ = false;
-    Status health_ = Status::ok;
-    Status stopped_ = Status::ok;  // not ok: what new transfers end with
-    std::size_t live_ = 0;         // transfers that are not finished
-    std::vector<Transfer*> finished_;
-    std::vector<std::unique_ptr<Transfer>> transfers_;
-    std::vector<Transfer*> stock_;
+    // `local` stays in place until the completion. in_progress, or the error for which nothing is taken any
+    // more. The completion has access when part of the client's range is not there (a part of it may have
+    // been copied).
+    virtual Status start(StagingDirection direction, std::uint64_t host_address, std::byte* local,
+                         std::size_t bytes, Completion* completion) = 0;
+    // Moves transfers on; bounded work. Returns how much moved.
+    virtual unsigned progress() = 0;
+    // As SessionMemory says.
+    virtual Status arm() = 0;
+    virtual int event_fd() const = 0;
+    virtual Status health() const = 0;
+    virtual void stop(Status reason) = 0;
+    virtual bool drained() const = 0;
+    virtual void abandon(Status reason) = 0;
 };
 
 }  // namespace offpath::memory

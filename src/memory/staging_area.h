@@ -11,6 +11,7 @@
 #pragma once
 
 #include "memory/file.h"
+#include "memory/staged_transfers.h"
 #include "memory/staging_files.h"
 
 #include <atomic>
@@ -18,8 +19,6 @@
 #include <string>
 
 namespace offpath::memory {
-
-enum class StagingDirection : std::uint8_t { to_device = 1, to_host = 2 };
 
 struct StagingRequest {
     std::uint64_t host_address = 0;

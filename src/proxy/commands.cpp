@@ -163,9 +163,9 @@ bool Session::execute(const control::BasicRecv& command) {
 }
 
 bool Session::check_slot(std::uint32_t slot) {
-    if (slot < channel_.completions() && outstanding_ < channel_.completions()) return true;
+    if (slot < channel_->completions() && outstanding_ < channel_->completions()) return true;
     problem_ = fmt::format("completion {} with {} operations outstanding; {} are accepted", slot,
-                           outstanding_, channel_.completions());
+                           outstanding_, channel_->completions());
     return false;
 }
 
@@ -214,10 +214,10 @@ void Session::settle(Operation& operation, Status status) {
     if (operation.schedule != nullptr) schedules_.release(*operation.schedule);
     // The client may use the slot again as soon as it sees the word.
     if (operation.receives) {
-        channel_.complete(operation.slot, status, operation.message.source, operation.message.tag,
-                          operation.message.bytes);
+        channel_->complete(operation.slot, status, operation.message.source, operation.message.tag,
+                           operation.message.bytes);
     } else {
-        channel_.complete(operation.slot, status);
+        channel_->complete(operation.slot, status);
     }
     --outstanding_;
     completed_some_ = true;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/shared_channel.h"
 
 #include <offpath/context.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     config.general = general_back_end(newcomer.hello.back_end);
     std::unique_ptr<memory::SessionMemory> memory;
     std::string problem;
-    if (Status status = memory::make_session_memory(config, memory, problem); status != Status::ok)
+    if (Status status = memory::make_session_memory(std::move(config), memory, problem); status != Status::ok)
         return fail(status, problem);
 
     control::ChannelMemory channel_memory;
@@ -98,12 +99,13 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     }
     log::info("{} attached to proxy {}, ordinary memory by {}", name, identity.index,
               memory::to_string(memory->general_back_end()));
-    control::ProxyChannel channel(std::move(channel_memory), std::move(doorbell));
+    auto channel =
+        std::make_unique<control::SharedProxyChannel>(std::move(channel_memory), std::move(doorbell));
     return std::unique_ptr<Session>(
         new Session(engine, std::move(newcomer), std::move(channel), std::move(memory), session));
 }
 
-Session::Session(engine::Engine& engine, Newcomer newcomer, control::ProxyChannel channel,
+Session::Session(engine::Engine& engine, Newcomer newcomer, std::unique_ptr<control::ProxyChannel> channel,
                  std::unique_ptr<memory::SessionMemory> memory, engine::Session* session)
     : engine_(engine),
       socket_(std::move(newcomer.socket)),
@@ -120,10 +122,10 @@ unsigned Session::drain(unsigned limit) {
     unsigned count = 0;
     while (count < limit && !ended_) {
         std::span<const std::byte> record;
-        const auto next = channel_.commands().next(record);
-        if (next == control::RingConsumer::Next::none) break;
+        const auto next = channel_->next(record);
+        if (next == control::NextRecord::none) break;
         ++count;
-        if (next == control::RingConsumer::Next::broken) {
+        if (next == control::NextRecord::broken) {
             end(Status::protocol, "its command ring holds nonsense", true);
             break;
         }
@@ -215,7 +217,7 @@ unsigned Session::progress_memory() {
 void Session::deliver() {
     if (!completed_some_) return;
     completed_some_ = false;
-    channel_.wake();
+    channel_->wake();
     if (revoking_.empty() || ended_) return;
     std::erase_if(revoking_, [this](std::uint64_t id) {
         const Status status = memory_->remove_region(id);
@@ -260,12 +262,7 @@ bool Session::close() {
 }
 
 bool Session::prepare_sleep() {
-    return channel_.prepare_sleep() && memory_->arm() == Status::ok;
-}
-
-void Session::clear_doorbell() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = read(channel_.doorbell(), &count, sizeof count);
+    return channel_->prepare_sleep() && memory_->arm() == Status::ok;
 }
 
 }  // namespace offpath::proxy

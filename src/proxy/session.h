@@ -47,12 +47,12 @@ class Session {
     bool close();
 
     int socket() const { return socket_.get(); }
-    int doorbell() const { return channel_.doorbell(); }
+    int doorbell() const { return channel_->doorbell(); }
     int memory_event() const { return memory_->event_fd(); }
     // Sleeping: false when there is something to do after all. A round of work ends it.
     bool prepare_sleep();
-    void end_sleep() { channel_.end_sleep(); }
-    void clear_doorbell();
+    void end_sleep() { channel_->end_sleep(); }
+    void clear_doorbell() { channel_->clear_doorbell(); }
 
     const std::string& name() const { return name_; }
 
@@ -73,7 +73,7 @@ class Session {
         std::uint32_t rank = 0, size = 0;
     };
 
-    Session(engine::Engine& engine, Newcomer newcomer, control::ProxyChannel channel,
+    Session(engine::Engine& engine, Newcomer newcomer, std::unique_ptr<control::ProxyChannel> channel,
             std::unique_ptr<memory::SessionMemory> memory, engine::Session* session);
 
     // Commands; a false return ends the session with problem_.
@@ -104,7 +104,7 @@ class Session {
 
     engine::Engine& engine_;
     control::FileDescriptor socket_;
-    control::ProxyChannel channel_;
+    std::unique_ptr<control::ProxyChannel> channel_;
     std::unique_ptr<memory::SessionMemory> memory_;
     engine::Session* session_;
     std::string name_;

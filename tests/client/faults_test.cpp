@@ -1,6 +1,6 @@
 // What goes wrong: no daemon, another version, malformed clients, processes killed in the middle. Every case
 // ends in bounded time, names the culprit, and leaves the others alone.
-#include "control/channel.h"
+#include "control/shared_channel.h"
 #include "control/socket.h"
 #include "harness.h"
 
@@ -290,7 +290,7 @@ TEST(Faults, MalformedCommandsEndTheirSession) {
         ASSERT_GE(descriptors.size(), 2u);
         control::ChannelMemory memory;
         ASSERT_EQ(control::ChannelMemory::map(descriptors[0].get(), memory), Status::ok);
-        control::ClientChannel channel(std::move(memory), std::move(descriptors[1]));
+        control::SharedClientChannel channel(std::move(memory), std::move(descriptors[1]));
         deed(channel);
         channel.ring();
         std::string text;

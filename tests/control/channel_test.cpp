@@ -1,5 +1,4 @@
-#include "control/channel.h"
-
+#include "control/shared_channel.h"
 #include "control/socket.h"
 
 #include <gtest/gtest.h>
@@ -25,8 +24,8 @@ struct Pair {
         EXPECT_EQ(ChannelMemory::create({}, ours, fd), Status::ok);
         EXPECT_EQ(ChannelMemory::map(fd.get(), theirs), Status::ok);
         const int bell = eventfd(0, EFD_NONBLOCK);
-        proxy = std::make_unique<ProxyChannel>(std::move(ours), FileDescriptor(bell));
-        client = std::make_unique<ClientChannel>(std::move(theirs), FileDescriptor(dup(bell)));
+        proxy = std::make_unique<SharedProxyChannel>(std::move(ours), FileDescriptor(bell));
+        client = std::make_unique<SharedClientChannel>(std::move(theirs), FileDescriptor(dup(bell)));
     }
     std::unique_ptr<ProxyChannel> proxy;
     std::unique_ptr<ClientChannel> client;
@@ -66,7 +65,7 @@ TEST(Channel, RingsOnlyASleepingProxy) {
     EXPECT_FALSE(pair.proxy->prepare_sleep()) << "there is a command";
     pair.proxy->end_sleep();
     std::span<const std::byte> record;
-    ASSERT_EQ(pair.proxy->commands().next(record), RingConsumer::Next::record);
+    ASSERT_EQ(pair.proxy->next(record), NextRecord::record);
     EXPECT_TRUE(pair.proxy->prepare_sleep());
     ASSERT_EQ(pair.client->post(DestroyTeam{2}), Status::ok);
     EXPECT_TRUE(pair.client->ring());
@@ -82,7 +81,7 @@ TEST(Channel, LosesNoWakeUp) {
     std::thread proxy([&] {
         for (std::uint32_t done = 0; done < rounds;) {
             std::span<const std::byte> record;
-            if (pair.proxy->commands().next(record) == RingConsumer::Next::record) {
+            if (pair.proxy->next(record) == NextRecord::record) {
                 pair.proxy->complete(done % 64, Status::ok, done, 0, 0);
                 pair.proxy->wake();
                 ++done;

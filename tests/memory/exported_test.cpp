@@ -51,7 +51,7 @@ class ExportedTest : public testing::Test {
         config.general = GeneralBackEnd::staged;
         config.exported = &fabric_;
         std::string problem;
-        ASSERT_EQ(make_session_memory(config, memory_, problem), Status::ok) << problem;
+        ASSERT_EQ(make_session_memory(std::move(config), memory_, problem), Status::ok) << problem;
     }
     Status add(std::uint64_t id) {
         return memory_->add_exported_region(id, reinterpret_cast<std::uintptr_t>(host_.data()), host_.size(),

@@ -199,7 +199,7 @@ TEST(Choice, CmaIsTakenOnlyWhenTheProbeReadsTheRightWord) {
     std::unique_ptr<SessionMemory> memory;
     std::string problem;
     SessionMemoryConfig config = host.config(GeneralBackEnd::automatic);
-    ASSERT_EQ(make_session_memory(config, memory, problem), Status::ok);
+    ASSERT_EQ(make_session_memory(std::move(config), memory, problem), Status::ok);
     EXPECT_EQ(memory->general_back_end(), BackEnd::cma);
     EXPECT_EQ(memory->event_fd(), -1);
     EXPECT_FALSE(memory->take_staging_files().area);
@@ -209,11 +209,12 @@ TEST(Choice, CmaIsTakenOnlyWhenTheProbeReadsTheRightWord) {
                                +[](SessionMemoryConfig& c) { c.pid = 0; }}) {
         config = host.config(GeneralBackEnd::automatic);
         change(config);
-        ASSERT_EQ(make_session_memory(config, memory, problem), Status::ok);
+        ASSERT_EQ(make_session_memory(std::move(config), memory, problem), Status::ok);
         EXPECT_EQ(memory->general_back_end(), BackEnd::staged);
-        config.general = GeneralBackEnd::cma;
+        config = host.config(GeneralBackEnd::cma);
+        change(config);
         problem.clear();
-        EXPECT_EQ(make_session_memory(config, memory, problem), Status::unsupported);
+        EXPECT_EQ(make_session_memory(std::move(config), memory, problem), Status::unsupported);
         EXPECT_NE(problem.find("cma cannot be had: "), std::string::npos) << problem;
     }
 }
@@ -227,7 +228,7 @@ TEST(Choice, StagingLimitsAreChecked) {
         config.staging_slots = slots;
         config.staging_slot_bytes = bytes;
         std::string problem;
-        EXPECT_EQ(make_session_memory(config, memory, problem), Status::invalid);
+        EXPECT_EQ(make_session_memory(std::move(config), memory, problem), Status::invalid);
         EXPECT_NE(problem.find("accepted are 2 to 64 slots"), std::string::npos) << problem;
     }
     EXPECT_EQ(memory, nullptr);
@@ -241,7 +242,7 @@ class RegionsTest : public testing::Test {
         config.mapped_bytes_cap = cap;
         config.max_regions = max_regions;
         std::string problem;
-        ASSERT_EQ(make_session_memory(config, memory_, problem), Status::ok) << problem;
+        ASSERT_EQ(make_session_memory(std::move(config), memory_, problem), Status::ok) << problem;
     }
     Status add(SharedMemory& shared) {
         return memory_->add_region(shared.region, shared.address, shared.bytes, File(dup(shared.file.get())));

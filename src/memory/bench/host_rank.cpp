@@ -55,7 +55,7 @@ HostRank::HostRank(std::size_t bytes) : bounce_(new std::byte[bounces * bounce_b
     config.client = "bench";
     config.general = GeneralBackEnd::staged;
     std::string problem;
-    check(make_session_memory(config, staged_, problem), problem);
+    check(make_session_memory(std::move(config), staged_, problem), problem);
     StagingFiles files = staged_->take_staging_files();
 
     int ready[2];
@@ -80,11 +80,12 @@ HostRank::HostRank(std::size_t bytes) : bounce_(new std::byte[bounces * bounce_b
         munmap(buffer, bytes);
     if (!up) throw std::runtime_error("the host rank did not start");
 
-    config.general = GeneralBackEnd::automatic;
+    config = {};
+    config.client = "bench";
     config.pid = pid_;
     config.probe_address = reinterpret_cast<std::uintptr_t>(&probe_word);
     config.probe_value = probe_word;
-    check(make_session_memory(config, direct_, problem), problem);
+    check(make_session_memory(std::move(config), direct_, problem), problem);
     HostAllocator allocator;
     for (std::uint64_t i = 0; i < 2; ++i) {
         HostAllocator::Allocation allocation;

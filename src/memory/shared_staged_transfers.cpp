@@ -1,4 +1,4 @@
-#include "memory/staged_transfers.h"
+#include "memory/shared_staged_transfers.h"
 
 #include "base/log.h"
 #include "memory/copy.h"
@@ -7,9 +7,9 @@
 
 namespace offpath::memory {
 
-Status StagedTransfers::create(std::uint32_t slots, std::uint32_t slot_bytes,
-                               std::unique_ptr<StagedTransfers>& made, StagingFiles& for_client) {
-    std::unique_ptr<StagedTransfers> fresh(new StagedTransfers);
+Status SharedStagedTransfers::create(std::uint32_t slots, std::uint32_t slot_bytes,
+                                     std::unique_ptr<StagedTransfers>& made, StagingFiles& for_client) {
+    std::unique_ptr<SharedStagedTransfers> fresh(new SharedStagedTransfers);
     const Status status = StagingArea::create(slots, slot_bytes, fresh->area_, fresh->bell_, for_client);
     if (status != Status::ok) return status;
     fresh->chunks_.resize(slots);
@@ -19,8 +19,8 @@ Status StagedTransfers::create(std::uint32_t slots, std::uint32_t slot_bytes,
     return Status::ok;
 }
 
-Status StagedTransfers::start(StagingDirection direction, std::uint64_t host_address, std::byte* local,
-                              std::size_t bytes, Completion* completion) {
+Status SharedStagedTransfers::start(StagingDirection direction, std::uint64_t host_address, std::byte* local,
+                                    std::size_t bytes, Completion* completion) {
     if (stopped_ != Status::ok) return stopped_;
     if (stock_.empty()) {
         transfers_.push_back(std::make_unique<Transfer>());
@@ -35,7 +35,7 @@ Status StagedTransfers::start(StagingDirection direction, std::uint64_t host_add
     return Status::in_progress;
 }
 
-unsigned StagedTransfers::progress() {
+unsigned SharedStagedTransfers::progress() {
     if (armed_) disarm();
     if (live_ == 0) return 0;
     unsigned moved = 0;
@@ -57,7 +57,7 @@ unsigned StagedTransfers::progress() {
 }
 
 // False: no such chunk is in flight.
-bool StagedTransfers::accept(const StagingAnswer& answer) {
+bool SharedStagedTransfers::accept(const StagingAnswer& answer) {
     if (answer.slot >= chunks_.size() || chunks_[answer.slot].transfer == nullptr) return false;
     Chunk& chunk = chunks_[answer.slot];
     Transfer* const transfer = chunk.transfer;
@@ -74,7 +74,7 @@ bool StagedTransfers::accept(const StagingAnswer& answer) {
     return true;
 }
 
-void StagedTransfers::issue() {
+void SharedStagedTransfers::issue() {
     bool posted = false;
     while (!free_slots_.empty() && (!to_device_.empty() || !to_host_.empty())) {
         host_turn_ = !host_turn_;
@@ -85,7 +85,7 @@ void StagedTransfers::issue() {
     if (posted && area_.agent_must_be_woken()) ring(bell_.get());
 }
 
-bool StagedTransfers::issue_from(Queue& queue) {
+bool SharedStagedTransfers::issue_from(Queue& queue) {
     Transfer* const transfer = queue.front();
     if (transfer->status != Status::ok || transfer->issued == transfer->bytes) {
         queue.pop_front();
@@ -107,7 +107,7 @@ bool StagedTransfers::issue_from(Queue& queue) {
 }
 
 // A transfer is over when no chunk of it is in flight and it is in no queue.
-void StagedTransfers::retire_if_over(Transfer* transfer) {
+void SharedStagedTransfers::retire_if_over(Transfer* transfer) {
     if (transfer->in_flight > 0) return;
     if (transfer->issued < transfer->bytes) {
         if (transfer->status == Status::ok) return;
@@ -118,7 +118,7 @@ void StagedTransfers::retire_if_over(Transfer* transfer) {
     finished_.push_back(transfer);
 }
 
-void StagedTransfers::call_finished() {
+void SharedStagedTransfers::call_finished() {
     while (!finished_.empty()) {
         Transfer* const transfer = finished_.back();
         finished_.pop_back();
@@ -130,7 +130,7 @@ void StagedTransfers::call_finished() {
     }
 }
 
-Status StagedTransfers::arm() {
+Status SharedStagedTransfers::arm() {
     armed_ = true;
     if (live_ == 0) return Status::ok;
     area_.proxy_rests(true);
@@ -138,7 +138,7 @@ Status StagedTransfers::arm() {
 }
 
 // The agent may ring late, for what was seen without a ring: rings are taken after every rest.
-void StagedTransfers::disarm() {
+void SharedStagedTransfers::disarm() {
     armed_ = false;
     area_.proxy_rests(false);
     if (!bell_ || silence(bell_.get())) return;
@@ -150,7 +150,7 @@ void StagedTransfers::disarm() {
     abandon(Status::peer_lost);
 }
 
-void StagedTransfers::cancel_queued(Status reason) {
+void SharedStagedTransfers::cancel_queued(Status reason) {
     for (Queue* queue : {&to_device_, &to_host_}) {
         for (Transfer* const transfer : *queue) {
             transfer->status = reason;
@@ -161,13 +161,13 @@ void StagedTransfers::cancel_queued(Status reason) {
     }
 }
 
-void StagedTransfers::stop(Status reason) {
+void SharedStagedTransfers::stop(Status reason) {
     if (stopped_ == Status::ok) stopped_ = reason;
     cancel_queued(reason);
     call_finished();
 }
 
-void StagedTransfers::abandon(Status reason) {
+void SharedStagedTransfers::abandon(Status reason) {
     if (stopped_ == Status::ok) stopped_ = reason;
     cancel_queued(reason);
     for (Chunk& chunk : chunks_) {

@@ -1,0 +1,89 @@
+// The channel where client and proxy share memory: the command ring, the completion words, and what each side
+// needs to know to wake the other. The daemon makes it (a sealed memfd: a client cannot shrink it under the
+// daemon's feet); the client maps what it was sent. Each side owns its mapping.
+//
+// Layout: a header page, the completion table, the ring.
+//
+// Pairs and wake-ups: completions as in channel.h. A command: the client stores `tail`, then loads
+// `proxy_sleeping`; the proxy stores `proxy_sleeping`, then loads `tail` once more. All four are seq_cst, so
+// at least one side sees the other's store.
+#pragma once
+
+#include "control/channel.h"
+#include "control/file_descriptor.h"
+#include "control/ring.h"
+
+namespace offpath::control {
+
+struct ChannelHeader {
+    std::uint64_t magic;
+    std::uint32_t completions, unused;
+    std::uint64_t ring_bytes;
+    RingIndices ring;
+    alignas(cache_line) std::atomic<std::uint32_t> sequence;
+    alignas(cache_line) std::atomic<std::uint32_t> client_waiting;
+    alignas(cache_line) std::atomic<std::uint32_t> proxy_sleeping;
+};
+static_assert(sizeof(ChannelHeader) <= 4096);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// The mapping, common to both sides.
+class ChannelMemory {
+  public:
+    ChannelMemory() = default;
+    ChannelMemory(ChannelMemory&& other) noexcept;
+    ChannelMemory& operator=(ChannelMemory&& other) noexcept;
+    ~ChannelMemory();
+
+    // Makes a new one; `fd` is what the client gets.
+    static Status create(const ChannelSizes& sizes, ChannelMemory& memory, FileDescriptor& fd);
+    // Maps the one that a daemon sent. protocol: not a channel.
+    static Status map(int fd, ChannelMemory& memory);
+
+    ChannelHeader& header() const { return *reinterpret_cast<ChannelHeader*>(base_); }
+    CompletionEntry* completions() const { return reinterpret_cast<CompletionEntry*>(base_ + 4096); }
+    std::span<std::byte> ring() const {
+        return {base_ + 4096 + sizes_.completions * sizeof(CompletionEntry), sizes_.ring_bytes};
+    }
+    const ChannelSizes& sizes() const { return sizes_; }
+
+  private:
+    std::byte* base_ = nullptr;
+    std::size_t bytes_ = 0;
+    ChannelSizes sizes_;
+};
+
+class SharedClientChannel final : public ClientChannel {
+  public:
+    SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell);
+
+    Status post(const Command& command) override;
+    bool ring() override;
+
+  private:
+    ChannelMemory memory_;
+    FileDescriptor doorbell_;
+    RingProducer producer_;
+};
+
+class SharedProxyChannel final : public ProxyChannel {
+  public:
+    SharedProxyChannel(ChannelMemory memory, FileDescriptor doorbell);
+
+    Next next(std::span<const std::byte>& record) override { return consumer_.next(record); }
+    void complete(std::uint32_t slot, Status status) override;
+    void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
+                  std::uint64_t bytes) override;
+    void wake() override;
+    int doorbell() const override { return doorbell_.get(); }
+    void clear_doorbell() override;
+    bool prepare_sleep() override;
+    void end_sleep() override;
+
+  private:
+    ChannelMemory memory_;
+    FileDescriptor doorbell_;
+    RingConsumer consumer_;
+};
+
+}  // namespace offpath::control

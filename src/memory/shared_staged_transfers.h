@@ -1,0 +1,73 @@
+// SharedStagedTransfers: staged transfers through memory that proxy and client share: cuts transfers into
+// chunks, keeps as many in flight as there are slots, alternating between both directions, and copies between
+// slots and our memory while the client's agent copies between slots and its own. Ownership: it owns the area
+// and the proxy's end of the bell. Threads: one.
+#pragma once
+
+#include "memory/staged_transfers.h"
+#include "memory/staging_area.h"
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace offpath::memory {
+
+class SharedStagedTransfers final : public StagedTransfers {
+  public:
+    // Errors: invalid (limits), memory, system.
+    static Status create(std::uint32_t slots, std::uint32_t slot_bytes,
+                         std::unique_ptr<StagedTransfers>& made, StagingFiles& for_client);
+
+    Status start(StagingDirection direction, std::uint64_t host_address, std::byte* local, std::size_t bytes,
+                 Completion* completion) override;
+    unsigned progress() override;
+    Status arm() override;
+    int event_fd() const override { return bell_.get(); }
+    Status health() const override { return health_; }
+    void stop(Status reason) override;
+    bool drained() const override { return live_ == 0; }
+    void abandon(Status reason) override;
+
+  private:
+    struct Transfer {
+        StagingDirection direction = StagingDirection::to_device;
+        std::uint64_t host_address = 0;
+        std::byte* local = nullptr;
+        std::size_t bytes = 0, issued = 0;
+        std::uint32_t in_flight = 0;  // chunks
+        Status status = Status::ok;
+        Completion* completion = nullptr;
+    };
+    struct Chunk {
+        Transfer* transfer = nullptr;  // null: the slot is free
+        std::size_t offset = 0;
+        std::uint32_t bytes = 0;
+    };
+    using Queue = std::deque<Transfer*>;
+
+    SharedStagedTransfers() = default;
+    bool accept(const StagingAnswer& answer);
+    void issue();
+    bool issue_from(Queue& queue);
+    void retire_if_over(Transfer* transfer);
+    void cancel_queued(Status reason);
+    void disarm();
+    void call_finished();
+
+    StagingArea area_;
+    File bell_;
+    std::vector<Chunk> chunks_;              // by slot
+    std::vector<std::uint16_t> free_slots_;  // the last one is used next
+    Queue to_device_, to_host_;              // with chunks that are not issued
+    bool host_turn_ = false;
+    bool armed_ = false;
+    Status health_ = Status::ok;
+    Status stopped_ = Status::ok;  // not ok: what new transfers end with
+    std::size_t live_ = 0;         // transfers that are not finished
+    std::vector<Transfer*> finished_;
+    std::vector<std::unique_ptr<Transfer>> transfers_;
+    std::vector<Transfer*> stock_;
+};
+
+}  // namespace offpath::memory
