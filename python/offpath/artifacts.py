@@ -1,6 +1,7 @@
 """Finds what the build made: offpathd, the front end's library, the programs."""
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,18 @@ class Artifacts:
     def program(self, name: str) -> Path:
         return self._need(f"bin/{name}", f"the program {name}")
 
+    @property
+    def aarch64_daemon(self) -> list[str]:
+        """The command that runs the aarch64 device daemon on this machine."""
+        return aarch64_command("offpathd")
+
+    def device(self, dpu: str) -> None:
+        """Checks that there is what a device of this kind runs."""
+        if dpu == "aarch64":
+            self.aarch64_daemon
+        else:
+            self.daemon
+
     def _need(self, relative: str, what: str) -> Path:
         path = self.root / relative
         if not path.exists():
@@ -34,6 +47,19 @@ class Artifacts:
                 "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
             )
         return path
+
+
+def aarch64_command(program: str) -> list[str]:
+    """`program` of the aarch64 build under qemu, with the libraries and UCX modules of its own root."""
+    build = Path(os.environ.get("OFFPATH_BUILD_AARCH64") or SOURCE_ROOT / "build-aarch64").resolve()
+    path, root = build / "bin" / program, build / "root"
+    for needed in (path, root):
+        if not needed.exists():
+            raise OffpathError(f"the aarch64 build of {program} is not there: {needed} is missing", "run make aarch64")
+    qemu = next(filter(None, map(shutil.which, ("qemu-aarch64", "qemu-aarch64-static"))), None)
+    if qemu is None:
+        raise OffpathError("the emulator qemu-aarch64 is missing", "run make aarch64, which installs it")
+    return [qemu, "-L", str(root), str(path)]
 
 
 def find_artifacts() -> Artifacts:

@@ -87,6 +87,7 @@ def _record(run: int, engine: Engine, result: JobResult) -> dict:
         "output": metrics.plain_output(result.stdout),
         "summary_line": next((line for line in result.stderr.splitlines() if line.startswith("offpath:")), None),
         "wire": [asdict(traffic) for traffic in result.wire_bytes],
+        "pcie": [asdict(traffic) for traffic in result.pcie_bytes],
         "device_cpu_s": result.device_cpu_s,
         "complaints": result.complaints,
     }
@@ -145,18 +146,22 @@ def show(report: dict) -> None:
             if name != reference:
                 row.append(_ratio(measurement, entry["ratio"] if entry else None))
         table.add_row(*row)
-    if any(record["wire"] for record in report["runs"]):
-        row = ["wire"]
+    for link in ("wire", "pcie"):
+        if not any(record[link] for record in report["runs"]):
+            continue
+        row = [link]
         for name in engines:
-            row.append(units.format_size(_wire_median(report, name)) + "B")
+            row.append(units.format_size(_bytes_median(report, name, link)) + "B")
             if name != reference:
-                row.append(_ratio("", _wire_median(report, name) / max(1, _wire_median(report, reference))))
+                of_reference = _bytes_median(report, reference, link)
+                row.append(_ratio("", _bytes_median(report, name, link) / of_reference) if of_reference and link == "wire" else "")
         table.add_row(*row)
     console.out.print(table)
     for name in engines:
         console.out.print(f"{name}: {report['engines'][name]['label']}")
     wire = "; wire: bytes that all nodes together sent over their links" if any(record["wire"] for record in report["runs"]) else ""
-    console.out.print(f"{WALL}: from the start of mpirun to its end{wire}", soft_wrap=True)
+    pcie = "; pcie: bytes on all links between host and device, both ways" if any(record["pcie"] for record in report["runs"]) else ""
+    console.out.print(f"{WALL}: from the start of mpirun to its end{wire}{pcie}", soft_wrap=True)
     for line in dict.fromkeys(record["summary_line"] for record in report["runs"] if record["summary_line"]):
         console.out.print(console.escape(line), soft_wrap=True)
         break
@@ -207,8 +212,10 @@ def _change(value: float, reference: float) -> str:
     return f"{abs(percent):.0f} % {'less' if percent < 0 else 'more'}"
 
 
-def _wire_median(report: dict, engine: str) -> int:
-    totals = [sum(node["sent"] for node in r["wire"]) for r in report["runs"] if r["engine"] == engine and not r["failed"]]
+def _bytes_median(report: dict, engine: str, link: str) -> int:
+    """What all nodes sent; on the links between host and device, both ways."""
+    count = (lambda node: node["sent"]) if link == "wire" else (lambda node: node["sent"] + node["received"])
+    totals = [sum(map(count, r[link])) for r in report["runs"] if r["engine"] == engine and not r["failed"]]
     return int(statistics.median(totals)) if totals else 0
 
 

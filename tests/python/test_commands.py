@@ -1,6 +1,7 @@
 """The command lines and environments that are handed to ip, tc, mpirun and the launchers of real clusters."""
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from offpath import launch
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
-from offpath.lab import mpi, network
+from offpath.lab import mpi, network, traffic
 from offpath.lab.cgroup import Hierarchy, find_hierarchies
+from offpath.lab.device import DeviceOptions, RemoteAttach, daemon_command
 from offpath.lab.network import Link
 from offpath.lab.node import Node
 from offpath.lab.placement import NodePlacement
@@ -24,14 +26,14 @@ NODES = [Node(f"node{i}", NodePlacement((0,), (1,)), Holder()) for i in range(2)
 
 
 def test_link_is_shaped_at_its_rate_with_a_burst_for_large_segments():
-    ((*_, rate, _, burst, _, limit),) = network.shaping_commands("net0", Link(2 * 10**9))
+    ((*_, rate, _, burst, _, limit),) = network.shaping_commands("v0", Link(2 * 10**9))
     assert rate == "2000000000bit" and int(burst) >= 256 * 1024 and int(limit) > int(burst)
     assert network.burst_bytes(10**11) > 10**11 / 8 * 0.001
-    assert network.shaping_commands("net0", Link(None)) == []
+    assert network.shaping_commands("v0", Link(None)) == []
 
 
 def test_latency_is_split_between_both_ends():
-    shape, delay = network.shaping_commands("net0", Link(10**9, latency=100e-6))
+    shape, delay = network.shaping_commands("v0", Link(10**9, latency=100e-6))
     assert "netem" in delay and "50.0us" in delay and "1:1" in delay
 
 
@@ -41,11 +43,50 @@ def test_nodes_have_distinct_addresses_that_the_hosts_file_names():
     assert f"{network.node_address(3)} node3" in lines
 
 
+def test_every_address_of_hosts_devices_and_their_links_is_distinct():
+    everywhere = range(network.MAX_NODES)
+    addresses = [line.split()[0] for line in network.hosts_file(network.MAX_NODES, with_devices=True).splitlines()]
+    addresses += [network.pcie_address(i, of_device) for i in everywhere for of_device in (False, True)]
+    assert len(set(addresses)) == len(addresses) == 4 * network.MAX_NODES + 2
+    assert f"node7 {network.pcie_address(7, True)}:7471" in network.devices_file(8).splitlines()
+
+
+def test_interface_names_fit_the_kernel():
+    last = network.MAX_NODES - 1
+    names = [network.port(last), network.uplink(last), network.card(last), network.plug(last)]
+    names += [kind(last, of_device) for kind in (network.socket, network.pcie_plug) for of_device in (False, True)]
+    assert len(set(names)) == len(names) and all(len(name) < 16 for name in names)
+
+
+def test_remote_device_gets_its_key_by_descriptor_and_local_device_a_directory(tmp_path):
+    node = Node("node1", NodePlacement((0,), (1,)), Holder(), 1, Node("node1-dpu", NodePlacement((0,), (1,)), Holder(), 1))
+    options = DeviceOptions(["qemu", "/offpathd"])
+    remote = daemon_command(options, node, tmp_path, tmp_path / "log", 5, 6)
+    assert "--dir" not in remote and remote[remote.index("--key-fd") + 1] == "6" and remote[remote.index("--host-devices") + 1] == "p0"
+    assert remote[remote.index("--listen") + 1] == "10.78.1.2:7471" and remote[remote.index("qemu") + 1] == "/offpathd"
+    local = daemon_command(options, node, tmp_path, tmp_path / "log", 5)
+    assert local[local.index("--dir") + 1] == str(tmp_path) and "--listen" not in local and "--key-fd" not in local
+
+
+def test_key_and_devices_of_a_job_are_files_that_only_the_user_reads(tmp_path):
+    attach = RemoteAttach(2, tmp_path)
+    assert attach.key_file.stat().st_mode & 0o777 == 0o600 and len(attach.key_file.read_bytes()) >= 32
+    assert attach.variables() == {"OFFPATH_DEVICES": f"@{tmp_path}/devices", "OFFPATH_KEY_FILE": f"{tmp_path}/key", "OFFPATH_HOST_DEVICES": "p0"}
+    assert attach.key != RemoteAttach(2, Path(tempfile.mkdtemp(dir=tmp_path))).key
+
+
+def test_counters_are_read_by_the_interfaces_name():
+    text = "Inter-|   Receive  | Transmit\n face |bytes packets errs drop\n    p0: 10 1 0 2 0 0 0 0 20 1 0 3 0 0 0 0\n   p01:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n"
+    assert traffic.parse_counters(text, "p0") == traffic.NodeTraffic(sent=20, received=10, dropped=5)
+    with pytest.raises(ValueError, match="v0"):
+        traffic.parse_counters(text, "v0")
+
+
 def test_mpirun_reaches_the_nodes_through_the_agent_and_exports_to_ranks_only(tmp_path):
-    environment = mpi.rank_environment(mpi.OFFPATH, Path("/s"), Path("/p.so"), {"A": "1", "LD_PRELOAD": "/mine.so"})
+    environment = mpi.rank_environment(mpi.OFFPATH, {"OFFPATH_DIR": "/s"}, Path("/p.so"), {"A": "1", "LD_PRELOAD": "/mine.so"})
     assert environment == {"OFFPATH": "on", "OFFPATH_DIR": "/s", "A": "1", "LD_PRELOAD": "/p.so /mine.so"}
     settings = mpi.mca_settings(True, mpi.ENGINES["host+thread"], {"pml": "cm"})
-    assert settings["btl_tcp_progress_thread"] == "1" and settings["pml"] == "cm" and settings["btl_tcp_if_include"] == "net0"
+    assert settings["btl_tcp_progress_thread"] == "1" and settings["pml"] == "cm" and settings["btl_tcp_if_include"] == "v0"
     command = mpi.mpirun_command(NODES, 3, ["/bin/prog", "--x"], tmp_path, settings, environment)
     assert command[command.index("-n") + 1] == "6"
     assert command[command.index("plm_rsh_agent") + 1] == str(tmp_path / "agent")
@@ -54,7 +95,7 @@ def test_mpirun_reaches_the_nodes_through_the_agent_and_exports_to_ranks_only(tm
 
 
 def test_host_runs_are_not_preloaded():
-    assert mpi.rank_environment(mpi.HOST, None, None, {"A": "1"}) == {"OFFPATH": "off", "A": "1"}
+    assert mpi.rank_environment(mpi.HOST, {"OFFPATH_DIR": "/s"}, None, {"A": "1"}) == {"OFFPATH": "off", "A": "1"}
 
 
 def test_agent_is_a_shell_script_that_knows_its_nodes_and_pins(tmp_path):

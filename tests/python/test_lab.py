@@ -44,7 +44,7 @@ else:
 def test_nodes_have_names_and_networks_of_their_own(offpath, user):
     done = offpath("lab", "run", "--nodes", "2", "--ranks-per-node", "2", "--offload", "off", "--", "sh", "-c", "echo $(hostname) $(ls /sys/class/net)", user=user)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.split("\n")) == ["", "node0 lo net0", "node0 lo net0", "node1 lo net0", "node1 lo net0"]
+    assert sorted(done.stdout.split("\n")) == ["", "node0 lo v0", "node0 lo v0", "node1 lo v0", "node1 lo v0"]
     assert "2 nodes x 2 ranks" in done.stderr
 
 
@@ -154,6 +154,9 @@ def test_one_node_mode_needs_no_namespaces(offpath):
         (["--device-quota", "7", "--", "true"], "'7'"),
         (["--offload", "maybe", "--", "true"], "maybe"),
         (["--env", "X", "--", "true"], "'X'"),
+        (["--dpu", "elsewhere", "--", "true"], "elsewhere"),
+        (["--dpu", "remote", "--pcie", "quick", "--", "true"], "quick"),
+        (["--dpu", "remote", "--nodes", "1", "--no-namespaces", "--", "true"], "--dpu remote needs namespaces"),
         (["--", "./no-such-program"], "no-such-program"),
         (["--", __file__], "not executable"),
         (["--no-such-option", "--", "true"], "--no-such-option"),

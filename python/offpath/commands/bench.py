@@ -27,49 +27,41 @@ Ops = Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " +
 
 
 @app.command("overlap")
+@options.cluster_options(nodes=2, link="2gbit")
 def overlap(
-    ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1M,4M,16M", nodes: options.Nodes = 2, ranks_per_node: options.RanksPerNode = 1,
-    link: options.LinkRate = "2gbit", runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None,
-    latency: options.Latency = "0us", placement: options.Placement = "split", proxies: options.Proxies = None, device_quota: options.Quota = None,
-    spin_us: options.SpinUs = None, log_level: options.LogLevel = "warn", env: options.Env = None, mca: options.Mca = None,
-    timeout: options.Timeout = None, no_namespaces: options.NoNamespaces = False, json: options.Json = None, plot: options.Plot = None,
+    lab: clusters.LabSpec, no_namespaces: bool, ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1M,4M,16M", runs: Runs = 3,
+    iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None, json: options.Json = None, plot: options.Plot = None,
 ) -> None:
     """How much of an operation's time a computation hides (OSU's definitions).
 
     pure: post and wait. compute: a fixed amount of work, as long as the host MPI's pure time, timed alone with all ranks computing.
     total: post, that work, wait. overlap = 100 x (1 - (total - compute) / pure). wire: the least time that the link's rate allows.
     """
-    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
-    _run("overlap", spec, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
+    _run("overlap", lab, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
 
 
 @app.command("latency")
+@options.cluster_options(nodes=2, link="2gbit")
 def latency_(
-    ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1K,16K,64K,256K,1M,4M,16M", nodes: options.Nodes = 2,
-    ranks_per_node: options.RanksPerNode = 1, link: options.LinkRate = "2gbit", runs: Runs = 3, iterations: Iterations = None,
-    baselines: Baselines = "none", engines: Engines = None, latency: options.Latency = "0us", placement: options.Placement = "split",
-    proxies: options.Proxies = None, device_quota: options.Quota = None, spin_us: options.SpinUs = None, log_level: options.LogLevel = "warn",
-    env: options.Env = None, mca: options.Mca = None, timeout: options.Timeout = None, no_namespaces: options.NoNamespaces = False,
-    json: options.Json = None, plot: options.Plot = None,
+    lab: clusters.LabSpec, no_namespaces: bool, ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1K,16K,64K,256K,1M,4M,16M",
+    runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None, json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
     """How long an operation takes when nothing else is done: post and wait."""
-    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
-    _run("latency", spec, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
+    _run("latency", lab, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
 
 
 @app.command("bandwidth")
+@options.cluster_options(nodes=2, link="2gbit")
 def bandwidth(
+    lab: clusters.LabSpec, no_namespaces: bool,
     ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="p2p (windows of MPI_Isend between pairs of ranks) and operations.")] = "p2p,ialltoall",
-    sizes: Sizes = "64K,1M,4M", nodes: options.Nodes = 2, ranks_per_node: options.RanksPerNode = 1, link: options.LinkRate = "2gbit",
-    runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None, latency: options.Latency = "0us",
-    placement: options.Placement = "split", proxies: options.Proxies = None, device_quota: options.Quota = None, spin_us: options.SpinUs = None,
-    log_level: options.LogLevel = "warn", env: options.Env = None, mca: options.Mca = None, timeout: options.Timeout = None,
-    no_namespaces: options.NoNamespaces = False, json: options.Json = None, plot: options.Plot = None,
+    sizes: Sizes = "64K,1M,4M", runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None,
+    json: options.Json = None, plot: options.Plot = None,
 ) -> None:
     """Bytes per second of all ranks together."""
-    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
     known = (bench.POINT_TO_POINT, *bench.OPERATIONS)
-    _run("bandwidth", spec, no_namespaces, _bench_spec(ops, known, sizes, runs, iterations, engines, baselines), json, plot)
+    _run("bandwidth", lab, no_namespaces, _bench_spec(ops, known, sizes, runs, iterations, engines, baselines), json, plot)
 
 
 def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str) -> bench.BenchSpec:
@@ -88,7 +80,7 @@ def _run(kind: str, lab: clusters.LabSpec, no_namespaces: bool, spec: bench.Benc
     artifacts = find_artifacts()
     artifacts.program(bench.PROGRAM)
     if any(engine.offload for engine in spec.engines):
-        artifacts.daemon, artifacts.mpi_preload
+        artifacts.device(lab.dpu), artifacts.mpi_preload
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         console.note(cluster.describe())

@@ -23,22 +23,12 @@ _PROGRAM_LAST = {"allow_interspersed_args": False}
 
 
 @app.command("run", context_settings=_PROGRAM_LAST)
+@options.cluster_options(nodes=2, link="1gbit")
 def run(
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
     program: options.Program,
-    nodes: options.Nodes = 2,
-    ranks_per_node: options.RanksPerNode = 1,
-    link: options.LinkRate = "1gbit",
     offload: Annotated[str, typer.Option("--offload", metavar="on|off", help="on: a device serves each node. off: plain host MPI.", rich_help_panel="Device")] = "on",
-    latency: options.Latency = "0us",
-    placement: options.Placement = "split",
-    proxies: options.Proxies = None,
-    device_quota: options.Quota = None,
-    spin_us: options.SpinUs = None,
-    log_level: options.LogLevel = "warn",
-    env: options.Env = None,
-    mca: options.Mca = None,
-    timeout: options.Timeout = None,
-    no_namespaces: options.NoNamespaces = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not describe the cluster.")] = False,
 ) -> None:
     """Runs PROGRAM under mpirun on an emulated cluster. The exit code is the program's.
@@ -48,13 +38,12 @@ def run(
     if offload not in ("on", "off"):
         raise OffpathError(f"--offload {offload!r} is not known", "use on or off")
     engine = mpi.OFFPATH if offload == "on" else mpi.HOST
-    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
     program = options.resolve_program(program)
     artifacts = find_artifacts()
     if engine.offload:
-        artifacts.daemon, artifacts.mpi_preload
-    options.enter_lab(spec, no_namespaces)
-    with clusters.open_cluster(spec, artifacts) as cluster:
+        artifacts.device(lab.dpu), artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
         if not quiet:
             console.note(f"{cluster.describe()}; offload {offload}")
         result = cluster.run(engine, program)
@@ -63,11 +52,11 @@ def run(
 
 
 @app.command("compare", context_settings=_PROGRAM_LAST)
+@options.cluster_options(nodes=4, link="1gbit")
 def compare(
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
     program: options.Program,
-    nodes: options.Nodes = 4,
-    ranks_per_node: options.RanksPerNode = 1,
-    link: options.LinkRate = "1gbit",
     runs: Annotated[int, typer.Option("--runs", help="Runs of each engine, alternating.")] = 5,
     baselines: Annotated[
         str,
@@ -76,16 +65,6 @@ def compare(
     engines: Annotated[
         str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines, the first being the reference: " + ", ".join(mpi.ENGINES) + ".")
     ] = None,
-    latency: options.Latency = "0us",
-    placement: options.Placement = "split",
-    proxies: options.Proxies = None,
-    device_quota: options.Quota = None,
-    spin_us: options.SpinUs = None,
-    log_level: options.LogLevel = "warn",
-    env: options.Env = None,
-    mca: options.Mca = None,
-    timeout: options.Timeout = None,
-    no_namespaces: options.NoNamespaces = False,
     show_output: Annotated[bool, typer.Option("--show-output", help="Print what the program prints in each engine's first run.")] = False,
     offload_args: Annotated[
         str, typer.Option("--offload-args", metavar="ARGS", help="More arguments of PROGRAM in offloaded runs, such as '--variant group'.", rich_help_panel="Program")
@@ -104,14 +83,13 @@ def compare(
     if not 1 <= runs <= 1000:
         raise OffpathError(f"--runs {runs} is out of range", "use 1 to 1000")
     chosen = comparison.choose_engines(engines, baselines)
-    spec = options.lab_spec(nodes, ranks_per_node, link, latency, placement, proxies, device_quota, spin_us, env, mca, timeout, log_level)
     program = options.resolve_program(program)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     if any(engine.offload for engine in chosen):
-        artifacts.daemon, artifacts.mpi_preload
-    options.enter_lab(spec, no_namespaces)
-    with clusters.open_cluster(spec, artifacts) as cluster:
+        artifacts.device(lab.dpu), artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
         console.note(cluster.describe())
         report = comparison.compare(cluster, chosen, program, runs, show_output, shlex.split(offload_args))
     comparison.show(report)

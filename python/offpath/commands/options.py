@@ -1,5 +1,7 @@
 """Options that several commands share, and the way from a command line into the sandbox."""
 
+import functools
+import inspect
 import shutil
 import sys
 from pathlib import Path
@@ -24,6 +26,20 @@ Latency = Annotated[
 Placement = Annotated[
     str, typer.Option("--placement", metavar="split|shared", help="split: devices on cores of their own. shared: everything runs everywhere.", rich_help_panel="Cluster")
 ]
+Dpu = Annotated[
+    str,
+    typer.Option(
+        "--dpu", metavar="local|remote|aarch64", rich_help_panel="Device",
+        help="local: the device is cores of the node. remote: it has an operating system and a network port of its own. aarch64: that, under qemu.",
+    ),
+]
+Pcie = Annotated[
+    str | None,
+    typer.Option(
+        "--pcie", metavar="RATE", help="Rate of the link between host and device, each way, with --dpu remote or aarch64 (default: 4 x --link).",
+        rich_help_panel="Device", show_default=False,
+    ),
+]
 Proxies = Annotated[int | None, typer.Option("--proxies", help="Proxies (workers) of each device.", rich_help_panel="Device")]
 Quota = Annotated[
     str | None,
@@ -44,22 +60,58 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: FILE.png, .svg or .pdf.", rich_help_panel="Results")]
 
 
+def cluster_options(nodes: int, link: str):
+    """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a LabSpec, and `no_namespaces`."""
+    defaults = {
+        "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, 1), "link": (LinkRate, link), "latency": (Latency, "0us"),
+        "placement": (Placement, "split"), "dpu": (Dpu, "local"), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
+        "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
+    }
+
+    def decorate(command):
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(command).parameters.values() if p.name not in ("lab", "no_namespaces")]
+        shared = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in defaults.items()]
+        shared.append(inspect.Parameter("no_namespaces", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=NoNamespaces))
+
+        @functools.wraps(command)
+        def run(**values):
+            chosen = {name: values.pop(name) for name in defaults}
+            return command(lab=lab_spec(**chosen), **values)
+
+        del run.__wrapped__
+        run.__signature__ = inspect.Signature(own + shared)
+        run.__annotations__ = {p.name: p.annotation for p in own + shared}
+        return run
+
+    return decorate
+
+
 def lab_spec(
-    nodes: int, ranks_per_node: int, link: str, latency: str, placement: str, proxies: int | None, quota: str | None,
-    spin_us: int | None, env: list[str] | None, mca: list[str] | None, timeout: float | None, log_level: str,
+    nodes: int, ranks_per_node: int, link: str, latency: str, placement: str, dpu: str, pcie: str | None, proxies: int | None,
+    device_quota: str | None, spin_us: int | None, log_level: str, env: list[str] | None, mca: list[str] | None, timeout: float | None,
 ) -> LabSpec:
+    network = Link(units.parse_rate(link), units.parse_duration(latency))
     spec = LabSpec(
-        nodes=nodes, ranks_per_node=ranks_per_node, link=Link(units.parse_rate(link), units.parse_duration(latency)), placement=placement,
-        device_quota=units.parse_fraction(quota) if quota else None, proxies=proxies, spin_us=spin_us,
+        nodes=nodes, ranks_per_node=ranks_per_node, link=network, placement=placement, dpu=dpu, pcie=pcie_link(network, pcie),
+        device_quota=units.parse_fraction(device_quota) if device_quota else None, proxies=proxies, spin_us=spin_us,
         environment=units.parse_assignments(env or [], "--env"), mca=units.parse_assignments(mca or [], "--mca"),
         log_level=log_level, timeout=timeout,
     )
     spec.check()
+    if pcie is not None and not spec.remote and not sandbox.inside():
+        console.note("--pcie has no effect: with --dpu local there is no link between host and device")
     if placement not in ("split", "shared"):
         raise OffpathError(f"placement {placement!r} is not known", "use split (devices on cores of their own) or shared")
     if timeout is not None and timeout <= 0:
         raise OffpathError(f"--timeout {timeout:g} is out of range", "use a positive number of seconds")
     return spec
+
+
+def pcie_link(network: Link, rate: str | None) -> Link:
+    """The host-device link: four times the network's rate unless given, as with cards of 100 Gbit/s on 16 lanes of PCIe 4."""
+    if rate is not None:
+        return Link(units.parse_rate(rate))
+    return Link(None if network.rate is None else 4 * network.rate)
 
 
 def resolve_program(program: list[str]) -> list[str]:
@@ -98,6 +150,8 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
     if sandbox.inside():
         return
     need_tools(namespaces=not no_namespaces)
+    if no_namespaces and spec.remote:
+        raise OffpathError(f"--dpu {spec.dpu} needs namespaces: the device is a machine of its own", "use --dpu local, or leave --no-namespaces out")
     if no_namespaces:
         if spec.nodes != 1:
             raise OffpathError("without namespaces there is one node only", "use --nodes 1, or leave --no-namespaces out")
@@ -105,6 +159,6 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
     try:
         raise typer.Exit(sandbox.run_inside(sys.argv[1:]))
     except NamespacesUnavailable as error:
-        if spec.nodes != 1:
+        if spec.nodes != 1 or spec.remote:
             raise
         console.warn(f"{error}; going on in one-node mode")

@@ -15,12 +15,13 @@ from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import mpi, network, owner, placement, sandbox, traffic
 from offpath.lab.cgroup import DeviceQuota
-from offpath.lab.device import Device, DeviceOptions
+from offpath.lab.device import Device, DeviceOptions, RemoteAttach
 from offpath.lab.mpi import Engine
 from offpath.lab.network import Link
 from offpath.lab.node import Node, make_node, run_ip, run_tool
 from offpath.lab.stderr import StderrRelay
 
+DPUS = ("local", "remote", "aarch64")
 STRAY_SECONDS = 2.0
 ABORT_SECONDS = 4.0
 
@@ -31,6 +32,8 @@ class LabSpec:
     ranks_per_node: int = 1
     link: Link = field(default_factory=lambda: Link(None))
     placement: str = "split"
+    dpu: str = "local"  # where devices run: on the node, on a machine of their own, on one of the other instruction set
+    pcie: Link = field(default_factory=lambda: Link(None))  # the host-device link of devices with their own machines
     device_quota: float | None = None
     proxies: int | None = None
     spin_us: int | None = None
@@ -46,6 +49,13 @@ class LabSpec:
         ):
             if value is not None and not low <= value <= high:
                 raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
+        if self.dpu not in DPUS:
+            raise OffpathError(f"--dpu {self.dpu!r} is not known", "use " + ", ".join(DPUS))
+
+    @property
+    def remote(self) -> bool:
+        """Whether devices have machines of their own."""
+        return self.dpu != "local"
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class JobResult:
     stdout: str | None  # None when it went straight to the terminal
     stderr: str | None
     wire_bytes: list[traffic.NodeTraffic]
+    pcie_bytes: list[traffic.NodeTraffic]  # empty where devices have no machines of their own
     device_cpu_s: float | None
     complaints: list[str]
 
@@ -66,6 +77,8 @@ class Cluster:
         spec.check()
         if not namespaced and spec.nodes != 1:
             raise OffpathError("without namespaces there is one node only", "use --nodes 1")
+        if not namespaced and spec.remote:
+            raise OffpathError(f"without namespaces there is no machine for a device of its own (--dpu {spec.dpu})", "use --dpu local")
         self.spec, self.artifacts, self.namespaced = spec, artifacts, namespaced
         self.placements = placement.place(spec.nodes, spec.ranks_per_node, spec.placement)
         self.nodes: list[Node] = []
@@ -80,8 +93,8 @@ class Cluster:
                 self._make_network(undo)
             else:
                 self.nodes = [Node(os.uname().nodename, self.placements[0])]
-            for node in self.nodes:
-                (self.room / node.name).mkdir(mode=0o700)
+            for machine in [machine for node in self.nodes for machine in (node, node.dpu) if machine]:
+                (self.room / machine.name).mkdir(mode=0o700)
             self._quotas = [None] * len(self.nodes)
             if self.spec.device_quota is not None:
                 for i, node in enumerate(self.nodes):
@@ -99,8 +112,10 @@ class Cluster:
         ranks = f"{spec.ranks_per_node} rank{'s' if spec.ranks_per_node > 1 else ''}"
         nodes = f"{spec.nodes} node{'s' if spec.nodes > 1 else ''} x {ranks}"
         link = f", links of {spec.link}" if self.namespaced and spec.nodes > 1 else ""
+        kind = {"local": "", "remote": ", devices on machines of their own", "aarch64": ", aarch64 devices (emulated) on machines of their own"}[spec.dpu]
+        pcie = f", host-device links of {spec.pcie}" if spec.remote else ""
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
-        return f"{nodes}{link}; {placement.describe(self.placements)}{quota}"
+        return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{quota}"
 
     def run(self, engine: Engine, program: list[str], capture: bool = False) -> JobResult:
         """Runs `program` under mpirun on all nodes. Only the run itself is timed, not the start of the devices."""
@@ -118,7 +133,9 @@ class Cluster:
         session = job / "session"
         session.mkdir(mode=0o700)
         preload = self.artifacts.mpi_preload if engine.offload else None
-        ranks = mpi.rank_environment(engine, session, preload, self.spec.environment)
+        remote = RemoteAttach(len(self.nodes), session) if engine.offload and self.spec.remote and not engine.local else None
+        attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
+        ranks = mpi.rank_environment(engine, attach, preload, self.spec.environment)
         (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
         (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room))
         (job / "agent").chmod(0o700)
@@ -129,27 +146,35 @@ class Cluster:
         command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
 
         with contextlib.ExitStack() as stack:
-            devices = self._start_devices(session, environment | self.spec.environment, stack) if engine.offload else []
-            before = traffic.read(len(self.nodes)) if self.namespaced else []
+            devices = self._start_devices(session, environment | self.spec.environment, remote, stack) if engine.offload else []
+            before = self._traffic()
             started = time.monotonic()
             code, stdout, stderr, complaints = self._mpirun(command, environment, capture, stack)
             wall = time.monotonic() - started
-            after = traffic.read(len(self.nodes)) if self.namespaced else []
+            after = self._traffic()
             complaints += filter(None, (device.ended() for device in devices))
             cpu = [device.cpu_seconds() for device in devices]
             if self.namespaced:
                 complaints += self._end_strays({device.process.pid for device in devices})
-        wire = traffic.difference(before, after)
-        if dropped := sum(node.dropped for node in wire):
-            complaints.append(f"the switch dropped {dropped} packets: its queues are not meant to overflow, and times suffer")
+        wire, pcie = (traffic.difference(*pair) for pair in zip(before, after))
+        if dropped := sum(node.dropped for node in wire + pcie):
+            complaints.append(f"the links dropped {dropped} packets: their queues are not meant to overflow, and times suffer")
         device_cpu = sum(cpu) if cpu and None not in cpu else None
-        return JobResult(code, wall, stdout, stderr, wire, device_cpu, complaints)
+        return JobResult(code, wall, stdout, stderr, wire, pcie, device_cpu, complaints)
 
-    def _start_devices(self, session: Path, environment: dict[str, str], stack: contextlib.ExitStack) -> list[Device]:
-        options = DeviceOptions(self.artifacts.daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
+    def _traffic(self) -> tuple[list[traffic.NodeTraffic], list[traffic.NodeTraffic]]:
+        """Through the network, and through the host-device links."""
+        return (traffic.read(self.nodes), traffic.read_pcie(self.nodes)) if self.namespaced else ([], [])
+
+    def _start_devices(
+        self, session: Path, environment: dict[str, str], remote: RemoteAttach | None, stack: contextlib.ExitStack
+    ) -> list[Device]:
+        foreign = remote is not None and self.spec.dpu == "aarch64"
+        daemon = self.artifacts.aarch64_daemon if foreign else [str(self.artifacts.daemon)]
+        options = DeviceOptions(daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
         devices = []
         for node, quota in zip(self.nodes, self._quotas):
-            devices.append(Device(options, node, session, environment, quota))
+            devices.append(Device(options, node, session, environment, quota, remote.key if remote else None))
             stack.callback(devices[-1].stop)
         for device in devices:
             device.wait_ready()
@@ -182,7 +207,7 @@ class Cluster:
 
     def _end_strays(self, keep: set[int]) -> list[str]:
         """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the devices."""
-        keep = keep | {1, os.getpid()} | {node.holder.pid for node in self.nodes}
+        keep = keep | {1, os.getpid()} | {holder.pid for node in self.nodes for holder in node.holders()}
         deadline = time.monotonic() + STRAY_SECONDS
         while strays := [pid for pid in _processes() if pid not in keep]:
             if time.monotonic() > deadline:
@@ -208,18 +233,18 @@ class Cluster:
 
     def _make_network(self, undo: contextlib.ExitStack) -> None:
         hosts = self.room / "hosts"
-        hosts.write_text(network.hosts_file(self.spec.nodes))
+        hosts.write_text(network.hosts_file(self.spec.nodes, with_devices=self.spec.remote))
         run_tool(["mount", "--bind", str(hosts), "/etc/hosts"])
         run_tool(["hostname", "head"])
         run_ip(network.switch_commands())
         undo.callback(self._end_nodes)
         for i, place in enumerate(self.placements):
-            self.nodes.append(make_node(i, place, str(hosts), self.spec.link))
+            self.nodes.append(make_node(i, place, str(hosts), self.spec.link, self.spec.pcie if self.spec.remote else None))
 
     def _end_nodes(self) -> None:
-        for node in self.nodes:
-            node.holder.kill()
-            node.holder.wait()
+        for holder in [holder for node in self.nodes for holder in node.holders()]:
+            holder.kill()
+            holder.wait()
 
 
 def open_cluster(spec: LabSpec, artifacts: Artifacts) -> Cluster:

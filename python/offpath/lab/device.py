@@ -1,6 +1,11 @@
-"""One offpathd per node, on the node's device cores, started before the ranks and stopped after them."""
+"""One offpathd per node, on the node's device cores, started before the ranks and stopped after them.
+
+Local attach: it runs on the node and serves a socket in the session directory. Remote attach: it runs on the device's own machine,
+listens on the host-device link, and gets the key of the job through a pipe.
+"""
 
 import os
+import secrets
 import select
 import subprocess
 import time
@@ -18,15 +23,40 @@ STOP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    daemon: Path
+    daemon: list[str]  # the command that is offpathd
     proxies: int | None = None
     spin_us: int | None = None
     log_level: str = "warn"
 
 
-def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int) -> list[str]:
-    command = [
-        str(options.daemon), "--dir", str(session), "--name", node.name,
+class RemoteAttach:
+    """How the ranks of one job find and prove themselves to devices on machines of their own. The files end with the job."""
+
+    def __init__(self, nodes: int, session: Path):
+        self.key = secrets.token_hex(32).encode()
+        self.key_file = session / "key"
+        self.devices_file = session / "devices"
+        with open(os.open(self.key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(self.key)
+        self.devices_file.write_text(network.devices_file(nodes))
+
+    def variables(self) -> dict[str, str]:
+        return {
+            "OFFPATH_DEVICES": f"@{self.devices_file}", "OFFPATH_KEY_FILE": str(self.key_file),
+            "OFFPATH_HOST_DEVICES": network.PCIE_INTERFACE,
+        }
+
+
+def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int, key_fd: int | None = None) -> list[str]:
+    """With `key_fd` for remote attach, on the device's own machine; else for local attach, on the node."""
+    machine = node if key_fd is None else node.dpu
+    command = [*options.daemon, "--name", machine.name]
+    if key_fd is None:
+        command += ["--dir", str(session)]
+    else:
+        command += ["--listen", f"{network.pcie_address(node.index, of_device=True)}:{network.DEVICE_PORT}", "--key-fd", str(key_fd)]
+        command += ["--host-devices", network.PCIE_INTERFACE]
+    command += [
         "--cpus", ",".join(map(str, node.placement.device)),
         "--log-level", options.log_level, "--log-file", str(log), "--ready-fd", str(ready_fd),
     ]
@@ -34,26 +64,32 @@ def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path,
         command += ["--proxies", str(options.proxies)]
     if options.spin_us is not None:
         command += ["--spin-us", str(options.spin_us)]
-    if node.holder is not None:
+    if machine.holder is not None:
         command += ["--net-devices", network.INTERFACE]
-    return node.command(command, node.placement.device)
+    return machine.command(command, node.placement.device)
 
 
 class Device:
     """A running offpathd. Made started but not yet ready: call `wait_ready` once all devices of a job are started."""
 
-    def __init__(self, options: DeviceOptions, node: Node, session: Path, environment: dict[str, str], quota: DeviceQuota | None):
+    def __init__(
+        self, options: DeviceOptions, node: Node, session: Path, environment: dict[str, str], quota: DeviceQuota | None, key: bytes | None = None
+    ):
         self.node = node
         self.log = session / f"{node.name}.log"
         self._ready, write = os.pipe()
+        passed = [write]
         try:
+            if key is not None:
+                passed.append(_pipe_with(key))
             with open(session / f"{node.name}.err", "wb") as errors:
                 self.process = subprocess.Popen(
-                    daemon_command(options, node, session, self.log, write), env=environment,
-                    pass_fds=(write,), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True,
+                    daemon_command(options, node, session, self.log, *passed), env=environment,
+                    pass_fds=passed, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True,
                 )
         finally:
-            os.close(write)
+            for descriptor in passed:
+                os.close(descriptor)
         if quota is not None:
             quota.add(self.process.pid)
 
@@ -103,3 +139,11 @@ class Device:
             if path.exists():
                 lines += path.read_text(errors="replace").splitlines()
         return "; its last words:\n  " + "\n  ".join(lines[-8:]) if lines else ""
+
+
+def _pipe_with(key: bytes) -> int:
+    """The read end of a pipe that holds the key and nothing more: it never shows in a command line, a variable or a file."""
+    read, write = os.pipe()
+    with open(write, "wb") as file:
+        file.write(key)
+    return read

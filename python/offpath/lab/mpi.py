@@ -17,6 +17,8 @@ class Engine:
     offload: bool = False
     wide: bool = False  # host ranks may use the device's cores too, and there is no device
     mca: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)  # more variables of the ranks
+    local: bool = False  # the device runs on the node itself, also in a lab whose devices have machines of their own
 
 
 HOST = Engine("host", "host MPI")
@@ -57,11 +59,13 @@ def hostfile(nodes: list[Node], ranks_per_node: int) -> str:
 
 
 def agent_script(nodes: list[Node], engine: Engine, scratch: Path) -> str:
-    """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the node's own TMPDIR."""
+    """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the node's own TMPDIR.
+
+    Devices with machines of their own can be named too."""
     cases = []
-    for node in nodes:
-        enter = shlex.join(node.command(["env", f"TMPDIR={scratch / node.name}", "sh", "-c"], rank_cpus(node, engine)))
-        cases.append(f'{node.name}) exec {enter} "$*" ;;')
+    for machine, cpus in [(node, rank_cpus(node, engine)) for node in nodes] + [(node.dpu, node.placement.device) for node in nodes if node.dpu]:
+        enter = shlex.join(machine.command(["env", f"TMPDIR={scratch / machine.name}", "sh", "-c"], cpus))
+        cases.append(f'{machine.name}) exec {enter} "$*" ;;')
     return "\n".join(["#!/bin/sh", "node=$1", "shift", 'case "$node" in', *cases, "esac",
                       'echo "offpath lab: there is no node $node" >&2', "exit 1", ""])
 
@@ -70,12 +74,12 @@ def rank_cpus(node: Node, engine: Engine) -> tuple[int, ...]:
     return node.placement.everything if engine.wide else node.placement.host
 
 
-def rank_environment(engine: Engine, session: Path | None, preload: Path | None, extra: dict[str, str]) -> dict[str, str]:
-    """Variables that the ranks get on top of the inherited environment."""
+def rank_environment(engine: Engine, attach: dict[str, str], preload: Path | None, extra: dict[str, str]) -> dict[str, str]:
+    """Variables that the ranks get on top of the inherited environment. `attach` says how they find their device."""
     if not engine.offload:
         return {"OFFPATH": "off"} | extra
     preloads = " ".join(filter(None, [str(preload), extra.get("LD_PRELOAD")]))
-    return {"OFFPATH": "on", "OFFPATH_DIR": str(session)} | extra | {"LD_PRELOAD": preloads}
+    return {"OFFPATH": "on"} | attach | engine.environment | extra | {"LD_PRELOAD": preloads}
 
 
 def mpirun_command(

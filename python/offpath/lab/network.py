@@ -1,7 +1,13 @@
-"""The emulated network: a bridge (the switch), one veth pair per node, a token bucket at both ends of every pair.
+"""The emulated network: a bridge (the switch), one veth pair (a cable) per node, a token bucket at both ends of every pair.
 
 Egress of the node's end limits what the node sends, egress of the switch's end what it receives: full duplex links. The
-switch's own port, where mpirun sits, is not limited. The functions here are pure: they give command lines.
+switch's own port, where mpirun sits, is not limited.
+
+A node whose device has an operating system of its own has a card: a bridge between host and device, the cable being its uplink, which
+the two share, as in a SmartNIC's separated-host mode. What the host sends to its card, and gets from it, crosses the emulated PCIe and
+is limited to its rate. The host-device link beside it is a veth pair of its own, limited alike.
+
+The functions here are pure: they give command lines.
 """
 
 from dataclasses import dataclass
@@ -9,7 +15,9 @@ from dataclasses import dataclass
 from offpath.errors import OffpathError
 from offpath.units import format_rate
 
-INTERFACE = "net0"  # of every node, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include
+INTERFACE = "v0"  # of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include
+PCIE_INTERFACE = "p0"  # both ends of the host-device link
+DEVICE_PORT = 7471  # TCP, where a device listens for its hosts
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %
 SEGMENT_BYTES = 128 * 1024  # largest that TCP hands to a link: half the timers of the usual 64 KiB, 1 ms of a 1 gbit link
 MAX_NODES = 250
@@ -34,12 +42,34 @@ def node_address(index: int) -> str:
     return f"10.77.0.{index + 1}"
 
 
+def device_name(index: int) -> str:
+    return f"{node_name(index)}-dpu"
+
+
+def device_address(index: int) -> str:
+    """Of the device on the network."""
+    return f"10.77.1.{index + 1}"
+
+
+def pcie_address(index: int, of_device: bool) -> str:
+    """On the host-device link."""
+    return f"10.78.{index}.{2 if of_device else 1}"
+
+
 HEAD_ADDRESS = "10.77.255.254"
 
 
-def hosts_file(nodes: int) -> str:
+def hosts_file(nodes: int, with_devices: bool = False) -> str:
     lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} head"]
-    return "\n".join(lines + [f"{node_address(i)} {node_name(i)}" for i in range(nodes)]) + "\n"
+    lines += [f"{node_address(i)} {node_name(i)}" for i in range(nodes)]
+    if with_devices:
+        lines += [f"{device_address(i)} {device_name(i)}" for i in range(nodes)]
+    return "\n".join(lines) + "\n"
+
+
+def devices_file(nodes: int) -> str:
+    """For OFFPATH_DEVICES: the device of each node, over the host-device link."""
+    return "".join(f"{node_name(i)} {pcie_address(i, of_device=True)}:{DEVICE_PORT}\n" for i in range(nodes))
 
 
 def switch_commands() -> list[str]:
@@ -61,23 +91,48 @@ def plug(index: int) -> str:
     return f"plug{index}"
 
 
-def cable_commands(index: int) -> list[str]:
-    """For `ip -batch`: a cable, both ends still at the switch."""
-    return [f"link add {port(index)} mtu {MTU} type veth peer name {plug(index)} mtu {MTU}"]
+def uplink(index: int) -> str:
+    """The card's end of the cable, where there is a card."""
+    return f"uplink{index}"
 
 
-def attach_commands(index: int, pid: int) -> list[str]:
-    """For `ip -batch`: connects the node whose namespace process `pid` holds."""
-    return [
-        f"link set {plug(index)} netns {pid} name {INTERFACE}",
-        f"link set {port(index)} master {INTERFACE}",
-        f"link set {port(index)} up",
-    ]
+def card(index: int) -> str:
+    return f"card{index}"
 
 
-def node_commands(index: int) -> list[str]:
-    """For `ip -batch` inside the node."""
-    return ["link set lo up", f"addr add {node_address(index)}/16 dev {INTERFACE}", f"link set {INTERFACE} up"]
+def socket(index: int, of_device: bool) -> str:
+    """The card's end of the host's or the device's connection to it."""
+    return f"{'dpu' if of_device else 'host'}{index}"
+
+
+def pcie_plug(index: int, of_device: bool) -> str:
+    """An end of the host-device link before it is in its namespace."""
+    return f"p{'d' if of_device else 'h'}{index}"
+
+
+def pair_commands(end: str, other: str) -> list[str]:
+    """For `ip -batch`: a veth pair, both ends still at the switch."""
+    return [f"link add {end} mtu {MTU} type veth peer name {other} mtu {MTU}"]
+
+
+def attach_commands(bridge: str, end: str) -> list[str]:
+    """For `ip -batch`: puts an end of a pair into a bridge."""
+    return [f"link set {end} master {bridge}", f"link set {end} up"]
+
+
+def card_commands(index: int) -> list[str]:
+    """For `ip -batch`: the card's bridge."""
+    return [f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0", f"link set {card(index)} up"]
+
+
+def move_commands(end: str, pid: int, name: str) -> list[str]:
+    """For `ip -batch`: moves an end of a pair into the namespace that process `pid` holds."""
+    return [f"link set {end} netns {pid} name {name}"]
+
+
+def address_commands(interface: str, address: str, prefix: int) -> list[str]:
+    """For `ip -batch` inside a node or device."""
+    return ["link set lo up", f"addr add {address}/{prefix} dev {interface}", f"link set {interface} up"]
 
 
 def burst_bytes(rate: int) -> int:

@@ -1,4 +1,4 @@
-"""A node of the lab: a process that does nothing but hold the node's namespaces."""
+"""A node of the lab: a process that does nothing but hold the node's namespaces, and another one for its device if that has its own."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from offpath.errors import OffpathError
 from offpath.lab import network, segments
+from offpath.lab.network import INTERFACE, PCIE_INTERFACE, Link
 from offpath.lab.placement import NodePlacement
 
 _HOLD = """
@@ -14,6 +15,8 @@ hostname "$1"
 mount -t sysfs -o ro sysfs /sys
 mount --bind "$2" /etc/hosts
 for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2>/dev/null || true
+# Nobody passes on what is meant for others: from node to node there is the network, and no other way.
+echo 0 >/proc/sys/net/ipv4/ip_forward 2>/dev/null || true
 echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle 2>/dev/null || true
 echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save 2>/dev/null || true
 # Not what the machine happens to use: BBR, for one, takes the bursts of a shaped link for its rate and paces by that.
@@ -25,11 +28,13 @@ exec sleep infinity
 
 @dataclass
 class Node:
-    """One emulated node. Without namespaces (`holder` is None) it is this machine itself."""
+    """One emulated machine: a node, or (as `dpu` of one) its device. Without namespaces (`holder` is None) it is this machine itself."""
 
     name: str
     placement: NodePlacement
     holder: subprocess.Popen | None = field(default=None, repr=False)
+    index: int = 0
+    dpu: "Node | None" = None  # where the device has an operating system of its own
 
     def command(self, command: list[str], cpus: tuple[int, ...] = ()) -> list[str]:
         """`command`, to be run on this node and on these of its cores."""
@@ -40,10 +45,28 @@ class Node:
         # The directory is given by path because the node has mounts of its own.
         return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-i", "-m", f"--wdns={os.getcwd()}"]
 
+    def holders(self) -> list[subprocess.Popen]:
+        return [machine.holder for machine in (self, self.dpu) if machine is not None and machine.holder is not None]
 
-def make_node(index: int, placement: NodePlacement, hosts: str, link: network.Link) -> Node:
-    """Makes the namespaces of node `index`, connects them to the switch and shapes the link."""
-    name = network.node_name(index)
+
+def make_node(index: int, placement: NodePlacement, hosts: str, link: Link, pcie: Link | None) -> Node:
+    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. Without `pcie` there is none of the device."""
+    node = Node(network.node_name(index), placement, _hold(network.node_name(index), hosts), index)
+    try:
+        if pcie is None:
+            _connect_to_switch(node, link)
+        else:
+            name = network.device_name(index)
+            node.dpu = Node(name, placement, _hold(name, hosts), index)
+            _connect_by_card(node, link, pcie)
+    except BaseException:
+        for holder in node.holders():
+            holder.kill()
+        raise
+    return node
+
+
+def _hold(name: str, hosts: str) -> subprocess.Popen:
     holder = subprocess.Popen(
         ["unshare", "--net", "--uts", "--ipc", "--mount", "--propagation", "private", "sh", "-c", _HOLD, "hold", name, hosts],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -51,17 +74,53 @@ def make_node(index: int, placement: NodePlacement, hosts: str, link: network.Li
     if holder.stdout.readline() != "ready\n":
         holder.kill()
         raise OffpathError(f"{name} cannot be made: {holder.stderr.read().strip()}")
-    node = Node(name, placement, holder)
-    run_ip(network.cable_commands(index))
-    for end in (network.port(index), network.plug(index)):
-        segments.set_largest(end, network.SEGMENT_BYTES)
-    run_ip(network.attach_commands(index, holder.pid))
-    run_ip(network.node_commands(index), node.enter())
-    for command in network.shaping_commands(network.port(index), link):
+    return holder
+
+
+def _connect_to_switch(node: Node, link: Link) -> None:
+    port, plug = network.port(node.index), network.plug(node.index)
+    _pair(port, plug)
+    _plug_in(node, plug, INTERFACE, network.node_address(node.index), 16, link)
+    _join(INTERFACE, port, link)
+
+
+def _connect_by_card(node: Node, link: Link, pcie: Link) -> None:
+    index, device = node.index, node.dpu
+    run_ip(network.card_commands(index))
+    port, uplink = network.port(index), network.uplink(index)
+    _pair(port, uplink)
+    _join(INTERFACE, port, link)
+    _join(network.card(index), uplink, link)
+    for machine, of_device, address, crossed in (
+        (node, False, network.node_address(index), pcie), (device, True, network.device_address(index), Link(None)),
+    ):
+        socket = network.socket(index, of_device)
+        _pair(socket, network.plug(index))
+        _plug_in(machine, network.plug(index), INTERFACE, address, 16, crossed)
+        _join(network.card(index), socket, crossed)
+    ends = [network.pcie_plug(index, of_device) for of_device in (False, True)]
+    _pair(*ends)
+    for machine, of_device in ((node, False), (device, True)):
+        _plug_in(machine, ends[of_device], PCIE_INTERFACE, network.pcie_address(index, of_device), 30, pcie)
+
+
+def _pair(end: str, other: str) -> None:
+    run_ip(network.pair_commands(end, other))
+    for each in (end, other):
+        segments.set_largest(each, network.SEGMENT_BYTES)
+
+
+def _join(bridge: str, end: str, link: Link) -> None:
+    run_ip(network.attach_commands(bridge, end))
+    for command in network.shaping_commands(end, link):
         run_tool(command)
-    for command in network.shaping_commands(network.INTERFACE, link):
-        run_tool([*node.enter(), *command])
-    return node
+
+
+def _plug_in(machine: Node, plug: str, interface: str, address: str, prefix: int, link: Link) -> None:
+    run_ip(network.move_commands(plug, machine.holder.pid, interface))
+    run_ip(network.address_commands(interface, address, prefix), machine.enter())
+    for command in network.shaping_commands(interface, link):
+        run_tool([*machine.enter(), *command])
 
 
 def run_ip(lines: list[str], prefix: list[str] | None = None) -> None:

@@ -1,30 +1,50 @@
-"""What crossed each node's link, counted by the switch: shows that host and offload move the same bytes over the same wire."""
+"""What crossed each link: shows that host and offload move the same bytes over the same wire, and what the host-device links carry."""
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from offpath.lab import network
-from offpath.lab.node import run_tool
+from offpath.lab.node import Node, run_tool
 
 
 @dataclass(frozen=True)
 class NodeTraffic:
+    """Of one node: through its cable, counted by the switch; or through its host-device link, counted by the host."""
+
     sent: int
     received: int
-    dropped: int  # by the switch's queue towards the node
+    dropped: int  # by the queues of the cable, or at the host's end of the host-device link
 
 
-def read(nodes: int) -> list[NodeTraffic]:
+def read(nodes: list[Node]) -> list[NodeTraffic]:
+    """The network: of host and device together, where the device is a machine of its own."""
     links = {link["ifname"]: link["stats64"] for link in json.loads(run_tool(["ip", "-s", "-j", "link", "show"]))}
     drops: dict[str, int] = {}
     for queue in json.loads(run_tool(["tc", "-s", "-j", "qdisc", "show"])):
         drops[queue["dev"]] = drops.get(queue["dev"], 0) + queue.get("drops", 0)
     counted = []
-    for i in range(nodes):
-        stats = links[network.port(i)]
+    for node in nodes:
+        stats = links[network.port(node.index)]
+        dropped = drops.get(network.port(node.index), 0) + drops.get(network.uplink(node.index), 0)
         # Seen from the switch: what it receives on a port, the node has sent.
-        counted.append(NodeTraffic(stats["rx"]["bytes"], stats["tx"]["bytes"], drops.get(network.port(i), 0)))
+        counted.append(NodeTraffic(stats["rx"]["bytes"], stats["tx"]["bytes"], dropped))
     return counted
+
+
+def read_pcie(nodes: list[Node]) -> list[NodeTraffic]:
+    """The host-device links, as the hosts see them; nothing where there are none."""
+    return [parse_counters(Path(f"/proc/{node.holder.pid}/net/dev").read_text(), network.PCIE_INTERFACE) for node in nodes if node.dpu is not None]
+
+
+def parse_counters(text: str, interface: str) -> NodeTraffic:
+    """Of one interface in the text of /proc/PID/net/dev."""
+    for line in text.splitlines():
+        name, _, counters = line.partition(":")
+        if name.strip() == interface:
+            values = [int(word) for word in counters.split()]
+            return NodeTraffic(sent=values[8], received=values[0], dropped=values[3] + values[11])
+    raise ValueError(f"there is no interface {interface} in /proc/net/dev")
 
 
 def difference(before: list[NodeTraffic], after: list[NodeTraffic]) -> list[NodeTraffic]:
