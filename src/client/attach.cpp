@@ -96,13 +96,17 @@ control::Hello AttachOptions::hello() const {
 }
 
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
-    if (options.remote()) return attach_remote(options, attachment, problem);
+    if (options.remote()) {
+        problem = "OFFPATH_DEVICES is set, but this build has no link to devices of their own";
+        return Status::unsupported;
+    }
     Attachment made;
     made.device = control::socket_path(options.directory);
     control::FileDescriptor connection;
     if (Status status = connect(options, connection, problem); status != Status::ok) return status;
     control::Credentials daemon;
-    if (Status status = control::peer_credentials(connection.get(), daemon); status != Status::ok) return status;
+    if (Status status = control::peer_credentials(connection.get(), daemon); status != Status::ok)
+        return status;
     if (daemon.uid != geteuid() && daemon.uid != 0) {
         problem = fmt::format("the daemon at {} is user {}'s, not ours",
                               control::socket_path(options.directory), daemon.uid);

@@ -1,10 +1,12 @@
-// Attachment: the connection of this process to the daemon of its node: the socket, the channel, the agent
-// for staged memory. Made once, by offpath_init. Threads: requests on the socket from one at a time; the rest
-// as ClientChannel says.
+// Attachment: the connection of this process to the device of its node: the line to its daemon, the channel,
+// and what serves staged memory: an agent (local), or the link (remote). Made once, by offpath_init. Threads:
+// as DeviceLine and ClientChannel say.
 #pragma once
 
+#include "client/device_line.h"
+#include "control/authentication.h"
 #include "control/channel.h"
-#include "control/socket.h"
+#include "link/host_link.h"
 #include "memory/staging_agent.h"
 
 #include <memory>
@@ -14,24 +16,36 @@ namespace offpath::client {
 
 struct AttachOptions {
     std::string directory;
+    std::string devices;       // where the devices listen (devices.h); empty: local attach
+    std::string host_devices;  // network devices of our end of the link
+    std::string key_file;      // empty: none here
+    control::Secret secret{};  // of the job; for remote attach
     control::BackEndRequest back_end = control::BackEndRequest::automatic;
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, size = 1, local_rank = 0;
     bool autostart = false;
-    // Reads OFFPATH_DIR, OFFPATH_BACK_END, OFFPATH_AUTOSTART. Throws std::invalid_argument.
+    // Reads OFFPATH_DIR, OFFPATH_DEVICES, OFFPATH_HOST_DEVICES, OFFPATH_KEY_FILE, OFFPATH_BACK_END,
+    // OFFPATH_AUTOSTART. Throws std::invalid_argument.
     static AttachOptions from_environment(const char* directory);
+    bool remote() const { return !devices.empty(); }
+    control::Hello hello() const;
 };
 
 struct Attachment {
-    control::FileDescriptor socket;
+    std::string device;  // its socket, or where it listens; for people
+    std::unique_ptr<DeviceLine> line;
     control::Welcome welcome;
-    std::unique_ptr<control::ClientChannel> channel;
+    bool imports = false;  // the device takes exported registrations
+    std::unique_ptr<link::HostLink> link;
+    std::unique_ptr<control::ClientChannel> channel;  // ends before the link
     std::unique_ptr<memory::StagingAgent> agent;
 };
 
 // Connects, starting a daemon first where OFFPATH_AUTOSTART asks for it. Errors: unavailable, version,
 // invalid, system, or what the daemon refused with; `problem` is for people.
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem);
+// The same with options.remote(); gives up within 10 s. access: one side does not know the job's secret.
+Status attach_remote(const AttachOptions& options, Attachment& attachment, std::string& problem);
 
 // Starts offpathd (OFFPATH_DAEMON) for this node; it ends itself when it has been idle. Returns when it is
 // ready or has failed.

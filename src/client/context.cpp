@@ -13,6 +13,8 @@ using namespace offpath::client;
 namespace {
 
 constexpr std::uint64_t check_interval_ns = 100'000'000;
+// The link may break before the daemon's refusal has come over the line.
+constexpr int last_words_ms = 100;
 
 std::uint64_t now_ns() {
     return SteadyClock().now_ns();
@@ -180,32 +182,29 @@ void offpath_context::declare_lost() {
     channel().abandon();
     if (std::unique_lock socket_guard(socket_mutex_, std::try_to_lock); socket_guard.owns_lock()) {
         control::Message message;
-        std::vector<control::FileDescriptor> descriptors;
         std::string problem;
-        if (control::receive_message(attachment.socket.get(), 0, message, descriptors, problem) ==
-            Status::ok) {
+        if (attachment.line->receive(last_words_ms, message, problem) == Status::ok) {
             if (const auto* refusal = std::get_if<control::Refusal>(&message)) why = refusal->text;
         }
     }
     const std::uint32_t failed = requests.fail_all(Status::peer_lost);
     channel().wake_waiters();
     log::error(
-        "rank {} lost proxy {} on node {} (offpathd, pid {}): {}; {} operations in flight end with an "
+        "rank {} lost proxy {} on node {} (offpathd at {}, pid {}): {}; {} operations in flight end with an "
         "error",
-        rank, attachment.welcome.proxy_index, attachment.welcome.node, attachment.welcome.daemon_pid, why,
-        failed);
+        rank, attachment.welcome.proxy_index, attachment.welcome.node, attachment.device,
+        attachment.welcome.daemon_pid, why, failed);
 }
 
 Status offpath_context::ask(const control::Message& question, std::span<const int> descriptors,
                             std::uint64_t region, control::RegionReply& reply) {
     std::unique_lock socket_guard(socket_mutex_);
     if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
-    Status status = control::send_message(attachment.socket.get(), question, descriptors);
+    Status status = attachment.line->send(question, descriptors);
     std::string problem;
     while (status == Status::ok) {
         control::Message message;
-        std::vector<control::FileDescriptor> received;
-        status = control::receive_message(attachment.socket.get(), 500, message, received, problem);
+        status = attachment.line->receive(500, message, problem);
         // No answer for now: a region is let go of when the last transfer that uses it is over.
         if (status == Status::unavailable)
             status = Status::ok;
@@ -219,7 +218,7 @@ Status offpath_context::ask(const control::Message& question, std::span<const in
             status = Status::peer_lost;
         }
     }
-    log::error("rank {} has no answer from its proxy on node {}: {}", rank, attachment.welcome.node,
-               problem.empty() ? to_string(status) : problem);
+    log::error("rank {} has no answer from its proxy on node {} (offpathd at {}): {}", rank,
+               attachment.welcome.node, attachment.device, problem.empty() ? to_string(status) : problem);
     return Status::peer_lost;
 }

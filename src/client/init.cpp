@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "client/context.h"
 
-#include <poll.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -17,10 +16,12 @@ using namespace offpath::client;
 
 namespace {
 
+constexpr int goodbye_timeout_ms = 2000;
 constexpr std::uint64_t world_team_id = std::uint64_t{1} << 63;
 
 struct JobSeed {
     std::uint64_t high = 0, low = 0;
+    std::uint32_t remote = 0, has_key = 0;
 };
 
 // What every rank tells all others about its attachment.
@@ -82,6 +83,28 @@ Status make_world(offpath_context& context) {
     return create_team(context, ranks, context.rank, world_team_id, &context.world);
 }
 
+// The first rank that has the key makes the job's secret for all of them; ranks on other nodes need no key. A
+// step of all ranks together; nothing is exchanged where every device is local.
+Status agree_on_secret(Bootstrap& bootstrap, const std::vector<JobSeed>& seeds, const control::Key& key,
+                       AttachOptions& options, bool& found) {
+    const auto remote = [](const JobSeed& seed) { return seed.remote != 0; };
+    found = false;
+    if (std::none_of(seeds.begin(), seeds.end(), remote)) return Status::ok;
+    const auto holder =
+        std::find_if(seeds.begin(), seeds.end(), [](const JobSeed& seed) { return seed.has_key != 0; });
+    if (holder == seeds.end()) return Status::ok;
+    found = true;
+    const auto rank = static_cast<std::size_t>(holder - seeds.begin());
+    control::Secret mine{};
+    std::vector<control::Secret> all;
+    if (rank == bootstrap.rank()) mine = control::job_secret(key, seeds[0].high, seeds[0].low);
+    const Status status = bootstrap.allgather(mine, all);
+    if (status == Status::ok) options.secret = all[rank];
+    control::wipe(mine);
+    control::wipe(std::as_writable_bytes(std::span(all)));
+    return status;
+}
+
 Status initialize(const offpath_init_params_t& params, offpath_context** result) {
     std::unique_ptr<Bootstrap> bootstrap;
     std::string problem;
@@ -103,18 +126,32 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     options.size = bootstrap->size();
     options.local_rank = bootstrap->local_rank();
 
+    control::Key key;
+    std::string key_problem = "OFFPATH_KEY_FILE is not set";
+    Status key_status = Status::invalid;
+    if (!options.key_file.empty()) key_status = control::read_key_file(options.key_file, key, key_problem);
+
     JobSeed mine;
     std::vector<JobSeed> seeds;
-    if (getrandom(&mine, sizeof mine, 0) != sizeof mine) return Status::system;
-    if (bootstrap->allgather(mine, seeds) != Status::ok) {
+    std::uint64_t job[2];
+    if (getrandom(job, sizeof job, 0) != sizeof job) return Status::system;
+    mine = {job[0], job[1], options.remote(), !key.empty()};
+    bool secret_found = false;
+    if (bootstrap->allgather(mine, seeds) != Status::ok ||
+        agree_on_secret(*bootstrap, seeds, key, options, secret_found) != Status::ok) {
         log::error("offpath_init: the bootstrap's allgather failed");
         return Status::unavailable;
     }
     options.job_high = seeds[0].high;
     options.job_low = seeds[0].low;
+    if (status == Status::ok && options.remote() && !secret_found) {
+        status = key_status;
+        problem = fmt::format("OFFPATH_DEVICES is set, but no rank has the devices' key: {}", key_problem);
+    }
 
     Attachment attachment;
     if (status == Status::ok) status = attach(options, attachment, problem);
+    control::wipe(options.secret);
     Report report;
     report.status = to_c(status);
     report.proxy = attachment.welcome.proxy;
@@ -176,14 +213,9 @@ offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_conte
 offpath_status_t offpath_finalize(offpath_context_h context) {
     if (context == nullptr) return OFFPATH_ERR_INVALID;
     context->sleep_until([&] { return context->requests.sweep() == 0; });
-    const int socket = context->attachment.socket.get();
-    if (!context->lost() && control::send_message(socket, control::Goodbye{}) == Status::ok) {
-        // The daemon hangs up when it has let go of our memory.
-        for (int i = 0; i < 20 && !control::peer_closed(socket); ++i) {
-            pollfd entry{socket, POLLRDHUP, 0};
-            poll(&entry, 1, 100);
-        }
-    }
+    // The daemon hangs up when it has let go of our memory.
+    if (!context->lost() && context->attachment.line->send(control::Goodbye{}) == Status::ok)
+        context->attachment.line->wait_closed(goodbye_timeout_ms);
     delete context;
     return OFFPATH_OK;
 }

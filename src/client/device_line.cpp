@@ -1,0 +1,140 @@
+#include "client/device_line.h"
+
+#include "base/clock.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+namespace offpath::client {
+namespace {
+
+// A daemon only answers, so that more than a few messages at once are a fault of its.
+constexpr std::size_t max_messages = 64;
+
+}  // namespace
+
+DeviceLine::DeviceLine(control::MessageSocket socket) : socket_(std::move(socket)) {
+    if (!socket_.remote()) return;
+    stop_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!stop_event_) throw std::system_error(errno, std::generic_category(), "eventfd");
+    // The program's signals are the program's.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (...) {
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+DeviceLine::~DeviceLine() {
+    if (!thread_.joinable()) return;
+    stop_ = true;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(stop_event_.get(), &one, sizeof one);
+    thread_.join();
+}
+
+Status DeviceLine::send(const control::Message& message, std::span<const int> descriptors) {
+    if (!thread_.joinable()) return socket_.send(message, descriptors);
+    std::lock_guard lock(mutex_);
+    return closed_ ? Status::peer_lost : socket_.send(message, descriptors);
+}
+
+Status DeviceLine::receive(int timeout_ms, control::Message& message, std::string& problem) {
+    if (!thread_.joinable()) {
+        std::vector<control::FileDescriptor> descriptors;
+        return socket_.receive(timeout_ms, message, descriptors, problem);
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                      [this] { return !messages_.empty() || closed_; });
+    if (!messages_.empty()) {
+        message = std::move(messages_.front());
+        messages_.pop_front();
+        return Status::ok;
+    }
+    problem = closed_ ? why_ : "no answer yet";
+    return closed_ ? Status::peer_lost : Status::unavailable;
+}
+
+bool DeviceLine::closed() const {
+    return thread_.joinable() ? closed_.load(std::memory_order_acquire) : socket_.peer_closed();
+}
+
+bool DeviceLine::wait_closed(int timeout_ms) {
+    if (!thread_.joinable()) {
+        pollfd entry{socket_.fd(), POLLRDHUP, 0};
+        poll(&entry, 1, timeout_ms);
+        return socket_.peer_closed();
+    }
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return closed_.load(); });
+}
+
+std::string DeviceLine::why() const {
+    std::lock_guard lock(mutex_);
+    return why_;
+}
+
+void DeviceLine::run() {
+    pthread_setname_np(pthread_self(), "offpath-line");
+    while (!stop_) {
+        short wanted = POLLIN;
+        {
+            std::lock_guard lock(mutex_);
+            if (!take_messages()) return;
+            if (socket_.tend(SteadyClock().now_ns()) != Status::ok) {
+                close_with(
+                    fmt::format("nothing was heard of it for {} s", control::silence_ns / 1'000'000'000));
+                return;
+            }
+            if (socket_.unsent()) wanted |= POLLOUT;
+        }
+        pollfd entries[] = {{socket_.fd(), wanted, 0}, {stop_event_.get(), POLLIN, 0}};
+        poll(entries, 2, static_cast<int>(control::tend_interval_ns / 1'000'000));
+    }
+}
+
+bool DeviceLine::take_messages() {
+    control::Received received;
+    while (true) {
+        const Status status = socket_.receive_bytes(received);
+        if (status == Status::retry) return true;
+        control::Message message;
+        std::string problem;
+        if (status == Status::peer_lost) {
+            close_with("it died");
+        } else if (status != Status::ok) {
+            close_with(received.problem.empty() ? to_string(status) : received.problem);
+        } else if (control::decode_message(received.bytes, message, problem) != Status::ok) {
+            close_with(problem);
+        } else if (messages_.size() >= max_messages) {
+            close_with("it sends messages that nobody has asked for");
+        } else {
+            messages_.push_back(std::move(message));
+            changed_.notify_all();
+            continue;
+        }
+        return false;
+    }
+}
+
+void DeviceLine::close_with(std::string why) {
+    why_ = std::move(why);
+    closed_.store(true, std::memory_order_release);
+    changed_.notify_all();
+}
+
+}  // namespace offpath::client

@@ -1,0 +1,55 @@
+// DeviceLine: the connection of an attached process to its daemon, for what is rare: regions, the goodbye,
+// the daemon's last words. Over TCP a thread of its own keeps it alive and reads it, so that silence is
+// noticed, and the daemon does not think us dead, while the program computes; it wakes twice a second. Over a
+// unix socket the kernel tells, and there is no thread.
+//
+// Ownership: the attachment. Threads: any; one at a time waits in receive().
+#pragma once
+
+#include "control/message_socket.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+
+namespace offpath::client {
+
+class DeviceLine {
+  public:
+    explicit DeviceLine(control::MessageSocket socket);
+    ~DeviceLine();
+    DeviceLine(const DeviceLine&) = delete;
+    DeviceLine& operator=(const DeviceLine&) = delete;
+
+    // retry: no room; peer_lost: the daemon is gone.
+    Status send(const control::Message& message, std::span<const int> descriptors = {});
+    // unavailable: nothing came in time; peer_lost: nothing will come any more.
+    Status receive(int timeout_ms, control::Message& message, std::string& problem);
+    // Whether the daemon has hung up, or is silent for too long.
+    bool closed() const;
+    // The same, waiting for it. Takes no message.
+    bool wait_closed(int timeout_ms);
+    // Why it is closed, as far as this side knows: "it died", "nothing was heard of it for 8 s".
+    std::string why() const;
+
+  private:
+    void run();
+    bool take_messages();  // under the mutex; false: closed
+    void close_with(std::string why);
+
+    control::MessageSocket socket_;
+    // The rest is for TCP only.
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<control::Message> messages_;
+    std::string why_ = "it died";
+    std::atomic<bool> closed_{false}, stop_{false};
+    control::FileDescriptor stop_event_;
+    std::thread thread_;
+};
+
+}  // namespace offpath::client
