@@ -79,6 +79,7 @@ struct Engine::Impl {
     void piece_over(Piece& piece, Status status);
     void send_over(SendTransfer& transfer);
     void recv_over(RecvTransfer& transfer);
+    void owner_over(const Owner& owner, Status status, bool dead);
     void kill(SendTransfer* transfer);
     void kill(RecvTransfer* transfer);
     void release(SendTransfer& transfer);

@@ -254,12 +254,9 @@ void Engine::Impl::send_over(SendTransfer& transfer) {
         }
         case Owner::Kind::guest:
             if (!dead) std::erase(owner.instance->guest_sends, &transfer);
-            if (is_error(status) && !dead) return fail(*owner.instance, status, true);
-            return maybe_finish(*owner.instance);
-        case Owner::Kind::basic:
-            return basic_over(*owner.basic, status);
-        case Owner::Kind::none:
-            return;
+            [[fallthrough]];
+        default:
+            owner_over(owner, status, dead);
     }
 }
 
@@ -282,13 +279,18 @@ void Engine::Impl::recv_over(RecvTransfer& transfer) {
         }
         case Owner::Kind::guest:
             if (!dead) std::erase(owner.instance->guest_recvs, &transfer);
-            if (is_error(status) && !dead) return fail(*owner.instance, status, true);
-            return maybe_finish(*owner.instance);
-        case Owner::Kind::basic:
-            return basic_over(*owner.basic, status);
-        case Owner::Kind::none:
-            return;
+            [[fallthrough]];
+        default:
+            owner_over(owner, status, dead);
     }
+}
+
+// A transfer that carries no op has ended: its owner goes on.
+void Engine::Impl::owner_over(const Owner& owner, Status status, bool dead) {
+    if (owner.kind == Owner::Kind::basic) return basic_over(*owner.basic, status);
+    if (owner.kind != Owner::Kind::guest) return;
+    if (is_error(status) && !dead) return fail(*owner.instance, status, true);
+    maybe_finish(*owner.instance);
 }
 
 void Engine::Impl::kill(SendTransfer* transfer) {

@@ -34,6 +34,8 @@ class TestMemory final : public memory::HostMemory {
         return transfer(range, offset, bytes, completion,
                         [=](std::byte* host) { std::memcpy(host, from, bytes); });
     }
+    // From now on nothing may be touched; what is under way ends well.
+    void forbid() { forbidden_ = true; }
     // Answers what was asked so far.
     bool progress() {
         std::deque<std::function<void()>> batch;
@@ -47,7 +49,7 @@ class TestMemory final : public memory::HostMemory {
     template <typename Copy>
     Status transfer(const memory::HostRange& range, std::uint64_t offset, std::size_t bytes,
                     Completion* completion, Copy copy) {
-        if (offset > range.bytes || bytes > range.bytes - offset) return Status::access;
+        if (forbidden_ || offset > range.bytes || bytes > range.bytes - offset) return Status::access;
         auto* host = reinterpret_cast<std::byte*>(range.address) + offset;
         if (kind_ != memory::BackEnd::staged) {
             copy(host);
@@ -60,6 +62,7 @@ class TestMemory final : public memory::HostMemory {
         return Status::in_progress;
     }
     memory::BackEnd kind_;
+    bool forbidden_ = false;
     std::deque<std::function<void()>> later_;
 };
 
@@ -75,6 +78,7 @@ struct WorldOptions {
     memory::BackEnd memory = memory::BackEnd::cma;
     std::optional<transport::FaultPlan> faults;
     transport::LoopbackConfig loopback;
+    bool advance_first = false;  // as a proxy's loop does, which looks at messages last
     engine::Config engine{.chunk_bytes = 4096, .send_bounces = 2, .recv_bounces = 2, .chunks_in_flight = 2};
 };
 
@@ -114,6 +118,7 @@ class World {
     std::uint32_t proxy_of(std::uint32_t rank) const { return rank % options_.proxies; }
     engine::Engine& engine_of(std::uint32_t rank) { return *engines_[proxy_of(rank)]; }
     engine::Team& team(std::uint32_t rank) { return *teams_[rank]; }
+    TestMemory& memory(std::uint32_t rank) { return *memories_[rank]; }
     engine::Session* session(std::uint32_t rank) { return sessions_[rank]; }
     std::uint32_t ranks() const { return options_.ranks; }
 
@@ -126,8 +131,9 @@ class World {
         bool moved = false;
         for (std::size_t p = 0; p < engines_.size(); ++p) {
             if (!engines_[p]) continue;
+            if (options_.advance_first) moved |= engines_[p]->advance();
             moved |= transports_[p]->progress() > 0;
-            moved |= engines_[p]->advance();
+            if (!options_.advance_first) moved |= engines_[p]->advance();
         }
         for (auto& memory : memories_)
             moved |= memory->progress();
