@@ -28,25 +28,32 @@ def run(
     lab: clusters.LabSpec,
     no_namespaces: bool,
     program: options.Program,
-    offload: Annotated[str, typer.Option("--offload", metavar="on|off", help="on: a device serves each node. off: plain host MPI.", rich_help_panel="Device")] = "on",
+    offload: Annotated[
+        str | None,
+        typer.Option("--offload", metavar="on|off", help="on (default): a device serves each node. off: plain host MPI.", rich_help_panel="Device", show_default=False),
+    ] = None,
+    dpu_ranks: options.DpuRanks = False,
+    device_program: options.DeviceProgram = None,
+    devices_per_node: options.DevicesPerNode = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not describe the cluster.")] = False,
 ) -> None:
     """Runs PROGRAM under mpirun on an emulated cluster. The exit code is the program's.
 
     Example: offpath lab run --nodes 4 --link 1gbit --offload on -- ./my_program --its-option
     """
-    if offload not in ("on", "off"):
+    if offload not in (None, "on", "off"):
         raise OffpathError(f"--offload {offload!r} is not known", "use on or off")
-    engine = mpi.OFFPATH if offload == "on" else mpi.HOST
     program = options.resolve_program(program)
+    layout = options.device_rank_layout(lab, program, offload, dpu_ranks, device_program, devices_per_node)
+    engine = mpi.HOST if offload == "off" or layout else mpi.OFFPATH
     artifacts = find_artifacts()
     if engine.offload:
         artifacts.device(lab.dpu), artifacts.mpi_preload
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         if not quiet:
-            console.note(f"{cluster.describe()}; offload {offload}")
-        result = cluster.run(engine, program)
+            console.note(f"{cluster.describe()}; " + ("devices are MPI ranks" if layout else f"offload {'on' if engine.offload else 'off'}"))
+        result = cluster.run(engine, program, layout=layout)
         clusters.report(result)
     raise typer.Exit(result.exit_code)
 

@@ -11,7 +11,7 @@ import typer
 
 from offpath import console, units
 from offpath.errors import NamespacesUnavailable, OffpathError
-from offpath.lab import sandbox
+from offpath.lab import device_ranks, sandbox
 from offpath.lab.cluster import LabSpec
 from offpath.lab.network import Link
 
@@ -40,6 +40,17 @@ Pcie = Annotated[
         rich_help_panel="Device", show_default=False,
     ),
 ]
+DpuRanks = Annotated[
+    bool, typer.Option("--dpu-ranks", help="Devices are MPI ranks too, in one job with the hosts: docs/device-ranks.md.", rich_help_panel="Devices as ranks")
+]
+DeviceProgram = Annotated[
+    str | None,
+    typer.Option(
+        "--device-program", metavar="PROGRAM", help="What device ranks run (default: the hosts' program, or its aarch64 build).", show_default=False,
+        rich_help_panel="Devices as ranks",
+    ),
+]
+DevicesPerNode = Annotated[int, typer.Option("--devices-per-node", help="Device ranks on each node.", rich_help_panel="Devices as ranks")]
 Proxies = Annotated[int | None, typer.Option("--proxies", help="Proxies (workers) of each device.", rich_help_panel="Device")]
 Quota = Annotated[
     str | None,
@@ -60,11 +71,11 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: FILE.png, .svg or .pdf.", rich_help_panel="Results")]
 
 
-def cluster_options(nodes: int, link: str):
+def cluster_options(nodes: int, link: str, dpu: str = "local"):
     """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a LabSpec, and `no_namespaces`."""
     defaults = {
         "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, 1), "link": (LinkRate, link), "latency": (Latency, "0us"),
-        "placement": (Placement, "split"), "dpu": (Dpu, "local"), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
+        "placement": (Placement, "split"), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
         "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
     }
 
@@ -112,6 +123,24 @@ def pcie_link(network: Link, rate: str | None) -> Link:
     if rate is not None:
         return Link(units.parse_rate(rate))
     return Link(None if network.rate is None else 4 * network.rate)
+
+
+def device_rank_layout(
+    lab: LabSpec, program: list[str], offload: str | None, dpu_ranks: bool, device_program: str | None, devices_per_node: int
+) -> device_ranks.Layout | None:
+    """Who runs where with --dpu-ranks; None without it."""
+    if not dpu_ranks:
+        if device_program is not None or devices_per_node != 1:
+            raise OffpathError("--device-program and --devices-per-node are for jobs with device ranks", "add --dpu-ranks")
+        return None
+    if offload == "on":
+        raise OffpathError("--offload on and --dpu-ranks cannot be combined", "the device either serves its hosts' MPI or is a rank itself")
+    if lab.device_quota is not None and not lab.remote:
+        raise OffpathError("--device-quota cannot slow down device ranks that share their node's system", "use --dpu remote")
+    if not 1 <= devices_per_node <= 1024:
+        raise OffpathError(f"--devices-per-node {devices_per_node} is out of range", "use 1 to 1024")
+    groups = device_ranks.everywhere(lab.nodes, lab.ranks_per_node, devices_per_node)
+    return device_ranks.Layout(groups, device_ranks.device_command(lab.dpu, program, device_program))
 
 
 def resolve_program(program: list[str]) -> list[str]:

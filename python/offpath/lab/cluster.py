@@ -13,7 +13,7 @@ from pathlib import Path
 from offpath import console
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
-from offpath.lab import mpi, network, owner, placement, sandbox, traffic
+from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic
 from offpath.lab.cgroup import DeviceQuota
 from offpath.lab.device import Device, DeviceOptions, RemoteAttach
 from offpath.lab.mpi import Engine
@@ -117,17 +117,17 @@ class Cluster:
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{quota}"
 
-    def run(self, engine: Engine, program: list[str], capture: bool = False) -> JobResult:
-        """Runs `program` under mpirun on all nodes. Only the run itself is timed, not the start of the devices."""
+    def run(self, engine: Engine, program: list[str], capture: bool = False, layout: device_ranks.Layout | None = None) -> JobResult:
+        """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not the start of the devices."""
         job = self.room / f"job{self._jobs}"
         self._jobs += 1
         job.mkdir(mode=0o700)
         try:
-            return self._run(engine, program, capture, job)
+            return self._run(engine, program, capture, job, layout)
         finally:
             shutil.rmtree(job, ignore_errors=True)
 
-    def _run(self, engine: Engine, program: list[str], capture: bool, job: Path) -> JobResult:
+    def _run(self, engine: Engine, program: list[str], capture: bool, job: Path, layout: device_ranks.Layout | None) -> JobResult:
         environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
         environment.pop(sandbox.INSIDE, None)
         session = job / "session"
@@ -137,10 +137,16 @@ class Cluster:
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
         ranks = mpi.rank_environment(engine, attach, preload, self.spec.environment)
         (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
-        (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room))
+        limits = {node.dpu.name: quota.path for node, quota in zip(self.nodes, self._quotas) if layout and quota and node.dpu}
+        (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room, limits))
         (job / "agent").chmod(0o700)
         mca = mpi.mca_settings(self.namespaced, engine, self.spec.mca)
-        command = mpi.mpirun_command(self.nodes, self.spec.ranks_per_node, program, job, mca, ranks)
+        if layout is None:
+            command = mpi.mpirun_command(self.nodes, self.spec.ranks_per_node, program, job, mca, ranks)
+        else:
+            device_ranks.route_over_pcie(self.nodes)
+            command = device_ranks.command(self.nodes, layout, program, ranks)
+            environment |= device_ranks.settings(mca, job / "agent" if self.namespaced else None)
         # mpirun itself stays off the device cores.
         cpus = self.placements[0].host[:1] if self.namespaced else mpi.rank_cpus(self.nodes[0], engine)
         command = ["taskset", "-c", ",".join(map(str, cpus)), *command]

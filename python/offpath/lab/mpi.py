@@ -58,14 +58,17 @@ def hostfile(nodes: list[Node], ranks_per_node: int) -> str:
     return "".join(f"{node.name} slots={ranks_per_node}\n" for node in nodes)
 
 
-def agent_script(nodes: list[Node], engine: Engine, scratch: Path) -> str:
+def agent_script(nodes: list[Node], engine: Engine, scratch: Path, limits: dict[str, Path] | None = None) -> str:
     """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the node's own TMPDIR.
 
-    Devices with machines of their own can be named too."""
+    Devices with machines of their own can be named too. `limits`: by machine, the control group that everything started there enters.
+    """
     cases = []
     for machine, cpus in [(node, rank_cpus(node, engine)) for node in nodes] + [(node.dpu, node.placement.device) for node in nodes if node.dpu]:
         enter = shlex.join(machine.command(["env", f"TMPDIR={scratch / machine.name}", "sh", "-c"], cpus))
-        cases.append(f'{machine.name}) exec {enter} "$*" ;;')
+        group = (limits or {}).get(machine.name)
+        limit = f"echo $$ >{shlex.quote(str(group / 'cgroup.procs'))} || exit 1; " if group else ""
+        cases.append(f'{machine.name}) {limit}exec {enter} "$*" ;;')
     return "\n".join(["#!/bin/sh", "node=$1", "shift", 'case "$node" in', *cases, "esac",
                       'echo "offpath lab: there is no node $node" >&2', "exit 1", ""])
 
