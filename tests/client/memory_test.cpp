@@ -114,5 +114,24 @@ TEST_P(Memory, IsLetGoOfAfterItsLastUse) {
     }));
 }
 
+// In place it needs a copy, which no machine has the memory for: an error, and the context lives.
+TEST(Memory, RunningOutOfItIsAnError) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        std::uint32_t word = me.rank;
+        offpath_request_h request = nullptr;
+        constexpr std::size_t absurd = std::size_t{1} << 45;
+        expect(offpath_ialltoall(me.world(context), OFFPATH_IN_PLACE, &word, absurd, &request),
+               OFFPATH_ERR_MEMORY, "a copy of 64 TiB");
+        expect(offpath_ibarrier(me.world(context), &request), OFFPATH_OK, "barrier");
+        expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    EXPECT_EQ(job.wait(10), std::vector<int>({0, 0}));
+}
+
 }  // namespace
 }  // namespace offpath::test
