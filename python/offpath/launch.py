@@ -1,23 +1,26 @@
 """Starts a job as it is, on real nodes, with its communication offloaded: only the environment is changed.
 
-The first rank on each node starts that node's offpathd, which ends on its own when no rank is left. What a rank needs is
-handed over by the launcher, so that neither mpirun nor a script around it is preloaded, only the ranks.
+Local attach: the first rank on each node starts that node's offpathd, which ends on its own when no rank is left. Remote attach: the
+devices are named; their daemons run already, or are started here and end with the job. What a rank needs is handed over by the launcher,
+so that neither mpirun nor a script around it is preloaded, only the ranks.
 """
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console
+from offpath import console, devices
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
 from offpath.lab.clean import end_daemons
+from offpath.remote_daemons import RemoteDaemons, StartOptions
 from offpath.units import format_cpus
 
 _LIST_DELIMITER = ";"
@@ -31,6 +34,10 @@ class LaunchOptions:
     proxies: int | None = None
     spin_us: int | None = None
     verbose: int | None = None
+    remote: list[devices.RemoteDevice] = field(default_factory=list)  # remote attach, where there are any
+    key_file: Path | None = None  # of daemons that run already; None: they are started with the job, with a key of its own
+    host_devices: str | None = None  # UCX's network devices of the hosts' end of the link
+    start: StartOptions = field(default_factory=StartOptions)
 
 
 def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
@@ -43,15 +50,18 @@ def rank_variables(artifacts: Artifacts, session: Path, options: LaunchOptions, 
     variables = {
         "LD_PRELOAD": " ".join(filter(None, [str(artifacts.mpi_preload), inherited.get("LD_PRELOAD")])),
         "OFFPATH": inherited.get("OFFPATH", "on"),
-        "OFFPATH_DIR": str(session),
-        "OFFPATH_AUTOSTART": "1",
-        "OFFPATH_DAEMON": str(artifacts.daemon),
-        "OFFPATH_DEVICE_CPUS": format_cpus(options.device_cpus),
     }
-    for name, value in (("OFFPATH_PROXIES", options.proxies), ("OFFPATH_SPIN_US", options.spin_us), ("OFFPATH_VERBOSE", options.verbose)):
-        if value is not None:
-            variables[name] = str(value)
-    return variables
+    if options.remote:
+        variables |= {"OFFPATH_DEVICES": devices.setting(options.remote), "OFFPATH_KEY_FILE": str(options.key_file or session / "key")}
+        given = {"OFFPATH_HOST_DEVICES": options.host_devices or inherited.get("OFFPATH_HOST_DEVICES")}
+    else:
+        variables |= {
+            "OFFPATH_DIR": str(session), "OFFPATH_AUTOSTART": "1", "OFFPATH_DAEMON": str(artifacts.daemon),
+            "OFFPATH_DEVICE_CPUS": format_cpus(options.device_cpus),
+        }
+        given = {"OFFPATH_PROXIES": options.proxies, "OFFPATH_SPIN_US": options.spin_us}
+    given["OFFPATH_VERBOSE"] = options.verbose
+    return variables | {name: str(value) for name, value in given.items() if value is not None}
 
 
 def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:
@@ -80,15 +90,18 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
     """Runs `command` to its end and returns its exit code. The session directory and its daemons are gone afterwards."""
     session = Path(tempfile.mkdtemp(prefix="offpath-run-"))
     try:
-        (session / "owner").write_text(owner.mark())
-        inherited = dict(os.environ)
-        variables = rank_variables(artifacts, session, options, inherited)
-        command, environment = prepare(command, variables, inherited)
-        try:
-            process = subprocess.Popen(command, env=environment)
-        except OSError as error:
-            raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
-        return _wait(process)
+        with contextlib.ExitStack() as stack:
+            (session / "owner").write_text(owner.mark())
+            inherited = dict(os.environ)
+            variables = rank_variables(artifacts, session, options, inherited)
+            command, environment = prepare(command, variables, inherited)
+            if options.remote and options.key_file is None:
+                stack.enter_context(RemoteDaemons(options.remote, options.start, session / "key"))
+            try:
+                process = subprocess.Popen(command, env=environment)
+            except OSError as error:
+                raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
+            return _wait(process)
     finally:
         _end(session)
 

@@ -184,3 +184,29 @@ def test_nothing_is_left_of_devices_after_a_signal(number, stand_in):
 def test_missing_aarch64_build_is_named(offpath, stand_in):
     done = offpath("lab", "run", "--dpu", "aarch64", "--", "true", OFFPATH_BUILD=str(stand_in), OFFPATH_BUILD_AARCH64=str(stand_in / "none"))
     assert done.returncode == 2 and "run make aarch64" in done.stderr
+
+
+# What offpathd --info says of a machine with the interfaces that it is asked for.
+INFO = """
+import json, os, socket, sys
+interface = sys.argv[sys.argv.index("--net-devices") + 1]
+print(json.dumps({"node": socket.gethostname(), "attach": "local", "ucx": {"transports": ["tcp/" + interface, "self/memory"]},
+                  "back_ends": [{"name": "map", "available": True}, {"name": "staged", "available": True}]}))
+"""
+
+
+def test_info_shows_both_links_of_a_lab_as_the_kernel_has_them(offpath, stand_in):
+    (stand_in / "bin/offpathd").write_text(f"#!{sys.executable}\n{INFO}")
+    done = offpath("info", "--nodes", "2", "--link", "300mbit", "--pcie", "900mbit", "--dpu", "remote", "--json", OFFPATH_BUILD=str(stand_in))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [(link["name"], link["rate_bits_per_s"]) for link in found["links"]] == [("network", 300e6), ("host-device", 900e6)]
+    assert [(d["node"], d["attach"], d["device"], d["address"]) for d in found["devices"]] == [
+        ("node0", "remote", "node0-dpu", "10.78.0.2:7471"), ("node1", "remote", "node1-dpu", "10.78.1.2:7471"),
+    ]
+    assert found["node"] == "node0-dpu" and found["ucx"]["host_device_transports"] == ["tcp/p0"]
+    assert [(b["name"], b["available"]) for b in found["back_ends"]] == [("map", False), ("staged", True)]
+    done = offpath("info", "--dpu", "local", "--link", "300mbit", OFFPATH_BUILD=str(stand_in))
+    assert done.returncode == 0 and "300mbit" in done.stdout and "host-device" not in done.stdout
+    done = offpath("info", "--dpu", "remote", "--devices", "a", OFFPATH_BUILD=str(stand_in))
+    assert done.returncode == 2 and "--devices" in done.stderr

@@ -1,45 +1,169 @@
-"""`offpath info`: what the device software on this machine can do."""
+"""`offpath info`: devices, back ends, transports, progress guarantees and links, of this machine or of a lab."""
 
 import json as jsonlib
+import os
+import socket
 import subprocess
+from pathlib import Path
 from typing import Annotated
 
 from rich.table import Table
 
 import typer
 
-from offpath import console
+from offpath import console, devices, stats, units
 from offpath.artifacts import find_artifacts
+from offpath.commands import options
 from offpath.errors import OffpathError
+from offpath.lab import cluster as clusters
+from offpath.lab import links, network
+
+_LOCAL_ONLY = ("map", "cma")
 
 
-def info(json: Annotated[bool, typer.Option("--json", help="Print the JSON that offpathd --info gives.")] = False) -> None:
-    """Shows devices, memory back ends, transports and progress guarantees of this machine, as offpathd finds them."""
-    found = query()
+def info(
+    nodes: Annotated[int | None, typer.Option("--nodes", "-N", help="Show a lab of so many nodes instead of this machine.", rich_help_panel="Lab")] = None,
+    link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="Rate of each node's link in that lab (default: 1gbit).", rich_help_panel="Lab")] = None,
+    dpu: Annotated[str | None, typer.Option("--dpu", metavar="local|remote|aarch64", help="Where the devices of that lab run.", rich_help_panel="Lab")] = None,
+    pcie: Annotated[str | None, typer.Option("--pcie", metavar="RATE", help="Rate of its links between host and device (default: 4 x --link).", rich_help_panel="Lab")] = None,
+    latency: Annotated[str, typer.Option("--latency", metavar="TIME", help="Latency added one way on its network.", rich_help_panel="Lab")] = "0us",
+    remote: Annotated[
+        str | None, typer.Option("--devices", metavar="FILE|LIST", help="Ask these devices whether they answer (default: OFFPATH_DEVICES).", rich_help_panel="Machine")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Shows devices, memory back ends, transports, progress guarantees and links: of this machine, or of a lab that is made for it.
+
+    Example: offpath info --nodes 2 --link 1gbit --pcie 4gbit --dpu remote
+    """
+    if any(value is not None for value in (nodes, link, dpu, pcie)):
+        if remote is not None:
+            raise OffpathError("--devices is for this machine, and --nodes, --link, --dpu, --pcie are for a lab", "give one or the other")
+        spec = options.lab_spec(
+            nodes=nodes or 2, ranks_per_node=1, link=link or "1gbit", latency=latency, placement="split", dpu=dpu or "local", pcie=pcie, proxies=None,
+            device_quota=None, spin_us=None, log_level="warn", env=None, mca=None, timeout=None,
+        )
+        find_artifacts().device(spec.dpu)
+        options.enter_lab(spec, no_namespaces=False)
+        with clusters.open_cluster(spec, find_artifacts()) as cluster:
+            found = of_lab(cluster)
+    else:
+        found = of_machine(remote if remote is not None else os.environ.get("OFFPATH_DEVICES"))
     if json:
         print(jsonlib.dumps(found, indent=2))
         return
-    for name, value in found.items():
-        if isinstance(value, (dict, list)) and value:
-            console.out.print(f"[bold]{_words(name)}[/bold]")
-            console.out.print(_table(value))
-        else:
-            console.out.print(f"[bold]{_words(name)}[/bold]: {_text(value)}")
+    show(found)
 
 
-def query() -> dict:
-    daemon = find_artifacts().daemon
+def of_machine(remote: str | None) -> dict:
+    """Local attach unless remote devices are named; these are asked whether they answer."""
+    named = devices.parse(remote) if remote else []
+    found = query([str(find_artifacts().daemon)])
+    listed = []
+    for device in named:
+        reachable, what = devices.reach(device)
+        listed.append({"node": device.node or "every node", "attach": "remote", "address": device.address, "reachable": reachable, "state": what})
+    if not named:
+        listed.append(_local_device())
+    return {"devices": listed, "links": _machine_links(bool(named))} | found
+
+
+def of_lab(cluster: clusters.Cluster) -> dict:
+    spec, node = cluster.spec, cluster.nodes[0]
+    remote = node.dpu is not None
+    daemon = cluster.artifacts.aarch64_daemon if spec.dpu == "aarch64" else [str(cluster.artifacts.daemon)]
+    listed = []
+    for each in cluster.nodes:
+        entry = {"node": each.name, "attach": "remote" if remote else "local", "cores": units.format_cpus(each.placement.device)}
+        if remote:
+            entry |= {"device": each.dpu.name, "address": f"{network.pcie_address(each.index, of_device=True)}:{network.DEVICE_PORT}"}
+        listed.append(entry)
+    machine = node.dpu or node
+    found = query(machine.command([*daemon, "--name", machine.name, *(["--net-devices", network.INTERFACE] if cluster.namespaced else [])]))
+    shown = links.describe(cluster)
+    if remote:
+        over_pcie = query(machine.command([*daemon, "--net-devices", network.PCIE_INTERFACE]))["ucx"].get("transports", [])
+        found["ucx"]["host_device_transports"] = [name for name in over_pcie if name.endswith("/" + network.PCIE_INTERFACE)]
+        found["attach"] = "remote"
+        for back_end in found["back_ends"]:
+            if back_end["name"] in _LOCAL_ONLY:
+                back_end |= {"available": False, "note": "needs a device that shares the host's operating system"}
+    return {"lab": stats.describe_cluster(cluster), "devices": listed, "links": shown} | found
+
+
+def query(daemon: list[str]) -> dict:
+    """What the device software says of the machine that it runs on."""
+    name = " ".join(daemon)
     try:
-        done = subprocess.run([str(daemon), "--info"], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([*daemon, "--info"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise OffpathError(f"{daemon} --info failed: {error}") from error
+        raise OffpathError(f"{name} --info failed: {error}") from error
     try:
         found = jsonlib.loads(done.stdout)
     except ValueError:
         found = None
     if done.returncode != 0 or not isinstance(found, dict):
-        raise OffpathError(f"{daemon} --info failed with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
+        raise OffpathError(f"{name} --info failed with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
     return found
+
+
+def _local_device() -> dict:
+    directory = Path(os.environ.get("OFFPATH_DIR") or f"/tmp/offpath-{os.getuid()}")
+    path = directory / f"{socket.gethostname()}.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        try:
+            probe.connect(str(path))
+            state = "serves"
+        except OSError:
+            state = "none runs now; `offpath run` starts one with the job"
+    return {"node": socket.gethostname(), "attach": "local", "address": str(path), "reachable": state == "serves", "state": state}
+
+
+def _machine_links(remote: bool) -> list[dict]:
+    """The network interfaces that traffic between nodes, and between host and device, would use."""
+    chosen = {"network": os.environ.get("UCX_NET_DEVICES")}
+    if remote:
+        chosen["host-device"] = os.environ.get("OFFPATH_HOST_DEVICES") or os.environ.get("UCX_NET_DEVICES")
+    found = []
+    for name, setting in chosen.items():
+        present = sorted(entry.name for entry in Path("/sys/class/net").iterdir() if entry.name != "lo")
+        for interface in setting.split(",") if setting and setting != "all" else present:
+            found.append({"name": name, "interface": interface, "rate_bits_per_s": _speed(interface)})
+    return found
+
+
+def _speed(interface: str) -> int | None:
+    """What the driver says; virtual interfaces say nothing. UCX's name of an RDMA port (mlx5_0:1) is no network interface."""
+    try:
+        megabits = int(Path(f"/sys/class/net/{interface}/speed").read_text())
+    except (OSError, ValueError):
+        return None
+    return megabits * 10**6 if megabits > 0 else None
+
+
+def show(found: dict) -> None:
+    for name, value in found.items():
+        if name == "lab":
+            console.out.print(f"[bold]lab[/bold]: {console.escape(value['description'])}")
+        elif isinstance(value, (dict, list)) and value:
+            console.out.print(f"[bold]{_words(name)}[/bold]")
+            console.out.print(_table(_readable(value) if name == "links" else value))
+        else:
+            console.out.print(f"[bold]{_words(name)}[/bold]: {_text(value)}")
+
+
+def _readable(rows: list[dict]) -> list[dict]:
+    """Links with rates and times as people write them."""
+    shown = []
+    for row in rows:
+        rate = row["rate_bits_per_s"]
+        unknown = "not limited" if "between" in row else "not told"
+        entry = {"link": row["name"], "interface": row["interface"], "rate each way": units.format_rate(rate) if rate is not None else unknown}
+        if "between" in row:
+            entry |= {"between": row["between"], "added latency": units.format_seconds(row["added_latency_s"]) if row["added_latency_s"] else "none"}
+            entry |= {"mtu": row["mtu"], "on node0": row["addresses_of_node0"]}
+        shown.append(entry)
+    return shown
 
 
 def _table(value: dict | list) -> Table:

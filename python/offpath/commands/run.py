@@ -1,14 +1,16 @@
 """`offpath run`: an MPI job as the user starts it, with its communication offloaded."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import console, launch, units
+from offpath import console, devices, launch, units
 from offpath.artifacts import find_artifacts
 from offpath.commands.options import resolve_program
 from offpath.errors import OffpathError
+from offpath.remote_daemons import StartOptions
 
 
 def run(
@@ -20,21 +22,71 @@ def run(
     proxies: Annotated[int | None, typer.Option("--proxies", help="Proxies (workers) of each device.")] = None,
     spin_us: Annotated[int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.")] = None,
     verbose: Annotated[int | None, typer.Option("--verbose", "-v", help="0: silent. 1: one line at the end. 2: every decision.")] = None,
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            "--devices", metavar="FILE|LIST", rich_help_panel="Devices with their own operating system", show_default=False,
+            help="ADDR[:PORT] for all nodes, NODE=ADDR[:PORT],NODE=..., or a file with lines NODE ADDR[:PORT]. Default: OFFPATH_DEVICES.",
+        ),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file", metavar="FILE", rich_help_panel="Devices with their own operating system", show_default=False,
+            help="The daemons run already, and this is their key. Without it they are started for the job, with a key of its own.",
+        ),
+    ] = None,
+    host_devices: Annotated[
+        str | None,
+        typer.Option(
+            "--host-devices", metavar="LIST", rich_help_panel="Devices with their own operating system", show_default=False,
+            help="UCX network devices of the hosts' end of the link to their devices.",
+        ),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="CMD", help="Starts a daemon: CMD HOST COMMAND, as ssh does.", rich_help_panel="Devices with their own operating system")
+    ] = "ssh",
+    device_daemon: Annotated[
+        str, typer.Option("--device-daemon", metavar="PATH", help="offpathd on the devices.", rich_help_panel="Devices with their own operating system")
+    ] = "offpathd",
+    device_args: Annotated[
+        str,
+        typer.Option(
+            "--device-args", metavar="ARGS", rich_help_panel="Devices with their own operating system",
+            help="More arguments of daemons that are started, such as '--net-devices p0 --host-devices tmfifo_net0'.",
+        ),
+    ] = "",
 ) -> None:
     """Runs COMMAND, an mpirun or srun as you write it today, with the ranks' communication offloaded.
 
     The program is not changed or linked again. On each node a device daemon is started on the device cores, by the first rank there,
-    and ends with the job. The exit code is COMMAND's.
+    and ends with the job. With --devices the nodes have devices with operating systems of their own, which are used instead. The exit
+    code is COMMAND's.
 
     Example: offpath run -- mpirun -n 4 ./my_program
     """
+    if verbose is not None and verbose not in (0, 1, 2):
+        raise OffpathError(f"--verbose {verbose} is out of range", "use 0, 1 or 2")
+    remote = remote or os.environ.get("OFFPATH_DEVICES")
+    if remote:
+        key_file = key_file or (Path(os.environ["OFFPATH_KEY_FILE"]) if os.environ.get("OFFPATH_KEY_FILE") else None)
+        if device_cpus:
+            console.warn("--device-cpus is for devices on the nodes; for others use --device-args '--cpus LIST'")
+        start = StartOptions(agent, device_daemon, device_args, proxies, spin_us)
+        if key_file and start != StartOptions():
+            console.warn("the devices run already: what says how to start them (--agent, --device-..., --proxies, --spin-us) has no effect")
+        chosen = launch.LaunchOptions(
+            (), verbose=verbose, remote=devices.parse(remote), key_file=devices.check_key_file(key_file) if key_file else None,
+            host_devices=host_devices, start=start,
+        )
+        raise typer.Exit(launch.run(resolve_program(command), find_artifacts(), chosen))
+    if key_file:
+        raise OffpathError("--key-file is for devices with operating systems of their own, and none are named", "use --devices")
     allowed = os.sched_getaffinity(0)
     cpus = tuple(units.parse_cpus(device_cpus)) if device_cpus else launch.default_device_cpus(allowed)
     missing = set(cpus) - allowed
     if device_cpus and missing:
         console.warn(f"device core {units.format_cpus(missing)} is not one that this command may use here ({units.format_cpus(allowed)})")
-    if verbose is not None and verbose not in (0, 1, 2):
-        raise OffpathError(f"--verbose {verbose} is out of range", "use 0, 1 or 2")
     ranks = _ranks(command)
     hosts = len(allowed - set(cpus))
     if ranks is not None and ranks > hosts and _local(command):

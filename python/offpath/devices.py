@@ -1,0 +1,134 @@
+"""Devices with operating systems of their own: where they listen, whether they answer, and the key that jobs prove themselves with."""
+
+import os
+import socket
+import stat
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import OffpathError
+
+DEFAULT_PORT = 7471
+_ACCEPTED = "write ADDR[:PORT] for all nodes, NODE=ADDR[:PORT],NODE=..., or a file with lines NODE ADDR[:PORT]"
+_KEY_BYTES = (32, 4096)
+_MAGIC = b"OFPM"
+_ANSWER_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class RemoteDevice:
+    node: str | None  # None: of every node
+    host: str
+    port: int = DEFAULT_PORT
+
+    @property
+    def address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse(text: str) -> list[RemoteDevice]:
+    """The devices of a list as OFFPATH_DEVICES has it, or of a file that is named with or without @."""
+    text = text.strip()
+    if text.startswith("@") or ("=" not in text and Path(text).is_file()):
+        return _parse_file(Path(text.removeprefix("@")))
+    if "=" not in text:
+        return [_device(None, text, "devices")]
+    found = []
+    for part in text.split(","):
+        node, equals, address = part.partition("=")
+        if not equals:
+            raise OffpathError(f"devices: {part!r} is no NODE=ADDR[:PORT]", _ACCEPTED)
+        found.append(_device(node.strip(), address.strip(), "devices"))
+    return _checked(found, "devices")
+
+
+def setting(devices: list[RemoteDevice]) -> str:
+    """What OFFPATH_DEVICES says of them: in itself, so that no file needs to be on every node."""
+    return ",".join(device.address if device.node is None else f"{device.node}={device.address}" for device in devices)
+
+
+def _parse_file(path: Path) -> list[RemoteDevice]:
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OffpathError(f"devices: {path} cannot be read: {getattr(error, 'strerror', None) or error}", _ACCEPTED) from error
+    found = []
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2:
+            raise OffpathError(f"{path}, line {number}: {line.strip()!r} is no NODE ADDR[:PORT]", _ACCEPTED)
+        found.append(_device(words[0], words[1], f"{path}, line {number}"))
+    if not found:
+        raise OffpathError(f"devices: {path} names none", _ACCEPTED)
+    return _checked(found, str(path))
+
+
+def _device(node: str | None, text: str, where: str) -> RemoteDevice:
+    if text.startswith("["):
+        host, bracket, rest = text[1:].partition("]")
+    else:
+        host, colon, port = text.partition(":")
+        bracket, rest = "]", colon + port
+    digits = rest.removeprefix(":") if rest else str(DEFAULT_PORT)
+    plain = bracket and host and not any(c in " \t\n/=,@[]" for c in host) and (not rest or rest.startswith(":"))
+    if not plain or not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits) <= 65535 or node == "":
+        raise OffpathError(f"{where}: {text!r} is no address of a device", _ACCEPTED + "; an IPv6 address in brackets")
+    return RemoteDevice(node, host, int(digits))
+
+
+def _checked(found: list[RemoteDevice], where: str) -> list[RemoteDevice]:
+    names = [device.node for device in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise OffpathError(f"{where}: {', '.join(twice)} is named twice", "one device a node")
+    return found
+
+
+def check_key_file(path: Path) -> Path:
+    """The file by its full path, refused where the daemon or a rank would refuse it."""
+    try:
+        about = path.stat()
+        content = path.read_bytes()
+    except OSError as error:
+        raise OffpathError(f"the key file {path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(about.st_mode):
+        raise OffpathError(f"the key file {path} is not a file")
+    if about.st_mode & 0o077:
+        raise OffpathError(f"the key file {path} can be read or written by others (mode {stat.S_IMODE(about.st_mode):04o})", f"chmod 600 {path}")
+    if about.st_uid not in (0, os.geteuid()):
+        raise OffpathError(f"the key file {path} belongs to user {about.st_uid}, not to you or root")
+    if not _KEY_BYTES[0] <= len(content) <= _KEY_BYTES[1]:
+        raise OffpathError(
+            f"the key file {path} holds {len(content)} bytes; a key has {_KEY_BYTES[0]} to {_KEY_BYTES[1]}", f"head -c 32 /dev/urandom > {path}"
+        )
+    return path.absolute()
+
+
+def reach(device: RemoteDevice, seconds: float = _ANSWER_SECONDS) -> tuple[bool, str]:
+    """Whether offpathd answers there, and what was found. It is only listened to: whoever connects learns no more."""
+    deadline = time.monotonic() + seconds
+    try:
+        with socket.create_connection((device.host, device.port), seconds) as connection:
+            greeting = b""
+            while len(greeting) < 12:
+                connection.settimeout(max(0.01, deadline - time.monotonic()))
+                data = connection.recv(12 - len(greeting))
+                if not data:
+                    return False, "the connection was closed at once"
+                greeting += data
+    except TimeoutError:
+        return False, f"no answer within {seconds:g} s"
+    except OSError as error:
+        return False, error.strerror or str(error)
+    return recognize(greeting)
+
+
+def recognize(greeting: bytes) -> tuple[bool, str]:
+    """The first 12 bytes that a device sends: length of the message, magic, version, kind."""
+    _, magic, version, _ = struct.unpack("<I4sHH", greeting)
+    if magic != _MAGIC:
+        return False, "something that is not offpathd answers"
+    return True, f"offpathd, protocol version {version}"

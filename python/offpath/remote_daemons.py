@@ -1,0 +1,136 @@
+"""Starts offpathd on devices with operating systems of their own, for one job, and ends it with the job.
+
+The launch agent (ssh, or any command that is called like it: AGENT HOST COMMAND) runs a small shell script on the device. The script
+reads the key of the job from its standard input and hands it to offpathd by a pipe: no command line, variable or file there holds it.
+The connection is the daemon's lifeline: when it ends, in whatever way, the script ends the daemon.
+"""
+
+import contextlib
+import os
+import secrets
+import select
+import shlex
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath import console
+from offpath.devices import RemoteDevice
+from offpath.errors import OffpathError
+
+_READY_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+_SCRIPT = """
+IFS= read -r key || exit 1
+exec 4<&0
+printf %s "$key" | {daemon} --key-fd 0 --ready-fd 3 3>&1 >&2 4<&- &
+daemon=$!
+unset key
+exec >&2
+{ while read -r more; do :; done; kill "$daemon"; } <&4 2>/dev/null &
+lifeline=$!
+trap 'kill "$daemon" 2>/dev/null' HUP INT TERM
+wait "$daemon"
+code=$?
+kill "$lifeline" 2>/dev/null
+exit $code
+"""
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    agent: str = "ssh"
+    daemon: str = "offpathd"  # as the device's shell finds it
+    arguments: str = ""  # more of offpathd's own
+    proxies: int | None = None
+    spin_us: int | None = None
+
+
+def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
+    """The shell's command line on the device."""
+    words = [options.daemon, "--listen", device.address, "--log-level", "warn"]
+    if options.proxies is not None:
+        words += ["--proxies", str(options.proxies)]
+    if options.spin_us is not None:
+        words += ["--spin-us", str(options.spin_us)]
+    return shlex.join([*words, *shlex.split(options.arguments)])
+
+
+def agent_command(device: RemoteDevice, options: StartOptions) -> list[str]:
+    script = _SCRIPT.replace("{daemon}", daemon_line(device, options))
+    return [*shlex.split(options.agent), device.host, shlex.join(["sh", "-c", script])]
+
+
+class RemoteDaemons:
+    """Use as a context manager: the daemons are ready inside it, and gone after it."""
+
+    def __init__(self, devices: list[RemoteDevice], options: StartOptions, key_file: Path):
+        if not options.agent.split() or not options.daemon:
+            raise OffpathError("no agent or no daemon to start devices with", "use --agent ssh and --device-daemon offpathd, or leave them out")
+        # Several nodes may share one device.
+        self._devices = list({device.address: device for device in devices}.values())
+        self._options, self._key_file = options, key_file
+        self._running: list[tuple[RemoteDevice, subprocess.Popen, object]] = []
+
+    def __enter__(self) -> "RemoteDaemons":
+        key = secrets.token_hex(32).encode()
+        with open(os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(key)
+        try:
+            for device in self._devices:
+                self._start(device, key)
+            deadline = time.monotonic() + _READY_SECONDS
+            for device, process, errors in self._running:
+                self._wait_ready(device, process, errors, deadline)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_) -> None:
+        for _, process, _ in self._running:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for device, process, errors in self._running:
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                console.warn(f"the device {device.address} did not stop in time")
+                process.kill()
+                process.wait()
+            for line in _said(errors):
+                console.warn(f"device {device.address}: {line}")
+            errors.close()
+        self._running.clear()
+
+    def _start(self, device: RemoteDevice, key: bytes) -> None:
+        command = agent_command(device, self._options)
+        errors = tempfile.TemporaryFile()
+        try:
+            # A session of its own: Ctrl-C ends the job first, and its devices after it.
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
+        except OSError as error:
+            raise OffpathError(f"the agent {command[0]!r} cannot be run: {error.strerror}", "name another one with --agent") from error
+        self._running.append((device, process, errors))
+        try:
+            process.stdin.write(key + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended, and the wait for it says how
+
+    def _wait_ready(self, device: RemoteDevice, process: subprocess.Popen, errors, deadline: float) -> None:
+        readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        if readable and os.read(process.stdout.fileno(), 1) == b"1":
+            return
+        words = "".join("\n  " + line for line in _said(errors))
+        os.ftruncate(errors.fileno(), 0)
+        what = "did not start" if readable else f"was not ready after {_READY_SECONDS:g} s"
+        raise OffpathError(f"the device {device.address} {what} (by {self._options.agent}){'; it said:' if words else ''}{words}")
+
+
+def _said(errors) -> list[str]:
+    errors.seek(0)
+    return errors.read().decode(errors="replace").strip().splitlines()[-8:]
