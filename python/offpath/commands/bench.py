@@ -1,16 +1,16 @@
-"""`offpath bench`: overlap, latency, bandwidth."""
+"""`offpath bench`: overlap, latency, bandwidth, osu."""
 
 from typing import Annotated
 
 import typer
 
-from offpath import bench, console, units
+from offpath import bench, console, osu, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.compare import choose_engines
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
-from offpath.lab import mpi
+from offpath.lab import device_ranks, mpi
 
 app = typer.Typer(
     help="Measures MPI operations on an emulated cluster, host MPI and offpath side by side in one session.", no_args_is_help=True
@@ -62,6 +62,42 @@ def bandwidth(
     """Bytes per second of all ranks together."""
     known = (bench.POINT_TO_POINT, *bench.OPERATIONS)
     _run("bandwidth", lab, no_namespaces, _bench_spec(ops, known, sizes, runs, iterations, engines, baselines), json, plot)
+
+
+@app.command("osu")
+@options.cluster_options(nodes=2, link="2gbit", dpu="remote")
+def osu_(
+    lab: clusters.LabSpec, no_namespaces: bool,
+    tests: Annotated[str, typer.Option("--tests", metavar="LIST", help="Tests: " + ", ".join(osu.TESTS) + ".")] = ",".join(osu.TESTS),
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes (default: the powers of two from 1 to 4M).", show_default=False)
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", help="Runs of each test in each arrangement, alternating; medians are taken.")] = 3,
+    pairs: Annotated[int, typer.Option("--pairs", help="Pairs of ranks in mbw_mr.")] = 2,
+    window: Annotated[int, typer.Option("--window", help="Messages in flight at once in bw and mbw_mr.")] = 64,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long one run measures one size; at least one iteration is made.")] = 0.1,
+    json: options.Json = None, plot: options.Plot = None,
+) -> None:
+    """The OSU micro-benchmarks with devices as MPI ranks: host-host, dpu-dpu and host-dpu, relative to host-host.
+
+    Example: offpath bench osu --nodes 2 --json osu.json --plot osu.png
+    """
+    names = units.split_list(tests, "tests")
+    for name in names:
+        if name not in osu.TESTS:
+            raise OffpathError(f"test {name!r} is not known", "use " + ", ".join(osu.TESTS))
+    spec = osu.OsuSpec(names, units.parse_sizes(sizes) if sizes else list(osu.SIZES), runs, pairs, window, seconds)
+    spec.check(lab.nodes)
+    options.check_outputs(json, plot)
+    artifacts = find_artifacts()
+    program = str(artifacts.program(osu.PROGRAM))
+    device_ranks.device_command(lab.dpu, [program], None)
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        found = osu.report(cluster, spec, osu.Osu(cluster, spec).measure())
+    osu.show(found)
+    osu.write(found, json, plot)
 
 
 def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str) -> bench.BenchSpec:
