@@ -38,7 +38,7 @@ Status UcxTransport::open(std::string& problem) {
 
     ucp_worker_params_t params{};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    params.thread_mode = config_.several_threads ? UCS_THREAD_MODE_SERIALIZED : UCS_THREAD_MODE_SINGLE;
     ucs_status_t status = ucp_worker_create(context_.get(), &params, &worker_);
     if (status != UCS_OK) {
         worker_ = nullptr;

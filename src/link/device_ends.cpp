@@ -1,0 +1,62 @@
+#include "link/device_ends.h"
+
+#include "base/log.h"
+
+#include <chrono>
+
+namespace offpath::link {
+namespace {
+
+// For the transport to let go of memory after a forced end of its endpoints, which takes it a few rounds.
+constexpr auto release_patience = std::chrono::milliseconds(200);
+
+}  // namespace
+
+LinkProxyChannel::LinkProxyChannel(std::shared_ptr<DevicePeer> peer)
+    : ProxyChannel(peer->sizes.completions), peer_(std::move(peer)) {
+    items_.reserve(batch_bytes);
+}
+
+control::NextRecord LinkProxyChannel::next(std::span<const std::byte>& record) {
+    CommandStream& commands = peer_->commands;
+    if (!commands.has_records()) return Next::none;
+    const Next next = commands.next(record);
+    if (commands.taken() - peer_->told >= peer_->sizes.ring_bytes / 2) peer_->tell({});
+    return next;
+}
+
+void LinkProxyChannel::complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
+                                std::uint64_t bytes) {
+    if (items_.size() + CompletionItem::wire_bytes > batch_bytes) wake();
+    const CompletionItem item{slot, control::completion_word(status), source, tag, bytes};
+    items_.resize(items_.size() + CompletionItem::wire_bytes);
+    encode_item(item, std::span(items_).last(CompletionItem::wire_bytes));
+}
+
+void LinkProxyChannel::wake() {
+    if (items_.empty()) return;
+    peer_->tell(items_);
+    items_.clear();
+}
+
+Status LinkTransfers::health() const {
+    std::string why;
+    return peer_->look(why);
+}
+
+void LinkTransfers::abandon(Status reason) {
+    if (peer_->staging.drained()) {
+        peer_->staging.stop(reason);
+        return;
+    }
+    peer_->fail(reason, "the session has ended");
+    peer_->disconnect();
+    const auto deadline = std::chrono::steady_clock::now() + release_patience;
+    while (peer_->held() && std::chrono::steady_clock::now() < deadline)
+        (void)peer_->ends.transport.progress();
+    if (peer_->held())
+        log::warn("the transport holds on to {} sends of a link that has ended", peer_->out.in_flight());
+    peer_->staging.abandon(reason);
+}
+
+}  // namespace offpath::link

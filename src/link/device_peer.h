@@ -1,0 +1,69 @@
+// DevicePeer: all that a device keeps of one link: endpoints, commands, completions, staging. The link, its
+// channel and its transfers share it; DeviceLinks keeps it until the transport holds nothing of it. Threads:
+// the proxy's.
+#pragma once
+
+#include "link/command_stream.h"
+#include "link/device_links.h"
+#include "link/device_staging.h"
+#include "link/outgoing.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace offpath::link {
+
+struct DevicePeer {
+    DevicePeer(transport::Transport& transport, std::uint64_t token,
+               const control::ChannelSizes& channel_sizes)
+        : sizes(channel_sizes),
+          out(transport),
+          ends{transport, out, token, nullptr, nullptr},
+          staging(ends),
+          commands(channel_sizes.ring_bytes) {}
+
+    // The first reason stays.
+    void fail(Status status, std::string reason) {
+        if (health != Status::ok) return;
+        health = status;
+        why = std::move(reason);
+    }
+    Status look(std::string& reason) {
+        if (staging.transport_status() != Status::ok)
+            fail(Status::peer_lost, "the link to the host no longer takes messages");
+        reason = why;
+        return health;
+    }
+    void disconnect() {
+        for (transport::Endpoint** endpoint : {&ends.control, &ends.bulk})
+            if (*endpoint != nullptr) ends.transport.disconnect(std::exchange(*endpoint, nullptr));
+    }
+    // Whether the transport holds memory of ours, or of the transfers.
+    bool held() const { return out.in_flight() > 0 || staging.fetching() > 0 || fetching > 0; }
+
+    // Tells the client of completions, and of room for commands.
+    void tell(std::span<const std::byte> items) {
+        if (health != Status::ok || ends.control == nullptr) return;
+        Header header;
+        header.kind = Kind::completions;
+        header.token = ends.token;
+        header.position = told = commands.taken();
+        header.count = static_cast<std::uint32_t>(items.size() / CompletionItem::wire_bytes);
+        header.bytes = static_cast<std::uint32_t>(items.size());
+        if (out.post(*ends.control, header, items) != Status::ok)
+            fail(Status::peer_lost, "the link to the host no longer takes messages");
+    }
+
+    const control::ChannelSizes sizes;
+    Outgoing out;
+    DeviceStaging::Ends ends;
+    DeviceStaging staging;
+    CommandStream commands;
+    std::uint64_t told = 0;    // bytes of commands that the client knows to be taken
+    std::size_t fetching = 0;  // messages whose payload is on its way
+    Status health = Status::ok;
+    std::string why;
+};
+
+}  // namespace offpath::link

@@ -1,0 +1,117 @@
+// DeviceStaging: the staged transfers of one link, the device's half: cuts them into requests, keeps a window
+// of bytes on the way in each direction, and checks every answer against what was asked. Ownership: the
+// link's peer owns it; what the transport still holds refers to it, so it goes after that. Threads: the
+// proxy's. Completions of transfers are called by progress(), stop() and abandon() only; on_* only take note.
+#pragma once
+
+#include "base/completion.h"
+#include "link/outgoing.h"
+#include "memory/staged_transfers.h"
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace offpath::link {
+
+class DeviceStaging {
+  public:
+    // On the way in each direction. Both the same: the answers of one direction travel behind the data of the
+    // other, and of two unequal windows the larger would starve the smaller.
+    static constexpr std::size_t window_bytes = std::size_t{2} << 20;
+    static constexpr std::size_t window_requests = 256;
+
+    struct Ends {
+        transport::Transport& transport;
+        Outgoing& out;
+        std::uint64_t token = 0;
+        transport::Endpoint* control = nullptr;
+        transport::Endpoint* bulk = nullptr;
+    };
+    // `ends` are looked at anew each time.
+    explicit DeviceStaging(const Ends& ends) : ends_(ends) {}
+    DeviceStaging(const DeviceStaging&) = delete;
+    DeviceStaging& operator=(const DeviceStaging&) = delete;
+
+    // As memory::StagedTransfers.
+    Status start(memory::StagingDirection direction, std::uint64_t host_address, std::byte* local,
+                 std::size_t bytes, Completion* completion);
+    unsigned progress();
+    bool has_work() const;
+    void stop(Status reason);
+    bool drained() const { return live_ == 0; }
+    // Nothing is on the way any more, or it can be waited for no longer: all ends with `reason`.
+    void abandon(Status reason);
+
+    // Answers. False: nobody asked for this.
+    bool on_data(const Header& header, const transport::Incoming& message);
+    bool on_stored(std::span<const std::byte> items, std::uint32_t count);
+
+    // Payload that is being fetched; not ok: the transport failed, and the link is of no use any more.
+    std::size_t fetching() const { return fetching_; }
+    Status transport_status() const { return transport_status_; }
+
+    std::uint64_t bytes_to_device() const { return bytes_to_device_; }
+    std::uint64_t bytes_to_host() const { return bytes_to_host_; }
+
+  private:
+    struct Transfer {
+        memory::StagingDirection direction = memory::StagingDirection::to_device;
+        std::uint64_t host_address = 0;
+        std::byte* local = nullptr;
+        std::size_t bytes = 0, issued = 0;
+        std::uint32_t open = 0;  // requests
+        Status status = Status::ok;
+        Completion* completion = nullptr;
+    };
+    // A piece that is on its way. Over when nothing is awaited and nothing is held by the transport.
+    struct Request : Completion {
+        DeviceStaging* owner = nullptr;
+        Transfer* transfer = nullptr;  // null: free
+        std::size_t offset = 0;
+        std::uint32_t bytes = 0;
+        std::uint32_t id = 0;       // place, and a generation above it
+        std::uint32_t awaited = 0;  // bit per part: data, or the one answer to a store
+        std::uint32_t held = 0;     // sends and fetches
+    };
+    struct Fetching : Completion {
+        DeviceStaging* owner = nullptr;
+        Request* request = nullptr;
+    };
+    struct Direction {
+        std::deque<Transfer*> queue;          // with bytes that are not issued
+        std::size_t bytes = 0, requests = 0;  // on the way
+    };
+
+    Direction& of(const Transfer& transfer) {
+        return transfer.direction == memory::StagingDirection::to_host ? to_host_ : to_device_;
+    }
+    unsigned issue_stores();
+    unsigned issue_fetches();
+    bool may_issue(const Direction& direction) const;
+    Request& take_request(Transfer& transfer, std::size_t bytes);
+    Request* find(std::uint32_t id);
+    void fail(Transfer& transfer, Status status);
+    void finish_if_over(Request& request);
+    void retire_if_over(Transfer* transfer);
+    void cancel_queued(Status reason);
+    void call_finished();
+    void transport_failed(Status status);
+    static void on_sent(Completion* self, Status status);
+    static void on_fetched(Completion* self, Status status);
+
+    const Ends& ends_;
+    std::deque<Request> requests_;
+    std::vector<Request*> free_requests_;
+    transport::FreeList<Transfer> transfers_;
+    transport::FreeList<Fetching> fetches_;
+    Direction to_device_, to_host_;
+    std::vector<Transfer*> finished_;
+    std::vector<std::byte> items_;
+    Status stopped_ = Status::ok;
+    Status transport_status_ = Status::ok;
+    std::size_t live_ = 0, fetching_ = 0;
+    std::uint64_t bytes_to_device_ = 0, bytes_to_host_ = 0;
+};
+
+}  // namespace offpath::link

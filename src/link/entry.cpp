@@ -1,0 +1,25 @@
+#include "link/entry.h"
+
+#include "base/log.h"
+#include "link/ucx_link.h"
+#include "transport/transport.h"
+
+using namespace offpath;
+
+// NOLINTNEXTLINE: see entry.h about its types
+extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
+    std::size_t options_bytes, const link::HostLinkOptions& options, std::unique_ptr<link::HostLink>& result,
+    std::string& problem) {
+    if (options_bytes != sizeof options) {
+        problem = "liboffpath-link.so is of another build than its caller";
+        return Status::version;
+    }
+    log::configure(options.log_role, options.log_level);
+    std::unique_ptr<transport::Transport> transport;
+    if (const Status status = link::make_link_transport(options.devices, transport, problem);
+        status != Status::ok)
+        return status;
+    return link::make_host_link(std::move(transport), result, problem);
+}
+
+static_assert(std::is_same_v<decltype(&offpath_link_open), link::OpenFunction>);

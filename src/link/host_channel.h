@@ -1,0 +1,82 @@
+// LinkClientChannel: the client's channel over a link. Commands are collected until ring(), or until a
+// message is full; completions are written by whoever progresses the link. Ownership: the attachment; it must
+// end before its link. Threads: as ClientChannel says; take_batches() and the on_* calls by whoever
+// progresses the link, one at a time.
+#pragma once
+
+#include "control/channel.h"
+#include "control/ring.h"
+#include "link/wire.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace offpath::link {
+
+// Records in the order of posting, one message.
+struct Batch {
+    std::uint64_t number = 0;
+    std::vector<std::byte> bytes;
+};
+
+// What the channel needs of its link. Threads: any.
+class LinkDriver {
+  public:
+    virtual ~LinkDriver() = default;
+    // There are batches to send.
+    virtual void kick() = 0;
+    // As ClientChannel.
+    virtual bool begin_progress() = 0;
+    virtual void progress() = 0;
+    virtual void end_progress() = 0;
+    virtual bool lost(std::string& why) = 0;
+    // Ends the link: afterwards nothing of it touches the program's memory.
+    virtual void abandon() = 0;
+    virtual void forget_channel() = 0;
+};
+
+class LinkClientChannel final : public control::ClientChannel {
+  public:
+    LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes);
+    ~LinkClientChannel() override { link_.forget_channel(); }
+
+    Status post(const control::Command& command) override;
+    bool ring() override;
+    bool begin_progress() override { return link_.begin_progress(); }
+    void progress() override { link_.progress(); }
+    void end_progress() override { link_.end_progress(); }
+    bool lost(std::string& why) override { return link_.lost(why); }
+    void abandon() override { link_.abandon(); }
+
+    // What is to be sent now, in order; the vector is the caller's, to be given back for its memory.
+    void take_batches(std::vector<Batch>& batches);
+    // False: the device broke the rules.
+    bool on_completions(const Header& header, std::span<const std::byte> items);
+
+  private:
+    struct Words {
+        explicit Words(std::uint32_t completions) : table(new control::CompletionEntry[completions]()) {}
+        std::unique_ptr<control::CompletionEntry[]> table;
+        alignas(control::cache_line) std::atomic<std::uint32_t> sequence{0};
+        alignas(control::cache_line) std::atomic<std::uint32_t> waiting{0};
+    };
+    LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes, std::unique_ptr<Words> words);
+    void seal();
+
+    LinkDriver& link_;
+    const std::uint64_t room_;
+    std::unique_ptr<Words> words_;
+    // The posting thread's.
+    Batch current_;
+    std::uint64_t posted_ = 0;  // bytes
+    // Bytes that the device has taken.
+    alignas(control::cache_line) std::atomic<std::uint64_t> taken_{0};
+    std::mutex mutex_;  // guards what follows; never held for long
+    std::vector<Batch> sealed_;
+    std::vector<std::vector<std::byte>> spare_;
+};
+
+}  // namespace offpath::link
