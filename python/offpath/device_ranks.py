@@ -1,7 +1,7 @@
 """MPI jobs in which devices are ranks too: one MPMD command line, in which each program says what it is and where it belongs.
 
-The C side is include/offpath/device_ranks.h, which splits such a job by these variables. The functions here are pure, but
-for `read_machines`.
+The C side is include/offpath/device_ranks.h, which splits such a job by these variables. Only `read_devices` and
+`read_machines` touch files.
 """
 
 from dataclasses import dataclass, field
@@ -64,6 +64,13 @@ class Machine:
     name: str
     slots: int = 1
     node: str | None = None  # of a device: its host's name, where the file says it
+
+
+def read_devices(text: str) -> list[Machine]:
+    """Of `--devices` or OFFPATH_DEVICES: a file, named with or without @, or a list of NODE=ADDRESS or ADDRESS."""
+    if text.startswith("@") or "/" in text or ("=" not in text and Path(text).is_file()):
+        return read_machines(Path(text.removeprefix("@")), devices=True)
+    return parse_machines("\n".join(part.replace("=", " ", 1) for part in text.split(",")), "devices", devices=True)
 
 
 def read_machines(path: Path, devices: bool) -> list[Machine]:

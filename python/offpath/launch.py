@@ -101,12 +101,12 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
                 process = subprocess.Popen(command, env=environment)
             except OSError as error:
                 raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
-            return _wait(process)
+            return wait_for(process)
     finally:
         _end(session)
 
 
-def _wait(process: subprocess.Popen) -> int:
+def wait_for(process: subprocess.Popen) -> int:
     """Ctrl-C reaches the launcher from the terminal by itself; SIGTERM is passed on. Either way its end is awaited."""
     old = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -1,14 +1,16 @@
 """`offpath run`: an MPI job as the user starts it, with its communication offloaded."""
 
 import os
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import console, devices, launch, units
+from offpath import console, device_ranks, devices, launch, units
 from offpath.artifacts import find_artifacts
-from offpath.commands.options import resolve_program
+from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.remote_daemons import StartOptions
 
@@ -56,6 +58,18 @@ def run(
             help="More arguments of daemons that are started, such as '--net-devices p0 --host-devices tmfifo_net0'.",
         ),
     ] = "",
+    dpu_ranks: options.DpuRanks = False,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            "--hosts", metavar="FILE", rich_help_panel="Devices as ranks", show_default=False,
+            help="Lines NAME [slots=N]. Default: mpirun's --hostfile. The devices, of --devices: ADDR in the same order, or NODE ADDR; [slots=N].",
+        ),
+    ] = None,
+    device_program: options.DeviceProgram = None,
+    show_command: Annotated[
+        bool, typer.Option("--show-command", help="Print the command line of the job with device ranks, and do not run it.", rich_help_panel="Devices as ranks")
+    ] = False,
 ) -> None:
     """Runs COMMAND, an mpirun or srun as you write it today, with the ranks' communication offloaded.
 
@@ -63,8 +77,14 @@ def run(
     and ends with the job. With --devices the nodes have devices with operating systems of their own, which are used instead. The exit
     code is COMMAND's.
 
+    With --dpu-ranks nothing is offloaded: devices are ranks of the program's own MPI job, which include/offpath/device_ranks.h splits.
+
     Example: offpath run -- mpirun -n 4 ./my_program
     """
+    if dpu_ranks:
+        raise typer.Exit(_run_dpu_ranks(command, hosts, remote, device_program, agent, show_command))
+    if hosts or device_program or show_command:
+        raise OffpathError("--hosts, --device-program and --show-command are for jobs with device ranks", "add --dpu-ranks")
     if verbose is not None and verbose not in (0, 1, 2):
         raise OffpathError(f"--verbose {verbose} is out of range", "use 0, 1 or 2")
     remote = remote or os.environ.get("OFFPATH_DEVICES")
@@ -79,7 +99,7 @@ def run(
             (), verbose=verbose, remote=devices.parse(remote), key_file=devices.check_key_file(key_file) if key_file else None,
             host_devices=host_devices, start=start,
         )
-        raise typer.Exit(launch.run(resolve_program(command), find_artifacts(), chosen))
+        raise typer.Exit(launch.run(options.resolve_program(command), find_artifacts(), chosen))
     if key_file:
         raise OffpathError("--key-file is for devices with operating systems of their own, and none are named", "use --devices")
     allowed = os.sched_getaffinity(0)
@@ -91,8 +111,25 @@ def run(
     hosts = len(allowed - set(cpus))
     if ranks is not None and ranks > hosts and _local(command):
         console.warn(f"{ranks} host ranks on {hosts} other core{'s' if hosts != 1 else ''}: some will share core {units.format_cpus(cpus)} with the device")
-    options = launch.LaunchOptions(cpus, proxies, spin_us, verbose)
-    raise typer.Exit(launch.run(resolve_program(command), find_artifacts(), options))
+    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose)
+    raise typer.Exit(launch.run(options.resolve_program(command), find_artifacts(), chosen))
+
+
+def _run_dpu_ranks(
+    command: list[str], hosts: Path | None, devices_named: str | None, device_program: str | None, agent: str, show_command: bool
+) -> int:
+    named = devices_named or os.environ.get("OFFPATH_DEVICES")
+    if not named:
+        raise OffpathError("the devices are not known", "name them with --devices FILE, one line a node, or NODE=ADDR,NODE=...")
+    machines = device_ranks.read_machines(hosts, devices=False) if hosts else None
+    line = device_ranks.build(options.resolve_program(command), machines, device_ranks.read_devices(named), [device_program] if device_program else None)
+    if show_command:
+        console.out.print(shlex.join(line), soft_wrap=True, markup=False)
+        return 0
+    environment = dict(os.environ) | {"OFFPATH": "off"}
+    if agent != "ssh":
+        environment["OMPI_MCA_plm_rsh_agent"] = agent
+    return launch.wait_for(subprocess.Popen(line, env=environment))
 
 
 def _ranks(command: list[str]) -> int | None:
