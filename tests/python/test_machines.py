@@ -162,7 +162,7 @@ def test_compare_counts_the_network_and_the_host_device_links_apart(offpath, sta
     for node in offloaded["pcie"]:
         assert 3_000_000 < node["received"] < 3_200_000 and node["sent"] < 200_000
     for run in (host, offloaded):
-        assert all(0 < node["sent"] < 1_000_000 and node["dropped"] == 0 for node in run["wire"])
+        assert all(0 < node["sent"] < 1_000_000 and node["dropped"] == 0 for node in run["wire"]), run["wire"]
     assert "pcie" in done.stdout
 
 

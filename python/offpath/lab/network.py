@@ -121,8 +121,8 @@ def attach_commands(bridge: str, end: str) -> list[str]:
 
 
 def card_commands(index: int) -> list[str]:
-    """For `ip -batch`: the card's bridge."""
-    return [f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0", f"link set {card(index)} up"]
+    """For `ip -batch`: the card's bridge. It is in the switch's namespace, and must not answer for the switch: that would bypass the cable."""
+    return [f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0", f"link set {card(index)} arp off up"]
 
 
 def move_commands(end: str, pid: int, name: str) -> list[str]:
