@@ -56,12 +56,13 @@ std::string session_directory() {
 }
 
 // Whether there is something to attach to on every node. Where nobody started a daemon this is no error of
-// anybody's.
+// anybody's. A device of its own is there if the settings say so: that it does not answer is worth an error.
 bool daemons_are_there() {
     std::array<char, 256> host{};
     gethostname(host.data(), host.size() - 1);
     const std::string socket = fmt::format("{}/{}.sock", session_directory(), host.data());
-    int there = environment::flag("OFFPATH_AUTOSTART", false) || access(socket.c_str(), F_OK) == 0 ? 1 : 0;
+    const bool remote = !environment::text("OFFPATH_DEVICES", "").empty();
+    int there = remote || environment::flag("OFFPATH_AUTOSTART", false) || access(socket.c_str(), F_OK) == 0;
     PMPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, runtime().service);
     return there == 1;
 }
@@ -90,7 +91,7 @@ offpath_status_t attach_to_daemon() {
 }
 
 std::string explain_host_only(offpath_status_t status) {
-    if (status != OFFPATH_ERR_UNAVAILABLE) {
+    if (status != OFFPATH_ERR_UNAVAILABLE || !environment::text("OFFPATH_DEVICES", "").empty()) {
         return fmt::format("the program runs on the host's MPI: {}", offpath_status_string(status));
     }
     return fmt::format(

@@ -1,8 +1,8 @@
 /* Memory that the device reaches without copies.
  *
  * Any memory of the process can be used in every call of this API. Memory from offpath_mem_alloc is mapped by
- * the device too (back end `map`) and saves one copy on each side; memory that is registered may save a
- * look-up. */
+ * the device too (back end `map`) and saves one copy on each side, unless the device has an operating system
+ * of its own, to which it is memory as any other; memory that is registered may save a look-up. */
 #ifndef OFFPATH_MEMORY_H
 #define OFFPATH_MEMORY_H
 
@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* Allocates `bytes` bytes (> 0), page-aligned and zeroed, that this process and its device share. Local.
+/* Allocates `bytes` bytes (> 0), page-aligned and zeroed, that this process and its device share where they
+ * can (offpath_mem_query tells). Local.
  * Errors: INVALID, MEMORY, SYSTEM, PEER_LOST. */
 OFFPATH_API offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address);
 

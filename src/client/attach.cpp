@@ -96,10 +96,7 @@ control::Hello AttachOptions::hello() const {
 }
 
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
-    if (options.remote()) {
-        problem = "OFFPATH_DEVICES is set, but this build has no link to devices of their own";
-        return Status::unsupported;
-    }
+    if (options.remote()) return attach_remote(options, attachment, problem);
     Attachment made;
     made.device = control::socket_path(options.directory);
     control::FileDescriptor connection;

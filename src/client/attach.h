@@ -36,6 +36,7 @@ struct Attachment {
     std::unique_ptr<DeviceLine> line;
     control::Welcome welcome;
     bool imports = false;  // the device takes exported registrations
+    bool shares_memory() const { return link == nullptr; }
     std::unique_ptr<link::HostLink> link;
     std::unique_ptr<control::ClientChannel> channel;  // ends before the link
     std::unique_ptr<memory::StagingAgent> agent;

@@ -26,6 +26,19 @@ void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr
     });
 }
 
+// The device maps the allocation too, and it becomes a region. Without, it is ordinary memory.
+Status share(offpath_context& context, const memory::HostAllocator::Allocation& allocation) {
+    control::RegisterRegion question;
+    question.id = allocation.region;
+    question.address = reinterpret_cast<std::uint64_t>(allocation.address);
+    question.bytes = allocation.bytes;
+    control::RegionReply reply;
+    Status status = context.ask(question, std::span(&allocation.fd, 1), question.id, reply);
+    if (status == Status::ok) status = reply.status;
+    if (status == Status::ok) context.allocator.publish(allocation);
+    return status;
+}
+
 }  // namespace
 
 extern "C" {
@@ -38,19 +51,13 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
         log::error("offpath_mem_alloc: {} bytes: {}", bytes, to_string(status));
         return to_c(status);
     }
-    control::RegisterRegion question;
-    question.id = allocation.region;
-    question.address = reinterpret_cast<std::uint64_t>(allocation.address);
-    question.bytes = allocation.bytes;
-    control::RegionReply reply;
-    Status status = context->ask(question, std::span(&allocation.fd, 1), question.id, reply);
-    if (status == Status::ok) status = reply.status;
-    if (status != Status::ok) {
-        log::error("offpath_mem_alloc: the device did not take {} bytes: {}", bytes, to_string(status));
-        context->allocator.release(allocation);
-        return to_c(status);
+    if (context->attachment.shares_memory()) {
+        if (Status status = share(*context, allocation); status != Status::ok) {
+            log::error("offpath_mem_alloc: the device did not take {} bytes: {}", bytes, to_string(status));
+            context->allocator.release(allocation);
+            return to_c(status);
+        }
     }
-    context->allocator.publish(allocation);
     *address = allocation.address;
     return OFFPATH_OK;
 } catch (...) {
@@ -59,14 +66,18 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
 
 offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try {
     if (context == nullptr || address == nullptr) return OFFPATH_ERR_INVALID;
+    const bool shared = context->resolve(address, 1).region != 0;
     memory::HostAllocator::Allocation allocation;
     if (Status status = context->allocator.withdraw(address, allocation); status != Status::ok)
         return to_c(status);
     const auto begin = reinterpret_cast<std::uintptr_t>(allocation.address);
     wait_for_users(*context, begin, begin + allocation.bytes);
-    control::RegionReply reply;
-    Status status = context->ask(control::RevokeRegion{allocation.region}, {}, allocation.region, reply);
-    if (status == Status::ok) status = reply.status;
+    Status status = Status::ok;
+    if (shared) {
+        control::RegionReply reply;
+        status = context->ask(control::RevokeRegion{allocation.region}, {}, allocation.region, reply);
+        if (status == Status::ok) status = reply.status;
+    }
     // Where the device is gone nothing touches the memory any more.
     if (status != Status::ok && status != Status::peer_lost)
         log::error("offpath_mem_free: the device answered: {}", to_string(status));

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "link/ucx_link.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <signal.h>
@@ -64,26 +65,16 @@ Status Daemon::start(std::string& problem) {
         problem = std::string("signalfd and epoll: ") + std::strerror(errno);
         return Status::system;
     }
-    if (Status status = files_.create(options_.directory, problem); status != Status::ok) return status;
+    if (Status status = start_listening(problem); status != Status::ok) return status;
     for (std::uint32_t i = 0; i < options_.proxies; ++i) {
-        ProxyConfig config;
-        config.node = options_.node;
-        config.index = i;
-        config.spin_us = options_.spin_us;
-        if (!options_.cpus.empty()) config.cpu = options_.cpus[i % options_.cpus.size()];
-        transport::UcxConfig ucx;
-        ucx.net_devices = options_.net_devices;
-        std::unique_ptr<transport::Transport> fabric;
-        if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
-            return status;
-        if (i == 0) log::info("fabric: {}", fabric->describe());
-        proxies_.push_back(std::make_unique<Proxy>(config, std::move(fabric)));
-        if (Status status = proxies_.back()->start(problem); status != Status::ok) return status;
+        if (Status status = start_proxy(i, problem); status != Status::ok) return status;
     }
     watch(epoll_.get(), signals_.get());
-    watch(epoll_.get(), files_.listener());
+    if (files_.listener() >= 0) watch(epoll_.get(), files_.listener());
     listening_ = true;
-    log::info("{} serves {} with {} {}", options_.node, files_.path(), options_.proxies,
+    if (remote_.listening()) watch(epoll_.get(), remote_.event_fd());
+    log::info("{} serves {}{}{} with {} {}", options_.node, files_.path(),
+              files_.listener() >= 0 && remote_.listening() ? " and " : "", remote_.name(), options_.proxies,
               options_.proxies == 1 ? "proxy" : "proxies");
     if (options_.ready_fd >= 0) {
         if (write(options_.ready_fd, "1", 1) != 1)
@@ -91,6 +82,51 @@ Status Daemon::start(std::string& problem) {
         close(options_.ready_fd);
     }
     return Status::ok;
+}
+
+Status Daemon::start_listening(std::string& problem) {
+    if (!options_.directory.empty()) {
+        if (Status status = files_.create(options_.directory, problem); status != Status::ok) return status;
+    }
+    if (options_.listen.empty()) return Status::ok;
+    control::TcpAddress address;
+    control::Key key;
+    if (Status status = control::parse_tcp_address(options_.listen, address, problem); status != Status::ok) {
+        problem = "--listen: " + problem;
+        return status;
+    }
+    Status status = options_.key_fd >= 0 ? control::read_key_descriptor(options_.key_fd, key, problem)
+                                         : control::read_key_file(options_.key_file, key, problem);
+    if (options_.key_fd >= 0) close(options_.key_fd);
+    if (status == Status::ok) status = remote_.open(address, std::move(key), problem);
+    if (status == Status::ok && !options_.directory.empty())
+        status = files_.write_port(remote_.port(), problem);
+    return status;
+}
+
+Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
+    ProxyConfig config;
+    config.node = options_.node;
+    config.index = index;
+    config.spin_us = options_.spin_us;
+    if (!options_.cpus.empty()) config.cpu = options_.cpus[index % options_.cpus.size()];
+    transport::UcxConfig ucx;
+    ucx.net_devices = options_.net_devices;
+    std::unique_ptr<transport::Transport> fabric, hosts;
+    if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
+        return status;
+    if (index == 0) log::info("fabric: {}", fabric->describe());
+    std::unique_ptr<link::DeviceLinks> links;
+    if (remote_.listening()) {
+        const std::string& devices =
+            options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
+        if (Status status = link::make_link_transport(devices, hosts, problem); status != Status::ok)
+            return status;
+        links = link::make_device_links(std::move(hosts));
+        if (index == 0) log::info("hosts: {}", links->describe());
+    }
+    proxies_.push_back(std::make_unique<Proxy>(config, std::move(fabric), std::move(links)));
+    return proxies_.back()->start(problem);
 }
 
 void Daemon::serve() {
@@ -111,8 +147,12 @@ void Daemon::serve() {
                 accept_clients();
                 continue;
             }
+            if (fd == remote_.event_fd()) {
+                remote_.serve(now_ns(), [this](Newcomer newcomer) { place(std::move(newcomer)); });
+                continue;
+            }
             const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
-                                            [&](const Handshake& h) { return h.socket.get() == fd; });
+                                            [&](const Handshake& h) { return h.socket.fd() == fd; });
             if (found == handshakes_.end()) continue;
             Handshake handshake = std::move(*found);
             handshakes_.erase(found);
@@ -120,6 +160,7 @@ void Daemon::serve() {
             greet(handshake);
         }
         expire_handshakes();
+        remote_.expire(now_ns());
         if (idle_too_long()) {
             log::info("idle for {} s: the end", options_.idle_exit_s);
             return;
@@ -155,21 +196,22 @@ void Daemon::accept_clients() {
             continue;
         }
         watch(epoll_.get(), client.get());
-        handshakes_.push_back({std::move(client), now_ns() + handshake_ns});
+        handshakes_.push_back(
+            {control::MessageSocket::over_unix(std::move(client)), now_ns() + handshake_ns});
     }
 }
 
 void Daemon::greet(Handshake& handshake) {
     Newcomer newcomer;
-    (void)control::peer_credentials(handshake.socket.get(), newcomer.peer);
+    (void)control::peer_credentials(handshake.socket.fd(), newcomer.peer);
     const auto refuse = [&](Status status, const std::string& why) {
         log::error("pid {} was refused: {}", newcomer.peer.pid, why);
-        (void)control::send_message(handshake.socket.get(), control::Refusal{status, why});
+        (void)handshake.socket.send(control::Refusal{status, why});
     };
     control::Message message;
     std::vector<control::FileDescriptor> descriptors;
     std::string problem;
-    const Status status = control::receive_message(handshake.socket.get(), 0, message, descriptors, problem);
+    const Status status = handshake.socket.receive(0, message, descriptors, problem);
     if (status == Status::peer_lost) {
         log::debug("pid {} connected and went away", newcomer.peer.pid);
         return;
@@ -185,6 +227,10 @@ void Daemon::greet(Handshake& handshake) {
     }
     newcomer.hello = *hello;
     newcomer.socket = std::move(handshake.socket);
+    place(std::move(newcomer));
+}
+
+void Daemon::place(Newcomer newcomer) {
     const auto least = std::min_element(proxies_.begin(), proxies_.end(),
                                         [](const auto& a, const auto& b) { return a->load() < b->load(); });
     (*least)->take(std::move(newcomer));
@@ -208,7 +254,7 @@ std::uint32_t Daemon::attached() const {
 }
 
 bool Daemon::idle_too_long() {
-    if (!listening_) {
+    if (!listening_ && files_.listener() >= 0) {
         watch(epoll_.get(), files_.listener());
         listening_ = true;
     }
@@ -220,7 +266,7 @@ bool Daemon::idle_too_long() {
 
 int Daemon::timeout_ms() const {
     if (!listening_) return 100;
-    return options_.idle_exit_s > 0 || !handshakes_.empty() ? 250 : -1;
+    return options_.idle_exit_s > 0 || !handshakes_.empty() ? 250 : remote_.timeout_ms();
 }
 
 }  // namespace offpath::proxy

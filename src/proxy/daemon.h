@@ -1,10 +1,12 @@
-// Daemon: the main thread of offpathd: the socket of the node, handshakes, signals, the proxies' life.
-// Handshakes have a deadline and are read without blocking, so a client that says nothing, or nonsense, holds
-// up nobody. Ownership: owns the proxies. Threads: the main thread.
+// Daemon: the main thread of offpathd: the socket of the node, the door for other systems
+// (remote_listener.h), handshakes, signals, the proxies' life. Handshakes have a deadline and are read
+// without blocking, so a client that says nothing, or nonsense, holds up nobody. Ownership: owns the proxies.
+// Threads: the main thread.
 #pragma once
 
 #include "proxy/endpoint_files.h"
 #include "proxy/proxy.h"
+#include "proxy/remote_listener.h"
 
 #include <memory>
 #include <string>
@@ -13,7 +15,10 @@
 namespace offpath::proxy {
 
 struct Options {
-    std::string directory;
+    std::string directory;  // empty: no local attach
+    std::string listen;     // ADDR[:PORT]; empty: no remote attach
+    std::string key_file;   // one of both with `listen`
+    int key_fd = -1;
     std::string node;  // empty: the host's name
     std::uint32_t proxies = 1;
     std::vector<int> cpus;  // of the proxies, in turn; empty: any
@@ -21,6 +26,7 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
+    std::string host_devices;  // of the links to remote hosts; empty: net_devices
 };
 
 class Daemon {
@@ -33,14 +39,17 @@ class Daemon {
 
   private:
     struct Handshake {
-        control::FileDescriptor socket;
+        control::MessageSocket socket;
         std::uint64_t deadline_ns = 0;
     };
 
     Status start(std::string& problem);
+    Status start_listening(std::string& problem);
+    Status start_proxy(std::uint32_t index, std::string& problem);
     void serve();
     void accept_clients();
     void greet(Handshake& handshake);
+    void place(Newcomer newcomer);
     void expire_handshakes();
     bool idle_too_long();
     int timeout_ms() const;
@@ -51,6 +60,7 @@ class Daemon {
     std::vector<std::unique_ptr<Proxy>> proxies_;
     control::FileDescriptor epoll_, signals_;
     std::vector<Handshake> handshakes_;
+    RemoteListener remote_;
     std::uint64_t idle_since_ns_ = 0;
     bool listening_ = false;
     std::string why_ = "offpathd ends";

@@ -27,9 +27,11 @@ Status EndpointFiles::create(const std::string& directory, std::string& problem)
     if (Status status = control::own_directory(directory, problem); status != Status::ok) return status;
     socket_path_ = control::socket_path(directory);
     pid_path_ = control::pid_path(directory);
+    port_path_ = control::port_path(directory);
     if (Status status = lock(problem); status != Status::ok) return status;
     // The lock is ours, so whoever bound this socket is gone.
     unlink(socket_path_.c_str());
+    unlink(port_path_.c_str());
     if (Status status = control::listen_at(socket_path_, listener_, problem); status != Status::ok) {
         unlink(pid_path_.c_str());
         pid_file_.reset();
@@ -71,9 +73,24 @@ Status EndpointFiles::lock(std::string& problem) {
     return Status::system;
 }
 
+// Whole or not at all, for those who wait for it.
+Status EndpointFiles::write_port(std::uint16_t port, std::string& problem) {
+    const std::string made = port_path_ + ".new", text = fmt::format("{}\n", port);
+    unlink(made.c_str());
+    control::FileDescriptor file(
+        open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+        rename(made.c_str(), port_path_.c_str()) != 0) {
+        problem = fmt::format("{}: {}", port_path_, std::strerror(errno));
+        return Status::system;
+    }
+    return Status::ok;
+}
+
 void EndpointFiles::remove() {
     if (!pid_file_) return;
     unlink(socket_path_.c_str());
+    unlink(port_path_.c_str());
     listener_.reset();
     unlink(pid_path_.c_str());
     pid_file_.reset();

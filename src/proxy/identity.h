@@ -1,11 +1,12 @@
 // Who a proxy is, and what the listener knows of a client that it passes on.
 #pragma once
 
-#include "control/messages.h"
-#include "control/socket.h"
+#include "control/authentication.h"
+#include "control/message_socket.h"
 #include "engine/engine.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,24 @@ struct Identity {
     std::vector<std::byte> address;
 };
 
+// A client on another system, which has proved that it knows the job's secret.
+struct RemotePeer {
+    RemotePeer() = default;
+    RemotePeer(const RemotePeer&) = delete;
+    RemotePeer& operator=(const RemotePeer&) = delete;
+    ~RemotePeer() { control::wipe(secret); }
+
+    std::string address;  // for people
+    control::Secret secret{};
+    control::Nonce daemon_nonce{}, client_nonce{};
+    std::vector<std::byte> link;  // address of its end of the link
+};
+
 struct Newcomer {
-    control::FileDescriptor socket;
-    control::Credentials peer;
+    control::MessageSocket socket;
+    control::Credentials peer;  // remote: the number that it says
     control::Hello hello;
+    std::unique_ptr<RemotePeer> remote;  // null: on this system
 };
 
 }  // namespace offpath::proxy

@@ -12,15 +12,36 @@
 
 #include <cstdio>
 
+namespace {
+
+const char* what_is_missing(bool dir, bool listen, bool key) {
+    if (!dir && !listen)
+        return "--dir or --listen is needed: the directory for the socket, or the address for remote hosts";
+    if (listen && !key) return "--listen needs --key-file or --key-fd: without a key anybody could attach";
+    if (!listen && key) return "a key is for --listen, which is not given";
+    return nullptr;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace offpath;
     CLI::App app{
         "offpathd serves the host ranks of one node: it moves their communication off their cores.\n"
-        "It listens at DIR/<hostname>.sock until SIGTERM, SIGINT or --idle-exit."};
+        "It listens at DIR/<hostname>.sock, for ranks of the same system, and at --listen, for hosts with\n"
+        "another one, until SIGTERM, SIGINT or --idle-exit."};
     proxy::Options options;
     std::string cpus, level = "info", log_file;
     bool info = false;
     auto* dir = app.add_option("--dir", options.directory, "Session directory; made if it is not there");
+    auto* listen = app.add_option("--listen", options.listen,
+                                  "ADDR[:PORT] for hosts on other systems (default port 7471; 0: any)");
+    auto* key_file =
+        app.add_option("--key-file", options.key_file,
+                       "File with the key, 32 to 4096 bytes, that those hosts must know; mode 0600");
+    auto* key_fd =
+        app.add_option("--key-fd", options.key_fd, "Descriptor to read the key from, up to its end");
+    key_fd->check(CLI::NonNegativeNumber)->excludes(key_file);
     app.add_option("--name", options.node, "Name of the node in messages; default: the host name");
     app.add_option("--proxies", options.proxies, "Number of proxies, each a thread")
         ->check(CLI::Range(1, 256))
@@ -38,6 +59,8 @@ int main(int argc, char** argv) {
                    "End when no rank was attached for so many seconds; 0: never")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
+    app.add_option("--host-devices", options.host_devices,
+                   "Network devices of the link to hosts on other systems; default: as --net-devices");
     app.add_flag("--info", info, "Print facts about this device as JSON and end");
     CLI11_PARSE(app, argc, argv);
     try {
@@ -46,8 +69,10 @@ int main(int argc, char** argv) {
             std::puts(proxy::device_info(options.node, options.net_devices).c_str());
             return 0;
         }
-        if (dir->count() == 0 || options.directory.empty()) {
-            std::fprintf(stderr, "offpathd: --dir is needed: the directory for the socket (see --help)\n");
+        if (const char* missing =
+                what_is_missing(dir->count() > 0 && !options.directory.empty(), listen->count() > 0,
+                                key_file->count() + key_fd->count() > 0)) {
+            std::fprintf(stderr, "offpathd: %s (see --help)\n", missing);
             return 2;
         }
         const std::string node = options.node.empty() ? control::host_name() : options.node;

@@ -19,6 +19,7 @@ namespace {
 constexpr unsigned commands_per_round = 64;
 constexpr std::uint64_t socket_interval_ns = 500'000;
 constexpr std::uint64_t stop_patience_ns = 1'000'000'000;
+constexpr int tend_interval_ms = static_cast<int>(control::tend_interval_ns / 1'000'000);
 
 std::uint64_t now_ns() {
     return SteadyClock().now_ns();
@@ -42,8 +43,12 @@ void pause_cpu() {
 
 }  // namespace
 
-Proxy::Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport)
-    : config_(config), transport_(std::move(transport)), resting_(config.spin_us * 1000) {}
+Proxy::Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport,
+             std::unique_ptr<link::DeviceLinks> links)
+    : config_(config),
+      transport_(std::move(transport)),
+      links_(std::move(links)),
+      resting_(config.spin_us * 1000) {}
 
 Proxy::~Proxy() {
     stop("offpathd ends");
@@ -58,6 +63,14 @@ Status Proxy::start(std::string& problem) {
             identity_.address.size(), control::max_address_bytes);
         return Status::unsupported;
     }
+    if (links_ != nullptr && links_->address().size() > control::max_link_address_bytes) {
+        problem = fmt::format(
+            "the address of the link to the hosts has {} bytes; at most {} are accepted (name fewer devices "
+            "with "
+            "--host-devices)",
+            links_->address().size(), control::max_link_address_bytes);
+        return Status::unsupported;
+    }
     engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id);
     epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     inbox_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -67,6 +80,7 @@ Status Proxy::start(std::string& problem) {
     }
     watch(inbox_event_.get());
     if (transport_->event_fd() >= 0) watch(transport_->event_fd());
+    if (links_ != nullptr) watch(links_->event_fd());
     thread_ = std::thread([this] { run(); });
     return Status::ok;
 }
@@ -135,7 +149,9 @@ void Proxy::run() {
               counters.bytes_received, counters.bytes_local);
     engine_->close();
     transport_.reset();
-    if (sessions_.empty()) engine_.reset();
+    if (!sessions_.empty()) return;
+    links_.reset();
+    engine_.reset();
 }
 
 unsigned Proxy::accept_sessions() {
@@ -160,13 +176,14 @@ unsigned Proxy::accept_sessions() {
 
 void Proxy::adopt(Newcomer newcomer) {
     std::unique_ptr<Session> session;
-    if (!ending_) session = Session::open(*engine_, identity_, std::move(newcomer));
+    if (!ending_) session = Session::open(*engine_, identity_, links_.get(), std::move(newcomer));
     if (!session) {
         load_.fetch_sub(1, std::memory_order_relaxed);
         return;
     }
     watch(session->socket());
-    watch(session->doorbell());
+    if (session->remote()) ++remote_sessions_;
+    if (session->doorbell() >= 0) watch(session->doorbell());
     if (session->memory_event() >= 0) watch(session->memory_event());
     sessions_.push_back(std::move(session));
 }
@@ -185,6 +202,7 @@ unsigned Proxy::advance_schedules() {
 
 unsigned Proxy::progress_fabric() {
     unsigned work = transport_->progress();
+    if (links_ != nullptr) work += links_->progress();
     for (auto& session : sessions_)
         work += session->progress_memory();
     return work;
@@ -204,7 +222,9 @@ void Proxy::complete() {
 void Proxy::drop(std::size_t i) {
     // Closing its descriptors takes them out of the epoll set, unless the client holds a copy of the same
     // open file, as it does of the doorbell.
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->doorbell(), nullptr);
+    if (sessions_[i]->doorbell() >= 0)
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->doorbell(), nullptr);
+    if (sessions_[i]->remote()) --remote_sessions_;
     if (sessions_[i]->memory_event() >= 0)
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->memory_event(), nullptr);
     sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -230,8 +250,10 @@ void Proxy::sleep_until_event() {
             quiet = false;
         }
     }
-    // A session that is being closed has nobody who would wake us for it.
-    if (quiet && transport_->arm() == Status::ok) serve_events(closing ? 1 : -1);
+    // A session that is being closed has nobody who would wake us for it, and silence is no event.
+    const int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
+    if (quiet && transport_->arm() == Status::ok && (links_ == nullptr || links_->arm() == Status::ok))
+        serve_events(limit_ms);
     for (auto& session : sessions_)
         session->end_sleep();
 }
@@ -265,6 +287,14 @@ void Proxy::serve_events(int timeout_ms) {
             break;
         }
     }
+    if (remote_sessions_ > 0 && sockets_served_ns_ - tended_ns_ > control::tend_interval_ns / 2)
+        tend_sessions();
+}
+
+void Proxy::tend_sessions() {
+    tended_ns_ = sockets_served_ns_;
+    for (auto& session : sessions_)
+        session->tend(tended_ns_);
 }
 
 void Proxy::watch(int fd) {

@@ -1,10 +1,11 @@
 // Proxy: one worker of the device. A thread with a transport, an engine and the sessions of its clients, in a
 // loop of bounded phases, in this order:
 //
-//   accept    take over newcomers from the listener; every so often, serve the sessions' sockets
+//   accept    take over newcomers from the listener; every so often, serve the sessions' sockets and keep
+//             those of remote clients alive
 //   drain     execute the commands in the sessions' rings
 //   advance   match messages and move schedules on (Engine::advance)
-//   progress  move the fabric and staged memory on
+//   progress  move the fabric, the links to remote hosts and staged memory on
 //   complete  wake clients whose operations are done; let go of sessions that have ended
 //   rest      nothing moved: spin for a while, then sleep until something happens
 //
@@ -12,6 +13,7 @@
 // happens on the proxy's own.
 #pragma once
 
+#include "link/device_links.h"
 #include "proxy/identity.h"
 #include "proxy/resting.h"
 #include "proxy/session.h"
@@ -35,8 +37,9 @@ struct ProxyConfig {
 
 class Proxy {
   public:
-    // Takes the transport over; the thread starts with start().
-    Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport);
+    // Takes the transport and the links over (null: no remote clients); the thread starts with start().
+    Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport,
+          std::unique_ptr<link::DeviceLinks> links);
     ~Proxy();
     Proxy(const Proxy&) = delete;
     Proxy& operator=(const Proxy&) = delete;
@@ -60,6 +63,7 @@ class Proxy {
 
     void sleep_until_event();
     void serve_events(int timeout_ms);
+    void tend_sessions();
     void watch(int fd);
     void adopt(Newcomer newcomer);
     void drop(std::size_t i);
@@ -68,11 +72,13 @@ class Proxy {
     std::unique_ptr<transport::Transport> transport_;
     Identity identity_;
     std::unique_ptr<engine::Engine> engine_;
+    std::unique_ptr<link::DeviceLinks> links_;
     std::vector<std::unique_ptr<Session>> sessions_;
     control::FileDescriptor epoll_;
     Resting resting_;
     std::uint32_t rounds_ = 0;
-    std::uint64_t sockets_served_ns_ = 0;
+    std::uint64_t sockets_served_ns_ = 0, tended_ns_ = 0;
+    std::uint32_t remote_sessions_ = 0;
     bool ending_ = false;
 
     // Shared with the main thread.

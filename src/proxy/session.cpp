@@ -16,11 +16,6 @@ using control::FileDescriptor;
 
 constexpr std::uint64_t drain_patience_ns = 2'000'000'000;
 
-void refuse(int socket, Status status, const std::string& text) {
-    // If the client is gone already it does not matter.
-    (void)control::send_message(socket, control::Refusal{status, text});
-}
-
 memory::GeneralBackEnd general_back_end(control::BackEndRequest request) {
     switch (request) {
         case control::BackEndRequest::cma:
@@ -35,83 +30,125 @@ memory::GeneralBackEnd general_back_end(control::BackEndRequest request) {
 }
 
 std::string describe(const Newcomer& newcomer) {
-    return fmt::format("rank {} of job {:08x} (pid {})", newcomer.hello.job_rank,
-                       static_cast<std::uint32_t>(newcomer.hello.job_high), newcomer.peer.pid);
+    return fmt::format("rank {} of job {:08x} (pid {}{})", newcomer.hello.job_rank,
+                       static_cast<std::uint32_t>(newcomer.hello.job_high), newcomer.peer.pid,
+                       newcomer.remote == nullptr ? "" : " at " + newcomer.remote->address);
 }
 
 }  // namespace
 
-std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity, Newcomer newcomer) {
-    const int socket = newcomer.socket.get();
-    const std::string name = describe(newcomer);
-    const auto fail = [&](Status status, const std::string& why) {
-        log::error("{} cannot be served: {}", name, why);
-        refuse(socket, status, why);
-        return nullptr;
-    };
-
-    memory::SessionMemoryConfig config;
-    config.client = name;
+Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, Parts& parts,
+                           std::string& problem) {
     config.pid = newcomer.peer.pid;
     config.probe_address = newcomer.hello.probe_address;
     config.probe_value = newcomer.hello.probe_value;
-    config.general = general_back_end(newcomer.hello.back_end);
-    std::unique_ptr<memory::SessionMemory> memory;
-    std::string problem;
-    if (Status status = memory::make_session_memory(std::move(config), memory, problem); status != Status::ok)
-        return fail(status, problem);
-
-    control::ChannelMemory channel_memory;
-    FileDescriptor channel_fd;
-    if (Status status = control::ChannelMemory::create({}, channel_memory, channel_fd); status != Status::ok)
-        return fail(status, "no memory for the channel");
-    FileDescriptor doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    FileDescriptor clients_doorbell(dup(doorbell.get()));
-    if (!doorbell || !clients_doorbell) return fail(Status::system, "no descriptor for the doorbell");
-
-    engine::Session* session = nullptr;
-    const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
-    if (Status status = engine.open_session(job, newcomer.hello.job_rank, *memory, &session);
+    if (Status status = memory::make_session_memory(std::move(config), parts.memory, problem);
         status != Status::ok)
-        return fail(status, "the engine has no room for it");
+        return status;
+    control::ChannelMemory channel;
+    FileDescriptor channel_fd;
+    if (Status status = control::ChannelMemory::create({}, channel, channel_fd); status != Status::ok) {
+        problem = "no memory for the channel";
+        return status;
+    }
+    FileDescriptor doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    parts.for_client.push_back(std::move(channel_fd));
+    parts.for_client.emplace_back(dup(doorbell.get()));
+    if (!doorbell || !parts.for_client.back()) {
+        problem = "no descriptor for the doorbell";
+        return Status::system;
+    }
+    if (parts.memory->general_back_end() == memory::BackEnd::staged) {
+        memory::StagingFiles staging = parts.memory->take_staging_files();
+        parts.for_client.emplace_back(staging.area.release());
+        parts.for_client.emplace_back(staging.bell.release());
+    }
+    parts.channel = std::make_unique<control::SharedProxyChannel>(std::move(channel), std::move(doorbell));
+    return Status::ok;
+}
 
-    const bool staged = memory->general_back_end() == memory::BackEnd::staged;
+Status Session::make_remote(const Newcomer& newcomer, link::DeviceLinks* links,
+                            memory::SessionMemoryConfig config, Parts& parts, std::string& problem) {
+    if (links == nullptr) {
+        problem = "this proxy has no link to hosts";
+        return Status::unsupported;
+    }
+    parts.token = control::draw_token();
+    if (Status status = links->open(newcomer.remote->link, parts.token, {}, parts.link, problem);
+        status != Status::ok)
+        return status;
+    config.transfers = parts.link->take_transfers();
+    parts.channel = parts.link->take_channel();
+    return memory::make_session_memory(std::move(config), parts.memory, problem);
+}
+
+Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const link::DeviceLinks* links,
+                             Parts& parts) {
+    const bool staged = parts.memory->general_back_end() == memory::BackEnd::staged;
     control::Welcome welcome;
     welcome.proxy = identity.id;
     welcome.proxy_index = identity.index;
-    welcome.back_end = static_cast<std::uint8_t>(memory->general_back_end());
+    welcome.back_end = static_cast<std::uint8_t>(parts.memory->general_back_end());
     welcome.progress = staged ? OFFPATH_PROGRESS_AGENT : OFFPATH_PROGRESS_DEVICE;
     welcome.daemon_pid = static_cast<std::uint32_t>(getpid());
-    welcome.staging = staged;
+    welcome.staging = staged && newcomer.remote == nullptr;
     welcome.node = identity.node;
     welcome.fabric = identity.fabric;
     welcome.address = identity.address;
-    const memory::StagingFiles staging = memory->take_staging_files();
-    std::vector<int> descriptors{channel_fd.get(), clients_doorbell.get()};
-    if (staged) {
-        descriptors.push_back(staging.area.get());
-        descriptors.push_back(staging.bell.get());
+    if (newcomer.remote == nullptr) {
+        std::vector<int> descriptors;
+        for (const FileDescriptor& fd : parts.for_client)
+            descriptors.push_back(fd.get());
+        return newcomer.socket.send(welcome, descriptors);
     }
-    if (control::send_message(socket, welcome, descriptors) != Status::ok) {
+    const RemotePeer& peer = *newcomer.remote;
+    control::RemoteWelcome remote;
+    remote.welcome = std::move(welcome);
+    remote.token = parts.token;
+    remote.link = links->address();
+    remote.mac = control::handshake_mac(peer.secret, peer.daemon_nonce, peer.client_nonce, remote);
+    return newcomer.socket.send(remote);
+}
+
+std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity,
+                                       link::DeviceLinks* links, Newcomer newcomer) {
+    const std::string name = describe(newcomer);
+    const auto fail = [&](Status status, const std::string& why) {
+        log::error("{} cannot be served: {}", name, why);
+        // If the client is gone already it does not matter.
+        (void)newcomer.socket.send(control::Refusal{status, why});
+        return nullptr;
+    };
+    memory::SessionMemoryConfig config;
+    config.client = name;
+    config.general = general_back_end(newcomer.hello.back_end);
+    Parts parts;
+    std::string problem;
+    const Status status = newcomer.remote == nullptr
+                              ? make_local(newcomer, std::move(config), parts, problem)
+                              : make_remote(newcomer, links, std::move(config), parts, problem);
+    if (status != Status::ok) return fail(status, problem);
+    const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
+    if (Status opened = engine.open_session(job, newcomer.hello.job_rank, *parts.memory, &parts.session);
+        opened != Status::ok)
+        return fail(opened, "the engine has no room for it");
+    if (send_welcome(newcomer, identity, links, parts) != Status::ok) {
         log::warn("{} went away before it was welcomed", name);
-        engine.close_session(session, Status::canceled);
+        engine.close_session(parts.session, Status::canceled);
         return nullptr;
     }
     log::info("{} attached to proxy {}, ordinary memory by {}", name, identity.index,
-              memory::to_string(memory->general_back_end()));
-    auto channel =
-        std::make_unique<control::SharedProxyChannel>(std::move(channel_memory), std::move(doorbell));
-    return std::unique_ptr<Session>(
-        new Session(engine, std::move(newcomer), std::move(channel), std::move(memory), session));
+              memory::to_string(parts.memory->general_back_end()));
+    return std::unique_ptr<Session>(new Session(engine, std::move(newcomer), std::move(parts)));
 }
 
-Session::Session(engine::Engine& engine, Newcomer newcomer, std::unique_ptr<control::ProxyChannel> channel,
-                 std::unique_ptr<memory::SessionMemory> memory, engine::Session* session)
+Session::Session(engine::Engine& engine, Newcomer newcomer, Parts parts)
     : engine_(engine),
       socket_(std::move(newcomer.socket)),
-      channel_(std::move(channel)),
-      memory_(std::move(memory)),
-      session_(session),
+      link_(std::move(parts.link)),
+      channel_(std::move(parts.channel)),
+      memory_(std::move(parts.memory)),
+      session_(parts.session),
       name_(describe(newcomer)),
       job_rank_(newcomer.hello.job_rank),
       proxies_(newcomer.hello.job_size, 0) {}
@@ -141,7 +178,7 @@ unsigned Session::drain(unsigned limit) {
 void Session::read_socket() {
     for (int i = 0; i < 64 && !ended_; ++i) {
         control::Received received;
-        const Status status = control::receive_bytes(socket_.get(), received);
+        const Status status = socket_.receive_bytes(received);
         if (status == Status::retry) return;
         if (status == Status::peer_lost || status == Status::system) {
             // What it still asked for says who its peers are; they are told in close().
@@ -151,7 +188,7 @@ void Session::read_socket() {
         }
         control::Message message;
         if (status != Status::ok) {
-            end(Status::protocol, "a message with too many bytes or descriptors", true);
+            end(Status::protocol, received.problem, true);
         } else if (Status decoded = control::decode_message(received.bytes, message, problem_);
                    decoded != Status::ok) {
             end(decoded, problem_, true);
@@ -159,6 +196,13 @@ void Session::read_socket() {
             answer_message(message, std::move(received.descriptors));
         }
     }
+}
+
+void Session::tend(std::uint64_t now_ns) {
+    if (ended_ || socket_.tend(now_ns) == Status::ok) return;
+    drain(UINT32_MAX);
+    end(Status::peer_lost,
+        fmt::format("nothing was heard of it for {} s", control::silence_ns / 1'000'000'000), false);
 }
 
 void Session::answer_message(const control::Message& message, std::vector<FileDescriptor> descriptors) {
@@ -177,6 +221,10 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
 
 void Session::register_region(const control::RegisterRegion& message,
                               std::vector<FileDescriptor> descriptors) {
+    if (remote()) {
+        reply(control::RegionReply{message.id, Status::unsupported, 0, 0});
+        return;
+    }
     if (descriptors.size() != 1) {
         end(Status::protocol,
             fmt::format("region {} came with {} descriptors instead of one", message.id, descriptors.size()),
@@ -199,7 +247,7 @@ void Session::revoke_region(std::uint64_t id) {
 }
 
 void Session::reply(const control::Message& message) {
-    const Status status = control::send_message(socket_.get(), message);
+    const Status status = socket_.send(message);
     if (status == Status::ok || ended_) return;
     // A client asks and waits; one whose socket is full of unread answers does not keep to that.
     end(status == Status::retry ? Status::protocol : Status::peer_lost,
@@ -211,6 +259,12 @@ unsigned Session::progress_memory() {
     const unsigned work = memory_->progress();
     if (const Status health = memory_->health(); health != Status::ok && !ended_)
         end(health, "its staging area holds nonsense, or its agent has ended", true);
+    std::string why;
+    if (link_ == nullptr || ended_) return work;
+    if (const Status health = link_->health(why); health != Status::ok) {
+        drain(UINT32_MAX);
+        if (!ended_) end(health, why, true);
+    }
     return work;
 }
 
@@ -236,7 +290,8 @@ void Session::end(Status reason, const std::string& why, bool tell) {
     } else {
         log::error("the session of {} ends: {} ({} operations were outstanding)", name_, why, outstanding_);
     }
-    if (tell) refuse(socket_.get(), reason, why);
+    // If the client is gone already it does not matter.
+    if (tell) (void)socket_.send(control::Refusal{reason, why});
     ended_ns_ = SteadyClock().now_ns();
     abandoned_ = reason == Status::peer_lost;
     if (abandoned_) {

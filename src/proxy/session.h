@@ -9,8 +9,9 @@
 #pragma once
 
 #include "control/channel.h"
-#include "control/socket.h"
+#include "control/message_socket.h"
 #include "engine/engine.h"
+#include "link/device_links.h"
 #include "memory/session_memory.h"
 #include "proxy/identity.h"
 #include "proxy/schedule_store.h"
@@ -25,8 +26,10 @@ namespace offpath::proxy {
 
 class Session {
   public:
-    // Makes everything that a session needs and sends the Welcome; null after a Refusal.
-    static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity, Newcomer newcomer);
+    // Makes everything that a session needs and sends the Welcome; null after a Refusal. `links`: for remote
+    // newcomers.
+    static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity,
+                                         link::DeviceLinks* links, Newcomer newcomer);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -35,6 +38,8 @@ class Session {
     unsigned drain(unsigned limit);
     // Serves what has come on the socket.
     void read_socket();
+    // Remote: keeps the socket alive, and finds out that the client is not. Every now and then.
+    void tend(std::uint64_t now_ns);
     // Moves staged transfers on.
     unsigned progress_memory();
     // Makes completions known to a client that sleeps, and acknowledges revocations that became possible.
@@ -46,7 +51,8 @@ class Session {
     // After end(): true when the engine and the memory have let go, and the session may be destroyed.
     bool close();
 
-    int socket() const { return socket_.get(); }
+    bool remote() const { return socket_.remote(); }
+    int socket() const { return socket_.fd(); }
     int doorbell() const { return channel_->doorbell(); }
     int memory_event() const { return memory_->event_fd(); }
     // Sleeping: false when there is something to do after all. A round of work ends it.
@@ -73,8 +79,23 @@ class Session {
         std::uint32_t rank = 0, size = 0;
     };
 
-    Session(engine::Engine& engine, Newcomer newcomer, std::unique_ptr<control::ProxyChannel> channel,
-            std::unique_ptr<memory::SessionMemory> memory, engine::Session* session);
+    // What a session is made of: by shared memory, or by a link.
+    struct Parts {
+        std::unique_ptr<link::DeviceLink> link;
+        std::unique_ptr<control::ProxyChannel> channel;
+        std::unique_ptr<memory::SessionMemory> memory;
+        std::vector<control::FileDescriptor> for_client;
+        std::uint64_t token = 0;
+        engine::Session* session = nullptr;
+    };
+    static Status make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, Parts& parts,
+                             std::string& problem);
+    static Status make_remote(const Newcomer& newcomer, link::DeviceLinks* links,
+                              memory::SessionMemoryConfig config, Parts& parts, std::string& problem);
+    static Status send_welcome(Newcomer& newcomer, const Identity& identity, const link::DeviceLinks* links,
+                               Parts& parts);
+
+    Session(engine::Engine& engine, Newcomer newcomer, Parts parts);
 
     // Commands; a false return ends the session with problem_.
     bool execute(const control::AddProxy& command);
@@ -103,7 +124,8 @@ class Session {
     static void on_done(Completion* completion, Status status);
 
     engine::Engine& engine_;
-    control::FileDescriptor socket_;
+    control::MessageSocket socket_;
+    std::unique_ptr<link::DeviceLink> link_;  // remote only
     std::unique_ptr<control::ProxyChannel> channel_;
     std::unique_ptr<memory::SessionMemory> memory_;
     engine::Session* session_;

@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include "control/socket.h"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -9,10 +11,13 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +52,29 @@ int gather(void* user, const void* mine, std::size_t bytes, void* all) {
     return 0;
 }
 
+constexpr const char* local_host = "127.0.0.1";
+
+std::string key_path(const std::string& directory) {
+    return directory + "/key";
+}
+
+// The same key for all daemons of a directory.
+void make_key(const std::string& directory) {
+    if (fs::exists(key_path(directory))) return;
+    const int fd = open(key_path(directory).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    char key[40];
+    EXPECT_EQ(getrandom(key, sizeof key, 0), static_cast<ssize_t>(sizeof key));
+    EXPECT_EQ(write(fd, key, sizeof key), static_cast<ssize_t>(sizeof key));
+    close(fd);
+}
+
+// Of the daemon that serves this host name from a directory; one where nobody listens if there is none.
+std::string port_in(const std::string& path) {
+    std::string port = "1";
+    std::ifstream(path) >> port;
+    return port;
+}
+
 // -2 while it runs.
 int collect(pid_t pid, double seconds) {
     const double give_up = now() + seconds;
@@ -62,6 +90,11 @@ int collect(pid_t pid, double seconds) {
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool remote_mode() {
+    const char* attach = std::getenv("OFFPATH_TEST_ATTACH");
+    return attach != nullptr && std::string(attach) == "remote";
 }
 
 bool become_host(const std::string& name) {
@@ -92,6 +125,13 @@ DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::stri
     int ready[2];
     EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
     std::vector<std::string> words{OFFPATHD, "--dir", directory, "--ready-fd", "3", "--log-file", log_path_};
+    const bool listens = std::find(options.begin(), options.end(), "--listen") != options.end();
+    if (remote_mode() && !listens) {
+        make_key(directory);
+        options.insert(options.end(),
+                       {"--listen", std::string(local_host) + ":0", "--key-file", key_path(directory)});
+    }
+    port_path_ = directory + "/" + (host.empty() ? control::host_name() : host) + ".port";
     words.insert(words.end(), options.begin(), options.end());
     std::vector<char*> arguments;
     for (std::string& word : words)
@@ -154,6 +194,10 @@ std::string DaemonProcess::log() const {
     return all;
 }
 
+std::string DaemonProcess::address() const {
+    return std::string(local_host) + ":" + port_in(port_path_);
+}
+
 std::size_t DaemonProcess::descriptors() const {
     std::size_t count = 0;
     for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
@@ -183,6 +227,11 @@ offpath_status_t Rank::try_init(offpath_context_h* context) const {
     params.size = size;
     params.local_rank = rank;
     params.directory = directory.c_str();
+    if (remote_mode()) {
+        const std::string device = std::string(local_host) + ":" + port_in(control::port_path(directory));
+        setenv("OFFPATH_DEVICES", device.c_str(), 1);
+        setenv("OFFPATH_KEY_FILE", key_path(directory).c_str(), 1);
+    }
     return offpath_init(&params, context);
 }
 

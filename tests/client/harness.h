@@ -1,5 +1,8 @@
 // What the client's tests run on: a real offpathd in a directory of its own, and jobs of real processes that
 // bootstrap by a callback over shared memory. Everything is bounded in time and gone at the end.
+//
+// With OFFPATH_TEST_ATTACH=remote in the environment the same tests attach over TCP: daemons also listen at
+// 127.0.0.1, with a key in their directory, and ranks find them there.
 #pragma once
 
 #include <offpath/offpath.h>
@@ -11,6 +14,9 @@
 #include <vector>
 
 namespace offpath::test {
+
+// Whether ranks attach as to a device with an operating system of its own.
+bool remote_mode();
 
 class TemporaryDirectory {
   public:
@@ -36,11 +42,13 @@ class DaemonProcess {
     // Waits for the end, at most `seconds`. The exit code, -1: killed by a signal, -2: still running.
     int wait(double seconds = 10);
     std::string log() const;
+    // 127.0.0.1:PORT; of one that listens.
+    std::string address() const;
     std::size_t descriptors() const;
     double cpu_seconds() const;
 
   private:
-    std::string log_path_;
+    std::string log_path_, port_path_;
     pid_t pid_ = -1;
     bool ready_ = false;
 };

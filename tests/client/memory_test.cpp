@@ -25,7 +25,7 @@ class Memory : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(BackEnds, Memory, testing::Values("auto", "staged"));
 
 TEST_P(Memory, SaysHowItIsReached) {
-    const bool staged = std::string(GetParam()) == "staged";
+    const bool staged = std::string(GetParam()) == "staged" || remote_mode();
     EXPECT_TRUE(all_right(1, directory.path(), [&](const Rank& me) {
         offpath_context_h context = me.init();
         offpath_context_info_t info{};
@@ -42,7 +42,11 @@ TEST_P(Memory, SaysHowItIsReached) {
         offpath_progress_t progress;
         expect(offpath_mem_query(context, static_cast<char*>(memory) + 5000, 5000, &back_end, &progress),
                OFFPATH_OK, "query");
-        require(back_end == OFFPATH_BACK_END_MAP && progress == OFFPATH_PROGRESS_DEVICE, "map");
+        if (remote_mode()) {
+            require(back_end == OFFPATH_BACK_END_STAGED && progress == OFFPATH_PROGRESS_AGENT, "not shared");
+        } else {
+            require(back_end == OFFPATH_BACK_END_MAP && progress == OFFPATH_PROGRESS_DEVICE, "map");
+        }
         expect(offpath_mem_query(context, &info, sizeof info, &back_end, &progress), OFFPATH_OK, "query");
         require(back_end == info.default_back_end, "ordinary memory");
         expect(offpath_mem_free(context, static_cast<char*>(memory) + 1), OFFPATH_ERR_INVALID,

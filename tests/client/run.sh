@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh BUILD cma|staged|two-proxies RANKS PROGRAM: runs PROGRAM under mpirun beside a daemon of its own, and
-# checks that the daemon ends well and leaves nothing behind.
+# run.sh BUILD cma|staged|two-proxies|remote RANKS PROGRAM: runs PROGRAM under mpirun beside a daemon of its own,
+# and checks that the daemon ends well and leaves nothing behind. remote: attached over TCP, without the socket.
 set -u
 build=$1 variant=$2 ranks=$3 program=$4
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,6 +17,10 @@ options=() back_end=$variant
 if [ "$variant" = two-proxies ]; then
     options=(--proxies 2) back_end=auto
 fi
+if [ "$variant" = remote ]; then
+    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    options=(--listen 127.0.0.1:0 --key-file "$dir/key") back_end=auto
+fi
 mkfifo "$dir/ready"
 exec 4<>"$dir/ready"
 "$build/bin/offpathd" --dir "$dir" --ready-fd 4 "${options[@]}" 2>"$dir/log" &
@@ -24,6 +28,9 @@ daemon=$!
 read -r -n 1 -t 20 ready <&4 && [ "$ready" = 1 ] || fail "the daemon was not ready within 20 s"
 exec 4<&-
 
+if [ "$variant" = remote ]; then
+    export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
+fi
 OFFPATH_DIR=$dir OFFPATH_BACK_END=$back_end timeout -k 5 100 "$root/tests/mpirun.sh" "$ranks" "$program"
 result=$?
 [ $result -eq 0 ] || fail "$(basename "$program") ended with $result"
@@ -32,5 +39,5 @@ wait "$daemon"
 ended=$?
 daemon=
 [ $ended -eq 0 ] || fail "the daemon ended with $ended"
-left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' \) -print)
+left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' -o -name '*.port' \) -print)
 [ -z "$left" ] || fail "left behind: $left"

@@ -2,6 +2,7 @@
 # run.sh BUILD RANKS PROGRAM [ARGS...]: runs PROGRAM on RANKS ranks with the MPI front end loaded and a daemon of its own,
 # and checks that operations really were offloaded and that nothing is left behind.
 #   MIN_BYTES (default 0: everything goes to the device) and OPS (default all) are the front end's settings.
+#   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
 set -u
 build=$1 ranks=$2 program=$3
@@ -21,8 +22,13 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
+options=()
+if [ "${ATTACH:-local}" = remote ]; then
+    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    options=(--listen 127.0.0.1:0 --key-file "$dir/key")
+fi
 mkfifo "$dir/ready"
-"$build/bin/offpathd" --dir "$dir" --ready-fd 3 --log-file "$dir/daemon.log" --idle-exit 300 \
+"$build/bin/offpathd" --dir "$dir" "${options[@]}" --ready-fd 3 --log-file "$dir/daemon.log" --idle-exit 300 \
     3<>"$dir/ready" >"$dir/daemon.out" 2>&1 &
 daemon=$!
 exec 4<>"$dir/ready"
@@ -30,6 +36,9 @@ read -r -n 1 -t 20 ready <&4 || fail "the daemon was not ready within 20 s: $(ca
 [ "$ready" = 1 ] || fail "the daemon said '$ready' instead of 1"
 exec 4<&-
 
+if [ "${ATTACH:-local}" = remote ]; then
+    export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
+fi
 # Sanitizers want to be loaded first.
 preload=$build/lib/liboffpath-mpi.so
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
@@ -62,5 +71,5 @@ wait "$daemon"
 ended=$?
 daemon=
 [ "$ended" -eq 0 ] || fail "the daemon ended with $ended"
-left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' \) -print)
+left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' -o -name '*.port' \) -print)
 [ -z "$left" ] || fail "left behind: $left"

@@ -1,0 +1,137 @@
+// Attaching to a device with an operating system of its own: found by OFFPATH_DEVICES, reached over TCP for
+// what is rare and over the link for everything else; both sides prove that they know the job's secret.
+#include "base/environment.h"
+#include "client/attach.h"
+#include "client/devices.h"
+#include "control/message_socket.h"
+#include "control/tcp_socket.h"
+#include "link/load.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace offpath::client {
+namespace {
+
+// Together below the 10 s within which a device that is not there has to be known.
+constexpr int connect_timeout_ms = 3500;
+constexpr int answer_timeout_ms = 5000;
+
+class Handshake {
+  public:
+    Handshake(const AttachOptions& options, const control::Secret& secret, control::MessageSocket& socket)
+        : options_(options), secret_(secret), socket_(socket) {}
+
+    Status run(std::vector<std::byte> link_address, control::RemoteWelcome& welcome, std::string& problem) {
+        control::Message message;
+        if (Status status = next(message, problem); status != Status::ok) return status;
+        const auto* challenge = std::get_if<control::Challenge>(&message);
+        if (challenge == nullptr) return unexpected("a challenge", problem);
+
+        control::RemoteHello hello;
+        hello.hello = options_.hello();
+        hello.nonce = control::draw_nonce();
+        hello.link = std::move(link_address);
+        hello.mac = control::handshake_mac(secret_, challenge->nonce, hello.nonce, hello);
+        const control::Nonce daemon = challenge->nonce;
+        if (Status status = socket_.send(hello); status != Status::ok && status != Status::peer_lost)
+            return status;
+
+        if (Status status = next(message, problem); status != Status::ok) return status;
+        auto* answer = std::get_if<control::RemoteWelcome>(&message);
+        if (answer == nullptr) return unexpected("a welcome", problem);
+        if (!control::same(answer->mac, control::handshake_mac(secret_, daemon, hello.nonce, message))) {
+            problem = "it does not know the job's secret: the keys of this job and of the daemon differ";
+            return Status::access;
+        }
+        welcome = std::move(*answer);
+        return Status::ok;
+    }
+
+  private:
+    Status next(control::Message& message, std::string& problem) {
+        std::vector<control::FileDescriptor> descriptors;
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now()).count();
+        const Status status =
+            socket_.receive(static_cast<int>(std::max<std::int64_t>(left, 0)), message, descriptors, problem);
+        if (status == Status::peer_lost) return Status::unavailable;
+        if (status == Status::unavailable)
+            problem = fmt::format("it did not answer within {} s", answer_timeout_ms / 1000);
+        const auto* refusal = status == Status::ok ? std::get_if<control::Refusal>(&message) : nullptr;
+        if (refusal == nullptr) return status;
+        problem = "it refused: " + refusal->text;
+        if (refusal->status == Status::access) problem += " (is OFFPATH_KEY_FILE the daemon's key?)";
+        return is_error(refusal->status) ? refusal->status : Status::unavailable;
+    }
+    static Status unexpected(const char* wanted, std::string& problem) {
+        problem = fmt::format("it answered with something else than {}", wanted);
+        return Status::protocol;
+    }
+
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end_ = Clock::now() + std::chrono::milliseconds(answer_timeout_ms);
+    const AttachOptions& options_;
+    const control::Secret& secret_;
+    control::MessageSocket& socket_;
+};
+
+Status attach_at(const control::TcpAddress& address, const AttachOptions& options, Attachment& made,
+                 std::string& problem) {
+    if (options.back_end == control::BackEndRequest::cma) {
+        problem = "OFFPATH_BACK_END=cma needs a daemon on this system; auto, map or staged is accepted";
+        return Status::unsupported;
+    }
+    link::HostLinkOptions link_options;
+    link_options.devices = options.host_devices;
+    if (Status status = link::load_host_link(link_options, made.link, problem); status != Status::ok)
+        return status;
+    const std::vector<std::byte> link_address = made.link->address();
+    if (link_address.size() > control::max_link_address_bytes) {
+        problem = fmt::format(
+            "the link's address has {} bytes; at most {} are accepted (name fewer devices in "
+            "OFFPATH_HOST_DEVICES)",
+            link_address.size(), control::max_link_address_bytes);
+        return Status::unsupported;
+    }
+
+    control::FileDescriptor connection;
+    if (Status status = control::connect_tcp(address, connect_timeout_ms, connection, problem);
+        status != Status::ok)
+        return status;
+    control::MessageSocket socket = control::MessageSocket::over_tcp(std::move(connection));
+    control::RemoteWelcome welcome;
+    if (Status status = Handshake(options, options.secret, socket).run(link_address, welcome, problem);
+        status != Status::ok)
+        return status;
+    if (Status status = made.link->connect(welcome.link, welcome.token, {}, made.channel, problem);
+        status != Status::ok)
+        return status;
+    made.welcome = std::move(welcome.welcome);
+    made.imports = welcome.imports;
+    made.line = std::make_unique<DeviceLine>(std::move(socket));
+    return Status::ok;
+}
+
+}  // namespace
+
+Status attach_remote(const AttachOptions& options, Attachment& attachment, std::string& problem) {
+    const std::string node = control::host_name();
+    control::TcpAddress address;
+    if (Status status = find_device(options.devices, node, address, problem); status != Status::ok)
+        return status;
+    Attachment made;
+    made.device = control::to_string(address);
+    std::string why;
+    const Status status = attach_at(address, options, made, why);
+    if (status != Status::ok) {
+        problem = fmt::format("the device of node {} at {}: {}", node, made.device,
+                              why.empty() ? to_string(status) : why);
+        return status;
+    }
+    attachment = std::move(made);
+    return Status::ok;
+}
+
+}  // namespace offpath::client
