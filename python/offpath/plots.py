@@ -74,6 +74,22 @@ def series(report: dict, path: Path, key: str, label: str) -> None:
     _finish(figure, report, path)
 
 
+def staging(report: dict, path: Path) -> None:
+    """Latency and bandwidth by size, a line a path, with the rate of the slower link."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
+    for name, color in (("direct", _COLORS["offpath"]), ("staged", _COLORS["host+core"])):
+        rows = sorted((row for row in report["rows"] if row["path"] == name), key=lambda row: row["bytes"])
+        for axes, key in ((left, "latency_s"), (right, "bandwidth_Bps")):
+            axes.plot([row["bytes"] for row in rows], [row[key] for row in rows], "o-", color=color, label=f"{name}: {report['paths'][name]}")
+    if report["slowest_link_Bps"]:
+        right.axhline(report["slowest_link_Bps"], color="black", linewidth=0.8, linestyle=":", label="the slower link's rate")
+    left.set(title="latency", yscale="log", ylabel="seconds")
+    right.set(title="bandwidth", yscale="log", ylabel="bytes per second")
+    _size_axis(left, right, sizes=sorted({row["bytes"] for row in report["rows"]}))
+    right.legend(fontsize=8)
+    _finish(figure, report, path)
+
+
 def _by_engine(report: dict, operation: str) -> dict[str, list[dict]]:
     found: dict[str, list[dict]] = {}
     for row in report["rows"]:

@@ -1,10 +1,10 @@
-"""`offpath bench`: overlap, latency, bandwidth, osu."""
+"""`offpath bench`: overlap, latency, bandwidth, osu, staging."""
 
 from typing import Annotated
 
 import typer
 
-from offpath import bench, console, osu, units
+from offpath import bench, console, osu, staging, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.compare import choose_engines
@@ -98,6 +98,34 @@ def osu_(
         found = osu.report(cluster, spec, osu.Osu(cluster, spec).measure())
     osu.show(found)
     osu.write(found, json, plot)
+
+
+@app.command("staging")
+@options.cluster_options(nodes=2, link="2gbit", dpu="remote")
+def staging_(
+    lab: clusters.LabSpec, no_namespaces: bool,
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes (default: the powers of four from 1 to 4M).", show_default=False)
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", help="Runs of each path, alternating; medians are taken.")] = 3,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long one run measures each value; at least one iteration is made.")] = 0.1,
+    json: options.Json = None, plot: options.Plot = None,
+) -> None:
+    """Messages through the device's buffers (staged) beside messages that the device takes from host memory itself (direct).
+
+    Example: offpath bench staging --json staging.json --plot staging.png
+    """
+    spec = staging.StagingSpec(units.parse_sizes(sizes) if sizes else list(staging.SIZES), runs, seconds)
+    spec.check(lab)
+    options.check_outputs(json, plot)
+    artifacts = find_artifacts()
+    artifacts.program(staging.PROGRAM), artifacts.device("local"), artifacts.device(lab.dpu), artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        found = staging.report(cluster, spec, staging.measure(cluster, spec))
+    staging.show(found)
+    staging.write(found, json, plot)
 
 
 def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str) -> bench.BenchSpec:

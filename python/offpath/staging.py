@@ -1,0 +1,145 @@
+"""Staged against direct: what it costs that a device cannot reach its host's memory itself.
+
+Both are offpath's basic primitives between two nodes over the same links, in one session, in turn:
+    direct  the device shares the host's operating system and maps its memory: the data cross the network alone
+    staged  the data go through buffers of the device: with --dpu remote or aarch64 over the host-device link, with --dpu local through
+            a shared area that a thread of the process copies from and to
+"""
+
+import json as jsonlib
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from offpath import console, metrics, stats, units
+from offpath.errors import OffpathError
+from offpath.lab.cluster import Cluster, LabSpec
+from offpath.lab.mpi import Engine
+
+PROGRAM = "offpath-bench-primitives"
+DIRECT, STAGED = "direct", "staged"
+SIZES = tuple(4**power for power in range(12))  # 1 B to 4 MiB
+_KEYS = ("latency_s", "bandwidth_Bps")
+_MEMORY = {DIRECT: "offpath", STAGED: "heap"}
+_EXPECTED = {DIRECT: ("map", "xgvmi"), STAGED: ("staged",)}
+
+
+@dataclass(frozen=True)
+class StagingSpec:
+    sizes: list[int]
+    runs: int = 3
+    seconds: float = 0.1  # of measuring each value in one run
+
+    def check(self, lab: LabSpec) -> None:
+        if lab.nodes != 2 or lab.ranks_per_node != 1:
+            raise OffpathError("this benchmark is between two nodes with a rank each", "leave --nodes and --ranks-per-node out")
+        for value, name, low, high in ((self.runs, "--runs", 1, 10000), (self.seconds, "--seconds", 0.001, 60)):
+            if not low <= value <= high:
+                raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
+
+
+def engines(lab: LabSpec) -> list[Engine]:
+    staged = "through the device's buffers" + (", over the host-device link" if lab.remote else "")
+    return [
+        Engine(DIRECT, "the device maps the host's memory", offload=True, local=True),
+        Engine(STAGED, staged, offload=True, environment={} if lab.remote else {"OFFPATH_BACK_END": "staged"}),
+    ]
+
+
+def measure(cluster: Cluster, spec: StagingSpec) -> list[dict]:
+    """One row a path and size: medians over the runs, which alternate between the paths."""
+    program = str(cluster.artifacts.program(PROGRAM))
+    paths = engines(cluster.spec)
+    taken: dict[str, list[dict]] = {path.name: [] for path in paths}
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
+    ) as progress:
+        task = progress.add_task("", total=spec.runs * len(paths))
+        for run in range(spec.runs):
+            for path in paths:
+                progress.update(task, description=f"run {run + 1} of {spec.runs}: {path.name}")
+                arguments = ["--memory", _MEMORY[path.name], "--seconds", str(spec.seconds), "--sizes", ",".join(map(str, spec.sizes))]
+                taken[path.name].append(_run(cluster, path, [program, *arguments, "--json", "-"]))
+                progress.advance(task)
+    return rows(taken)
+
+
+def rows(taken: dict[str, list[dict]]) -> list[dict]:
+    found = []
+    for path, runs in taken.items():
+        for index, first in enumerate(runs[0]["rows"]):
+            values = {key: [run["rows"][index][key] for run in runs] for key in _KEYS}
+            found.append(
+                {"path": path, "bytes": first["bytes"]} | {key: statistics.median(values[key]) for key in _KEYS}
+                | {"back_end": runs[0]["back_end"], "window": first["window"], "runs": values}
+            )
+    return found
+
+
+def _run(cluster: Cluster, path: Engine, command: list[str]) -> dict:
+    result = cluster.run(path, command, capture=True)
+    said = metrics.last_json_object(result.stdout)
+    if result.exit_code != 0 or said is None:
+        tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
+        raise OffpathError(f"the {path.name} path failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
+    if not said["verified"]:
+        raise OffpathError(f"the {path.name} path gave wrong data", code=1)
+    if said["back_end"] not in _EXPECTED[path.name]:
+        raise OffpathError(f"what should be {path.name} was done by back end {said['back_end']}", "see `offpath info`", code=1)
+    for complaint in result.complaints:
+        console.warn(f"{path.name}: {complaint}")
+    return said
+
+
+def slowest_link(lab: LabSpec) -> int | None:
+    """Bits per second that staged data can have at most: those of the slower of both links."""
+    rates = [rate for rate in (lab.link.rate, lab.pcie.rate if lab.remote else None) if rate is not None]
+    return min(rates, default=None)
+
+
+def report(cluster: Cluster, spec: StagingSpec, found: list[dict]) -> dict:
+    return {
+        "benchmark": "staging",
+        "lab": stats.describe_cluster(cluster),
+        "environment": stats.environment(),
+        "paths": {path.name: path.label for path in engines(cluster.spec)},
+        "slowest_link_Bps": rate / 8 if (rate := slowest_link(cluster.spec)) else None,
+        "runs": spec.runs,
+        "rows": found,
+    }
+
+
+def show(found: dict) -> None:
+    by_size: dict[int, dict[str, dict]] = {}
+    for row in found["rows"]:
+        by_size.setdefault(row["bytes"], {})[row["path"]] = row
+    table = Table(title=f"staging: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    for name in ("size", "latency direct", "staged", "ratio", "bandwidth direct", "staged", "ratio"):
+        table.add_column(name, justify="right")
+    limit = found["slowest_link_Bps"]
+    if limit:
+        table.add_column("staged/link", justify="right")
+    for size, paths in by_size.items():
+        direct, staged = paths[DIRECT], paths[STAGED]
+        cells = [units.format_size(size)]
+        cells += [units.format_seconds(direct["latency_s"]), units.format_seconds(staged["latency_s"]), f"{staged['latency_s'] / direct['latency_s']:.2f}"]
+        cells += [f"{row['bandwidth_Bps'] / 1e6:.3g} MB/s" for row in (direct, staged)] + [f"{staged['bandwidth_Bps'] / direct['bandwidth_Bps']:.2f}"]
+        table.add_row(*cells, *([f"{100 * staged['bandwidth_Bps'] / limit:.0f} %"] if limit else []))
+    console.out.print(table)
+    for name, label in found["paths"].items():
+        console.out.print(f"{name}: {label}")
+    console.out.print("latency: half a round trip; bandwidth: windows of messages one way" + ("; link: the slower one's rate, headers included" if limit else ""))
+
+
+def write(found: dict, json: Path | None, plot: Path | None) -> None:
+    if json is not None:
+        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
+        console.note(f"wrote {json}")
+    if plot is not None:
+        from offpath import plots  # matplotlib is slow to load
+
+        plots.staging(found, plot)
+        console.note(f"drew {plot}")
