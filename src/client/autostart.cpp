@@ -86,6 +86,7 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     pass("OFFPATH_PROXIES", "--proxies");
     pass("OFFPATH_SPIN_US", "--spin-us");
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
