@@ -257,14 +257,12 @@ void Session::reply(const control::Message& message) {
 
 unsigned Session::progress_memory() {
     const unsigned work = memory_->progress();
-    if (const Status health = memory_->health(); health != Status::ok && !ended_)
-        end(health, "its staging area holds nonsense, or its agent has ended", true);
     std::string why;
-    if (link_ == nullptr || ended_) return work;
-    if (const Status health = link_->health(why); health != Status::ok) {
-        drain(UINT32_MAX);
-        if (!ended_) end(health, why, true);
-    }
+    const Status health = link_ != nullptr ? link_->health(why) : memory_->health();
+    if (health == Status::ok || ended_) return work;
+    // What it still asked for says who its peers are; they are told in close().
+    if (health == Status::peer_lost) drain(UINT32_MAX);
+    end(health, why.empty() ? "its staging area holds nonsense, or its agent has ended" : why, true);
     return work;
 }
 
