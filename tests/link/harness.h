@@ -39,25 +39,30 @@ inline Way ucx_way() {
             }};
 }
 
-// Hubs live as long as the process: transports of a failed test may still be there.
+// Hubs live as long as the process: the transports of a link end after its test's last line.
+inline transport::LoopbackHub& make_hub(const transport::LoopbackConfig& config = {}) {
+    static std::vector<std::unique_ptr<transport::LoopbackHub>> hubs;
+    return *hubs.emplace_back(std::make_unique<transport::LoopbackHub>(config));
+}
+
 inline Way loopback_way(const std::string& name, transport::LoopbackConfig config) {
     return {name, [config] {
-                auto* const hub = new transport::LoopbackHub(config);
-                return std::pair(hub->join(), hub->join());
+                auto& hub = make_hub(config);
+                return std::pair(hub.join(), hub.join());
             }};
 }
 
 inline Way faulty_way() {
     return {
         "faulty", [] {
-            auto* const hub = new transport::LoopbackHub;
+            auto& hub = make_hub();
             transport::FaultPlan plan;
             plan.delay_message = 0.3;
             plan.delay_completion = 0.3;
             plan.seed = 11;
-            auto device = transport::make_faulty(hub->join(), plan);
+            auto device = transport::make_faulty(hub.join(), plan);
             plan.seed = 12;
-            auto host = transport::make_faulty(hub->join(), plan);
+            auto host = transport::make_faulty(hub.join(), plan);
             return std::pair<std::unique_ptr<transport::Transport>, std::unique_ptr<transport::Transport>>(
                 std::move(device), std::move(host));
         }};

@@ -1,0 +1,51 @@
+// The bare transport between the two processes of bench-link: what a link could reach at best. And how they
+// meet.
+#pragma once
+
+#include "transport/transport.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace offpath::link::bench {
+
+double seconds();
+double median(std::vector<double> values);
+void put(const std::string& path, std::span<const std::byte> bytes);
+// Waits up to 20 s for the file, takes it away. Throws.
+std::vector<std::byte> get(const std::string& path);
+
+class Raw : transport::Handler {
+  public:
+    Raw(const std::string& devices, const std::string& dir, bool host);
+    void serve();  // the device
+
+    // The host. Seconds of a round trip of 64 bytes, both sides spinning; bytes a second in pushed messages
+    // as a link sends them, which nobody copies.
+    double ping();
+    double stream(bool out, double for_seconds);
+    void bye();
+
+  private:
+    enum class Kind : std::uint64_t { ping, data, begin, end, bye };
+    struct Header {
+        Kind kind = Kind::ping;
+        double value = 0;  // begin: seconds; end: bytes
+    };
+    void send(Header header, std::span<const std::byte> payload = {});
+    double pour(double for_seconds);
+    void on_message(const transport::Incoming& message) override;
+    void on_endpoint_lost(transport::Endpoint&) override { lost_ = true; }
+    void step();
+
+    transport::Endpoint* peer_ = nullptr;
+    bool host_ = false, lost_ = false, bye_ = false;
+    std::uint64_t pings_ = 0, arrived_ = 0;
+    double to_pour_ = 0, poured_ = -1;
+    std::unique_ptr<transport::Transport> transport_;
+};
+
+}  // namespace offpath::link::bench

@@ -1,0 +1,162 @@
+// Two processes over UCX: one of them is killed; the library that clients load.
+#include "harness.h"
+#include "link/load.h"
+#include "peer.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace offpath::link::test {
+namespace {
+
+class Peer {
+  public:
+    explicit Peer(const char* role) {
+        int in[2], out[2];
+        EXPECT_EQ(pipe(in), 0);
+        EXPECT_EQ(pipe(out), 0);
+        pid_ = fork();
+        if (pid_ == 0) {
+            dup2(in[0], 0);
+            dup2(out[1], 1);
+            for (int fd : {in[0], in[1], out[0], out[1]})
+                close(fd);
+            execl(LINK_PEER, LINK_PEER, role, nullptr);
+            _exit(127);
+        }
+        close(in[0]);
+        close(out[1]);
+        to_ = fdopen(in[1], "w");
+        from_ = fdopen(out[0], "r");
+    }
+    ~Peer() {
+        kill();
+        fclose(to_);
+        fclose(from_);
+    }
+    std::string read_line() {
+        std::string line;
+        for (int c = fgetc(from_); c != EOF && c != '\n'; c = fgetc(from_))
+            line += static_cast<char>(c);
+        return line;
+    }
+    void write_line(const std::string& line) {
+        fprintf(to_, "%s\n", line.c_str());
+        fflush(to_);
+    }
+    void kill() {
+        if (pid_ <= 0) return;
+        ::kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+        pid_ = -1;
+    }
+
+  private:
+    pid_t pid_ = -1;
+    FILE *to_ = nullptr, *from_ = nullptr;
+};
+
+double seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+TEST(Processes, DeviceNoticesAHostThatIsKilledInTheMiddle) {
+    setenv("UCX_NET_DEVICES", "lo", 0);
+    Peer host("host");
+    const auto host_address = from_hex(host.read_line());
+    const std::uint64_t memory = std::stoull(host.read_line());
+    std::unique_ptr<transport::Transport> transport;
+    std::string problem, why;
+    ASSERT_EQ(make_link_transport("", transport, problem), Status::ok) << problem;
+    const auto links = make_device_links(std::move(transport));
+    std::unique_ptr<DeviceLink> link;
+    ASSERT_EQ(links->open(host_address, peer_token, {}, link, problem), Status::ok) << problem;
+    host.write_line(to_hex(links->address()));
+    auto transfers = link->take_transfers();
+
+    std::vector<std::byte> local(1 << 20);
+    Arrival first;
+    ASSERT_EQ(
+        transfers->start(memory::StagingDirection::to_device, memory, local.data(), local.size(), &first),
+        Status::in_progress);
+    const auto until = [&](auto done, double limit) {
+        const double end = seconds() + limit;
+        while (!done() && seconds() < end) {
+            links->progress();
+            transfers->progress();
+        }
+        return done();
+    };
+    ASSERT_TRUE(until([&] { return first.calls == 1; }, 20));
+    EXPECT_EQ(first.status, Status::ok);
+    EXPECT_TRUE(std::ranges::all_of(local, [](std::byte b) { return b == std::byte{42}; }));
+
+    std::vector<Arrival> running(8);
+    for (Arrival& arrival : running)
+        ASSERT_EQ(
+            transfers->start(memory::StagingDirection::to_host, memory, local.data(), local.size(), &arrival),
+            Status::in_progress);
+    transfers->progress();
+    host.kill();
+    const double killed = seconds();
+    EXPECT_TRUE(until([&] { return link->health(why) != Status::ok; }, 10));
+    EXPECT_LT(seconds() - killed, 10);
+    EXPECT_EQ(link->health(why), Status::peer_lost);
+    EXPECT_NE(why.find("host"), std::string::npos) << why;
+    transfers->abandon(Status::peer_lost);
+    for (const Arrival& arrival : running)
+        EXPECT_EQ(arrival.calls, 1);
+    EXPECT_TRUE(transfers->drained());
+}
+
+TEST(Processes, HostNoticesADeviceThatIsKilled) {
+    setenv("UCX_NET_DEVICES", "lo", 0);
+    Peer device("device");
+    std::unique_ptr<HostLink> host;
+    std::unique_ptr<control::ClientChannel> channel;
+    std::string problem;
+    ASSERT_EQ(load_host_link({}, host, problem), Status::ok) << problem;
+    const auto device_address = from_hex(device.read_line());
+    device.write_line(to_hex(host->address()));
+    ASSERT_EQ(host->connect(device_address, peer_token, {}, channel, problem), Status::ok) << problem;
+    const auto wait = [&](auto done) {
+        const double end = seconds() + 10;
+        while (!done() && seconds() < end) {
+            const std::uint32_t sequence = channel->enter_wait();
+            if (!done()) channel->sleep(sequence, 50'000'000);
+            channel->leave_wait();
+        }
+        return done();
+    };
+    ASSERT_EQ(channel->post(control::DestroyTeam{1}), Status::ok);
+    channel->ring();
+    ASSERT_TRUE(wait([&] { return channel->completion(0).word.load() != 0; }));
+    std::string why;
+    EXPECT_FALSE(channel->lost(why));
+    device.kill();
+    EXPECT_TRUE(wait([&] { return channel->lost(why); }));
+    EXPECT_NE(why.find("device"), std::string::npos) << why;
+    channel->abandon();
+    EXPECT_EQ(channel->post(control::DestroyTeam{2}), Status::ok) << "harmless";
+    channel->ring();
+}
+
+TEST(Processes, AgentIsQuietWhenIdle) {
+    Joined joined(ucx_way());
+    std::vector<std::byte> from(1 << 20), to(1 << 20);
+    ASSERT_EQ(joined.staged(memory::StagingDirection::to_device, from.data(), to.data(), to.size()),
+              Status::ok);
+    usleep(100000);
+    const auto before = joined.host->counters();
+    usleep(1000000);
+    const auto after = joined.host->counters();
+    EXPECT_LT(after.agent_cpu_s - before.agent_cpu_s, 0.005);
+    EXPECT_LT(after.wakeups - before.wakeups, 20u);
+}
+
+}  // namespace
+}  // namespace offpath::link::test
