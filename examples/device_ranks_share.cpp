@@ -32,6 +32,7 @@ struct Body {
 
 constexpr double kTimeStep = 1e-3;
 constexpr double kSoftening = 1e-2;  // squared length; no two bodies come closer
+constexpr double kSampleSeconds = 0.02;
 constexpr double kAgreement =
     1e-9;  // of positions, relative to the size of the cloud: sums differ in rounding
 
@@ -91,21 +92,21 @@ class Simulation {
         MPI_Comm_size(comm_, &size_);
         positions_ = initial_cloud(options.bodies);
         velocities_.assign(positions_.size(), {0, 0, 0});
-        deal(std::vector<double>(static_cast<std::size_t>(size_), 1.0));
     }
 
-    // Returns the seconds of all steps. Begins with equal shares; the first step already tells better.
+    // Returns the seconds of all steps and of the dealing out.
     double run() {
         MPI_Barrier(comm_);
         const double start = MPI_Wtime();
+        deal(gather(sample()));
         double busy = 0;
         int measured = 0;
         for (int step = 1; step <= options_.steps; ++step) {
             busy += advance();
             share_all(positions_);
             ++measured;
-            if ((step == 1 || step % options_.rebalance == 0) && step < options_.steps) {
-                deal(gather_speeds(busy / measured));
+            if (step % options_.rebalance == 0 && step < options_.steps) {
+                deal(gather(measured * counts_[rank_] / std::max(busy, 1e-9)));
                 busy = 0;
                 measured = 0;
             }
@@ -141,8 +142,18 @@ class Simulation {
                        MPI_DOUBLE, comm_);
     }
 
-    std::vector<double> gather_speeds(double seconds_per_step) {
-        const double speed = counts_[rank_] / std::max(seconds_per_step, 1e-9);
+    // Bodies per second, all ranks working for a short while: what the first shares go by.
+    double sample() const {
+        const double start = MPI_Wtime();
+        double seconds = 0, pulls = 0;
+        std::size_t bodies = 0;
+        for (; seconds < kSampleSeconds; seconds = MPI_Wtime() - start)
+            pulls += pull_on(positions_, bodies++ % positions_.size()).x;
+        // The sum is looked at so that the compiler cannot leave out what it is made of.
+        return std::isnan(pulls) ? 0 : static_cast<double>(bodies) / seconds;
+    }
+
+    std::vector<double> gather(double speed) {
         std::vector<double> speeds(static_cast<std::size_t>(size_));
         MPI_Allgather(&speed, 1, MPI_DOUBLE, speeds.data(), 1, MPI_DOUBLE, comm_);
         return speeds;
