@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import eventually, traces
+from conftest import NOBODY, eventually, traces
 
 MEGA = 2**20
 
@@ -30,6 +32,73 @@ def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, benc
         for node in run["wire"]:
             # Five exchanges of 1 MiB, and little else: no other way leads from node to node.
             assert 5 * MEGA < node["sent"] < 6 * MEGA
+
+
+@pytest.mark.parametrize("user", [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []))
+def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offpath, namespaces, bench, tmp_path, user):
+    for directory in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
+        directory.chmod(0o777)
+    report = tmp_path / "c.json"
+    arguments = [bench, "latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "4", "--warmup", "1", "--json", "-"]
+    done = offpath("lab", "compare", "--nodes", "2", "--link", "1gbit", "--dpu", "remote", "--runs", "1", "--json", str(report), "--", *arguments, user=user)
+    assert done.returncode == 0, done.stderr
+    host, offloaded = json.loads(report.read_text())["runs"]
+    assert host["results"]["verified"] and offloaded["results"]["verified"]
+    assert re.match(r"offpath: offloaded [1-9].*staged", offloaded["summary_line"])
+    for node in host["wire"] + offloaded["wire"]:
+        assert 5 * MEGA < node["sent"] < 6 * MEGA
+    for node in offloaded["pcie"]:
+        # What goes to the network and comes from it, and little else but the rank's own block.
+        assert 5 * MEGA < node["sent"] < 11 * MEGA and 5 * MEGA < node["received"] < 11 * MEGA
+    assert all(node["sent"] < 10_000 for node in host["pcie"])
+
+
+def test_staging_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces, build, tmp_path):
+    report, picture = tmp_path / "s.json", tmp_path / "s.png"
+    done = offpath("bench", "staging", "--sizes", "64,1M", "--runs", "1", "--seconds", "0.01", "--json", str(report), "--plot", str(picture))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(report.read_text())["rows"]
+    assert [(row["path"], row["bytes"], row["back_end"]) for row in rows] == [
+        ("direct", 64, "map"), ("direct", MEGA, "map"), ("staged", 64, "staged"), ("staged", MEGA, "staged"),
+    ]
+    assert all(row["latency_s"] > 0 and 0 < row["bandwidth_Bps"] < 2e9 / 8 * 1.1 for row in rows)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    done = offpath("bench", "staging", "--nodes", "3")
+    assert done.returncode == 2 and "two nodes" in done.stderr
+
+
+def test_run_uses_devices_that_it_starts_and_devices_that_run(offpath, bench, build, tmp_path):
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    agent.chmod(0o755)
+    job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "3", "--json", "-"]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "MARKER": f"devices-{os.getpid()}"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = offpath("run", "--devices", f"127.0.0.1:{port}", "--agent", str(agent), "--device-daemon", str(build.daemon), "--", *job, **root)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verified"] and re.search(r"^offpath: offloaded [1-9].*staged", done.stderr, re.MULTILINE)
+    assert eventually(lambda: not traces(root["MARKER"])), traces(root["MARKER"])
+
+    key, wrong = tmp_path / "key", tmp_path / "wrong"
+    for file in (key, wrong):
+        file.write_bytes(os.urandom(32))
+        file.chmod(0o600)
+    ready, write = os.pipe()
+    daemon = subprocess.Popen([build.daemon, "--listen", f"127.0.0.1:{port}", "--key-file", key, "--ready-fd", str(write), "--log-level", "off"], pass_fds=(write,))
+    try:
+        os.close(write)
+        assert os.read(ready, 1) == b"1"
+        found = json.loads(offpath("info", "--devices", f"here=127.0.0.1:{port}", "--json").stdout)
+        assert found["devices"][0]["reachable"] and "protocol version" in found["devices"][0]["state"]
+        done = offpath("run", "--devices", f"127.0.0.1:{port}", "--key-file", str(key), "--", *job, **root)
+        assert done.returncode == 0 and re.search(r"^offpath: offloaded [1-9]", done.stderr, re.MULTILINE), done.stderr
+        done = offpath("run", "--devices", f"127.0.0.1:{port}", "--key-file", str(wrong), "--", *job, **root)
+        assert "not authenticated" in done.stderr and "OFFPATH_KEY_FILE" in done.stderr and "offpath: offloaded" not in done.stderr, done.stderr
+    finally:
+        os.close(ready)
+        daemon.terminate()
+        assert daemon.wait(10) == 0
 
 
 def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces, bench, tmp_path):
