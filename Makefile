@@ -1,5 +1,5 @@
 # Fresh machine, two commands: `make demo` and `make test`. Each sets up what it needs first (scripts/setup.sh).
-.PHONY: all setup build demo test bench format check-format tidy test-asan test-tsan fuzz clang clean
+.PHONY: all setup build demo test bench format check-format tidy test-asan test-tsan fuzz clang aarch64 clean
 JOBS ?= $(shell nproc)
 
 all: build
@@ -25,6 +25,12 @@ test-asan test-tsan: test-%: setup
 clang: setup
 	@[ -f build-clang/build.ninja ] || cmake --preset clang -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 	@cmake --build build-clang -j $(JOBS) -- --quiet
+
+# offpathd, the libraries and the device programs for aarch64, run under qemu by build-aarch64/bin/run (docs/aarch64.md).
+aarch64: setup
+	@scripts/setup-aarch64.sh
+	@[ -f build-aarch64/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
+	@cmake --build build-aarch64 -j $(JOBS) -- --quiet
 
 fuzz: setup
 	@scripts/fuzz.sh

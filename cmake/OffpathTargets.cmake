@@ -27,7 +27,14 @@ function(offpath_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
-  gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
+  if(CMAKE_CROSSCOMPILING)
+    # One process under the emulator instead of one for each test: its start is the slow part.
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 240 LABELS "unit;${ARG_LABELS}"
+      ENVIRONMENT "OFFPATH_TEST_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}")
+  else()
+    gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
+  endif()
 endfunction()
 
 # offpath_mpi_test(NAME SOURCES a.cpp LINKS ... RANKS 1 2 3 5 8): one ctest entry per number of ranks, under the real mpirun.
@@ -41,7 +48,7 @@ function(offpath_mpi_test name)
   endif()
   foreach(n ${ARG_RANKS})
     add_test(NAME ${name}.np${n}
-      COMMAND ${PROJECT_SOURCE_DIR}/tests/mpirun.sh ${n} $<TARGET_FILE:${name}> ${ARG_ARGS})
+      COMMAND ${PROJECT_SOURCE_DIR}/tests/mpirun.sh ${n} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${name}> ${ARG_ARGS})
     set_tests_properties(${name}.np${n} PROPERTIES LABELS mpi TIMEOUT 180 SKIP_RETURN_CODE 77
       ENVIRONMENT "${ARG_ENVIRONMENT}" PROCESSORS 2)
   endforeach()
