@@ -1,7 +1,6 @@
 """Finds what the build made: offpathd, the front end's library, the programs."""
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,16 +49,13 @@ class Artifacts:
 
 
 def aarch64_command(program: str) -> list[str]:
-    """`program` of the aarch64 build under qemu, with the libraries and UCX modules of its own root."""
+    """`program` (a name, or a path) of the aarch64 build under qemu, with the libraries of its own root. The build makes the runner."""
     build = Path(os.environ.get("OFFPATH_BUILD_AARCH64") or SOURCE_ROOT / "build-aarch64").resolve()
-    path, root = build / "bin" / program, build / "root"
-    for needed in (path, root):
+    runner, path = build / "bin/run", build / "bin" / program
+    for needed in (path, runner):
         if not needed.exists():
             raise OffpathError(f"the aarch64 build of {program} is not there: {needed} is missing", "run make aarch64")
-    qemu = next(filter(None, map(shutil.which, ("qemu-aarch64", "qemu-aarch64-static"))), None)
-    if qemu is None:
-        raise OffpathError("the emulator qemu-aarch64 is missing", "run make aarch64, which installs it")
-    return [qemu, "-L", str(root), str(path)]
+    return [str(runner), str(path)]
 
 
 def find_artifacts() -> Artifacts:
