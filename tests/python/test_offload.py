@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import NOBODY, eventually, traces
+from offpath.errors import OffpathError
 
 MEGA = 2**20
 
@@ -51,6 +52,18 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offp
         # What goes to the network and comes from it, and little else but the rank's own block.
         assert 5 * MEGA < node["sent"] < 11 * MEGA and 5 * MEGA < node["received"] < 11 * MEGA
     assert all(node["sent"] < 10_000 for node in host["pcie"])
+
+
+def test_aarch64_devices_serve_ranks_of_another_architecture(offpath, namespaces, bench, build):
+    try:
+        build.aarch64_daemon
+    except OffpathError as error:
+        pytest.skip(f"{error}: {error.hint}")
+    job = [bench, "latency", "--op", "ialltoall", "--bytes", "256K", "--iterations", "3", "--json", "-"]
+    done = offpath("lab", "run", "--nodes", "2", "--dpu", "aarch64", "--", *job)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verified"] and re.search(r"^offpath: offloaded [1-9].*staged", done.stderr, re.MULTILINE)
+    assert "aarch64 devices" in done.stderr
 
 
 def test_staging_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces, build, tmp_path):
