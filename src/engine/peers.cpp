@@ -81,6 +81,7 @@ void Engine::Impl::fail_where(Team& team, const std::function<bool(std::uint32_t
         member |= gone(rank);
     if (!member) return;
     std::vector<Instance*> running;
+    running.reserve(team.instances.size());
     for (auto& [sequence, instance] : team.instances)
         running.push_back(instance.get());
     for (Instance* instance : running)

@@ -43,7 +43,7 @@ void Engine::Impl::begin(SendTransfer& transfer) {
         partner->partner = &transfer;
     }
     std::uint64_t most = config.chunk_bytes;
-    if (!transfer.local && connect(*transfer.peer)) {
+    if (!transfer.local && transfer.peer != nullptr && connect(*transfer.peer)) {
         const std::size_t push = transport.push_bytes(*transfer.peer->endpoint);
         if (push > 0) most = std::min<std::uint64_t>(most, push);
     }

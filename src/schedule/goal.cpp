@@ -66,7 +66,7 @@ class GoalWriter {
     // Writes the lines of one op. "oID" is the line that waits for the dependencies; returns the one that
     // those which depend on the op wait for.
     std::string write_op(std::uint32_t rank, OpId id, const Op& op) {
-        const std::string label = fmt::format("o{}", id);
+        std::string label = fmt::format("o{}", id);
         const double copy_ns = static_cast<double>(op.bytes) * options_.copy_ns_per_byte;
         const bool is_local = op.peer == rank;
         switch (op.kind) {
@@ -111,7 +111,8 @@ class GoalWriter {
         const Link reverse{link.second, link.first};
         const std::uint32_t tag = next_tag_[link]++, answer_tag = next_tag_[reverse]++;
         const std::string served = fmt::format("s{}_{}", link.first, label);
-        const std::string answer = label + "_answer", served_answer = served + "_answer";
+        std::string answer = label + "_answer";
+        const std::string served_answer = served + "_answer";
         send(link, label, there, tag);
         recv(reverse, answer, back, answer_tag);
         recv(link, served, there, tag);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char magic[4] = {'O', 'F', 'U', 'X'};
 constexpr std::size_t checked_from = 4 + 2 + 2 + 4 + 4 + 8;
-constexpr std::size_t envelope_bytes = checked_from + 6 * 8;
+constexpr std::size_t envelope_bytes = checked_from + std::size_t{6} * 8;
 
 std::uint64_t checksum(std::span<const std::byte> bytes) {
     std::uint64_t hash = 0xcbf29ce484222325ull;
