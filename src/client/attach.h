@@ -4,6 +4,7 @@
 #pragma once
 
 #include "client/device_line.h"
+#include "client/exported_regions.h"
 #include "control/authentication.h"
 #include "control/channel.h"
 #include "link/host_link.h"
@@ -35,10 +36,11 @@ struct Attachment {
     std::string device;  // its socket, or where it listens; for people
     std::unique_ptr<DeviceLine> line;
     control::Welcome welcome;
-    bool imports = false;  // the device takes exported registrations
-    bool shares_memory() const { return link == nullptr; }
+    // Whether memory of ours can be a region: mapped (local), or exported to a device that can import it.
+    bool takes_regions() const { return link == nullptr || exports != nullptr; }
     std::unique_ptr<link::HostLink> link;
     std::unique_ptr<control::ClientChannel> channel;  // ends before the link
+    std::unique_ptr<ExportedRegions> exports;         // null: xgvmi cannot be had
     std::unique_ptr<memory::StagingAgent> agent;
 };
 

@@ -1,6 +1,6 @@
 // Attaching to a device with an operating system of its own: found by OFFPATH_DEVICES, reached over TCP for
 // what is rare and over the link for everything else; both sides prove that they know the job's secret.
-#include "base/environment.h"
+#include "base/log.h"
 #include "client/attach.h"
 #include "client/devices.h"
 #include "control/message_socket.h"
@@ -77,6 +77,17 @@ class Handshake {
     control::MessageSocket& socket_;
 };
 
+// The device could import our memory; whether we can export it is another matter, and nothing fails if not.
+void open_exports(const AttachOptions& options, Attachment& made) {
+    std::unique_ptr<transport::HostExporter> exporter;
+    std::string problem;
+    if (link::load_host_exporter(options.host_devices, exporter, problem) == Status::ok) {
+        made.exports = std::make_unique<ExportedRegions>(std::move(exporter));
+    } else {
+        log::warn("the device could use xgvmi, but this side cannot export memory: {}", problem);
+    }
+}
+
 Status attach_at(const control::TcpAddress& address, const AttachOptions& options, Attachment& made,
                  std::string& problem) {
     if (options.back_end == control::BackEndRequest::cma) {
@@ -109,7 +120,7 @@ Status attach_at(const control::TcpAddress& address, const AttachOptions& option
         status != Status::ok)
         return status;
     made.welcome = std::move(welcome.welcome);
-    made.imports = welcome.imports;
+    if (welcome.imports) open_exports(options, made);
     made.line = std::make_unique<DeviceLine>(std::move(socket));
     return Status::ok;
 }

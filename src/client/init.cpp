@@ -216,6 +216,7 @@ offpath_status_t offpath_finalize(offpath_context_h context) {
     // The daemon hangs up when it has let go of our memory.
     if (!context->lost() && context->attachment.line->send(control::Goodbye{}) == Status::ok)
         context->attachment.line->wait_closed(goodbye_timeout_ms);
+    context->attachment.exports.reset();  // before the memory
     delete context;
     return OFFPATH_OK;
 }

@@ -26,16 +26,35 @@ void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr
     });
 }
 
-// The device maps the allocation too, and it becomes a region. Without, it is ordinary memory.
+// Makes the allocation a region of the device: local, it maps the allocation too; remote, it imports its
+// registration.
 Status share(offpath_context& context, const memory::HostAllocator::Allocation& allocation) {
-    control::RegisterRegion question;
-    question.id = allocation.region;
-    question.address = reinterpret_cast<std::uint64_t>(allocation.address);
-    question.bytes = allocation.bytes;
+    const auto address = reinterpret_cast<std::uint64_t>(allocation.address);
+    ExportedRegions* const exports = context.attachment.exports.get();
     control::RegionReply reply;
-    Status status = context.ask(question, std::span(&allocation.fd, 1), question.id, reply);
+    Status status;
+    if (exports == nullptr) {
+        const control::RegisterRegion question{allocation.region, address, allocation.bytes};
+        status = context.ask(question, std::span(&allocation.fd, 1), allocation.region, reply);
+    } else {
+        std::span<const std::byte> blob;
+        std::string problem;
+        status = exports->add(allocation.region, allocation.address, allocation.bytes, blob, problem);
+        if (status == Status::ok && blob.size() > control::max_blob_bytes) status = Status::unsupported;
+        if (status == Status::ok) {
+            const control::RegisterExported question{
+                allocation.region, address, allocation.bytes, {blob.begin(), blob.end()}};
+            status = context.ask(question, {}, allocation.region, reply);
+        } else {
+            log::warn("{} bytes cannot be exported to the device: {}", allocation.bytes, problem);
+        }
+    }
     if (status == Status::ok) status = reply.status;
-    if (status == Status::ok) context.allocator.publish(allocation);
+    if (status == Status::ok) {
+        context.allocator.publish(allocation);
+    } else if (exports != nullptr) {
+        exports->remove(allocation.region);
+    }
     return status;
 }
 
@@ -51,8 +70,11 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
         log::error("offpath_mem_alloc: {} bytes: {}", bytes, to_string(status));
         return to_c(status);
     }
-    if (context->attachment.shares_memory()) {
-        if (Status status = share(*context, allocation); status != Status::ok) {
+    if (context->attachment.takes_regions()) {
+        Status status = share(*context, allocation);
+        // A device of its own stages what it cannot import.
+        if (context->attachment.link != nullptr && status != Status::peer_lost) status = Status::ok;
+        if (status != Status::ok) {
             log::error("offpath_mem_alloc: the device did not take {} bytes: {}", bytes, to_string(status));
             context->allocator.release(allocation);
             return to_c(status);
@@ -77,6 +99,7 @@ offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try 
         control::RegionReply reply;
         status = context->ask(control::RevokeRegion{allocation.region}, {}, allocation.region, reply);
         if (status == Status::ok) status = reply.status;
+        if (context->attachment.exports != nullptr) context->attachment.exports->remove(allocation.region);
     }
     // Where the device is gone nothing touches the memory any more.
     if (status != Status::ok && status != Status::peer_lost)
@@ -123,9 +146,11 @@ offpath_status_t offpath_mem_query(offpath_context_h context, const void* addres
     if (context == nullptr || address == nullptr || back_end == nullptr || progress == nullptr)
         return OFFPATH_ERR_INVALID;
     const control::Welcome& welcome = context->attachment.welcome;
-    const bool mapped = context->resolve(address, bytes).region != 0;
-    *back_end = mapped ? OFFPATH_BACK_END_MAP : static_cast<offpath_back_end_t>(welcome.back_end);
-    *progress = mapped ? OFFPATH_PROGRESS_DEVICE : static_cast<offpath_progress_t>(welcome.progress);
+    const bool region = context->resolve(address, bytes).region != 0;
+    const offpath_back_end_t of_regions =
+        context->attachment.exports != nullptr ? OFFPATH_BACK_END_XGVMI : OFFPATH_BACK_END_MAP;
+    *back_end = region ? of_regions : static_cast<offpath_back_end_t>(welcome.back_end);
+    *progress = region ? OFFPATH_PROGRESS_DEVICE : static_cast<offpath_progress_t>(welcome.progress);
     return OFFPATH_OK;
 } catch (...) {
     return caught("offpath_mem_query");

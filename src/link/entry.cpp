@@ -22,4 +22,12 @@ extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
     return link::make_host_link(std::move(transport), result, problem);
 }
 
+extern "C" __attribute__((visibility("default"))) Status offpath_link_open_exporter(
+    const std::string& devices, std::unique_ptr<transport::HostExporter>& exporter, std::string& problem) {
+    transport::UcxConfig config;
+    config.net_devices = devices;
+    return transport::open_host_exporter(config, exporter, problem);
+}
+
 static_assert(std::is_same_v<decltype(&offpath_link_open), link::OpenFunction>);
+static_assert(std::is_same_v<decltype(&offpath_link_open_exporter), link::OpenExporterFunction>);

@@ -1,8 +1,9 @@
-// The one symbol of liboffpath-link.so. C linkage, C++ types: it and its caller come from the same build,
+// The symbols of liboffpath-link.so. C linkage, C++ types: it and its caller come from the same build,
 // which the size of the options checks as far as it can.
 #pragma once
 
 #include "link/host_link.h"
+#include "transport/ucx/exported_memory.h"
 
 #include <cstddef>
 #include <memory>
@@ -13,6 +14,10 @@ namespace offpath::link {
 using OpenFunction = Status (*)(std::size_t options_bytes, const HostLinkOptions& options,
                                 std::unique_ptr<HostLink>& link, std::string& problem);
 constexpr const char* open_function_name = "offpath_link_open";
+using OpenExporterFunction = Status (*)(const std::string& devices,
+                                        std::unique_ptr<transport::HostExporter>& exporter,
+                                        std::string& problem);
+constexpr const char* open_exporter_function_name = "offpath_link_open_exporter";
 constexpr const char* library_name = "liboffpath-link.so";
 
 }  // namespace offpath::link

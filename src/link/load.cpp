@@ -10,38 +10,49 @@
 namespace offpath::link {
 namespace {
 
-void* open_library(std::string& problem) {
-    Dl_info here{};
-    std::vector<std::string> places;
-    if (dladdr(reinterpret_cast<void*>(&load_host_link), &here) != 0 && here.dli_fname != nullptr) {
-        const auto directory = std::filesystem::path(here.dli_fname).parent_path();
-        places.push_back((directory / library_name).string());
-        places.push_back((directory / ".." / "lib" / library_name).string());
-    }
-    places.emplace_back(library_name);
-    for (const std::string& place : places) {
-        if (place != library_name && !std::filesystem::exists(place)) continue;
-        if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr) return library;
-        problem = dlerror();
-    }
-    return nullptr;
+void* open_at(const std::string& place, std::string& problem) {
+    void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) problem = dlerror();
+    return library;
 }
 
-}  // namespace
+void* open_library(std::string& problem) {
+    Dl_info here{};
+    if (dladdr(reinterpret_cast<void*>(&load_host_link), &here) != 0 && here.dli_fname != nullptr) {
+        const auto directory = std::filesystem::path(here.dli_fname).parent_path();
+        for (const auto& place : {directory / library_name, directory / ".." / "lib" / library_name})
+            if (std::filesystem::exists(place)) return open_at(place.string(), problem);
+    }
+    return open_at(library_name, problem);
+}
 
-Status load_host_link(const HostLinkOptions& options, std::unique_ptr<HostLink>& link, std::string& problem) {
+template <typename Function>
+Status find(const char* name, Function& function, std::string& problem) {
     std::string why;
     void* const library = open_library(why);
     if (library == nullptr) {
         problem = fmt::format("{}, which remote attach needs, cannot be loaded: {}", library_name, why);
         return Status::unavailable;
     }
-    const auto open = reinterpret_cast<OpenFunction>(dlsym(library, open_function_name));
-    if (open == nullptr) {
-        problem = fmt::format("{} is of another build: it lacks {}", library_name, open_function_name);
-        return Status::version;
-    }
-    return open(sizeof options, options, link, problem);
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function != nullptr) return Status::ok;
+    problem = fmt::format("{} is of another build: it lacks {}", library_name, name);
+    return Status::version;
+}
+
+}  // namespace
+
+Status load_host_link(const HostLinkOptions& options, std::unique_ptr<HostLink>& link, std::string& problem) {
+    OpenFunction open = nullptr;
+    const Status status = find(open_function_name, open, problem);
+    return status == Status::ok ? open(sizeof options, options, link, problem) : status;
+}
+
+Status load_host_exporter(const std::string& devices, std::unique_ptr<transport::HostExporter>& exporter,
+                          std::string& problem) {
+    OpenExporterFunction open = nullptr;
+    const Status status = find(open_exporter_function_name, open, problem);
+    return status == Status::ok ? open(devices, exporter, problem) : status;
 }
 
 }  // namespace offpath::link

@@ -112,21 +112,34 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     if (!options_.cpus.empty()) config.cpu = options_.cpus[index % options_.cpus.size()];
     transport::UcxConfig ucx;
     ucx.net_devices = options_.net_devices;
-    std::unique_ptr<transport::Transport> fabric, hosts;
+    std::unique_ptr<transport::Transport> fabric;
     if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
         return status;
     if (index == 0) log::info("fabric: {}", fabric->describe());
-    std::unique_ptr<link::DeviceLinks> links;
+    HostSide hosts;
     if (remote_.listening()) {
-        const std::string& devices =
-            options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
-        if (Status status = link::make_link_transport(devices, hosts, problem); status != Status::ok)
-            return status;
-        links = link::make_device_links(std::move(hosts));
-        if (index == 0) log::info("hosts: {}", links->describe());
+        if (Status status = open_host_side(index == 0, hosts, problem); status != Status::ok) return status;
     }
-    proxies_.push_back(std::make_unique<Proxy>(config, std::move(fabric), std::move(links)));
+    proxies_.push_back(std::make_unique<Proxy>(config, std::move(fabric), std::move(hosts)));
     return proxies_.back()->start(problem);
+}
+
+Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem) {
+    transport::UcxConfig ucx;
+    ucx.net_devices = options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
+    std::unique_ptr<transport::Transport> transport;
+    if (Status status = link::make_link_transport(ucx.net_devices, transport, problem); status != Status::ok)
+        return status;
+    hosts.links = link::make_device_links(std::move(transport));
+    if (first) {
+        const transport::ExportedMemoryProbe probe = transport::probe_exported_memory(ucx);
+        imports_ = probe.works;
+        log::info("hosts: {}; memory {}, xgvmi {}", hosts.links->describe(),
+                  imports_ ? "by xgvmi or staged" : "staged", probe.result);
+    }
+    return imports_
+               ? transport::open_device_memory(ucx, transport::MemorySource::exported, hosts.memory, problem)
+               : Status::ok;
 }
 
 void Daemon::serve() {

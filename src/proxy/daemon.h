@@ -46,6 +46,7 @@ class Daemon {
     Status start(std::string& problem);
     Status start_listening(std::string& problem);
     Status start_proxy(std::uint32_t index, std::string& problem);
+    Status open_host_side(bool first, HostSide& hosts, std::string& problem);
     void serve();
     void accept_clients();
     void greet(Handshake& handshake);
@@ -59,6 +60,7 @@ class Daemon {
     EndpointFiles files_;
     std::vector<std::unique_ptr<Proxy>> proxies_;
     control::FileDescriptor epoll_, signals_;
+    bool imports_ = false;  // xgvmi works here
     std::vector<Handshake> handshakes_;
     RemoteListener remote_;
     std::uint64_t idle_since_ns_ = 0;

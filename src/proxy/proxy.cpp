@@ -43,11 +43,10 @@ void pause_cpu() {
 
 }  // namespace
 
-Proxy::Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport,
-             std::unique_ptr<link::DeviceLinks> links)
+Proxy::Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport, HostSide hosts)
     : config_(config),
       transport_(std::move(transport)),
-      links_(std::move(links)),
+      hosts_(std::move(hosts)),
       resting_(config.spin_us * 1000) {}
 
 Proxy::~Proxy() {
@@ -63,12 +62,12 @@ Status Proxy::start(std::string& problem) {
             identity_.address.size(), control::max_address_bytes);
         return Status::unsupported;
     }
-    if (links_ != nullptr && links_->address().size() > control::max_link_address_bytes) {
+    if (hosts_.links != nullptr && hosts_.links->address().size() > control::max_link_address_bytes) {
         problem = fmt::format(
             "the address of the link to the hosts has {} bytes; at most {} are accepted (name fewer devices "
             "with "
             "--host-devices)",
-            links_->address().size(), control::max_link_address_bytes);
+            hosts_.links->address().size(), control::max_link_address_bytes);
         return Status::unsupported;
     }
     engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id);
@@ -80,7 +79,8 @@ Status Proxy::start(std::string& problem) {
     }
     watch(inbox_event_.get());
     if (transport_->event_fd() >= 0) watch(transport_->event_fd());
-    if (links_ != nullptr) watch(links_->event_fd());
+    if (hosts_.links != nullptr) watch(hosts_.links->event_fd());
+    if (hosts_.memory != nullptr) watch(hosts_.memory->event_fd());
     thread_ = std::thread([this] { run(); });
     return Status::ok;
 }
@@ -150,7 +150,7 @@ void Proxy::run() {
     engine_->close();
     transport_.reset();
     if (!sessions_.empty()) return;
-    links_.reset();
+    hosts_ = {};
     engine_.reset();
 }
 
@@ -176,7 +176,7 @@ unsigned Proxy::accept_sessions() {
 
 void Proxy::adopt(Newcomer newcomer) {
     std::unique_ptr<Session> session;
-    if (!ending_) session = Session::open(*engine_, identity_, links_.get(), std::move(newcomer));
+    if (!ending_) session = Session::open(*engine_, identity_, hosts_, std::move(newcomer));
     if (!session) {
         load_.fetch_sub(1, std::memory_order_relaxed);
         return;
@@ -202,7 +202,7 @@ unsigned Proxy::advance_schedules() {
 
 unsigned Proxy::progress_fabric() {
     unsigned work = transport_->progress();
-    if (links_ != nullptr) work += links_->progress();
+    work += hosts_.progress();
     for (auto& session : sessions_)
         work += session->progress_memory();
     return work;
@@ -252,8 +252,7 @@ void Proxy::sleep_until_event() {
     }
     // A session that is being closed has nobody who would wake us for it, and silence is no event.
     const int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
-    if (quiet && transport_->arm() == Status::ok && (links_ == nullptr || links_->arm() == Status::ok))
-        serve_events(limit_ms);
+    if (quiet && transport_->arm() == Status::ok && hosts_.arm() == Status::ok) serve_events(limit_ms);
     for (auto& session : sessions_)
         session->end_sleep();
 }

@@ -13,7 +13,7 @@
 // happens on the proxy's own.
 #pragma once
 
-#include "link/device_links.h"
+#include "proxy/host_side.h"
 #include "proxy/identity.h"
 #include "proxy/resting.h"
 #include "proxy/session.h"
@@ -37,9 +37,8 @@ struct ProxyConfig {
 
 class Proxy {
   public:
-    // Takes the transport and the links over (null: no remote clients); the thread starts with start().
-    Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport,
-          std::unique_ptr<link::DeviceLinks> links);
+    // Takes the transport and the way to remote hosts over; the thread starts with start().
+    Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport, HostSide hosts);
     ~Proxy();
     Proxy(const Proxy&) = delete;
     Proxy& operator=(const Proxy&) = delete;
@@ -72,7 +71,7 @@ class Proxy {
     std::unique_ptr<transport::Transport> transport_;
     Identity identity_;
     std::unique_ptr<engine::Engine> engine_;
-    std::unique_ptr<link::DeviceLinks> links_;
+    HostSide hosts_;
     std::vector<std::unique_ptr<Session>> sessions_;
     control::FileDescriptor epoll_;
     Resting resting_;

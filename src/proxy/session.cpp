@@ -67,22 +67,23 @@ Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig
     return Status::ok;
 }
 
-Status Session::make_remote(const Newcomer& newcomer, link::DeviceLinks* links,
+Status Session::make_remote(const Newcomer& newcomer, const HostSide& hosts,
                             memory::SessionMemoryConfig config, Parts& parts, std::string& problem) {
-    if (links == nullptr) {
+    if (hosts.links == nullptr) {
         problem = "this proxy has no link to hosts";
         return Status::unsupported;
     }
     parts.token = control::draw_token();
-    if (Status status = links->open(newcomer.remote->link, parts.token, {}, parts.link, problem);
+    if (Status status = hosts.links->open(newcomer.remote->link, parts.token, {}, parts.link, problem);
         status != Status::ok)
         return status;
+    config.exported = hosts.memory.get();
     config.transfers = parts.link->take_transfers();
     parts.channel = parts.link->take_channel();
     return memory::make_session_memory(std::move(config), parts.memory, problem);
 }
 
-Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const link::DeviceLinks* links,
+Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
                              Parts& parts) {
     const bool staged = parts.memory->general_back_end() == memory::BackEnd::staged;
     control::Welcome welcome;
@@ -105,13 +106,14 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
     control::RemoteWelcome remote;
     remote.welcome = std::move(welcome);
     remote.token = parts.token;
-    remote.link = links->address();
+    remote.imports = hosts.memory != nullptr;
+    remote.link = hosts.links->address();
     remote.mac = control::handshake_mac(peer.secret, peer.daemon_nonce, peer.client_nonce, remote);
     return newcomer.socket.send(remote);
 }
 
 std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity,
-                                       link::DeviceLinks* links, Newcomer newcomer) {
+                                       const HostSide& hosts, Newcomer newcomer) {
     const std::string name = describe(newcomer);
     const auto fail = [&](Status status, const std::string& why) {
         log::error("{} cannot be served: {}", name, why);
@@ -126,13 +128,13 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     std::string problem;
     const Status status = newcomer.remote == nullptr
                               ? make_local(newcomer, std::move(config), parts, problem)
-                              : make_remote(newcomer, links, std::move(config), parts, problem);
+                              : make_remote(newcomer, hosts, std::move(config), parts, problem);
     if (status != Status::ok) return fail(status, problem);
     const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
     if (Status opened = engine.open_session(job, newcomer.hello.job_rank, *parts.memory, &parts.session);
         opened != Status::ok)
         return fail(opened, "the engine has no room for it");
-    if (send_welcome(newcomer, identity, links, parts) != Status::ok) {
+    if (send_welcome(newcomer, identity, hosts, parts) != Status::ok) {
         log::warn("{} went away before it was welcomed", name);
         engine.close_session(parts.session, Status::canceled);
         return nullptr;
@@ -208,6 +210,8 @@ void Session::tend(std::uint64_t now_ns) {
 void Session::answer_message(const control::Message& message, std::vector<FileDescriptor> descriptors) {
     if (const auto* region = std::get_if<control::RegisterRegion>(&message)) {
         register_region(*region, std::move(descriptors));
+    } else if (const auto* exported = std::get_if<control::RegisterExported>(&message)) {
+        register_exported(*exported);
     } else if (const auto* revoke = std::get_if<control::RevokeRegion>(&message)) {
         revoke_region(revoke->id);
     } else if (std::holds_alternative<control::Goodbye>(message)) {
@@ -234,6 +238,13 @@ void Session::register_region(const control::RegisterRegion& message,
     const Status status = memory_->add_region(message.id, message.address, message.bytes,
                                               memory::File(descriptors.front().release()));
     reply(control::RegionReply{message.id, status, static_cast<std::uint8_t>(memory::BackEnd::map),
+                               OFFPATH_PROGRESS_DEVICE});
+}
+
+void Session::register_exported(const control::RegisterExported& message) {
+    const Status status =
+        memory_->add_exported_region(message.id, message.address, message.bytes, message.blob);
+    reply(control::RegionReply{message.id, status, static_cast<std::uint8_t>(memory::BackEnd::xgvmi),
                                OFFPATH_PROGRESS_DEVICE});
 }
 

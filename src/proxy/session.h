@@ -11,8 +11,8 @@
 #include "control/channel.h"
 #include "control/message_socket.h"
 #include "engine/engine.h"
-#include "link/device_links.h"
 #include "memory/session_memory.h"
+#include "proxy/host_side.h"
 #include "proxy/identity.h"
 #include "proxy/schedule_store.h"
 
@@ -26,10 +26,9 @@ namespace offpath::proxy {
 
 class Session {
   public:
-    // Makes everything that a session needs and sends the Welcome; null after a Refusal. `links`: for remote
-    // newcomers.
+    // Makes everything that a session needs and sends the Welcome; null after a Refusal.
     static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity,
-                                         link::DeviceLinks* links, Newcomer newcomer);
+                                         const HostSide& hosts, Newcomer newcomer);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -90,9 +89,9 @@ class Session {
     };
     static Status make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, Parts& parts,
                              std::string& problem);
-    static Status make_remote(const Newcomer& newcomer, link::DeviceLinks* links,
+    static Status make_remote(const Newcomer& newcomer, const HostSide& hosts,
                               memory::SessionMemoryConfig config, Parts& parts, std::string& problem);
-    static Status send_welcome(Newcomer& newcomer, const Identity& identity, const link::DeviceLinks* links,
+    static Status send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
                                Parts& parts);
 
     Session(engine::Engine& engine, Newcomer newcomer, Parts parts);
@@ -115,6 +114,7 @@ class Session {
     void answer_message(const control::Message& message, std::vector<control::FileDescriptor> descriptors);
     void register_region(const control::RegisterRegion& message,
                          std::vector<control::FileDescriptor> descriptors);
+    void register_exported(const control::RegisterExported& message);
     void revoke_region(std::uint64_t id);
     void reply(const control::Message& message);
 

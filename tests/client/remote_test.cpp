@@ -4,6 +4,7 @@
 #include "control/message_socket.h"
 #include "control/tcp_socket.h"
 #include "harness.h"
+#include "link/load.h"
 
 #include <gtest/gtest.h>
 
@@ -64,11 +65,12 @@ void write_frame(int fd, const std::vector<std::byte>& bytes, bool swapped = fal
     (void)send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-control::RemoteHello hello_for(const Message& challenge, const control::Key& key) {
+control::RemoteHello hello_for(const Message& challenge, const control::Key& key,
+                               std::vector<std::byte> link = std::vector<std::byte>(10)) {
     control::RemoteHello hello;
     hello.hello.job_high = 7;
     hello.nonce = control::draw_nonce();
-    hello.link.resize(10);
+    hello.link = std::move(link);
     const auto* c = std::get_if<control::Challenge>(&challenge);
     EXPECT_NE(c, nullptr);
     if (c != nullptr)
@@ -252,6 +254,59 @@ TEST_F(Remote, TellsOtherVersionsAndMachinesSo) {
               std::string::npos);
     EXPECT_NE(refusal([](auto& b) { b[12] = std::byte{4}; }).find("32 bits"), std::string::npos);
     EXPECT_NE(refusal([](auto&) {}, true).find("byte order"), std::string::npos);
+}
+
+// Past the handshake: a client that does not keep to the rules loses its session, with a word why.
+class RemoteSession : public Remote {
+  protected:
+    void SetUp() override {
+        Remote::SetUp();
+        std::string problem;
+        ASSERT_EQ(link::load_host_link({}, host, problem), Status::ok) << problem;
+        socket = MessageSocket::over_tcp(connect_to(daemon.address()));
+        ASSERT_EQ(socket.send(hello_for(next(socket), key_of(), host->address())), Status::ok);
+        ASSERT_TRUE(std::holds_alternative<control::RemoteWelcome>(next(socket)));
+    }
+    void expect_refusal(Status status, const std::string& words) {
+        const Message answer = next(socket);
+        const auto* refusal = std::get_if<control::Refusal>(&answer);
+        ASSERT_NE(refusal, nullptr) << answer.index();
+        EXPECT_EQ(refusal->status, status);
+        EXPECT_NE(refusal->text.find(words), std::string::npos) << refusal->text;
+        EXPECT_TRUE(std::holds_alternative<control::Goodbye>(next(socket))) << "it hangs up";
+    }
+    std::unique_ptr<link::HostLink> host;
+    MessageSocket socket;
+};
+
+// Whether the device imports is found out when it starts; none of the machines that build this can.
+TEST_F(RemoteSession, HasNoRegionsThatTheDeviceCannotReach) {
+    (void)socket.send(control::RegisterRegion{1, 0x1000, 4096});
+    EXPECT_EQ(next(socket), Message(control::RegionReply{1, Status::unsupported, 0, 0}));
+    if (daemon.log().find("xgvmi unsupported: ") == std::string::npos)
+        GTEST_SKIP() << "this device can import";
+    (void)socket.send(control::RegisterExported{2, 0x1000, 4096, {std::byte{1}}});
+    EXPECT_EQ(std::get<control::RegionReply>(next(socket)).status, Status::unsupported);
+    (void)socket.send(control::RevokeRegion{2});
+    EXPECT_EQ(std::get<control::RegionReply>(next(socket)).status, Status::invalid);
+    (void)socket.send(control::Goodbye{});
+    EXPECT_TRUE(std::holds_alternative<control::Goodbye>(next(socket))) << "it hangs up";
+    EXPECT_NE(daemon.log().find("detached"), std::string::npos) << daemon.log();
+}
+
+TEST_F(RemoteSession, EndsAtASecondHello) {
+    (void)socket.send(control::Hello{});
+    expect_refusal(Status::protocol, "a second hello");
+}
+
+TEST_F(RemoteSession, EndsAtNonsense) {
+    write_frame(socket.fd(), std::vector<std::byte>(20, std::byte{0x5a}));
+    expect_refusal(Status::protocol, "no offpath message");
+}
+
+TEST_F(RemoteSession, EndsAtAFrameThatIsTooLong) {
+    (void)send(socket.fd(), "\xff\xff\0\0", 4, MSG_NOSIGNAL);
+    expect_refusal(Status::protocol, "a frame of 65535 bytes");
 }
 
 // What a client says about a device that is not what it should be. `play` is the device.

@@ -1,0 +1,44 @@
+// ExportedRegions: what this process has exported for a device of its own that can import (back end xgvmi):
+// by region, the registration that the device uses. Ownership: the attachment; regions end before the memory
+// that they register, and after the device has let go of them. Threads: any.
+#pragma once
+
+#include "transport/ucx/exported_memory.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+namespace offpath::client {
+
+class ExportedRegions {
+  public:
+    explicit ExportedRegions(std::unique_ptr<transport::HostExporter> exporter)
+        : exporter_(std::move(exporter)) {}
+
+    // `blob`, for the device, is valid until remove().
+    Status add(std::uint64_t id, void* address, std::size_t bytes, std::span<const std::byte>& blob,
+               std::string& problem) {
+        std::lock_guard lock(mutex_);
+        std::unique_ptr<transport::HostExport> made;
+        const Status status = exporter_->export_region(address, bytes, made, problem);
+        if (status != Status::ok) return status;
+        blob = made->blob();
+        regions_[id] = std::move(made);
+        return Status::ok;
+    }
+    void remove(std::uint64_t id) {
+        std::lock_guard lock(mutex_);
+        regions_.erase(id);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::unique_ptr<transport::HostExporter> exporter_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<transport::HostExport>> regions_;
+};
+
+}  // namespace offpath::client
