@@ -1,8 +1,10 @@
 #include "link/own_memory.h"
 
+#include "base/log.h"
+#include "memory/copy.h"
+
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,84 +18,52 @@
 namespace offpath::link {
 namespace {
 
-constexpr std::size_t file_bytes = 64 << 10;
+constexpr std::size_t file_bytes = 256 << 10;
 
-void* pointer(std::uint64_t address) {
+char* pointer(std::uint64_t address) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of this process come back as numbers
-    return reinterpret_cast<void*>(address);
-}
-
-Status from_errno(int error) {
-    return error == EFAULT ? Status::access : Status::system;
+    return reinterpret_cast<char*>(address);
 }
 
 }  // namespace
 
-OwnMemory::OwnMemory() : pid_(getpid()), page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
-    const std::uint64_t word = 1;
-    std::uint64_t found = 0;
-    const auto here = reinterpret_cast<std::uint64_t>(&word);
-    by_process_ = copy(false, here, reinterpret_cast<std::byte*>(&found), sizeof found) == Status::ok;
-    can_tell_ = present(MADV_POPULATE_READ, here, sizeof word) == Status::ok;
-    if (by_process_) return;
-    file_ = memfd_create("offpath-link", MFD_CLOEXEC);
-    if (file_ >= 0 && ftruncate(file_, file_bytes) != 0) {
-        close(file_);
-        file_ = -1;
-    }
+OwnMemory::OwnMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+    if (memory::make_memory_file("offpath-link", file_bytes, file_) != Status::ok ||
+        memory::Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
+        log::error("the link has no memory file; staged transfers will fail");
+    const char here = 0;
+    can_tell_ = present(MADV_POPULATE_READ, reinterpret_cast<std::uint64_t>(&here), 1) == Status::ok;
 }
 
-OwnMemory::~OwnMemory() {
-    if (file_ >= 0) close(file_);
-}
-
-Status OwnMemory::copy(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes) const {
-    while (bytes > 0) {
-        const iovec here{local, bytes};
-        const iovec there{pointer(address), bytes};
-        const ssize_t moved = writes ? process_vm_writev(pid_, &here, 1, &there, 1, 0)
-                                     : process_vm_readv(pid_, &here, 1, &there, 1, 0);
-        if (moved < 0 && errno == EINTR) continue;
-        if (moved <= 0) return moved == 0 ? Status::access : from_errno(errno);
-        local += moved;
-        address += static_cast<std::uint64_t>(moved);
-        bytes -= static_cast<std::size_t>(moved);
-    }
-    return Status::ok;
-}
-
-// The file's calls tell a bad address as an error, too. Plain system calls: race detectors that wrap the
-// library's functions do not see what orders these accesses with the program's own.
-Status OwnMemory::copy_by_file(bool writes, std::uint64_t address, std::byte* local,
-                               std::size_t bytes) const {
-    if (file_ < 0) return Status::system;
+// Plain system calls: race detectors that wrap the library's functions do not see what orders these accesses
+// with the program's own.
+Status OwnMemory::move(bool out, std::uint64_t address, std::byte* local, std::size_t bytes) const {
+    if (mapping_.data() == nullptr) return Status::system;
     while (bytes > 0) {
         const std::size_t piece = std::min(bytes, file_bytes);
-        void* const from = writes ? static_cast<void*>(local) : pointer(address);
-        void* const to = writes ? pointer(address) : static_cast<void*>(local);
-        const long out = syscall(SYS_pwrite64, file_, from, piece, off_t{0});
-        if (out < 0 && errno == EINTR) continue;
-        if (out <= 0) return out == 0 ? Status::system : from_errno(errno);
-        long in = 0;
-        do {
-            in = syscall(SYS_pread64, file_, to, static_cast<std::size_t>(out), off_t{0});
-        } while (in < 0 && errno == EINTR);
-        if (in <= 0) return in == 0 ? Status::system : from_errno(errno);
-        local += in;
-        address += static_cast<std::uint64_t>(in);
-        bytes -= static_cast<std::size_t>(in);
+        if (!out) memory::copy_bytes(mapping_.data(), local, piece);
+        for (std::size_t done = 0; done < piece;) {
+            const long moved = syscall(out ? SYS_pwrite64 : SYS_pread64, file_.get(), pointer(address + done),
+                                       piece - done, static_cast<off_t>(done));
+            if (moved < 0 && errno == EINTR) continue;
+            if (moved <= 0) return moved < 0 && errno == EFAULT ? Status::access : Status::system;
+            done += static_cast<std::size_t>(moved);
+        }
+        if (out) memory::copy_bytes(local, mapping_.data(), piece);
+        local += piece;
+        address += piece;
+        bytes -= piece;
     }
     return Status::ok;
 }
 
 Status OwnMemory::read(std::uint64_t address, void* destination, std::size_t bytes) const {
-    auto* const local = static_cast<std::byte*>(destination);
-    return by_process_ ? copy(false, address, local, bytes) : copy_by_file(false, address, local, bytes);
+    return move(true, address, static_cast<std::byte*>(destination), bytes);
 }
 
 Status OwnMemory::write(std::uint64_t address, const void* source, std::size_t bytes) const {
-    auto* const local = static_cast<std::byte*>(const_cast<void*>(source));  // an iovec has no const
-    return by_process_ ? copy(true, address, local, bytes) : copy_by_file(true, address, local, bytes);
+    // Not written to: move() has one type for both ways.
+    return move(false, address, static_cast<std::byte*>(const_cast<void*>(source)), bytes);
 }
 
 Status OwnMemory::present(int advice, std::uint64_t address, std::size_t bytes) const {
@@ -104,7 +74,7 @@ Status OwnMemory::present(int advice, std::uint64_t address, std::size_t bytes) 
         result = madvise(pointer(first), address + bytes - first, advice);
     } while (result != 0 && errno == EINTR);
     if (result == 0) return Status::ok;
-    // ENOMEM: not mapped. EFAULT: mapped, and not for this. EINVAL: memory of a kind that it does not know.
+    // ENOMEM: not mapped. EFAULT: not there. EINVAL: not for this, or of a kind that it does not know.
     return errno == ENOMEM || errno == EFAULT ? Status::access : Status::unsupported;
 }
 

@@ -3,18 +3,16 @@
 #pragma once
 
 #include "base/status.h"
+#include "memory/file.h"
 
 #include <cstddef>
 #include <cstdint>
-
-#include <sys/types.h>
 
 namespace offpath::link {
 
 class OwnMemory {
   public:
     OwnMemory();
-    ~OwnMemory();
     OwnMemory(const OwnMemory&) = delete;
     OwnMemory& operator=(const OwnMemory&) = delete;
 
@@ -28,15 +26,15 @@ class OwnMemory {
     Status writable(std::uint64_t address, std::size_t bytes) const;
 
   private:
-    Status copy(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes) const;
-    Status copy_by_file(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes) const;
+    // Measured beside process_vm_readv and process_vm_writev of ourselves: 25 us instead of 39 for 240 KiB of
+    // 4 KiB pages; a plain memcpy, which would trap, takes 16.
+    Status move(bool out, std::uint64_t address, std::byte* local, std::size_t bytes) const;
     Status present(int advice, std::uint64_t address, std::size_t bytes) const;
 
-    const pid_t pid_;
     const std::size_t page_bytes_;
-    bool by_process_ = false;  // process_vm_readv of ourselves is allowed; else through a memory file
+    memory::File file_;        // whose read and write calls say what is not there
+    memory::Mapping mapping_;  // of the file
     bool can_tell_ = false;    // madvise knows MADV_POPULATE_*
-    int file_ = -1;
 };
 
 }  // namespace offpath::link

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -235,6 +236,18 @@ class HostSide {
     std::unique_ptr<control::ClientChannel> channel_;
 };
 
+// This process on the first core that it may use or on the last, as a rank and its device would be.
+void take_core(bool first) {
+    cpu_set_t allowed, mine;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    int chosen = -1;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &allowed) && (chosen < 0 || !first)) chosen = cpu;
+    CPU_ZERO(&mine);
+    CPU_SET(chosen, &mine);
+    sched_setaffinity(0, sizeof mine, &mine);
+}
+
 nlohmann::json measure(const Options& options) {
     nlohmann::json rows = nlohmann::json::array();
     std::string transport;
@@ -301,6 +314,7 @@ int main(int argc, char** argv) try {
         if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory in /tmp");
         options.dir = name.data();
         child = fork();
+        take_core(child != 0);
         if (child == 0) {
             serve(options);
             _exit(0);
