@@ -1,5 +1,4 @@
 #include "measurement.h"
-#include "support/buffer.h"
 
 namespace osu {
 
@@ -8,9 +7,7 @@ namespace {
 class Allgather : public Measurement {
   public:
     Allgather(const Shape& shape, const mpi_support::World& world)
-        : world_(world),
-          out_(shape.largest, mpi_support::Allocator::kMalloc),
-          in_(shape.largest * static_cast<std::size_t>(world.ranks), mpi_support::Allocator::kMalloc) {}
+        : world_(world), out_(shape.largest), in_(shape.largest * static_cast<std::size_t>(world.ranks)) {}
 
     const char* unit() const override { return "us"; }
 
@@ -32,22 +29,22 @@ class Allgather : public Measurement {
     }
 
     bool verified(std::size_t bytes) override {
-        fill(out_.as(), bytes, world_.rank);
-        std::memset(in_.as(), 0, in_.bytes());
+        fill(out_.data(), bytes, world_.rank);
+        in_.clear();
         gather(static_cast<int>(bytes));
         bool right = true;
         for (int rank = 0; rank < world_.ranks; ++rank)
-            right = is_filled(in_.as() + static_cast<std::size_t>(rank) * bytes, bytes, rank) && right;
+            right = is_filled(in_.data() + static_cast<std::size_t>(rank) * bytes, bytes, rank) && right;
         return right;
     }
 
   private:
     void gather(int bytes) {
-        MPI_Allgather(out_.as(), bytes, MPI_CHAR, in_.as(), bytes, MPI_CHAR, MPI_COMM_WORLD);
+        MPI_Allgather(out_.data(), bytes, MPI_CHAR, in_.data(), bytes, MPI_CHAR, MPI_COMM_WORLD);
     }
 
     mpi_support::World world_;
-    mpi_support::Buffer out_, in_;
+    PageBuffer out_, in_;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // bw and mbw_mr: bw is mbw_mr with one pair.
 #include "measurement.h"
-#include "support/buffer.h"
 
 namespace osu {
 
@@ -17,7 +16,7 @@ class Bandwidth : public Measurement {
           sends_(world.rank < pairs_),
           peer_(sends_ ? world.rank + pairs_ : world.rank - pairs_),
           rank_(world.rank),
-          buffer_(shape.largest, mpi_support::Allocator::kMalloc),
+          buffer_(shape.largest),
           requests_(static_cast<std::size_t>(window_), MPI_REQUEST_NULL) {}
 
     const char* unit() const override { return "MB/s"; }
@@ -27,7 +26,9 @@ class Bandwidth : public Measurement {
         const double start = MPI_Wtime();
         for (long i = 0; i < iterations; ++i)
             window(static_cast<int>(bytes));
-        return mpi_support::max_over_ranks(sends_ ? MPI_Wtime() - start : 0.0);
+        double seconds = sends_ ? MPI_Wtime() - start : 0.0;
+        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        return seconds / pairs_;
     }
 
     double value(std::size_t bytes, long iterations, double seconds) const override {
@@ -37,21 +38,21 @@ class Bandwidth : public Measurement {
 
     bool verified(std::size_t bytes) override {
         if (sends_) {
-            fill(buffer_.as(), bytes, rank_);
+            fill(buffer_.data(), bytes, rank_);
         } else {
-            std::memset(buffer_.as(), 0, buffer_.bytes());
+            buffer_.clear();
         }
         window(static_cast<int>(bytes));
-        return sends_ || is_filled(buffer_.as(), bytes, peer_);
+        return sends_ || is_filled(buffer_.data(), bytes, peer_);
     }
 
   private:
     void window(int bytes) {
         for (MPI_Request& request : requests_) {
             if (sends_) {
-                MPI_Isend(buffer_.as(), bytes, MPI_CHAR, peer_, kDataTag, MPI_COMM_WORLD, &request);
+                MPI_Isend(buffer_.data(), bytes, MPI_CHAR, peer_, kDataTag, MPI_COMM_WORLD, &request);
             } else {
-                MPI_Irecv(buffer_.as(), bytes, MPI_CHAR, peer_, kDataTag, MPI_COMM_WORLD, &request);
+                MPI_Irecv(buffer_.data(), bytes, MPI_CHAR, peer_, kDataTag, MPI_COMM_WORLD, &request);
             }
         }
         MPI_Waitall(window_, requests_.data(), MPI_STATUSES_IGNORE);
@@ -66,7 +67,7 @@ class Bandwidth : public Measurement {
     int pairs_, window_;
     bool sends_;
     int peer_, rank_;
-    mpi_support::Buffer buffer_;
+    PageBuffer buffer_;
     std::vector<MPI_Request> requests_;
 };
 

@@ -1,5 +1,4 @@
 #include "measurement.h"
-#include "support/buffer.h"
 
 namespace osu {
 
@@ -13,8 +12,8 @@ class Latency : public Measurement {
         : first_(world.rank == 0),
           peer_(1 - world.rank),
           rank_(world.rank),
-          out_(shape.largest, mpi_support::Allocator::kMalloc),
-          in_(shape.largest, mpi_support::Allocator::kMalloc) {}
+          out_(shape.largest),
+          in_(shape.largest) {}
 
     const char* unit() const override { return "us"; }
 
@@ -33,22 +32,22 @@ class Latency : public Measurement {
     }
 
     bool verified(std::size_t bytes) override {
-        fill(out_.as(), bytes, rank_);
-        std::memset(in_.as(), 0, in_.bytes());
+        fill(out_.data(), bytes, rank_);
+        in_.clear();
         round_trip(static_cast<int>(bytes));
-        return is_filled(in_.as(), bytes, peer_);
+        return is_filled(in_.data(), bytes, peer_);
     }
 
   private:
     void round_trip(int bytes) {
-        if (first_) MPI_Send(out_.as(), bytes, MPI_CHAR, peer_, kTag, MPI_COMM_WORLD);
-        MPI_Recv(in_.as(), bytes, MPI_CHAR, peer_, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (!first_) MPI_Send(out_.as(), bytes, MPI_CHAR, peer_, kTag, MPI_COMM_WORLD);
+        if (first_) MPI_Send(out_.data(), bytes, MPI_CHAR, peer_, kTag, MPI_COMM_WORLD);
+        MPI_Recv(in_.data(), bytes, MPI_CHAR, peer_, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!first_) MPI_Send(out_.data(), bytes, MPI_CHAR, peer_, kTag, MPI_COMM_WORLD);
     }
 
     bool first_;
     int peer_, rank_;
-    mpi_support::Buffer out_, in_;
+    PageBuffer out_, in_;
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "measurement.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace osu {
 
 namespace {
@@ -8,7 +11,18 @@ unsigned char mark(std::size_t at, int sender) {
     return static_cast<unsigned char>(at * 7 + (at >> 8) * 13 + static_cast<std::size_t>(sender) * 101 + 1);
 }
 
+constexpr std::size_t kPage = 4096;
+
 }  // namespace
+
+PageBuffer::PageBuffer(std::size_t bytes) : memory_(bytes + kPage, mpi_support::Allocator::kMalloc) {
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(memory_.as()) % kPage;
+    data_ = memory_.as() + (kPage - beyond) % kPage;
+}
+
+void PageBuffer::clear() {
+    std::memset(memory_.as(), 0, memory_.bytes());
+}
 
 void fill(unsigned char* data, std::size_t bytes, int sender) {
     for (std::size_t i = 0; i < bytes; ++i)

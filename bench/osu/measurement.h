@@ -1,12 +1,15 @@
 // The four measurements of the OSU micro-benchmarks that papers on devices report, by their published
 // definitions:
-//   latency    two ranks, blocking ping-pong: half the mean time of a round trip, in us
-//   bw         two ranks: rank 0 sends a window of messages, rank 1 answers once all are there: MB/s (10^6
-//   bytes) mbw_mr     2 p ranks: rank i and rank i + p do as in bw, all pairs at once; all bytes over the
-//   time of the
-//              slowest pair, in MB/s
-//   allgather  all ranks, each with `bytes` to give: mean time in the call over iterations and ranks, in us;
-//              a barrier separates the calls
+//   latency: two ranks, blocking ping-pong; half the mean time of a round trip, in us.
+//
+//   bw: two ranks; rank 0 sends a window of messages, rank 1 answers once all are there. MB/s (10^6 bytes).
+//
+//   mbw_mr: 2 p ranks; rank i and rank i + p do as in bw, all pairs at once. All bytes over the mean of the
+//   pairs' times, in MB/s.
+//
+//   allgather: all ranks, each with `bytes` to give; the mean time in the call over iterations and ranks, in
+//   us. A barrier separates the calls.
+//
 // As there, the messages of a window are sent from one buffer and received into one buffer.
 //
 // All calls are collective over MPI_COMM_WORLD and return the same value on all ranks. One thread.
@@ -17,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "support/buffer.h"
 #include "support/mpi_program.h"
 
 namespace osu {
@@ -45,6 +49,18 @@ std::unique_ptr<Measurement> make_measurement(const std::string& test, const Sha
 std::unique_ptr<Measurement> make_latency(const Shape& shape, const mpi_support::World& world);
 std::unique_ptr<Measurement> make_bandwidth(const Shape& shape, const mpi_support::World& world);
 std::unique_ptr<Measurement> make_allgather(const Shape& shape, const mpi_support::World& world);
+
+// Memory that begins on a page, as in the original: transports copy faster from and to there.
+class PageBuffer {
+  public:
+    explicit PageBuffer(std::size_t bytes);
+    unsigned char* data() const { return data_; }
+    void clear();
+
+  private:
+    mpi_support::Buffer memory_;
+    unsigned char* data_;
+};
 
 // Data that differ by sender and place, so that a message from elsewhere or moved by a byte is found out.
 void fill(unsigned char* data, std::size_t bytes, int sender);
