@@ -36,6 +36,22 @@ grep -q "^offpath: OFFPATH_MIN_BYTES='many'.*accepted" "$dir/err" || fail "no cl
 run OFFPATH_OPS=ialltoall,iscan && fail "OFFPATH_OPS=ialltoall,iscan is accepted"
 grep -q "^offpath: OFFPATH_OPS=.*'iscan'.*accepted are all" "$dir/err" || fail "no clear error for OFFPATH_OPS"
 
+# Devices of their own that are not there, or not meant for us: an error that says which, then the host's MPI.
+(umask 077 && head -c 32 /dev/urandom >"$dir/key")
+fallback() { # WORDS VARIABLE=VALUE...
+    local words=$1
+    shift
+    SECONDS=0
+    run "$@" || fail "with $* the program ended with $?"
+    [ "$SECONDS" -lt 25 ] || fail "with $* it took $SECONDS s"
+    grep -q "^offpath: rank [0-9] on node .* is without a device: .*$words" "$dir/err" || fail "with $* nobody says '$words'"
+    [ "$(grep -c "^offpath: .*the program runs on the host's MPI" "$dir/err")" -eq 1 ] || fail "with $* not one warning"
+}
+fallback '127.0.0.1:1: no offpathd answers at 127.0.0.1:1 (Connection refused)' \
+    OFFPATH_DEVICES=127.0.0.1:1 OFFPATH_KEY_FILE="$dir/key"
+fallback 'no rank has the devices. key: OFFPATH_KEY_FILE is not set' OFFPATH_DEVICES=127.0.0.1:1
+fallback 'is not in OFFPATH_DEVICES, which lists elsewhere' OFFPATH_DEVICES=elsewhere=127.0.0.1 OFFPATH_KEY_FILE="$dir/key"
+
 run OFFPATH_AUTOSTART=1 OFFPATH_DAEMON=/nonexistent/offpathd || fail "with a daemon that is not there the program ended with $?"
 grep -q 'OFFPATH_DAEMON=./nonexistent/offpathd. names no program' "$dir/err" || fail "no clear error for a daemon that is not there"
 
