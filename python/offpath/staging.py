@@ -4,6 +4,7 @@ Both are offpath's basic primitives between two nodes over the same links, in on
     direct  the device shares the host's operating system and maps its memory: the data cross the network alone
     staged  the data go through buffers of the device: with --dpu remote or aarch64 over the host-device link, with --dpu local through
             a shared area that a thread of the process copies from and to
+Beside them, what the links themselves give: UCX's own perf test over each, in the same session.
 """
 
 import json as jsonlib
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from offpath import console, metrics, stats, units
 from offpath.errors import OffpathError
+from offpath.lab import perftest
 from offpath.lab.cluster import Cluster, LabSpec
 from offpath.lab.mpi import Engine
 
@@ -32,6 +34,7 @@ class StagingSpec:
     sizes: list[int]
     runs: int = 3
     seconds: float = 0.1  # of measuring each value in one run
+    raw: bool = True  # measure the links themselves too
 
     def check(self, lab: LabSpec) -> None:
         if lab.nodes != 2 or lab.ranks_per_node != 1:
@@ -49,22 +52,36 @@ def engines(lab: LabSpec) -> list[Engine]:
     ]
 
 
-def measure(cluster: Cluster, spec: StagingSpec) -> list[dict]:
-    """One row a path and size: medians over the runs, which alternate between the paths."""
+def measure(cluster: Cluster, spec: StagingSpec) -> tuple[list[dict], dict]:
+    """One row a path and size, and the links' own bandwidth: medians over the runs, which alternate."""
     program = str(cluster.artifacts.program(PROGRAM))
     paths = engines(cluster.spec)
     taken: dict[str, list[dict]] = {path.name: [] for path in paths}
+    links = _links(cluster) if spec.raw and cluster.namespaced and perftest.find() else {}
+    raw: dict[str, list[float]] = {name: [] for name in links}
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
     ) as progress:
-        task = progress.add_task("", total=spec.runs * len(paths))
+        task = progress.add_task("", total=spec.runs * (len(paths) + len(links)))
         for run in range(spec.runs):
             for path in paths:
                 progress.update(task, description=f"run {run + 1} of {spec.runs}: {path.name}")
                 arguments = ["--memory", _MEMORY[path.name], "--seconds", str(spec.seconds), "--sizes", ",".join(map(str, spec.sizes))]
                 taken[path.name].append(_run(cluster, path, [program, *arguments, "--json", "-"]))
                 progress.advance(task)
-    return rows(taken)
+            for name, bandwidth in links.items():
+                progress.update(task, description=f"run {run + 1} of {spec.runs}: the {name} link itself")
+                raw[name].append(bandwidth())
+                progress.advance(task)
+    return rows(taken), {name: {"bandwidth_Bps": statistics.median(values), "runs": values} for name, values in raw.items()}
+
+
+def _links(cluster: Cluster) -> dict:
+    lab = cluster.spec
+    links = {"network": lambda: perftest.of_network(cluster.nodes, lab.link.rate)}
+    if lab.remote:
+        links["host-device"] = lambda: perftest.of_host_device_link(cluster.nodes[0], lab.pcie.rate)
+    return links
 
 
 def rows(taken: dict[str, list[dict]]) -> list[dict]:
@@ -100,13 +117,19 @@ def slowest_link(lab: LabSpec) -> int | None:
     return min(rates, default=None)
 
 
-def report(cluster: Cluster, spec: StagingSpec, found: list[dict]) -> dict:
+def raw_limit(found: dict) -> float | None:
+    """Bytes per second that UCX's perf test reached on the slower of both links."""
+    return min((link["bandwidth_Bps"] for link in found["raw_links"].values()), default=None)
+
+
+def report(cluster: Cluster, spec: StagingSpec, found: list[dict], raw: dict) -> dict:
     return {
         "benchmark": "staging",
         "lab": stats.describe_cluster(cluster),
         "environment": stats.environment(),
         "paths": {path.name: path.label for path in engines(cluster.spec)},
         "slowest_link_Bps": rate / 8 if (rate := slowest_link(cluster.spec)) else None,
+        "raw_links": raw,
         "runs": spec.runs,
         "rows": found,
     }
@@ -119,19 +142,23 @@ def show(found: dict) -> None:
     table = Table(title=f"staging: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
     for name in ("size", "latency direct", "staged", "ratio", "bandwidth direct", "staged", "ratio"):
         table.add_column(name, justify="right")
-    limit = found["slowest_link_Bps"]
-    if limit:
-        table.add_column("staged/link", justify="right")
+    limits = {name: limit for name, limit in (("staged/link", found["slowest_link_Bps"]), ("staged/raw", raw_limit(found))) if limit}
+    for name in limits:
+        table.add_column(name, justify="right")
     for size, paths in by_size.items():
         direct, staged = paths[DIRECT], paths[STAGED]
         cells = [units.format_size(size)]
         cells += [units.format_seconds(direct["latency_s"]), units.format_seconds(staged["latency_s"]), f"{staged['latency_s'] / direct['latency_s']:.2f}"]
         cells += [f"{row['bandwidth_Bps'] / 1e6:.3g} MB/s" for row in (direct, staged)] + [f"{staged['bandwidth_Bps'] / direct['bandwidth_Bps']:.2f}"]
-        table.add_row(*cells, *([f"{100 * staged['bandwidth_Bps'] / limit:.0f} %"] if limit else []))
+        table.add_row(*cells, *(f"{100 * staged['bandwidth_Bps'] / limit:.0f} %" for limit in limits.values()))
     console.out.print(table)
     for name, label in found["paths"].items():
         console.out.print(f"{name}: {label}")
-    console.out.print("latency: half a round trip; bandwidth: windows of messages one way" + ("; link: the slower one's rate, headers included" if limit else ""))
+    console.out.print("latency: half a round trip; bandwidth: windows of messages one way")
+    if limits:
+        console.out.print("link: the slower link's rate, headers included; raw: what UCX's perf test reached on the slower link")
+    for name, link in found["raw_links"].items():
+        console.out.print(f"raw, {name} link: {link['bandwidth_Bps'] / 1e6:.4g} MB/s")
 
 
 def write(found: dict, json: Path | None, plot: Path | None) -> None:

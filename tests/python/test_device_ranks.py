@@ -152,6 +152,19 @@ def test_a_job_in_the_lab(offpath, namespaces, programs, dpu, nodes, hosts, devi
     assert "devices are MPI ranks" in done.stderr
 
 
+def test_host_and_device_of_different_architectures(offpath, namespaces, programs):
+    share = programs / "example-device-ranks-share"
+    try:
+        lab_ranks.device_command("aarch64", [str(share)], None)
+    except OffpathError as error:
+        pytest.skip(str(error))
+    done = offpath("lab", "run", "-q", "--nodes", "2", "--dpu", "aarch64", "--dpu-ranks", "--timeout", "100", "--", str(share), "--bodies", "1000", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"(host|device) of node (\d), (\w+):", done.stdout) == [
+        ("host", "0", "x86_64"), ("host", "1", "x86_64"), ("device", "0", "aarch64"), ("device", "1", "aarch64"),
+    ]
+
+
 def test_ranks_are_where_they_are_said_to_be(offpath, namespaces):
     script = "echo $(hostname) $OFFPATH_RANK_KIND $OFFPATH_NODE_INDEX"
     done = offpath("lab", "run", "-q", "--nodes", "2", "--dpu", "remote", "--dpu-ranks", "--timeout", "50", "--", "sh", "-c", script)

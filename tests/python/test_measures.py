@@ -1,9 +1,14 @@
 """What is made of the numbers: medians, ratios, differences, the wire's limit, overlap."""
 
+from dataclasses import replace
+
 import pytest
 
-from offpath import bench, compare, metrics, stats
+from offpath import bench, compare, metrics, staging, stats
 from offpath.errors import OffpathError
+from offpath.lab import perftest
+from offpath.lab.cluster import LabSpec
+from offpath.lab.network import Link
 
 
 def record(engine, run, failed=False, results=None, output=(), **measurements):
@@ -72,3 +77,21 @@ def test_overlap_is_as_osu_defines_it():
 def test_environment_says_where_numbers_come_from():
     found = stats.environment()
     assert found["kernel"] and found["cpu"] and "Open MPI" in found["mpi"]
+
+
+def test_staging_takes_medians_and_compares_with_the_slower_link():
+    runs = [{"back_end": "map", "rows": [{"bytes": 4, "window": 64, "latency_s": l, "bandwidth_Bps": 1 / l}]} for l in (4.0, 1.0, 2.0)]
+    (row,) = staging.rows({"direct": runs})
+    assert (row["path"], row["bytes"], row["latency_s"], row["bandwidth_Bps"], row["back_end"]) == ("direct", 4, 2.0, 0.5, "map")
+    lab = LabSpec(link=Link(10**9), pcie=Link(4 * 10**9), dpu="remote")
+    assert staging.slowest_link(lab) == 10**9 and staging.slowest_link(replace(lab, pcie=Link(10**8))) == 10**8
+    assert staging.slowest_link(LabSpec(link=Link(None))) is None
+    assert [engine.environment for engine in staging.engines(lab)] == [{}, {}]
+    assert staging.engines(LabSpec())[1].environment == {"OFFPATH_BACK_END": "staged"}
+
+
+def test_bandwidth_is_read_from_what_the_perf_test_prints():
+    text = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n  50,3.996,23982.062,23982.062,160.0,200.5,42,42\n"
+    assert perftest.parse(text) == 200.5 * 2**20
+    with pytest.raises(OffpathError, match="no bandwidth"):
+        perftest.parse("connection refused")

@@ -8,7 +8,7 @@ from offpath import osu
 from offpath.artifacts import find_artifacts
 from offpath.device_ranks import DEVICE, HOST
 from offpath.errors import OffpathError
-from offpath.lab.device_ranks import Group, on_own_cores
+from offpath.lab.device_ranks import Group, device_command, on_own_cores
 from offpath.lab.placement import place
 
 
@@ -85,8 +85,12 @@ def test_one_node_and_unknown_tests_are_refused(offpath):
     assert done.returncode == 2 and "'pingpong' is not known" in done.stderr and "mbw_mr" in done.stderr
 
 
-@pytest.mark.parametrize("dpu", ["local", "remote"])
+@pytest.mark.parametrize("dpu", ["local", "remote", "aarch64"])
 def test_a_small_session(offpath, namespaces, program, tmp_path, dpu):
+    try:
+        device_command(dpu, [program], None)
+    except OffpathError as error:
+        pytest.skip(str(error))
     out, picture = tmp_path / "osu.json", tmp_path / "osu.png"
     done = offpath("bench", "osu", "--dpu", dpu, "--runs", "1", "--sizes", "1,64K", "--seconds", "0.005", "--json", str(out), "--plot", str(picture), timeout=120)
     assert done.returncode == 0, done.stderr

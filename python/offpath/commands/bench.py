@@ -109,13 +109,14 @@ def staging_(
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="Runs of each path, alternating; medians are taken.")] = 3,
     seconds: Annotated[float, typer.Option("--seconds", help="How long one run measures each value; at least one iteration is made.")] = 0.1,
+    raw: Annotated[bool, typer.Option("--raw/--no-raw", help="Measure the links themselves too, by UCX's perf test.")] = True,
     json: options.Json = None, plot: options.Plot = None,
 ) -> None:
     """Messages through the device's buffers (staged) beside messages that the device takes from host memory itself (direct).
 
     Example: offpath bench staging --json staging.json --plot staging.png
     """
-    spec = staging.StagingSpec(units.parse_sizes(sizes) if sizes else list(staging.SIZES), runs, seconds)
+    spec = staging.StagingSpec(units.parse_sizes(sizes) if sizes else list(staging.SIZES), runs, seconds, raw)
     spec.check(lab)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
@@ -123,7 +124,7 @@ def staging_(
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         console.note(cluster.describe())
-        found = staging.report(cluster, spec, staging.measure(cluster, spec))
+        found = staging.report(cluster, spec, *staging.measure(cluster, spec))
     staging.show(found)
     staging.write(found, json, plot)
 
