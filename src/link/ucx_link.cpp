@@ -12,7 +12,7 @@ Status make_link_transport(const std::string& devices, std::unique_ptr<transport
     config.net_devices = devices;
     config.in_process = false;
     config.several_threads = true;
-    if (std::getenv("UCX_TLS") == nullptr) config.tls = "^shm";
+    if (std::getenv("UCX_TLS") == nullptr) config.tls = "^shm,self";
     return transport::make_ucx_transport(config, transport, problem);
 }
 

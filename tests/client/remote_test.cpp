@@ -187,6 +187,8 @@ TEST(RemoteDaemon, NeedsAGoodKey) {
     refused({"--listen", "127.0.0.1:0", "--key-file", "/nonexistent"}, "No such file");
     refused({"--listen", "127.0.0.1:0", "--key-file", "/dev/null"}, "not a regular file");
     refused({"--listen", "127.0.0.1:0", "--key-fd", "987"}, "descriptor 987");
+    refused({"--listen", "127.0.0.1:0", "--key-file", key, "--host-devices", "nope0"},
+            "UCX_NET_DEVICES=nope0");
     refused({"--listen", "127.0.0.1:99999", "--key-file", key}, "is no address");
     refused({"--listen", "192.0.2.1:0", "--key-file", key}, "cannot listen at 192.0.2.1:0");
 }
@@ -437,6 +439,14 @@ TEST_F(Remote, SaysWhichKeyIsWrong) {
           {"node " + control::host_name() + " is not in OFFPATH_DEVICES", "lists nowhere"});
     fails("127.0.0.1:port", key, OFFPATH_ERR_INVALID, {"OFFPATH_DEVICES", "'127.0.0.1:port' is no address"});
     EXPECT_TRUE(daemon.running());
+}
+
+TEST_F(Remote, SaysThatItsOwnNetworkDeviceIsNotThere) {
+    EXPECT_TRUE(all_right(1, directory.path(), here([](const Rank& me) {
+                              setenv("OFFPATH_HOST_DEVICES", "nope0", 1);
+                              require_words(failing_init(me, OFFPATH_ERR_UNAVAILABLE),
+                                            {"the device of node", "UCX_NET_DEVICES=nope0"});
+                          })));
 }
 
 // A job that goes on until it is told to stop, and checks what it gets.
