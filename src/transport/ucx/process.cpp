@@ -19,9 +19,12 @@ std::uint64_t inode(const char* path) {
     return stat(path, &info) == 0 ? info.st_ino : 0;
 }
 
-// Field 22 of /proc/PID/stat; the name before it, in parentheses, may hold anything. 0: no such process.
+// Field 22 of the main thread's stat; the name before it, in parentheses, may hold anything. 0: no such
+// process. Not /proc/PID/stat: qemu's user mode makes up that of the process itself, so that others would
+// read another time.
 std::uint64_t start_time(std::uint64_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    const std::string number = std::to_string(pid);
+    std::ifstream file("/proc/" + number + "/task/" + number + "/stat");
     std::string line;
     std::getline(file, line);
     const auto name_end = line.rfind(')');
