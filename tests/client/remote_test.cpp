@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -603,12 +604,26 @@ TEST_F(Remote, SilentHostIsLost) {
     EXPECT_TRUE(daemon.running());
 }
 
-// A program that computes for long does not look like one that has died, to either side.
+double own_cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// A program that computes for long does not look like one that has died, to either side, and what keeps it
+// alive costs next to nothing.
 TEST_F(Remote, LongComputationsAreNoLoss) {
     EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
                               offpath_context_h context = me.init();
                               gather_once(context, me);
+                              const double before = own_cpu_seconds();
                               std::this_thread::sleep_for(std::chrono::seconds(10));
+                              const double used = own_cpu_seconds() - before;
+                              require(used < 0.1,
+                                      "1 % of 10 s are not enough: " + std::to_string(used) + " s");
                               gather_once(context, me);
                               expect(offpath_finalize(context), OFFPATH_OK, "finalize");
                           })));
