@@ -65,6 +65,7 @@ std::vector<RankFacts> gather_facts(MPI_Comm world, int size) {
     check(MPI_Allgather(mine.data(), bytes, MPI_CHAR, texts.data(), bytes, MPI_CHAR, world));
     check(MPI_Allgather(&number, 1, MPI_INT, programs.data(), 1, MPI_INT, world));
     std::vector<RankFacts> facts;
+    facts.reserve(programs.size());
     for (int rank = 0; rank < size; ++rank)
         facts.push_back(
             {get_text(texts, rank, 0), get_text(texts, rank, 1), programs[rank], get_text(texts, rank, 2)});
