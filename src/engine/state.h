@@ -50,6 +50,14 @@ struct Location {
     Status write(const void* from, std::size_t bytes, Completion* completion) const {
         return memory->write(range, offset, from, bytes, completion);
     }
+    // Whether the bytes can go to `to` without coming here.
+    bool reaches(const Location& to) const {
+        return pointer == nullptr && to.pointer == nullptr && memory != nullptr && memory == to.memory &&
+               memory->copies_within(range, to.range);
+    }
+    Status copy(const Location& to, std::size_t bytes, Completion* completion) const {
+        return memory->copy(range, offset, to.range, to.offset, bytes, completion);
+    }
 };
 
 // Whom to tell when a transfer is over.

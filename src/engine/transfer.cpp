@@ -125,7 +125,8 @@ bool Engine::Impl::pump(SendTransfer& transfer) {
     const std::size_t bytes = std::min<std::uint64_t>(transfer.chunk_limit, transfer.bytes - transfer.next);
     const Location from = transfer.place.at(transfer.next);
     const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
-    const bool needs_bounce = from.pointer == nullptr && to.pointer == nullptr;
+    const bool within = transfer.local && from.reaches(to);
+    const bool needs_bounce = !within && from.pointer == nullptr && to.pointer == nullptr;
     std::byte* bounce = needs_bounce ? take_bounce(false) : nullptr;
     if (needs_bounce && bounce == nullptr) return false;
 
@@ -133,7 +134,10 @@ bool Engine::Impl::pump(SendTransfer& transfer) {
     piece->bounce = bounce;
     transfer.next += bytes;
     Status status = Status::ok;
-    if (from.pointer == nullptr) {
+    if (within) {
+        piece->stage = Piece::Stage::writing;
+        status = from.copy(to, bytes, piece);
+    } else if (from.pointer == nullptr) {
         piece->stage = Piece::Stage::reading;
         status = from.read(to.pointer != nullptr ? to.pointer : bounce, bytes, piece);
     } else if (!transfer.local) {

@@ -33,6 +33,10 @@ class LinkTransfers final : public memory::StagedTransfers {
                  std::size_t bytes, Completion* completion) override {
         return peer_->staging.start(direction, host_address, local, bytes, completion);
     }
+    bool copies_within() const override { return true; }
+    Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes, Completion* completion) override {
+        return peer_->staging.copy(from, to, bytes, completion);
+    }
     unsigned progress() override { return peer_->staging.progress(); }
     Status arm() override { return peer_->staging.has_work() ? Status::retry : Status::ok; }
     int event_fd() const override { return -1; }

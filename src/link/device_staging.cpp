@@ -12,7 +12,7 @@ using memory::StagingDirection;
 
 constexpr std::uint32_t place_bits = 16;
 constexpr std::uint32_t place_mask = (1u << place_bits) - 1;
-static_assert(2 * DeviceStaging::window_requests <= place_mask);
+static_assert(3 * DeviceStaging::window_requests <= place_mask);
 
 constexpr std::uint32_t parts_of(std::size_t bytes) {
     return static_cast<std::uint32_t>((bytes + part_bytes - 1) / part_bytes);
@@ -24,9 +24,19 @@ Status DeviceStaging::start(StagingDirection direction, std::uint64_t host_addre
                             std::size_t bytes, Completion* completion) {
     if (stopped_ != Status::ok) return stopped_;
     Transfer* const transfer = transfers_.take();
-    *transfer = {direction, host_address, local, bytes, 0, 0, Status::ok, completion};
+    *transfer = {direction, host_address, local, 0, bytes, 0, 0, Status::ok, completion};
     ++live_;
     of(*transfer).queue.push_back(transfer);
+    return Status::in_progress;
+}
+
+Status DeviceStaging::copy(std::uint64_t from, std::uint64_t to, std::size_t bytes, Completion* completion) {
+    if (stopped_ != Status::ok) return stopped_;
+    if (to == 0) return Status::access;
+    Transfer* const transfer = transfers_.take();
+    *transfer = {StagingDirection::to_host, from, nullptr, to, bytes, 0, 0, Status::ok, completion};
+    ++live_;
+    within_.queue.push_back(transfer);
     return Status::in_progress;
 }
 
@@ -38,15 +48,15 @@ bool DeviceStaging::may_issue(const Direction& direction) const {
 }
 
 bool DeviceStaging::has_work() const {
-    return !finished_.empty() ||
-           (transport_status_ == Status::ok && (may_issue(to_device_) || may_issue(to_host_)));
+    return !finished_.empty() || (transport_status_ == Status::ok &&
+                                  (may_issue(to_device_) || may_issue(to_host_) || may_issue(within_)));
 }
 
 unsigned DeviceStaging::progress() {
     const auto finished = static_cast<unsigned>(finished_.size());
     call_finished();
     if (transport_status_ != Status::ok) return finished;
-    return finished + issue_fetches() + issue_stores();
+    return finished + issue_fetches() + issue_stores() + issue_copies();
 }
 
 DeviceStaging::Request& DeviceStaging::take_request(Transfer& transfer, std::size_t bytes) {
@@ -91,16 +101,42 @@ unsigned DeviceStaging::issue_fetches() {
             encode_item(item, std::span(items_).last(FetchItem::wire_bytes));
             ++count;
         }
-        Header header;
-        header.kind = Kind::fetch;
-        header.token = ends_.token;
-        header.count = count;
-        header.bytes = static_cast<std::uint32_t>(items_.size());
-        if (const Status status = ends_.out.post(*ends_.control, header, items_); status != Status::ok)
-            transport_failed(status);
+        post_items(Kind::fetch, count);
         issued += count;
     }
     return issued;
+}
+
+unsigned DeviceStaging::issue_copies() {
+    unsigned issued = 0;
+    while (may_issue(within_)) {
+        items_.clear();
+        std::uint32_t count = 0;
+        while (count < max_items<CopyItem> && may_issue(within_)) {
+            Transfer& transfer = *within_.queue.front();
+            Request& request =
+                take_request(transfer, std::min<std::size_t>(transfer.bytes - transfer.issued, part_bytes));
+            request.awaited = 1;
+            const CopyItem item{transfer.host_address + request.offset, transfer.copy_to + request.offset,
+                                request.id, request.bytes};
+            items_.resize(items_.size() + CopyItem::wire_bytes);
+            encode_item(item, std::span(items_).last(CopyItem::wire_bytes));
+            ++count;
+        }
+        post_items(Kind::copy, count);
+        issued += count;
+    }
+    return issued;
+}
+
+void DeviceStaging::post_items(Kind kind, std::uint32_t count) {
+    Header header;
+    header.kind = kind;
+    header.token = ends_.token;
+    header.count = count;
+    header.bytes = static_cast<std::uint32_t>(items_.size());
+    if (const Status status = ends_.out.post(*ends_.control, header, items_); status != Status::ok)
+        transport_failed(status);
 }
 
 unsigned DeviceStaging::issue_stores() {
@@ -215,10 +251,10 @@ bool DeviceStaging::on_stored(std::span<const std::byte> items, std::uint32_t co
             request->awaited == 0)
             return false;
         request->awaited = 0;
-        if (item.status == Status::ok)
-            bytes_to_host_ += request->bytes;
-        else
+        if (item.status != Status::ok)
             fail(*request->transfer, item.status);
+        else if (request->transfer->copy_to == 0)
+            bytes_to_host_ += request->bytes;
         finish_if_over(*request);
     }
     return true;
@@ -254,7 +290,7 @@ void DeviceStaging::call_finished() {
 }
 
 void DeviceStaging::cancel_queued(Status reason) {
-    for (Direction* direction : {&to_device_, &to_host_}) {
+    for (Direction* direction : {&to_device_, &to_host_, &within_}) {
         while (!direction->queue.empty()) {
             Transfer* const transfer = direction->queue.front();
             fail(*transfer, reason);

@@ -36,6 +36,7 @@ class DeviceStaging {
     // As memory::StagedTransfers.
     Status start(memory::StagingDirection direction, std::uint64_t host_address, std::byte* local,
                  std::size_t bytes, Completion* completion);
+    Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes, Completion* completion);
     unsigned progress();
     bool has_work() const;
     void stop(Status reason);
@@ -59,6 +60,7 @@ class DeviceStaging {
         memory::StagingDirection direction = memory::StagingDirection::to_device;
         std::uint64_t host_address = 0;
         std::byte* local = nullptr;
+        std::uint64_t copy_to = 0;  // not 0: a copy within the host's memory
         std::size_t bytes = 0, issued = 0;
         std::uint32_t open = 0;  // requests
         Status status = Status::ok;
@@ -84,10 +86,13 @@ class DeviceStaging {
     };
 
     Direction& of(const Transfer& transfer) {
+        if (transfer.copy_to != 0) return within_;
         return transfer.direction == memory::StagingDirection::to_host ? to_host_ : to_device_;
     }
     unsigned issue_stores();
     unsigned issue_fetches();
+    unsigned issue_copies();
+    void post_items(Kind kind, std::uint32_t count);
     bool may_issue(const Direction& direction) const;
     Request& take_request(Transfer& transfer, std::size_t bytes);
     Request* find(std::uint32_t id);
@@ -105,7 +110,7 @@ class DeviceStaging {
     std::vector<Request*> free_requests_;
     transport::FreeList<Transfer> transfers_;
     transport::FreeList<Fetching> fetches_;
-    Direction to_device_, to_host_;
+    Direction to_device_, to_host_, within_;
     std::vector<Transfer*> finished_;
     std::vector<std::byte> items_;
     Status stopped_ = Status::ok;

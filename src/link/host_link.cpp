@@ -307,7 +307,7 @@ void Host::on_message(const transport::Incoming& message) {
     const bool ours = !closed_ && token_ != 0 && decode_header(message.header, message.bytes, header) &&
                       header.token == token_;
     const bool expected = ours && (header.kind == Kind::completions || header.kind == Kind::fetch ||
-                                   header.kind == Kind::store);
+                                   header.kind == Kind::store || header.kind == Kind::copy);
     if (!expected || lost_.load(std::memory_order_relaxed)) {
         foreign_.fetch_add(1, std::memory_order_relaxed);
         if (message.rendezvous != nullptr) transport_->discard(message.rendezvous);
@@ -329,7 +329,9 @@ void Host::take_payload(const Header& header, std::span<const std::byte> payload
             fail("the device sends completions that make no sense");
         return;
     }
-    if (const Status status = staging_.on_fetch(payload, header.count); status != Status::ok)
+    const Status status = header.kind == Kind::copy ? staging_.on_copy(payload, header.count)
+                                                    : staging_.on_fetch(payload, header.count);
+    if (status != Status::ok)
         fail(status == Status::protocol ? "the device asks for memory in pieces that are not accepted"
                                         : "the link to the device no longer takes messages");
 }

@@ -48,6 +48,17 @@ Status HostStaging::send_part(const FetchItem& item, std::uint32_t offset, std::
     return out_.post(bytes <= batch_bytes ? *control_ : *bulk_, header, copy_);
 }
 
+Status HostStaging::on_copy(std::span<const std::byte> items, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const auto item = decode_item<CopyItem>(items, i);
+        if (item.bytes == 0 || item.bytes > part_bytes) return Status::protocol;
+        const Status status = memory_.copy(item.from, item.to, item.bytes);
+        if (status != Status::ok) complain("copied", item.to, item.bytes);
+        answer(item.id, status);
+    }
+    return Status::ok;
+}
+
 Status HostStaging::on_store(const Header& header, const transport::Incoming& message) {
     if (message.rendezvous == nullptr) {
         answer(header.id, put(header.position, message.data, header.bytes));
@@ -78,7 +89,7 @@ Status HostStaging::on_store(const Header& header, const transport::Incoming& me
 }
 
 Status HostStaging::put(std::uint64_t address, const std::byte* data, std::uint32_t bytes) {
-    const Status status = address > UINT64_MAX - bytes ? Status::access : memory_.write(address, data, bytes);
+    const Status status = memory_.put(address, data, bytes);
     if (status == Status::ok)
         count(bytes_to_host_, bytes);
     else

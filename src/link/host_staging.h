@@ -24,6 +24,7 @@ class HostStaging {
 
     // Status of the transport: not ok, and the link is of no use any more.
     Status on_fetch(std::span<const std::byte> items, std::uint32_t count);
+    Status on_copy(std::span<const std::byte> items, std::uint32_t count);
     Status on_store(const Header& header, const transport::Incoming& message);
     Status flush();
     bool has_answers() const { return !answers_.empty(); }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -66,12 +67,30 @@ Status OwnMemory::write(std::uint64_t address, const void* source, std::size_t b
     return move(false, address, static_cast<std::byte*>(const_cast<void*>(source)), bytes);
 }
 
+Status OwnMemory::put(std::uint64_t address, const void* source, std::size_t bytes) const {
+    const Status status = writable(address, bytes);
+    if (status == Status::unsupported) return write(address, source, bytes);
+    if (status == Status::ok) memory::copy_bytes(pointer(address), source, bytes);
+    return status;
+}
+
+Status OwnMemory::copy(std::uint64_t from, std::uint64_t to, std::size_t bytes) const {
+    Status status = readable(from, bytes);
+    if (status == Status::ok) status = writable(to, bytes);
+    if (status == Status::ok) memory::copy_bytes(pointer(to), pointer(from), bytes);
+    if (status != Status::unsupported) return status;
+    std::vector<std::byte> between(bytes);
+    status = read(from, between.data(), bytes);
+    return status == Status::ok ? write(to, between.data(), bytes) : status;
+}
+
 Status OwnMemory::present(int advice, std::uint64_t address, std::size_t bytes) const {
     const std::uint64_t first = address & ~std::uint64_t{page_bytes_ - 1};
     if (bytes == 0 || address > UINT64_MAX - bytes) return Status::access;
     int result;
     do {
-        result = madvise(pointer(first), address + bytes - first, advice);
+        // Not the library's: UCX may have put its own in that place.
+        result = static_cast<int>(syscall(SYS_madvise, pointer(first), address + bytes - first, advice));
     } while (result != 0 && errno == EINTR);
     if (result == 0) return Status::ok;
     // ENOMEM: not mapped. EFAULT: not there. EINVAL: not for this, or of a kind that it does not know.

@@ -19,6 +19,10 @@ class OwnMemory {
     // ok: all of it. access: a part is not mapped, or not so (another part may have been copied).
     Status read(std::uint64_t address, void* destination, std::size_t bytes) const;
     Status write(std::uint64_t address, const void* source, std::size_t bytes) const;
+    // As write(), by one copy where it can be told beforehand that the memory is there.
+    Status put(std::uint64_t address, const void* source, std::size_t bytes) const;
+    // From one place of it to another; the two do not overlap.
+    Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes) const;
 
     // Whether all of the range can be read or written now, so that it may be handed to a transport, which
     // would not survive finding out. unsupported: it cannot be told; then read() and write() are the way.

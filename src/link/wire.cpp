@@ -37,6 +37,9 @@ bool sensible(const Header& header) {
         case Kind::stored:
             return ok && header.id == 0 && header.position == 0 && header.count > 0 &&
                    holds<StoredItem>(header);
+        case Kind::copy:
+            return ok && header.id == 0 && header.position == 0 && header.count > 0 &&
+                   holds<CopyItem>(header);
     }
     return false;
 }
@@ -103,6 +106,14 @@ void encode_item(const StoredItem& item, std::span<std::byte> room) {
     out.value(static_cast<std::int32_t>(item.status));
 }
 
+void encode_item(const CopyItem& item, std::span<std::byte> room) {
+    FieldWriter out(room);
+    out.value(item.from);
+    out.value(item.to);
+    out.value(item.id);
+    out.value(item.bytes);
+}
+
 template <>
 CompletionItem decode_item(std::span<const std::byte> payload, std::size_t index) {
     FieldReader in(payload.subspan(index * CompletionItem::wire_bytes));
@@ -132,6 +143,17 @@ StoredItem decode_item(std::span<const std::byte> payload, std::size_t index) {
     item.id = in.value<std::uint32_t>();
     const auto status = in.value<std::int32_t>();
     item.status = known(status) ? static_cast<Status>(status) : Status::protocol;
+    return item;
+}
+
+template <>
+CopyItem decode_item(std::span<const std::byte> payload, std::size_t index) {
+    FieldReader in(payload.subspan(index * CopyItem::wire_bytes));
+    CopyItem item;
+    item.from = in.value<std::uint64_t>();
+    item.to = in.value<std::uint64_t>();
+    item.id = in.value<std::uint32_t>();
+    item.bytes = in.value<std::uint32_t>();
     return item;
 }
 

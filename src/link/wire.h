@@ -16,6 +16,8 @@
 //                      fetch of this id      status not ok: nothing, this part cannot be read
 // store        device  address               a chunk for the client's memory, under an id
 // stored       client  0                     count entries: u32 id, i32 status
+// copy         device  0                     count entries: u64 from, u64 to, u32 id, u32 bytes: within the
+//                                            client's memory; answered by stored
 #pragma once
 
 #include "base/status.h"
@@ -36,7 +38,7 @@ constexpr std::size_t batch_bytes = 8 << 10;
 constexpr std::uint32_t part_bytes = 240 << 10;
 constexpr std::uint32_t max_fetch_bytes = 8 * part_bytes;
 
-enum class Kind : std::uint8_t { commands = 1, completions, fetch, data, store, stored };
+enum class Kind : std::uint8_t { commands = 1, completions, fetch, data, store, stored, copy };
 
 struct Header {
     Kind kind = Kind::commands;
@@ -67,6 +69,12 @@ struct StoredItem {
     static constexpr std::size_t wire_bytes = 8;
     friend bool operator==(const StoredItem&, const StoredItem&) = default;
 };
+struct CopyItem {
+    std::uint64_t from = 0, to = 0;
+    std::uint32_t id = 0, bytes = 0;
+    static constexpr std::size_t wire_bytes = 24;
+    friend bool operator==(const CopyItem&, const CopyItem&) = default;
+};
 template <typename Item>
 constexpr std::size_t max_items = batch_bytes / Item::wire_bytes;
 
@@ -80,6 +88,7 @@ bool decode_header(std::span<const std::byte> bytes, std::size_t payload, Header
 void encode_item(const CompletionItem& item, std::span<std::byte> room);
 void encode_item(const FetchItem& item, std::span<std::byte> room);
 void encode_item(const StoredItem& item, std::span<std::byte> room);
+void encode_item(const CopyItem& item, std::span<std::byte> room);
 
 // The items of a payload, whose length decode_header has checked.
 template <typename Item>
@@ -90,5 +99,7 @@ template <>
 FetchItem decode_item(std::span<const std::byte> payload, std::size_t index);
 template <>
 StoredItem decode_item(std::span<const std::byte> payload, std::size_t index);
+template <>
+CopyItem decode_item(std::span<const std::byte> payload, std::size_t index);
 
 }  // namespace offpath::link

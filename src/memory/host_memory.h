@@ -40,6 +40,14 @@ class HostMemory {
                         Completion* completion) = 0;
     virtual Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                          Completion* completion) = 0;
+
+    // Whether the host copies within its own memory for us, so that the bytes need not come here and go back.
+    virtual bool copies_within(const HostRange& /*from*/, const HostRange& /*to*/) const { return false; }
+    // Such a copy; answers as write(). The ranges must not overlap. unsupported unless copies_within().
+    virtual Status copy(const HostRange& /*from*/, std::uint64_t /*from_offset*/, const HostRange& /*to*/,
+                        std::uint64_t /*to_offset*/, std::size_t /*bytes*/, Completion* /*completion*/) {
+        return Status::unsupported;
+    }
 };
 
 }  // namespace offpath::memory

@@ -39,6 +39,12 @@ class Session final : public SessionMemory {
     Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                  Completion* completion) override;
 
+    bool copies_within(const HostRange& from, const HostRange& to) const override {
+        return from.region == 0 && to.region == 0 && staged_ != nullptr && staged_->copies_within();
+    }
+    Status copy(const HostRange& from, std::uint64_t from_offset, const HostRange& to,
+                std::uint64_t to_offset, std::size_t bytes, Completion* completion) override;
+
     BackEnd general_back_end() const override { return general_; }
     StagingFiles take_staging_files() override { return std::move(staging_files_); }
     unsigned progress() override { return staged_ == nullptr ? 0 : staged_->progress(); }
@@ -284,6 +290,17 @@ Status Session::write(const HostRange& range, std::uint64_t offset, const void* 
     if (base == nullptr) return Status::memory;
     copy_bytes(base + address, source, bytes);
     return Status::ok;
+}
+
+Status Session::copy(const HostRange& from, std::uint64_t from_offset, const HostRange& to,
+                     std::uint64_t to_offset, std::size_t bytes, Completion* completion) {
+    if (stopped_ != Status::ok) return stopped_;
+    if (!copies_within(from, to)) return Status::unsupported;
+    Region* none = nullptr;
+    Status status = check_part(from, from_offset, bytes, none);
+    if (status == Status::ok) status = check_part(to, to_offset, bytes, none);
+    if (status != Status::ok || bytes == 0) return status;
+    return staged_->copy(from.address + from_offset, to.address + to_offset, bytes, completion);
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ class StagedTransfers {
     // been copied).
     virtual Status start(StagingDirection direction, std::uint64_t host_address, std::byte* local,
                          std::size_t bytes, Completion* completion) = 0;
+    // Whether the client copies within its own memory when asked by copy(), which answers as start().
+    virtual bool copies_within() const { return false; }
+    virtual Status copy(std::uint64_t /*from*/, std::uint64_t /*to*/, std::size_t /*bytes*/,
+                        Completion* /*completion*/) {
+        return Status::unsupported;
+    }
     // Moves transfers on; bounded work. Returns how much moved.
     virtual unsigned progress() = 0;
     // As SessionMemory says.

@@ -1,4 +1,5 @@
 // Two processes over UCX: one of them is killed; the library that clients load.
+#include "../other_program.h"
 #include "harness.h"
 #include "link/load.h"
 #include "peer.h"
@@ -25,8 +26,7 @@ class Peer {
             dup2(out[1], 1);
             for (int fd : {in[0], in[1], out[0], out[1]})
                 close(fd);
-            execl(LINK_PEER, LINK_PEER, role, nullptr);
-            _exit(127);
+            offpath::test::become_other_program(LINK_PEER, {role});
         }
         close(in[0]);
         close(out[1]);

@@ -67,6 +67,36 @@ TEST_P(StagingTest, ManyTransfersAtOnce) {
     }
 }
 
+TEST_P(StagingTest, CopiesWithinTheHostMoveNothingOverTheLink) {
+    Joined joined(GetParam());
+    ASSERT_TRUE(joined.transfers->copies_within());
+    for (const std::size_t bytes :
+         {std::size_t{1}, std::size_t{part_bytes}, std::size_t{part_bytes} + 1, std::size_t{5} << 20}) {
+        const auto source = pattern_bytes(bytes, bytes);
+        std::vector<std::byte> target(bytes + 2);
+        Arrival arrival;
+        ASSERT_EQ(
+            joined.transfers->copy(address_of(source.data()), address_of(target.data() + 1), bytes, &arrival),
+            Status::in_progress);
+        ASSERT_TRUE(joined.until([&] { return arrival.calls == 1; })) << bytes;
+        EXPECT_EQ(arrival.status, Status::ok);
+        EXPECT_TRUE(std::equal(source.begin(), source.end(), target.begin() + 1)) << bytes;
+        EXPECT_EQ(target.front(), std::byte{0});
+        EXPECT_EQ(target.back(), std::byte{0}) << "a byte too many";
+        for (const bool from_nowhere : {true, false}) {
+            Arrival bad;
+            ASSERT_EQ(joined.transfers->copy(from_nowhere ? 64 : address_of(source.data()),
+                                             from_nowhere ? address_of(target.data()) : 64, bytes, &bad),
+                      Status::in_progress);
+            ASSERT_TRUE(joined.until([&] { return bad.calls == 1; })) << bytes;
+            EXPECT_EQ(bad.status, Status::access);
+        }
+    }
+    EXPECT_EQ(joined.links->counters().bytes_to_host, 0);
+    EXPECT_EQ(joined.links->counters().bytes_to_device, 0);
+    EXPECT_TRUE(joined.transfers->drained());
+}
+
 TEST_P(StagingTest, BadAddressesAreErrors) {
     Joined joined(GetParam());
     const std::size_t page = 4096, bytes = 1 << 20;

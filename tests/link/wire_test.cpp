@@ -69,6 +69,11 @@ TEST(Wire, ItemsAreTheseBytes) {
     bytes[4] = std::byte{5};  // no status
     bytes[5] = bytes[6] = bytes[7] = std::byte{0};
     EXPECT_EQ(decode_item<StoredItem>(bytes, 0).status, Status::protocol);
+    bytes.resize(24);
+    encode_item(CopyItem{0x7fff00001000, 0x7fff00002000, 9, 0x10000}, bytes);
+    EXPECT_EQ(bytes, bytes_of({0,    0x10, 0, 0, 0xff, 0x7f, 0, 0, 0, 0x20, 0, 0,
+                               0xff, 0x7f, 0, 0, 9,    0,    0, 0, 0, 0,    1, 0}));
+    EXPECT_EQ(decode_item<CopyItem>(bytes, 0), (CopyItem{0x7fff00001000, 0x7fff00002000, 9, 0x10000}));
 }
 
 TEST(Wire, RefusesWhatIsNone) {
