@@ -189,3 +189,20 @@ def test_a_job_as_on_real_machines(offpath, programs, tmp_path):
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_job_on_machines_that_an_agent_reaches(offpath, programs, tmp_path):
+    """Four machines, all of them this one: what matters is which names the launcher asks for, and what it tells the ranks there."""
+    hosts, devices, agent, log = (tmp_path / name for name in ("hosts", "devices", "agent", "log"))
+    hosts.write_text("nodeA slots=2\nnodeB slots=2\n")
+    devices.write_text("nodeB dpuB:7471\nnodeA dpuA:7471\n")
+    agent.write_text(f'#!/bin/sh\nhost=$1\nshift\necho "$host" >>{log}\nexec sh -c "$*"\n')
+    agent.chmod(0o755)
+    done = offpath(
+        "run", "--dpu-ranks", "--hosts", str(hosts), "--devices", str(devices), "--agent", str(agent), "--",
+        "mpirun", "--oversubscribe", "--bind-to", "none", str(programs / "device_ranks_split_test"), "2", "1",
+        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,tcp",
+        OMPI_MCA_btl_tcp_if_include="lo", OMPI_MCA_oob_tcp_if_include="lo", OMPI_MCA_mpi_yield_when_idle="1",
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(log.read_text().split()) == ["dpuA", "dpuB", "nodeA", "nodeB"]
