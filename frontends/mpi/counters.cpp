@@ -50,6 +50,14 @@ const char* back_end_name(offpath_back_end_t back_end) {
     return "unknown";
 }
 
+// CPU nanoseconds and bytes of this process's agent; zeros where it has none.
+std::array<std::uint64_t, 2> agent_work() {
+    offpath_context_counters_t done{};
+    done.struct_size = sizeof done;
+    if (offpath_context_counters(runtime().context, &done) != OFFPATH_OK) return {};
+    return {done.agent_cpu_ns, done.agent_bytes};
+}
+
 }  // namespace
 
 std::string human_bytes(std::uint64_t bytes) {
@@ -88,7 +96,15 @@ void print_summary() {
         mine[2 + i] = counters.on_host[i].load();
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
+    std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};
+    PMPI_Reduce(served.data(), served_by_all.data(), static_cast<int>(served.size()), MPI_UINT64_T, MPI_SUM,
+                0, runtime().service);
     if (runtime().rank != 0 || runtime().settings.verbose == 0) return;
+    if (runtime().settings.verbose >= 2 && served_by_all[1] > 0)
+        say(fmt::format("the agents staged {} for {:.3f} s of CPU time each GiB",
+                        human_bytes(served_by_all[1]),
+                        static_cast<double>(served_by_all[0]) * 1e-9 /
+                            (static_cast<double>(served_by_all[1]) / (1u << 30))));
 
     std::uint64_t on_host = 0;
     std::string why;

@@ -74,6 +74,8 @@ typedef struct {
     uint64_t bytes;           /* payload bytes that the started operations send from this rank */
     uint64_t schedules_built; /* schedules sent to the proxy; the others were replays */
     uint64_t doorbells;       /* times that a sleeping proxy was woken */
+    uint64_t agent_cpu_ns;    /* remote attach: CPU time of the thread that serves staged memory */
+    uint64_t agent_bytes;     /* remote attach: what was staged between this process and its device */
 } offpath_context_counters_t;
 OFFPATH_API offpath_status_t offpath_context_counters(offpath_context_h context,
                                                       offpath_context_counters_t* counters);

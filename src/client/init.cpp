@@ -246,6 +246,12 @@ offpath_status_t offpath_context_counters(offpath_context_h context, offpath_con
     counters->bytes = context->bytes;
     counters->schedules_built = context->schedules.built();
     counters->doorbells = context->doorbells;
+    counters->agent_cpu_ns = counters->agent_bytes = 0;
+    if (const auto& link = context->attachment.link; link != nullptr) {
+        const link::HostLinkCounters served = link->counters();
+        counters->agent_cpu_ns = static_cast<std::uint64_t>(served.agent_cpu_s * 1e9);
+        counters->agent_bytes = served.bytes_to_device + served.bytes_to_host;
+    }
     return OFFPATH_OK;
 }
 }
