@@ -104,7 +104,7 @@ class Device {
             links_->progress();
     }
     std::uint64_t stream(Ask what, std::size_t bytes) {
-        std::vector<Slot> slots(options_.window * (what == Ask::both ? 2 : 1));
+        std::vector<Slot> slots(std::size_t{options_.window} * (what == Ask::both ? 2 : 1));
         for (Slot& slot : slots)
             slot.function = [](Completion* self, Status status) {
                 static_cast<Slot*>(self)->busy = false;
