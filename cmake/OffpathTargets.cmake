@@ -31,7 +31,7 @@ function(offpath_test name)
     # One process under the emulator instead of one for each test: its start is the slow part.
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 240 LABELS "unit;${ARG_LABELS}"
-      ENVIRONMENT "OFFPATH_TEST_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}")
+      ENVIRONMENT "OFFPATH_TEST_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR};OFFPATH_TEST_EMULATED=1")
   else()
     gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
   endif()

@@ -1,4 +1,5 @@
 // What every transport must do, whichever it is: two of a kind in one process.
+#include "../emulation.h"
 #include "harness.h"
 
 #include "transport/faulty/faulty.h"
@@ -502,6 +503,8 @@ TEST_P(Conformance, DestructionEndsWhatIsInFlight) {
 // Each transport in a thread of its own, as proxies are; then one of them ends while the other fetches from
 // it.
 TEST_P(Conformance, OneThreadEach) {
+    if (GetParam() == "ucx_shm" && offpath::test::emulated())
+        GTEST_SKIP() << "UCX's shared memory between two threads stalls under qemu's user mode";
     constexpr std::size_t count = 200, bytes = 100000;
     const auto payload = make_payload(3, bytes);
     std::atomic<std::size_t> landed{0}, failed{0};

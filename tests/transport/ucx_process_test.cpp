@@ -1,4 +1,5 @@
 // Two processes over UCX: what arrives, and what happens when the other one is killed.
+#include "../other_program.h"
 #include "harness.h"
 
 #include "transport/ucx/ucx_transport.h"
@@ -27,8 +28,7 @@ class Peer {
             dup2(from[1], 1);
             for (int fd : {to[0], to[1], from[0], from[1]})
                 close(fd);
-            execl(TRANSPORT_PEER, TRANSPORT_PEER, tls.c_str(), mode.c_str(), nullptr);
-            _exit(127);
+            offpath::test::become_other_program(TRANSPORT_PEER, {tls, mode});
         }
         close(to[0]);
         close(from[1]);

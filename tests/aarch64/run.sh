@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# run.sh [BUILD]: the tests of the aarch64 build, under qemu, and of what it and the host's BUILD (`build`) say to each other:
+#   unit tests    wire test vectors of schedules, control and link messages; matching, memory, engine, transports, link
+#   transport     two processes over UCX/TCP, one x86-64 and one aarch64, each side once the tester and once its peer
+#   MPI           a job of x86-64 and aarch64 ranks, which splits itself into hosts and devices
+# Exit code 77, with the reason: the cross build cannot be set up here. Of tests that qemu's user mode cannot run, gtest says so itself.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+build=${1:-build}
+arm=build-aarch64
+failed=0
+
+if [ "${OFFPATH_TEST_AARCH64:-on}" = off ]; then
+    echo "aarch64: skipped: OFFPATH_TEST_AARCH64=off" >&2
+    exit 77
+fi
+scripts/setup-aarch64.sh || {
+    code=$?
+    [ $code = 77 ] && echo "aarch64: skipped: the cross build cannot be set up (see above)" >&2
+    exit $code
+}
+programs=(offpathd transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
+    device_ranks_split_test device_ranks_pairing_test offpath-bench-osu)
+[ -f $arm/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING || exit 1
+cmake --build $arm -j "${JOBS:-$(nproc)}" --target "${programs[@]}" -- --quiet || exit 1
+[ "${2:-}" = --build-only ] && exit 0
+
+check() {
+    local what=$1
+    shift
+    if "$@" >"$log" 2>&1; then
+        echo "aarch64: passed: $what$(sed -n 's/^\[  PASSED  \] \([0-9]* tests*\).*/ (\1)/p' "$log")"
+        grep -h -A 1 -E '^\[  SKIPPED \].*\(' "$log" | sed -n 's/^\[  SKIPPED \] \(.*\) (.*/aarch64: skipped: \1/p' | sort -u
+    else
+        cat "$log"
+        echo "aarch64: FAILED: $what" >&2
+        failed=1
+    fi
+}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run=$PWD/$arm/bin/run
+
+check "offpathd --info" "$run" offpathd --info
+export OFFPATH_TEST_EMULATED=1
+# What takes the emulator minutes and depends on no architecture is left to the host's run of the same tests.
+check "schedules" "$run" schedule_test --gtest_filter='-Wire.GivesOnlyValidSchedulesWhenTheChecksumWasForged'
+check "control" "$run" test-control
+check "matching" "$run" test-matching
+check "memory" "$run" memory_test
+check "engine" "$run" test-engine --gtest_filter='-*AlltoallSeveralInFlight*:*BcastEveryRoot*'
+check "pairing of device ranks" "$run" device_ranks_pairing_test
+check "transports" env OFFPATH_TEST_EMULATOR="$run" "$run" transport_test
+check "link" env OFFPATH_TEST_EMULATOR="$run" "$run" link_test
+unset OFFPATH_TEST_EMULATED
+
+if [ -x "$build/bin/transport_test" ]; then
+    check "transport, x86-64 with an aarch64 peer" env OFFPATH_TEST_PEERS="$PWD/$arm/bin" OFFPATH_TEST_EMULATOR="$run" \
+        "$build/bin/transport_test" --gtest_filter='Tls/UcxProcess.*/tcp'
+    check "transport, aarch64 with an x86-64 peer" env OFFPATH_TEST_PEERS="$PWD/$build/bin" \
+        "$run" transport_test --gtest_filter='Tls/UcxProcess.*/tcp'
+fi
+if [ -x "$build/bin/device_ranks_split_test" ]; then
+    check "one MPI job of x86-64 hosts and aarch64 devices" env OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1 \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
+        mpirun -n 2 "$build/bin/device_ranks_split_test" 2 1 : -n 1 "$run" $arm/bin/device_ranks_split_test 2 1
+fi
+exit $failed
