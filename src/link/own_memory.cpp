@@ -33,7 +33,9 @@ OwnMemory::OwnMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESI
         memory::Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
         log::error("the link has no memory file; staged transfers will fail");
     const char here = 0;
-    can_tell_ = present(MADV_POPULATE_READ, reinterpret_cast<std::uint64_t>(&here), 1) == Status::ok;
+    // Emulators take every advice and do nothing: the first page, which nobody has, must be refused.
+    can_tell_ = present(MADV_POPULATE_READ, reinterpret_cast<std::uint64_t>(&here), 1) == Status::ok &&
+                present(MADV_POPULATE_READ, 0, 1) == Status::access;
 }
 
 // Plain system calls: race detectors that wrap the library's functions do not see what orders these accesses
