@@ -96,7 +96,7 @@ APT::Sandbox::User "root";
 Acquire::Languages "none";
 CONF
     } >"$conf"
-    APT_CONFIG=$conf apt-get update -qq || unavailable "the arm64 package list of $mirror cannot be had (see above)"
+    APT_CONFIG=$conf apt-get update -qq -o APT::Update::Error-Mode=any -o Acquire::Retries=1 || unavailable "the arm64 package list of $mirror cannot be had (see above)"
     (cd "$cache/debs" && APT_CONFIG=$conf apt-get download -qq "$@") || unavailable "arm64 packages cannot be had from $mirror (see above)"
     rm -rf "$state"
 }

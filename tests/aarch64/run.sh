@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [BUILD]: the tests of the aarch64 build, under qemu, and of what it and the host's BUILD (`build`) say to each other:
 #   unit tests    wire test vectors of schedules, control and link messages; matching, memory, engine, transports, link
-#   transport     two processes over UCX/TCP, one x86-64 and one aarch64, each side once the tester and once its peer
+#   peers         transport and link: two processes over UCX/TCP, one x86-64 and one aarch64, each side once the tester and once its peer
 #   MPI           a job of x86-64 and aarch64 ranks, which splits itself into hosts and devices
 # Exit code 77, with the reason: the cross build cannot be set up here. Of tests that qemu's user mode cannot run, gtest says so itself.
 set -uo pipefail
@@ -26,11 +26,14 @@ cmake --build $arm -j "${JOBS:-$(nproc)}" --target "${programs[@]}" -- --quiet |
 [ "${2:-}" = --build-only ] && exit 0
 
 check() {
-    local what=$1
+    local what=$1 begin=$SECONDS
     shift
-    if "$@" >"$log" 2>&1; then
-        echo "aarch64: passed: $what$(sed -n 's/^\[  PASSED  \] \([0-9]* tests*\).*/ (\1)/p' "$log")"
-        grep -h -A 1 -E '^\[  SKIPPED \].*\(' "$log" | sed -n 's/^\[  SKIPPED \] \(.*\) (.*/aarch64: skipped: \1/p' | sort -u
+    if timeout 200 "$@" >"$log" 2>&1; then
+        echo "aarch64: passed: $what, $((SECONDS - begin)) s$(sed -n 's/^\[  PASSED  \] \([0-9]* tests*\).*/ (\1)/p' "$log")"
+        # Each reason of skipped tests once; in the output it comes before the name.
+        awk '/: Skipped$/ { getline reason; gsub(/process [0-9]+/, "a process", reason) }
+             /^\[  SKIPPED \].*ms\)$/ { ++tests[reason] }
+             END { for (reason in tests) printf "aarch64: skipped: %d of them: %s\n", tests[reason], reason }' "$log"
     else
         cat "$log"
         echo "aarch64: FAILED: $what" >&2
@@ -59,6 +62,12 @@ if [ -x "$build/bin/transport_test" ]; then
         "$build/bin/transport_test" --gtest_filter='Tls/UcxProcess.*/tcp'
     check "transport, aarch64 with an x86-64 peer" env OFFPATH_TEST_PEERS="$PWD/$build/bin" \
         "$run" transport_test --gtest_filter='Tls/UcxProcess.*/tcp'
+fi
+if [ -x "$build/bin/link_test" ]; then
+    check "link, x86-64 with an aarch64 peer" env OFFPATH_TEST_PEERS="$PWD/$arm/bin" OFFPATH_TEST_EMULATOR="$run" \
+        "$build/bin/link_test" --gtest_filter='Processes.*Killed*'
+    check "link, aarch64 with an x86-64 peer" env OFFPATH_TEST_PEERS="$PWD/$build/bin" \
+        "$run" link_test --gtest_filter='Processes.*Killed*'
 fi
 if [ -x "$build/bin/device_ranks_split_test" ]; then
     check "one MPI job of x86-64 hosts and aarch64 devices" env OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1 \
