@@ -1,6 +1,7 @@
 #include "link/host_link.h"
 
 #include "base/log.h"
+#include "base/scheduling.h"
 #include "link/host_channel.h"
 #include "link/host_staging.h"
 #include "transport/transport.h"
@@ -276,6 +277,7 @@ void Host::wake_agent() const {
 
 void Host::run() {
     pthread_setname_np(pthread_self(), "offpath-link");
+    ask_for_short_slices();
     while (!stop_.load(std::memory_order_acquire)) {
         if (!lock_.try_acquire()) {
             sched_yield();

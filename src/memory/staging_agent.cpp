@@ -1,6 +1,7 @@
 #include "memory/staging_agent.h"
 
 #include "base/log.h"
+#include "base/scheduling.h"
 #include "memory/staging_area.h"
 
 #include <cerrno>
@@ -65,6 +66,7 @@ class Agent final : public StagingAgent {
   private:
     void run() {
         pthread_setname_np(pthread_self(), "offpath-agent");
+        ask_for_short_slices();
         while (!stop_.load(std::memory_order_acquire)) {
             StagingRequest request;
             if (area_.take(request)) {
