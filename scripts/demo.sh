@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh: an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by side. About a minute.
+# demo.sh: an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by side. About two minutes.
 # DEMO_RUNS, DEMO_NODES, DEMO_LINK and DEMO_PROGRAM (a command line) change what is run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,7 +7,7 @@ build=${BUILD:-build}
 nodes=${DEMO_NODES:-4}
 link=${DEMO_LINK:-2gbit}
 runs=${DEMO_RUNS:-3}
-program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 128 --variables 4 --iterations 4 --alloc mpi --json -}
+program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 192 --variables 4 --iterations 2 --alloc mpi --json -}
 
 cat <<TEXT
 offpath demo

@@ -63,7 +63,7 @@ def run(
         Path | None,
         typer.Option(
             "--hosts", metavar="FILE", rich_help_panel="Devices as ranks", show_default=False,
-            help="Lines NAME [slots=N]. Default: mpirun's --hostfile. The devices, of --devices: ADDR in the same order, or NODE ADDR; [slots=N].",
+            help="Lines NAME or NAME slots=N. Default: mpirun's --hostfile. The devices, of --devices: ADDR in the same order, or NODE ADDR, slots=N after either.",
         ),
     ] = None,
     device_program: options.DeviceProgram = None,
