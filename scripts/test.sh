@@ -8,9 +8,9 @@ failed=0
 
 # Open MPI refuses to run as root unless told so; the tests are often run in containers.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1:${ASAN_OPTIONS:-}"
+export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
 export LSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
-export TSAN_OPTIONS="allocator_may_return_null=1:suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS:-}"
+export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS:-}"
 # UCX patches madvise(), which a thread calls after the sanitizer has let go of it; offpath needs no such hook.
 case $build in *tsan*) export UCX_MEM_MMAP_HOOK_MODE=none ;; esac
 
