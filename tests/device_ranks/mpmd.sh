@@ -3,6 +3,8 @@
 # ranks a node, every one of which runs PROGRAM. DEVICE_PROGRAM, if set, is what devices run instead.
 #   HOW  labels    one program per node and kind, marked through the environment
 #        programs  two programs, the hosts' and the devices', and nothing said
+# As tests/mpirun.sh: what Open MPI keeps cannot be told from leaks.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 set -eu
 nodes=$1 hosts=$2 devices=$3 how=$4
 shift 4
