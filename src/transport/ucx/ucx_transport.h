@@ -18,11 +18,11 @@
 namespace offpath::transport {
 
 struct UcxConfig {
-    std::string net_devices;     // e.g. "v0" or "eth0,eth1"; empty: UCX_NET_DEVICES, else all
-    std::string tls;             // e.g. "tcp,self"; empty: UCX_TLS, else all
-    bool in_process = true;      // transports of one process reach each other by copying, without UCX
+    std::string net_devices;       // e.g. "v0" or "eth0,eth1"; empty: UCX_NET_DEVICES, else all
+    std::string tls;               // e.g. "tcp,self"; empty: UCX_TLS, else all
+    bool in_process = true;        // transports of one process reach each other by copying, without UCX
     bool several_threads = false;  // use from several threads, one at a time
-    bool error_handling = true;  // notice peers that die; false may open faster transports
+    bool error_handling = true;    // notice peers that die; false may open faster transports
     // send() payloads of this size or more are fetched by the receiver, where that is not slower (see
     // push_bytes).
     std::size_t rendezvous_bytes = 64 << 10;
