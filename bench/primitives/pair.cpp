@@ -71,17 +71,7 @@ std::string Pair::back_end() const {
     offpath_back_end_t back_end{};
     offpath_progress_t progress{};
     check(offpath_mem_query(context_, out_, largest_, &back_end, &progress), "offpath_mem_query");
-    switch (back_end) {
-        case OFFPATH_BACK_END_XGVMI:
-            return "xgvmi";
-        case OFFPATH_BACK_END_MAP:
-            return "map";
-        case OFFPATH_BACK_END_CMA:
-            return "cma";
-        case OFFPATH_BACK_END_STAGED:
-            return "staged";
-    }
-    return "unknown";
+    return offpath_back_end_string(back_end);
 }
 
 void Pair::send(const void* data, std::size_t bytes) {

@@ -36,20 +36,6 @@ void explain(MPI_Comm comm, Op op, std::uint64_t size, const std::string& decisi
                     pairs ? " a pair" : "", decision));
 }
 
-const char* back_end_name(offpath_back_end_t back_end) {
-    switch (back_end) {
-        case OFFPATH_BACK_END_XGVMI:
-            return "xgvmi";
-        case OFFPATH_BACK_END_MAP:
-            return "map";
-        case OFFPATH_BACK_END_CMA:
-            return "cma";
-        case OFFPATH_BACK_END_STAGED:
-            return "staged";
-    }
-    return "unknown";
-}
-
 // CPU nanoseconds and bytes of this process's agent; zeros where it has none.
 std::array<std::uint64_t, 2> agent_work() {
     offpath_context_counters_t done{};
@@ -120,7 +106,7 @@ void print_summary() {
     const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;
     say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}", all[0], all[0] + on_host,
                     human_bytes(all[1]), on_host > 0 ? fmt::format(", {} on the host: {}", on_host, why) : "",
-                    known ? back_end_name(info.default_back_end) : "unknown"));
+                    known ? offpath_back_end_string(info.default_back_end) : "unknown"));
 }
 
 }  // namespace offpath::mpi

@@ -92,7 +92,9 @@ offpath_status_t attach_to_daemon() {
 
 std::string explain_host_only(offpath_status_t status) {
     if (status != OFFPATH_ERR_UNAVAILABLE || !environment::text("OFFPATH_DEVICES", "").empty()) {
-        return fmt::format("the program runs on the host's MPI: {}", offpath_status_string(status));
+        return fmt::format("the program runs on the host's MPI: {}", status == OFFPATH_ERR_ACCESS
+                                                                         ? "a device refused it"
+                                                                         : offpath_status_string(status));
     }
     return fmt::format(
         "no daemon on some node in {}: the program runs on the host's MPI (`offpath run` or "

@@ -34,6 +34,9 @@ OFFPATH_API offpath_status_t offpath_mem_deregister(offpath_region_h region);
 OFFPATH_API offpath_status_t offpath_mem_query(offpath_context_h context, const void* address, size_t bytes,
                                                offpath_back_end_t* back_end, offpath_progress_t* progress);
 
+/* The name of a back end, as in `staged`; `unknown` for values that are none. Never NULL. Thread-safe. */
+OFFPATH_API const char* offpath_back_end_string(offpath_back_end_t back_end);
+
 #ifdef __cplusplus
 }
 #endif

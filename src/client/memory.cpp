@@ -155,4 +155,18 @@ offpath_status_t offpath_mem_query(offpath_context_h context, const void* addres
 } catch (...) {
     return caught("offpath_mem_query");
 }
+
+const char* offpath_back_end_string(offpath_back_end_t back_end) {
+    switch (back_end) {
+        case OFFPATH_BACK_END_XGVMI:
+            return "xgvmi";
+        case OFFPATH_BACK_END_MAP:
+            return "map";
+        case OFFPATH_BACK_END_CMA:
+            return "cma";
+        case OFFPATH_BACK_END_STAGED:
+            return "staged";
+    }
+    return "unknown";
+}
 }

@@ -2,6 +2,8 @@
 // trusts nothing: after the first field that does not fit, everything reads as zero and ok() is false.
 #pragma once
 
+#include "base/status.h"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -86,5 +88,12 @@ class FieldReader {
     std::size_t used_ = 0;
     bool ok_ = true;
 };
+
+// A final status as it travels: 0 or an error that both sides know.
+inline bool status_of(std::int32_t value, Status& status) {
+    if (value > 0 || value < OFFPATH_ERR_SYSTEM) return false;
+    status = static_cast<Status>(value);
+    return true;
+}
 
 }  // namespace offpath::control

@@ -97,10 +97,7 @@ class BodyWriter {
 
 // A final status, as a Refusal or a RegionReply carries it.
 bool read_status(FieldReader& in, Status& status) {
-    const auto value = in.value<std::int32_t>();
-    if (value > 0 || value < OFFPATH_ERR_SYSTEM) return false;
-    status = static_cast<Status>(value);
-    return true;
+    return status_of(in.value<std::int32_t>(), status);
 }
 
 bool read_flag(FieldReader& in, bool& flag) {

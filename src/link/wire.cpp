@@ -8,10 +8,7 @@ namespace {
 
 using control::FieldReader;
 using control::FieldWriter;
-
-bool known(std::int32_t status) {
-    return status >= OFFPATH_ERR_SYSTEM && status <= 0;
-}
+using control::status_of;
 
 template <typename Item>
 bool holds(const Header& header) {
@@ -77,8 +74,8 @@ bool decode_header(std::span<const std::byte> bytes, std::size_t payload, Header
     read.count = in.value<std::uint32_t>();
     read.bytes = in.value<std::uint32_t>();
     const auto status = in.value<std::int32_t>();
-    if (magic != wire_magic || version != wire_version || zero != 0 || !known(status)) return false;
-    read.status = static_cast<Status>(status);
+    if (magic != wire_magic || version != wire_version || zero != 0 || !status_of(status, read.status))
+        return false;
     if (read.bytes != payload || !sensible(read)) return false;
     header = read;
     return true;
@@ -142,7 +139,7 @@ StoredItem decode_item(std::span<const std::byte> payload, std::size_t index) {
     StoredItem item;
     item.id = in.value<std::uint32_t>();
     const auto status = in.value<std::int32_t>();
-    item.status = known(status) ? static_cast<Status>(status) : Status::protocol;
+    if (!status_of(status, item.status)) item.status = Status::protocol;
     return item;
 }
 

@@ -115,8 +115,8 @@ TEST_P(EngineOps, ReduceAndComputeOnReceivedData) {
     }
 }
 
-// The first reason counts: senders that are still queued when their receiver has failed do not make a lost
-// peer of it, whichever side starts first and however far the others are.
+// Memory that is forbidden at any point of a run fails both ranks with that reason and no other, whichever
+// side starts first, in both orders of the loop.
 TEST_P(EngineOps, MemoryThatMayNotBeTouchedFailsBothWithThatReason) {
     if (std::get<0>(GetParam()) == BackEnd::map) return;  // mapped memory cannot refuse
     constexpr std::uint32_t blocks = 6;

@@ -1,6 +1,7 @@
 // The other process of the two-process tests: `link_peer host|device`. Prints what the other side needs, in
 // hexadecimal, reads the other's, and serves until it is killed or its input ends.
-//   host    a client with 1 MiB of memory, whose address it prints after its own
+//   host    a client with 1 MiB of memory, whose address it prints after its own; says when it is connected,
+//           as nothing may be asked of it before
 //   device  completes every command at once
 #include "link/device_links.h"
 #include "link/host_link.h"
@@ -37,6 +38,7 @@ int be_host() {
         std::cerr << problem << '\n';
         return 1;
     }
+    std::cout << "connected" << std::endl;
     char byte = 0;
     while (read(0, &byte, 1) > 0) {
     }

@@ -76,6 +76,7 @@ TEST(Processes, DeviceNoticesAHostThatIsKilledInTheMiddle) {
     std::unique_ptr<DeviceLink> link;
     ASSERT_EQ(links->open(host_address, peer_token, {}, link, problem), Status::ok) << problem;
     host.write_line(to_hex(links->address()));
+    ASSERT_EQ(host.read_line(), "connected");
     auto transfers = link->take_transfers();
 
     std::vector<std::byte> local(1 << 20);
