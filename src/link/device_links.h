@@ -53,8 +53,8 @@ class DeviceLinks {
     virtual std::vector<std::byte> address() const = 0;
     virtual std::string describe() const = 0;
 
-    // Does not wait for the client, which drops what comes before it has connected: transfers may start once its
-    // first command is here. Errors: invalid (sizes, token 0 or in use), protocol or version (not an
+    // Does not wait for the client, which drops what comes before it has connected: transfers may start once
+    // its first command is here. Errors: invalid (sizes, token 0 or in use), protocol or version (not an
     // address), unavailable (no way leads there).
     virtual Status open(std::span<const std::byte> client_address, std::uint64_t token,
                         const control::ChannelSizes& sizes, std::unique_ptr<DeviceLink>& link,
