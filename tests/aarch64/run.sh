@@ -20,7 +20,7 @@ scripts/setup-aarch64.sh || {
     exit $code
 }
 programs=(offpathd transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
-    device_ranks_split_test device_ranks_pairing_test offpath-bench-osu)
+    device_ranks_split_test device_ranks_pairing_test offpath-bench-osu example-device-ranks-share)
 [ -f $arm/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null || exit 1
 cmake --build $arm -j "${JOBS:-$(nproc)}" --target "${programs[@]}" -- --quiet || exit 1
 [ "${2:-}" = --build-only ] && exit 0
