@@ -5,6 +5,7 @@
 #include <offpath/types.h>
 
 #include "operations.h"
+#include "persistent.h"
 
 using namespace offpath::mpi;
 
@@ -34,22 +35,25 @@ int test_until(Test test) {
 extern "C" {
 
 OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-    if (any_under_way() && request != nullptr) wait_until_done(*request);
-    return PMPI_Wait(request, status);
+    StandIns real(1, request);
+    if (any_under_way() && request != nullptr) wait_until_done(*real.data());
+    return PMPI_Wait(real.data(), status);
 }
 
 OFFPATH_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    StandIns real(count, requests);
     for (int i = 0; i < count && requests != nullptr && any_under_way(); ++i)
-        wait_until_done(requests[i]);
-    return PMPI_Waitall(count, requests, statuses);
+        wait_until_done(real.data()[i]);
+    return PMPI_Waitall(count, real.data(), statuses);
 }
 
 OFFPATH_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-    if (!any_under_way() || !any_is_ours(count, requests))
-        return PMPI_Waitany(count, requests, index, status);
+    StandIns real(count, requests);
+    if (!any_under_way() || !any_is_ours(count, real.data()))
+        return PMPI_Waitany(count, real.data(), index, status);
     return test_until([&](bool& finished) {
         int flag = 0;
-        const int result = PMPI_Testany(count, requests, index, &flag, status);
+        const int result = PMPI_Testany(count, real.data(), index, &flag, status);
         finished = flag != 0;
         return result;
     });
@@ -57,11 +61,12 @@ OFFPATH_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_S
 
 OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
                              MPI_Status statuses[]) {
-    if (!any_under_way() || !any_is_ours(count, requests)) {
-        return PMPI_Waitsome(count, requests, done, indices, statuses);
+    StandIns real(count, requests);
+    if (!any_under_way() || !any_is_ours(count, real.data())) {
+        return PMPI_Waitsome(count, real.data(), done, indices, statuses);
     }
     return test_until([&](bool& finished) {
-        const int result = PMPI_Testsome(count, requests, done, indices, statuses);
+        const int result = PMPI_Testsome(count, real.data(), done, indices, statuses);
         finished = *done != 0;
         return result;
     });
@@ -69,28 +74,32 @@ OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int i
 
 OFFPATH_API int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     poll();
-    return PMPI_Test(request, flag, status);
+    StandIns real(1, request);
+    return PMPI_Test(real.data(), flag, status);
 }
 
 OFFPATH_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
     poll();
-    return PMPI_Testall(count, requests, flag, statuses);
+    StandIns real(count, requests);
+    return PMPI_Testall(count, real.data(), flag, statuses);
 }
 
 OFFPATH_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
     poll();
-    return PMPI_Testany(count, requests, index, flag, status);
+    StandIns real(count, requests);
+    return PMPI_Testany(count, real.data(), index, flag, status);
 }
 
 OFFPATH_API int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
                              MPI_Status statuses[]) {
     poll();
-    return PMPI_Testsome(count, requests, done, indices, statuses);
+    StandIns real(count, requests);
+    return PMPI_Testsome(count, real.data(), done, indices, statuses);
 }
 
 OFFPATH_API int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     poll();
-    return PMPI_Request_get_status(request, flag, status);
+    return PMPI_Request_get_status(stand_in_of(request), flag, status);
 }
 
 }  // extern "C"

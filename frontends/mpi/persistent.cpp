@@ -1,0 +1,153 @@
+#include "persistent.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "runtime.h"
+
+using namespace offpath::mpi;
+
+namespace offpath::mpi {
+namespace {
+
+struct Persistent {
+    StartOperation start;
+    MPI_Request started = MPI_REQUEST_NULL;  // not null: active
+};
+
+std::uint64_t key_of(MPI_Request request) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
+    return bits;
+}
+
+std::mutex mutex;
+// Never destroyed: requests that the program has not freed keep things of the host's MPI, which ends first.
+auto& by_handle = *new std::unordered_map<std::uint64_t, std::shared_ptr<Persistent>>;
+
+std::shared_ptr<Persistent> find(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return nullptr;
+    const std::lock_guard lock(mutex);
+    const auto found = by_handle.find(key_of(request));
+    return found != by_handle.end() ? found->second : nullptr;
+}
+
+void set_started(Persistent& persistent, MPI_Request started) {
+    if (started == persistent.started) return;
+    if (persistent.started == MPI_REQUEST_NULL) persistent_active.fetch_add(1, std::memory_order_relaxed);
+    if (started == MPI_REQUEST_NULL) persistent_active.fetch_sub(1, std::memory_order_relaxed);
+    persistent.started = started;
+}
+
+int refuse(int error) {
+    PMPI_Comm_call_errhandler(MPI_COMM_WORLD, error);
+    return error;
+}
+
+int start_one(MPI_Request* request) {
+    const std::shared_ptr<Persistent> persistent = find(*request);
+    if (persistent == nullptr) return PMPI_Start(request);
+    if (persistent->started != MPI_REQUEST_NULL) return refuse(MPI_ERR_REQUEST);
+    MPI_Request started = MPI_REQUEST_NULL;
+    const int result = persistent->start(&started);
+    if (result == MPI_SUCCESS) set_started(*persistent, started);
+    return result;
+}
+
+}  // namespace
+
+int make_persistent(StartOperation start, MPI_Request* request) {
+    MPI_Request handle = MPI_REQUEST_NULL;
+    const int result = PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &handle);
+    if (result != MPI_SUCCESS) return result;
+    {
+        const std::lock_guard lock(mutex);
+        by_handle[key_of(handle)] = std::make_shared<Persistent>(Persistent{std::move(start)});
+    }
+    persistent_requests.fetch_add(1, std::memory_order_relaxed);
+    *request = handle;
+    return MPI_SUCCESS;
+}
+
+MPI_Request stand_in_of(MPI_Request request) {
+    if (persistent_active.load(std::memory_order_relaxed) == 0) return request;
+    const std::shared_ptr<Persistent> persistent = find(request);
+    return persistent != nullptr && persistent->started != MPI_REQUEST_NULL ? persistent->started : request;
+}
+
+StandIns::StandIns(int count, MPI_Request* requests) : users_(requests), requests_(requests) {
+    if (persistent_active.load(std::memory_order_relaxed) != 0 && requests != nullptr) exchange(count);
+}
+
+void StandIns::exchange(int count) {
+    for (int i = 0; i < count; ++i) {
+        const MPI_Request real = stand_in_of(users_[i]);
+        if (real == users_[i]) continue;
+        if (exchanged_.empty()) {
+            count_ = count;
+            if (static_cast<std::size_t>(count) > few_.size()) many_.resize(static_cast<std::size_t>(count));
+            requests_ = many_.empty() ? few_.data() : many_.data();
+            std::copy_n(users_, count, requests_);
+        }
+        requests_[i] = real;
+        exchanged_.push_back({i, users_[i]});
+    }
+}
+
+StandIns::~StandIns() {
+    if (count_ == 0) return;
+    for (const Exchanged& one : exchanged_) {
+        if (const std::shared_ptr<Persistent> persistent = find(one.handle))
+            set_started(*persistent, requests_[one.index]);
+        requests_[one.index] = one.handle;
+    }
+    std::copy_n(requests_, count_, users_);
+}
+
+}  // namespace offpath::mpi
+
+extern "C" {
+
+OFFPATH_API int MPI_Start(MPI_Request* request) {
+    if (persistent_requests.load(std::memory_order_relaxed) == 0 || request == nullptr)
+        return PMPI_Start(request);
+    return start_one(request);
+}
+
+OFFPATH_API int MPI_Startall(int count, MPI_Request requests[]) {
+    if (persistent_requests.load(std::memory_order_relaxed) == 0 || requests == nullptr)
+        return PMPI_Startall(count, requests);
+    for (int i = 0; i < count; ++i) {
+        const int result = start_one(&requests[i]);
+        if (result != MPI_SUCCESS) return result;
+    }
+    return MPI_SUCCESS;
+}
+
+// An operation under way goes on; its request is freed in its stead.
+OFFPATH_API int MPI_Request_free(MPI_Request* request) {
+    if (persistent_requests.load(std::memory_order_relaxed) == 0 || request == nullptr)
+        return PMPI_Request_free(request);
+    const std::shared_ptr<Persistent> persistent = find(*request);
+    if (persistent == nullptr) return PMPI_Request_free(request);
+    {
+        const std::lock_guard lock(mutex);
+        by_handle.erase(key_of(*request));
+    }
+    persistent_requests.fetch_sub(1, std::memory_order_relaxed);
+    MPI_Request started = persistent->started;
+    set_started(*persistent, MPI_REQUEST_NULL);
+    if (started != MPI_REQUEST_NULL) MPI_Request_free(&started);
+    return PMPI_Request_free(request);
+}
+
+OFFPATH_API int MPI_Cancel(MPI_Request* request) {
+    if (request == nullptr) return PMPI_Cancel(request);
+    MPI_Request real = stand_in_of(*request);
+    return PMPI_Cancel(&real);
+}
+
+}  // extern "C"
