@@ -1,0 +1,137 @@
+"""Writes what follows from calls.txt for one MPI library: the C functions that only call a hook, the bindings for Fortran, and the
+list of symbols that the front end exports.
+
+usage: generate.py openmpi|mpich CALLS.TXT MPI.H C.CPP FORTRAN.CPP EXPORTS.MAP
+"""
+
+import sys
+from pathlib import Path
+
+import table
+from table import Call, Parameter
+
+BANNER = "// Generated from frontends/mpi/calls/calls.txt by generate.py.\n"
+
+
+def c_type(p: Parameter) -> str:
+    if p.base in table.HANDLES:
+        handle = "MPI_Datatype" if p.base == "type" else f"MPI_{table.HANDLES[p.base]}"
+        return {"": f"{handle} ", "*": f"{handle}* ", "&": f"{handle}* ", "[n]": f"const {handle}* ", "[n]&": f"{handle}* "}[p.shape]
+    return {
+        "int": "int ", "aint": "MPI_Aint ", "logical": "int ", "int[]": "const int* ", "aint[]": "const MPI_Aint* ", "weights": "const int* ",
+        "logical[n]": "const int* ", "int*": "int* ", "aint*": "MPI_Aint* ", "logical*": "int* ", "pointer*": "void* ",
+    }[p.base + p.shape]  # fmt: skip
+
+
+def c_function(call: Call) -> str:
+    parameters = ", ".join(c_type(p) + p.name for p in call.parameters)
+    arguments = ", ".join(p.name for p in call.parameters)
+    return (
+        f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
+        f"    const int result = P{call.name}({arguments});\n"
+        f"    if (result == MPI_SUCCESS) {call.hook}(*{call.parameters[-1].name});\n"
+        f"    return result;\n}}\n"
+    )
+
+
+def fortran_type(p: Parameter) -> str:
+    if p.base in ("buffer", "pointer"):
+        return "void* "
+    scalar = "MPI_Aint" if p.base == "aint" else "MPI_Fint"
+    written = "*" in p.shape or "&" in p.shape or p.base in ("index", "status")
+    return f"{scalar}* " if written else f"const {scalar}* "
+
+
+def length(p: Parameter, call: Call) -> str:
+    if p.length in ("peers", "sources", "destinations", "dimensions"):
+        count = f"{p.length}(*comm)"
+        # What is not sent from needs no datatypes.
+        return f"is_in_place(sendbuf) ? 0 : {count}" if p.name.startswith("send") else count
+    if p.length not in [other.name for other in call.parameters]:
+        raise table.TableError(f"{call.name}: {p.length} is no length")
+    return f"*{p.length}"
+
+
+def to_c(p: Parameter, call: Call) -> str:
+    """The C argument, from the Fortran one. Temporaries write back what was written when the call is over."""
+    if p.kind == "argv":
+        return "nullptr"
+    if p.base in table.HANDLES:
+        handle = table.HANDLES[p.base]
+        return {
+            "": f"MPI_{handle}_f2c(*{p.name})",
+            "*": f"Out<{handle}>({p.name})",
+            "&": f"InOut<{handle}>({p.name})",
+        }.get(p.shape) or f"{'InOutArray' if p.shape == '[n]&' else 'Array'}<{handle}>({p.name}, {length(p, call)})"
+    match p.base + p.shape:
+        case "int" | "aint":
+            return f"*{p.name}"
+        case "int[]" | "aint[]" | "int*" | "aint*" | "pointer*":
+            return p.name
+        case "buffer":
+            return f"choice({p.name})"
+        case "weights":
+            return f"weights_of({p.name})"
+        case "logical":
+            return f"*{p.name} != 0"
+        case "logical*":
+            return f"LogicalOut({p.name})"
+        case "logical[n]":
+            return f"Logicals({p.name}, {length(p, call)})"
+        case "index*":
+            return f"IndexOut({p.name})"
+        case "index[n]":
+            return f"IndicesOut({p.name}, {p.length})"
+        case "status*":
+            return f"StatusOut({p.name})"
+        case "status[n]":
+            return f"StatusesOut({p.name}, {length(p, call)})"
+    raise table.TableError(f"{call.name}: {p.kind} has no conversion")
+
+
+def fortran_symbols(call: Call, mpi: str) -> list[str]:
+    """The first is the function, the others are other names of it.
+
+    Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_ but for the part of mpi_f08 that takes
+    no buffer."""
+    prefix, _, stem = call.name.lower().partition("_")
+    plain = f"{prefix}_{stem}"
+    if mpi == "mpich":
+        return [] if call.has_buffer else [f"{plain}_f08_"]
+    names = [f"o{prefix.replace('mpi', 'mpi')}_{stem}_f", plain, f"{plain}_", f"{plain}__", f"{prefix.upper()}_{stem.upper()}", f"{plain}_f08_"]
+    if any(p.kind == "pointer*" for p in call.parameters):
+        names += [f"{plain}_cptr", f"{plain}_cptr_", f"{plain}_cptr__", f"{prefix.upper()}_{stem.upper()}_CPTR", f"o{prefix}_{stem}_cptr_f"]
+    return names
+
+
+def fortran_function(call: Call, mpi: str) -> str:
+    symbols = fortran_symbols(call, mpi)
+    if not symbols:
+        return ""
+    shown = [p for p in call.parameters if p.kind != "argv"]
+    parameters = ", ".join([fortran_type(p) + p.name for p in shown] + ["MPI_Fint* ierror"])
+    arguments = ", ".join(to_c(p, call) for p in call.parameters)
+    text = f'extern "C" OFFPATH_API void {symbols[0]}({parameters}) {{\n    report({call.name}({arguments}), ierror);\n}}\n'
+    for other in symbols[1:]:
+        text += f'extern "C" OFFPATH_API decltype({symbols[0]}) {other} __attribute__((alias("{symbols[0]}")));\n'
+    return text
+
+
+def main() -> None:
+    mpi, calls_path, header, c_path, fortran_path, map_path = sys.argv[1:]
+    try:
+        calls = table.read(Path(calls_path), Path(header).read_text(errors="replace"))
+        c_text = BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n\nusing namespace offpath::mpi;\n\n'
+        c_text += "\n".join(c_function(call) for call in calls if call.hook)
+        fortran_text = BANNER + '#include "calls/fortran.h"\n\n#include <offpath/types.h>\n\nusing namespace offpath::mpi::fortran;\n\n'
+        fortran_text += "\n".join(text for call in calls if (text := fortran_function(call, mpi)))
+        symbols = [call.name for call in calls] + [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
+    except table.TableError as error:
+        sys.exit(f"generate.py: {error}")
+    Path(c_path).write_text(c_text)
+    Path(fortran_path).write_text(fortran_text)
+    Path(map_path).write_text("{\n  global: offpath_*;\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Reads calls.txt: which calls the front end intercepts and what they take."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+HANDLES = {"comm": "Comm", "type": "Type", "op": "Op", "group": "Group", "info": "Info", "win": "Win", "request": "Request", "message": "Message"}
+_LINE = re.compile(r"(?P<off>-\s+)?(?P<name>\w+)\((?P<parameters>.*)\)(?:\s*->\s*(?P<hook>\w+))?$")
+_KIND = re.compile(
+    r"(buffer|weights|argv|pointer\*"
+    r"|(?:int|aint)(?:\[\]|\*)?"
+    r"|logical(?:\*|\[\w+\])?|index(?:\*|\[\w+\])|status(?:\*|\[\w+\])"
+    rf"|(?:{'|'.join(HANDLES)})(?:\*|&|\[\w+\]&?)?)$"
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    kind: str
+    name: str
+
+    @property
+    def base(self) -> str:
+        return re.match(r"\w+", self.kind)[0]
+
+    @property
+    def shape(self) -> str:
+        """What follows the base: "", "*", "&", "[]", "[n]" or "[n]&", n being any word."""
+        return re.sub(r"\[\w+\]", "[n]", self.kind[len(self.base) :])
+
+    @property
+    def length(self) -> str | None:
+        found = re.search(r"\[(\w+)\]", self.kind)
+        return found and found[1]
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str  # with its prefix, MPI_ or MPIX_
+    parameters: tuple[Parameter, ...]
+    hook: str | None
+
+    @property
+    def has_buffer(self) -> bool:
+        return any(p.kind == "buffer" for p in self.parameters)
+
+
+class TableError(Exception):
+    pass
+
+
+def read(path: Path, mpi_header: str, known: bool = False) -> list[Call]:
+    """The intercepted calls that `mpi_header` declares; with `known`, those that are not intercepted instead."""
+    calls = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        found = _LINE.match(line)
+        if not found:
+            raise TableError(f"{path}:{number}: no call: {line}")
+        parameters = tuple(_parameter(text, path, number) for text in found["parameters"].split(",") if text.strip())
+        name = next((p + found["name"] for p in ("MPI_", "MPIX_") if re.search(rf"\b{p}{found['name']}\s*\(", mpi_header)), None)
+        if name and bool(found["off"]) == known:
+            calls.append(Call(name, parameters, found["hook"]))
+    names = [call.name for call in calls]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise TableError(f"{path}: more than one line for {', '.join(sorted(twice))}")
+    return calls
+
+
+def _parameter(text: str, path: Path, number: int) -> Parameter:
+    kind, _, name = text.strip().rpartition(" ")
+    if not _KIND.match(kind):
+        raise TableError(f"{path}:{number}: {kind!r} of {name!r} is no kind of parameter")
+    return Parameter(kind, name)
