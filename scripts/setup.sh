@@ -9,7 +9,7 @@ packages=(
     clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev
     openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libucx-dev libpmix-dev libhwloc-dev
     libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
-    libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev
+    libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev
     iproute2 util-linux procps python3 python3-venv
 )
 

@@ -1,11 +1,10 @@
 #include "engine/kernels.h"
 
 #include "base/log.h"
+#include "engine/kernels_vector.h"
 
-#include <algorithm>
 #include <cstring>
-#include <functional>
-#include <type_traits>
+#include <limits>
 #include <unordered_map>
 
 namespace offpath::engine {
@@ -14,53 +13,63 @@ namespace {
 using schedule::DataType;
 using schedule::Reduction;
 
-// Loads and stores by memcpy: buffers of MPI programs need not be aligned for their type. Compilers turn the
-// loop into vector code.
-template <typename T, typename Combine>
-void reduce_array(const std::byte* src, std::byte* dst, std::size_t bytes, Combine combine) {
-    for (std::size_t i = 0; i + sizeof(T) <= bytes; i += sizeof(T)) {
-        T a, b;
-        std::memcpy(&a, dst + i, sizeof(T));
-        std::memcpy(&b, src + i, sizeof(T));
-        a = combine(a, b);
-        std::memcpy(dst + i, &a, sizeof(T));
+// x86's has 10 bytes of value and 6 that mean nothing and stay as they are.
+constexpr std::size_t long_double_bytes = std::numeric_limits<long double>::digits == 64 ? 10 : 16;
+constexpr std::size_t long_double_step = 16;
+
+long double load(const std::byte* from) {
+    long double value = 0;
+    std::memcpy(&value, from, long_double_bytes);
+    return value;
+}
+
+void store(std::byte* to, long double value) {
+    std::memcpy(to, &value, long_double_bytes);
+}
+
+Status reduce_long_doubles(Reduction reduction, const std::byte* src, std::byte* dst, std::size_t bytes) {
+    const auto each = [&](auto combine) {
+        for (std::size_t i = 0; i + long_double_step <= bytes; i += long_double_step)
+            store(dst + i, combine(load(dst + i), load(src + i)));
+        return Status::ok;
+    };
+    switch (reduction) {
+        case Reduction::sum:
+            return each([](long double a, long double b) { return a + b; });
+        case Reduction::product:
+            return each([](long double a, long double b) { return a * b; });
+        case Reduction::minimum:
+            return each([](long double a, long double b) { return a < b ? a : b; });
+        case Reduction::maximum:
+            return each([](long double a, long double b) { return a > b ? a : b; });
+        default:
+            return Status::unsupported;
     }
 }
 
-template <typename T>
-Status reduce_typed(Reduction reduction, const std::byte* src, std::byte* dst, std::size_t bytes) {
-    switch (reduction) {
-        case Reduction::sum:
-            reduce_array<T>(src, dst, bytes, [](T a, T b) { return static_cast<T>(a + b); });
-            return Status::ok;
-        case Reduction::product:
-            reduce_array<T>(src, dst, bytes, [](T a, T b) { return static_cast<T>(a * b); });
-            return Status::ok;
-        case Reduction::minimum:
-            reduce_array<T>(src, dst, bytes, [](T a, T b) { return std::min(a, b); });
-            return Status::ok;
-        case Reduction::maximum:
-            reduce_array<T>(src, dst, bytes, [](T a, T b) { return std::max(a, b); });
-            return Status::ok;
-        default:
-            break;
+Status multiply_complex_long_doubles(const std::byte* src, std::byte* dst, std::size_t bytes) {
+    for (std::size_t i = 0; i + 2 * long_double_step <= bytes; i += 2 * long_double_step) {
+        const long double ar = load(dst + i), ai = load(dst + i + long_double_step);
+        const long double br = load(src + i), bi = load(src + i + long_double_step);
+        store(dst + i, ar * br - ai * bi);
+        store(dst + i + long_double_step, ar * bi + ai * br);
     }
-    if constexpr (std::is_integral_v<T>) {
-        switch (reduction) {
-            case Reduction::band:
-                reduce_array<T>(src, dst, bytes, [](T a, T b) { return static_cast<T>(a & b); });
-                return Status::ok;
-            case Reduction::bor:
-                reduce_array<T>(src, dst, bytes, [](T a, T b) { return static_cast<T>(a | b); });
-                return Status::ok;
-            case Reduction::bxor:
-                reduce_array<T>(src, dst, bytes, [](T a, T b) { return static_cast<T>(a ^ b); });
-                return Status::ok;
-            default:
-                break;
-        }
+    return Status::ok;
+}
+
+Status locate_long_doubles(bool least, const std::byte* src, std::byte* dst, std::size_t bytes) {
+    constexpr std::size_t step = 2 * long_double_step;
+    for (std::size_t i = 0; i + step <= bytes; i += step) {
+        const long double a = load(dst + i), b = load(src + i);
+        std::int32_t a_index, b_index;
+        std::memcpy(&a_index, dst + i + long_double_step, sizeof a_index);
+        std::memcpy(&b_index, src + i + long_double_step, sizeof b_index);
+        const bool better = least ? b < a : b > a;
+        if (better) store(dst + i, b);
+        if (better || (a == b && b_index < a_index))
+            std::memcpy(dst + i + long_double_step, &b_index, sizeof b_index);
     }
-    return Status::unsupported;
+    return Status::ok;
 }
 
 std::unordered_map<std::uint64_t, Kernel>& registry() {
@@ -71,31 +80,18 @@ std::unordered_map<std::uint64_t, Kernel>& registry() {
 }  // namespace
 
 Status reduce(DataType type, Reduction reduction, const std::byte* src, std::byte* dst, std::size_t bytes) {
+    if (!schedule::defined(type, reduction)) return Status::unsupported;
     switch (type) {
-        case DataType::int8:
-            return reduce_typed<std::int8_t>(reduction, src, dst, bytes);
-        case DataType::uint8:
-            return reduce_typed<std::uint8_t>(reduction, src, dst, bytes);
-        case DataType::int16:
-            return reduce_typed<std::int16_t>(reduction, src, dst, bytes);
-        case DataType::uint16:
-            return reduce_typed<std::uint16_t>(reduction, src, dst, bytes);
-        case DataType::int32:
-            return reduce_typed<std::int32_t>(reduction, src, dst, bytes);
-        case DataType::uint32:
-            return reduce_typed<std::uint32_t>(reduction, src, dst, bytes);
-        case DataType::int64:
-            return reduce_typed<std::int64_t>(reduction, src, dst, bytes);
-        case DataType::uint64:
-            return reduce_typed<std::uint64_t>(reduction, src, dst, bytes);
-        case DataType::float32:
-            return reduce_typed<float>(reduction, src, dst, bytes);
-        case DataType::float64:
-            return reduce_typed<double>(reduction, src, dst, bytes);
-        case DataType::none:
-            break;
+        case DataType::long_double:
+            return reduce_long_doubles(reduction, src, dst, bytes);
+        case DataType::complex_long_double:
+            return reduction == Reduction::sum ? reduce_long_doubles(reduction, src, dst, bytes)
+                                               : multiply_complex_long_doubles(src, dst, bytes);
+        case DataType::long_double_int32:
+            return locate_long_doubles(reduction == Reduction::minloc, src, dst, bytes);
+        default:
+            return reduce_vector(type, reduction, src, dst, bytes);
     }
-    return Status::unsupported;
 }
 
 Status register_kernel(std::uint64_t number, Kernel kernel) {

@@ -10,7 +10,10 @@
 namespace offpath::engine {
 
 // dst[i] = dst[i] (reduction) src[i] over bytes / size_of(type) elements; both aligned to the type or not.
-// unsupported: bitwise on floats.
+// What C's operators give: minimum is `dst < src ? dst : src`, so that the result is src where one is not a
+// number; truth is 1 or 0; integers wrap; equal values of minloc and maxloc take the lower index. The same
+// bits on every machine, for long doubles on those of one architecture. unsupported: schedule::defined() does
+// not hold.
 Status reduce(schedule::DataType type, schedule::Reduction reduction, const std::byte* src, std::byte* dst,
               std::size_t bytes);
 

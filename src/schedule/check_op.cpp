@@ -10,14 +10,6 @@
 namespace offpath::schedule {
 namespace {
 
-bool valid_reduction(DataType type, Reduction reduction) {
-    const bool bitwise =
-        reduction == Reduction::band || reduction == Reduction::bor || reduction == Reduction::bxor;
-    const bool real = type == DataType::float32 || type == DataType::float64;
-    return size_of(type) != 0 && reduction != Reduction::none && reduction <= Reduction::bxor &&
-           !(bitwise && real);
-}
-
 class OpCheck {
   public:
     OpCheck(const Schedule& schedule, const Op& op)
@@ -79,7 +71,7 @@ class OpCheck {
 
     std::string reduction() const {
         if (!fields_.reduction) return {};
-        if (!valid_reduction(op_.type, op_.reduction))
+        if (!defined(op_.type, op_.reduction))
             return fmt::format("reduction {} of data type {} is not defined", static_cast<int>(op_.reduction),
                                static_cast<int>(op_.type));
         if (op_.bytes % size_of(op_.type) != 0)

@@ -22,6 +22,7 @@ enum class OpKind : std::uint8_t {
     compute,   // runs kernel `tag` of the device on src, dst and bytes
 };
 
+// The numbers agree with offpath_type_t. Pairs are a value and an index with the layout of C structures.
 enum class DataType : std::uint8_t {
     none = 0,
     int8,
@@ -34,30 +35,49 @@ enum class DataType : std::uint8_t {
     uint64,
     float32,
     float64,
+    complex64,
+    complex128,
+    bool8,
+    long_double,
+    complex_long_double,
+    logical32,
+    int32_int32,
+    int16_int32,
+    int64_int32,
+    float32_int32,
+    float64_int32,
+    long_double_int32,
+    float32_float32,
+    float64_float64,
 };
-constexpr std::uint32_t size_of(DataType type) {
-    switch (type) {
-        case DataType::int8:
-        case DataType::uint8:
-            return 1;
-        case DataType::int16:
-        case DataType::uint16:
-            return 2;
-        case DataType::int32:
-        case DataType::uint32:
-        case DataType::float32:
-            return 4;
-        case DataType::int64:
-        case DataType::uint64:
-        case DataType::float64:
-            return 8;
-        case DataType::none:
-            break;
-    }
-    return 0;
-}
+constexpr DataType last_data_type = DataType::float64_float64;
 
-enum class Reduction : std::uint8_t { none = 0, sum, product, minimum, maximum, band, bor, bxor };
+// Bytes from one element to the next: a power of two, 32 at most; 0 for what is not a type.
+std::uint32_t size_of(DataType type);
+constexpr std::uint32_t most_element_bytes = 32;
+// Whether its elements hold long doubles, of which only machines of one architecture think alike.
+bool is_long_double(DataType type);
+
+// The numbers agree with offpath_reduction_t.
+enum class Reduction : std::uint8_t {
+    none = 0,
+    sum,
+    product,
+    minimum,
+    maximum,
+    band,
+    bor,
+    bxor,
+    land,
+    lor,
+    lxor,
+    minloc,
+    maxloc,
+};
+constexpr Reduction last_reduction = Reduction::maxloc;
+
+// Whether MPI defines the reduction for the type (MPI 3.1, chapter 5.9.2).
+bool defined(DataType type, Reduction reduction);
 
 // A place in one of the buffers that a schedule is started with.
 struct BufferRef {

@@ -22,7 +22,7 @@
 
 namespace offpath::schedule {
 
-constexpr std::uint16_t wire_version = 1;
+constexpr std::uint16_t wire_version = 2;
 // Limits that decode() enforces before it allocates.
 constexpr std::uint32_t max_ops = 1u << 22;
 constexpr std::uint32_t max_slots = 1u << 16;

@@ -203,48 +203,5 @@ INSTANTIATE_TEST_SUITE_P(Memory, EngineOps,
                                     (std::get<1>(made.param) == 1 ? "OneProxy" : "TwoProxies");
                          });
 
-TEST(Reduce, EveryTypeAndOperation) {
-    auto check = [](auto sample, schedule::DataType type) {
-        using T = decltype(sample);
-        const T a[] = {static_cast<T>(6), static_cast<T>(3)}, b[] = {static_cast<T>(5), static_cast<T>(9)};
-        auto apply = [&](schedule::Reduction reduction, std::vector<T>& out) {
-            // One byte off: buffers of programs need not be aligned.
-            std::vector<std::byte> src(sizeof(a) + 1), dst(sizeof(a) + 1);
-            std::memcpy(src.data() + 1, b, sizeof(b));
-            std::memcpy(dst.data() + 1, a, sizeof(a));
-            const Status status = engine::reduce(type, reduction, src.data() + 1, dst.data() + 1, sizeof(a));
-            out.resize(2);
-            std::memcpy(out.data(), dst.data() + 1, sizeof(a));
-            return status;
-        };
-        std::vector<T> out;
-        EXPECT_EQ(apply(schedule::Reduction::sum, out), Status::ok);
-        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(11), static_cast<T>(12)}));
-        EXPECT_EQ(apply(schedule::Reduction::product, out), Status::ok);
-        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(30), static_cast<T>(27)}));
-        EXPECT_EQ(apply(schedule::Reduction::minimum, out), Status::ok);
-        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(5), static_cast<T>(3)}));
-        EXPECT_EQ(apply(schedule::Reduction::maximum, out), Status::ok);
-        EXPECT_EQ(out, (std::vector<T>{static_cast<T>(6), static_cast<T>(9)}));
-        const Status bits = apply(schedule::Reduction::bxor, out);
-        if constexpr (std::is_integral_v<T>) {
-            EXPECT_EQ(bits, Status::ok);
-            EXPECT_EQ(out, (std::vector<T>{static_cast<T>(6 ^ 5), static_cast<T>(3 ^ 9)}));
-        } else {
-            EXPECT_EQ(bits, Status::unsupported);
-        }
-    };
-    check(std::int8_t{}, schedule::DataType::int8);
-    check(std::uint8_t{}, schedule::DataType::uint8);
-    check(std::int16_t{}, schedule::DataType::int16);
-    check(std::uint16_t{}, schedule::DataType::uint16);
-    check(std::int32_t{}, schedule::DataType::int32);
-    check(std::uint32_t{}, schedule::DataType::uint32);
-    check(std::int64_t{}, schedule::DataType::int64);
-    check(std::uint64_t{}, schedule::DataType::uint64);
-    check(float{}, schedule::DataType::float32);
-    check(double{}, schedule::DataType::float64);
-}
-
 }  // namespace
 }  // namespace offpath::testing

@@ -64,9 +64,13 @@ Schedule random_schedule(std::uint64_t seed) {
                 b.recv(peer, i << below(50), place(1), bytes);
                 break;
             case 5:
-                bytes -= bytes % 8;
-                b.reduce(static_cast<DataType>(1 + below(8)), static_cast<Reduction>(1 + below(7)), place(0),
-                         place(1), bytes);
+                bytes -= bytes % most_element_bytes;
+                for (bool found = false; !found;) {
+                    const auto type = static_cast<DataType>(1 + below(24));
+                    const auto reduction = static_cast<Reduction>(1 + below(12));
+                    found = defined(type, reduction);
+                    if (found) b.reduce(type, reduction, place(0), place(1), bytes);
+                }
                 break;
             case 6:
                 b.signal(peer, random());

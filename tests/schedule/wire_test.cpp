@@ -72,7 +72,7 @@ TEST(Wire, LooksTheSameOnEveryMachine) {
     for (int value : body)
         expected.push_back(static_cast<std::byte>(value));
     EXPECT_EQ(body_of(encoded), expected);
-    EXPECT_EQ(std::string(reinterpret_cast<const char*>(encoded.data()), 6), std::string("OFPS\1\0", 6));
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(encoded.data()), 6), std::string("OFPS\2\0", 6));
 }
 
 TEST(Wire, TakesAboutTenBytesForAnOp) {
@@ -98,11 +98,11 @@ TEST(Wire, RefusesWhatIsNoSchedule) {
 
 TEST(Wire, NamesBothVersionsWhenTheyDiffer) {
     Bytes encoded = encode(sample_of_everything());
-    encoded[5] = std::byte{2};
+    encoded[5] = std::byte{3};
     Schedule schedule;
     std::string problem;
     EXPECT_EQ(decode(encoded, schedule, problem), Status::version);
-    EXPECT_EQ(problem, "a schedule of wire version 513, this build reads 1");
+    EXPECT_EQ(problem, "a schedule of wire version 770, this build reads 2");
 }
 
 TEST(Wire, RefusesEveryTruncation) {
