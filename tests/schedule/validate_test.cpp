@@ -161,10 +161,18 @@ TEST(Validate, RejectsReductionsThatAreNotDefined) {
         return problem_of([&](Builder& b) { b.reduce(type, reduction, {1, 0}, {0, 0}, bytes); });
     };
     EXPECT_TRUE(contains(reduce(DataType::none, Reduction::sum, 8), "not defined"));
-    EXPECT_TRUE(contains(reduce(static_cast<DataType>(11), Reduction::sum, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(static_cast<DataType>(25), Reduction::sum, 8), "not defined"));
     EXPECT_TRUE(contains(reduce(DataType::int8, Reduction::none, 8), "not defined"));
-    EXPECT_TRUE(contains(reduce(DataType::int8, static_cast<Reduction>(8), 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::int8, static_cast<Reduction>(13), 8), "not defined"));
     EXPECT_TRUE(contains(reduce(DataType::float32, Reduction::band, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::float32, Reduction::land, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::complex64, Reduction::maximum, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::logical32, Reduction::band, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::int32_int32, Reduction::sum, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::float64, Reduction::minloc, 8), "not defined"));
+    EXPECT_TRUE(contains(reduce(DataType::float64_int32, Reduction::minloc, 8), "no whole number"));
+    EXPECT_EQ(reduce(DataType::float32_int32, Reduction::maxloc, 8), "");
+    EXPECT_EQ(reduce(DataType::logical32, Reduction::lxor, 8), "");
     EXPECT_TRUE(contains(reduce(DataType::int32, Reduction::sum, 6), "no whole number"));
     EXPECT_EQ(reduce(DataType::int32, Reduction::band, 8), "");
 }
