@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "counters.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -27,25 +26,24 @@ const void* bytes_to_send(Operation& operation, const TypeUse& type, const void*
 void* bytes_to_receive(Operation& operation, const TypeUse& type, void* elements, std::size_t count) {
     if (type.contiguous()) return elements;
     operation.recv_staging = acquire_staging(count * type.bytes);
-    retain(*type.layout);
-    operation.recv_layout = type.layout;
-    operation.pieces.push_back({elements, count, 0});
+    unpack_later(operation, type, elements, count, 0);
     return operation.recv_staging.address;
 }
 
-Team* team_for(MPI_Comm comm, Op op, std::uint64_t bytes) {
-    Team& team = find_team(comm);
-    const bool on = runtime().settings.selection.enabled(op);
-    if (on && team.handle != nullptr) return &team;
-    count_on_host(team, comm, op, on ? team.reason : HostReason::switched_off, bytes);
-    return nullptr;
+void unpack_later(Operation& operation, const TypeUse& type, void* elements, std::size_t count,
+                  std::size_t packed_at) {
+    if (type.contiguous()) {
+        operation.pieces.push_back({elements, count * type.bytes, packed_at, nullptr});
+        return;
+    }
+    retain(*type.layout);
+    operation.pieces.push_back({elements, count, packed_at, type.layout});
 }
 
-Team* team_if_large(MPI_Comm comm, Op op, std::uint64_t bytes) {
-    Team* team = team_for(comm, op, bytes);
-    if (team == nullptr || bytes >= runtime().settings.selection.threshold(op)) return team;
-    count_on_host(*team, comm, op, HostReason::small, bytes);
-    return nullptr;
+bool put_own_block(const TypeUse& type, const void* elements, std::size_t count, void* recv,
+                   std::size_t packed_at) {
+    if (type.contiguous() || count == 0) return true;
+    return pack(*type.layout, elements, count, at(recv, static_cast<MPI_Aint>(packed_at)));
 }
 
 }  // namespace offpath::mpi

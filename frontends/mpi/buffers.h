@@ -25,14 +25,13 @@ void* bytes_to_receive(Operation& operation, const TypeUse& type, void* elements
 // Packed or copied, whatever the type asks for.
 bool copy_packed(const TypeUse& type, const void* elements, std::size_t count, void* packed);
 
-// The arguments that every call shares; false sends the call to the host's MPI, which reports what is wrong.
-inline bool plausible(MPI_Comm comm, const void* recv, MPI_Request* request) {
-    return comm != MPI_COMM_NULL && recv != MPI_IN_PLACE && request != nullptr;
-}
+// `count` elements that arrive at offset `packed_at` of the receiving staging memory.
+void unpack_later(Operation& operation, const TypeUse& type, void* elements, std::size_t count,
+                  std::size_t packed_at);
 
-// The team if `comm` has one and `op` is on, and null otherwise, having counted why.
-Team* team_for(MPI_Comm comm, Op op, std::uint64_t bytes);
-// The same, and `bytes` reach the switch-over.
-Team* team_if_large(MPI_Comm comm, Op op, std::uint64_t bytes);
+// In place, a rank's own block already lies in the receive buffer; where `recv` is staging memory it is
+// packed into it, since all of that is unpacked later.
+bool put_own_block(const TypeUse& type, const void* elements, std::size_t count, void* recv,
+                   std::size_t packed_at);
 
 }  // namespace offpath::mpi

@@ -45,10 +45,10 @@ int on_delete(MPI_Comm, int, void* value, void*) {
     epoch.fetch_add(1, std::memory_order_release);
     if (team.handle == nullptr) return MPI_SUCCESS;
     team.comm = MPI_COMM_NULL;
-    if (active()) {
-        if (!team.of_world) offpath_team_destroy(team.handle);
-        if (team.shadow != MPI_COMM_NULL) PMPI_Comm_free(&team.shadow);
-    }
+    // Persistent requests may outlive the communicator and go on using the duplicate; freeing that is
+    // collective, so it is then left to MPI_Finalize.
+    if (active() && team.users == 1 && team.shadow != MPI_COMM_NULL) PMPI_Comm_free(&team.shadow);
+    end_use(team);
     release(team);
     return MPI_SUCCESS;
 }
@@ -94,7 +94,7 @@ void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, Make make) {
     team->size = size;
     team->of_world = comm == MPI_COMM_WORLD;
     bool good = make(&team->handle) == OFFPATH_OK;
-    if (runtime().settings.selection.enabled(Op::ialltoallv)) {
+    if (runtime().settings.selection.any_pair_decides()) {
         // Not a duplicate: that would call the copy callbacks of the user's attributes.
         good = PMPI_Comm_create(comm, group, &team->shadow) == MPI_SUCCESS && good;
         PMPI_Comm_set_errhandler(team->shadow, MPI_ERRORS_RETURN);
@@ -136,6 +136,11 @@ void retain(Team& team) {
 
 void release(Team& team) {
     if (team.references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &team;
+}
+
+void end_use(Team& team) {
+    if (team.users.fetch_sub(1, std::memory_order_acq_rel) != 1 || team.of_world || !active()) return;
+    offpath_team_destroy(team.handle);
 }
 
 void communicator_created(MPI_Comm comm) {

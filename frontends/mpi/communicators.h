@@ -29,6 +29,7 @@ struct Team {
     int size = 0;
     bool of_world = false;                     // the context owns the handle
     std::atomic<std::uint32_t> under_way{0};   // operations that are not done
+    std::atomic<std::uint32_t> users{1};       // the communicator and its persistent requests
     std::atomic<std::uint32_t> references{1};  // the communicator's one, and one for each operation under way
 };
 
@@ -37,6 +38,8 @@ Team& find_team(MPI_Comm comm);
 
 void retain(Team& team);
 void release(Team& team);
+// Of one user. With the last one the device's team ends.
+void end_use(Team& team);
 
 // A new communicator, before the user sees it. Collective over it.
 void communicator_created(MPI_Comm comm);

@@ -24,16 +24,17 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
     counter.fetch_add(value, std::memory_order_relaxed);
 }
 
-void explain(MPI_Comm comm, Op op, std::uint64_t size, const std::string& decision) {
+void explain(MPI_Comm comm, Op op, Form form, std::uint64_t size, const std::string& decision) {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     int ranks = 0;
-    PMPI_Comm_get_name(comm, name, &length);
-    PMPI_Comm_size(comm, &ranks);
-    const bool pairs = op == Op::ialltoall || op == Op::ialltoallv;
-    say(fmt::format("{} on {} ({} ranks), {}{}: {}", traits(op).call,
+    if (comm != MPI_COMM_NULL) {  // else freed, and used by a persistent request
+        PMPI_Comm_get_name(comm, name, &length);
+        PMPI_Comm_size(comm, &ranks);
+    }
+    say(fmt::format("{} on {} ({} ranks), {}{}: {}", call_name(op, form),
                     length > 0 ? name : "an unnamed communicator", ranks, human_bytes(size),
-                    pairs ? " a pair" : "", decision));
+                    traits(op).by_pair ? " a pair" : "", decision));
 }
 
 // CPU nanoseconds and bytes of this process's agent; zeros where it has none.
@@ -55,21 +56,22 @@ std::string human_bytes(std::uint64_t bytes) {
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others,
-                     std::uint64_t size_decided_by) {
+void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by,
+                     Form form) {
     add(counters.bytes, bytes_from_others);
     if (team.rank != 0) return;
     add(counters.offloaded, 1);
-    if (runtime().settings.verbose >= 2) explain(team.comm, op, size_decided_by, "offloaded");
+    if (runtime().settings.verbose >= 2) explain(team.comm, op, form, size_decided_by, "offloaded");
 }
 
-void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by) {
+void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
+                   Form form) {
     int rank = team.rank;
     if (rank == Team::rank_unknown) PMPI_Comm_rank(comm, &rank);
     if (rank != 0) return;
     add(counters.on_host[static_cast<std::size_t>(reason)], 1);
     if (runtime().settings.verbose >= 2) {
-        explain(comm, op, size_decided_by, fmt::format("on the host, {}", describe(reason)));
+        explain(comm, op, form, size_decided_by, fmt::format("on the host, {}", describe(reason)));
     }
 }
 

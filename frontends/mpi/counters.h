@@ -11,8 +11,10 @@ namespace offpath::mpi {
 
 struct Team;
 
-void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by);
-void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by);
+void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by,
+                     Form form = Form::nonblocking);
+void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
+                   Form form = Form::nonblocking);
 
 // Sums up over the job and prints the line on rank 0. Collective over the world.
 void print_summary();

@@ -46,9 +46,10 @@ void forget_handle(Operation& operation) {
 void recycle(Operation& operation) {
     release_staging(operation.send_staging);
     release_staging(operation.recv_staging);
-    if (operation.recv_layout != nullptr) release(*operation.recv_layout);
+    for (const Piece& piece : operation.pieces) {
+        if (piece.layout != nullptr) release(*piece.layout);
+    }
     release(*operation.team);
-    operation.recv_layout = nullptr;
     operation.pieces.clear();
     operation.host_parts.clear();
     const std::lock_guard lock(mutex);
@@ -80,7 +81,7 @@ void report_failure(const Operation& operation, offpath_status_t status) {
     int length = 0;
     const MPI_Comm comm = operation.team->comm;
     if (comm != MPI_COMM_NULL) PMPI_Comm_get_name(comm, name, &length);
-    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank, traits(operation.op).call,
+    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank, call_name(operation.op),
                     length > 0 ? name : "an unnamed communicator", operation.team->size,
                     offpath_status_string(status)));
     PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, MPI_ERR_OTHER);
@@ -100,8 +101,7 @@ offpath_status_t state_of(Operation& operation) {
 bool unpack_pieces(const Operation& operation) {
     const char* packed = static_cast<const char*>(operation.recv_staging.address);
     for (const Piece& piece : operation.pieces) {
-        if (!unpack(*operation.recv_layout, packed + piece.packed_at, piece.elements, piece.count))
-            return false;
+        if (!unpack(*piece.layout, packed + piece.packed_at, piece.elements, piece.count)) return false;
     }
     return true;
 }
@@ -249,7 +249,7 @@ void finish_all_operations() {
             say(fmt::format(
                 "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
                 "communicator of {} ranks; has another rank not called it?",
-                runtime().rank, operations_under_way.load(), traits(under_way->op).call,
+                runtime().rank, operations_under_way.load(), call_name(under_way->op),
                 under_way->team->size));
         }
     }

@@ -28,8 +28,9 @@ namespace offpath::mpi {
 // Part of a receive buffer that is unpacked at completion.
 struct Piece {
     void* elements;
-    std::size_t count;
+    std::size_t count;      // bytes where there is no layout
     std::size_t packed_at;  // offset in the staging block
+    Layout* layout;         // held; null: plain bytes
 };
 
 struct Operation {
@@ -41,9 +42,8 @@ struct Operation {
     std::atomic<bool> done{false};
 
     StagingBlock send_staging, recv_staging;
-    Layout* recv_layout = nullptr;
     std::vector<Piece> pieces;
-    std::vector<MPI_Request> host_parts;  // small pairs of MPI_Ialltoallv
+    std::vector<MPI_Request> host_parts;  // pairs of ranks that decided against the device
     std::vector<std::size_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
 
     Operation* next = nullptr;       // under way, or free in the pool

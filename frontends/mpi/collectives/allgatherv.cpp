@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "call.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct Allgatherv : Call {
+    static constexpr Op op = Op::iallgatherv;
+    static constexpr bool each_pair_decides = false;
+
+    const void* sendbuf;
+    int sendcount;
+    MPI_Datatype sendtype;
+    void* recvbuf;
+    const int* recvcounts;
+    const int* displs;
+    MPI_Datatype recvtype;
+    MPI_Comm comm;
+    TypeUse send_use{}, recv_use{};
+    std::size_t elements = 0;  // of all blocks
+
+    bool in_place() const { return sendbuf == MPI_IN_PLACE; }
+    std::size_t own_bytes() const {
+        return static_cast<std::size_t>(recvcounts[team->rank]) * recv_use.bytes;
+    }
+
+    bool plausible() {
+        if (recvbuf == MPI_IN_PLACE || recvtype == MPI_DATATYPE_NULL || recvcounts == nullptr ||
+            displs == nullptr) {
+            return false;
+        }
+        elements = 0;
+        for (int i = 0; i < team->size; ++i) {
+            if (recvcounts[i] < 0) return false;
+            elements += static_cast<std::size_t>(recvcounts[i]);
+        }
+        decided_by = elements * type_bytes(recvtype);
+        return in_place() || (sendtype != MPI_DATATYPE_NULL && sendcount >= 0);
+    }
+
+    bool prepare() {
+        recv_use = use_type(recvtype);
+        if (in_place()) return recv_use.usable;
+        send_use = use_type(sendtype);
+        return recv_use.usable && send_use.usable &&
+               static_cast<std::size_t>(sendcount) * send_use.bytes == own_bytes();
+    }
+
+    // Fills operation.recv_bytes and recv_offsets and returns the address that the offsets count from.
+    // Displacements may be negative, offsets may not: they count from the lowest block.
+    void* place_blocks(Operation& operation) const {
+        const auto ranks = static_cast<std::size_t>(team->size);
+        operation.recv_bytes.resize(ranks);
+        operation.recv_offsets.assign(ranks, 0);
+        MPI_Aint lowest = 0;
+        for (std::size_t i = 0; i < ranks; ++i) {
+            operation.recv_bytes[i] = static_cast<std::size_t>(recvcounts[i]) * recv_use.bytes;
+            if (recvcounts[i] > 0) lowest = std::min(lowest, displs[i] * recv_use.extent);
+        }
+        if (recv_use.contiguous()) {
+            for (std::size_t i = 0; i < ranks; ++i) {
+                if (recvcounts[i] == 0) continue;
+                operation.recv_offsets[i] = static_cast<std::size_t>(displs[i] * recv_use.extent - lowest);
+            }
+            return at(recvbuf, lowest);
+        }
+        operation.recv_staging = acquire_staging(elements * recv_use.bytes);
+        std::size_t offset = 0;
+        for (std::size_t i = 0; i < ranks; ++i) {
+            operation.recv_offsets[i] = offset;
+            const auto count = static_cast<std::size_t>(recvcounts[i]);
+            if (count > 0)
+                unpack_later(operation, recv_use, at(recvbuf, displs[i] * recv_use.extent), count, offset);
+            offset += operation.recv_bytes[i];
+        }
+        return operation.recv_staging.address;
+    }
+
+    offpath_status_t start(Operation& operation) {
+        void* recv = place_blocks(operation);
+        if (recv == nullptr && !recv_use.contiguous()) return OFFPATH_ERR_MEMORY;
+        const auto rank = static_cast<std::size_t>(team->rank);
+        const void* send = OFFPATH_IN_PLACE;  // NOLINT(performance-no-int-to-ptr)
+        if (in_place()) {
+            const void* own = at(recvbuf, displs[rank] * recv_use.extent);
+            if (!put_own_block(recv_use, own, static_cast<std::size_t>(recvcounts[rank]), recv,
+                               operation.recv_offsets[rank])) {
+                return OFFPATH_ERR_MEMORY;
+            }
+        } else if (sendcount > 0) {
+            send = bytes_to_send(operation, send_use, sendbuf, static_cast<std::size_t>(sendcount));
+            if (send == nullptr) return OFFPATH_ERR_MEMORY;
+        } else {
+            send = sendbuf;
+        }
+        from_others = decided_by - own_bytes();
+        return start_on_device([&] {
+            return offpath_iallgatherv(team->handle, send, recv, operation.recv_bytes.data(),
+                                       operation.recv_offsets.data(), &operation.device);
+        });
+    }
+
+    void keep(Kept& kept) {
+        if (!in_place()) kept.type(sendtype);
+        kept.type(recvtype);
+        kept.array(recvcounts, team->size);
+        kept.array(displs, team->size);
+    }
+};
+
+}  // namespace
+
+COLLECTIVE(Allgatherv, Allgatherv, allgatherv,
+           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+            const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))

@@ -1,0 +1,166 @@
+// MPI_Alltoallv and MPI_Alltoallw in their forms.
+#include "pairs.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+// Every rank begins with itself and the next, so that not all send to rank 0 first.
+offpath_status_t start_alltoall(Call& call, Operation& operation, Op op, Exchange& exchange) {
+    exchange.first_send = static_cast<std::size_t>(call.team->rank);
+    return start_exchange(call, operation, op, exchange, [&](const DeviceExchange& device) {
+        return offpath_ialltoallv(call.team->handle, device.from, device.send_bytes, device.send_offsets,
+                                  device.to, device.recv_bytes, device.recv_offsets, &operation.device);
+    });
+}
+
+struct Alltoallv : Call {
+    static constexpr Op op = Op::ialltoallv;
+    static constexpr bool each_pair_decides = true;
+
+    const void* sendbuf;
+    const int* sendcounts;
+    const int* sdispls;
+    MPI_Datatype sendtype;
+    void* recvbuf;
+    const int* recvcounts;
+    const int* rdispls;
+    MPI_Datatype recvtype;
+    MPI_Comm comm;
+    TypeUse send_use{}, recv_use{};
+
+    bool in_place() const { return sendbuf == MPI_IN_PLACE; }
+
+    bool plausible() {
+        const int n = team->size;
+        if (recvbuf == MPI_IN_PLACE || !plausible_counts(recvcounts, n) || rdispls == nullptr ||
+            recvtype == MPI_DATATYPE_NULL) {
+            return false;
+        }
+        return in_place() ||
+               (plausible_counts(sendcounts, n) && sdispls != nullptr && sendtype != MPI_DATATYPE_NULL);
+    }
+
+    bool prepare() {
+        if (in_place()) {
+            sendcounts = recvcounts;
+            sdispls = rdispls;
+            sendtype = recvtype;
+        }
+        send_use = use_type(sendtype);
+        recv_use = use_type(recvtype);
+        const auto self = team->rank;
+        return send_use.usable && recv_use.usable &&
+               static_cast<std::size_t>(sendcounts[self]) * send_use.bytes ==
+                   static_cast<std::size_t>(recvcounts[self]) * recv_use.bytes;
+    }
+
+    offpath_status_t start(Operation& operation) {
+        Exchange& exchange = fresh_exchange();
+        exchange.send_copies = in_place();
+        const void* from = in_place() ? recvbuf : sendbuf;
+        for (int i = 0; i < team->size; ++i) {
+            exchange.sends.push_back(
+                {i, at(from, sdispls[i] * send_use.extent), sendcounts[i], sendtype, send_use});
+            exchange.recvs.push_back(
+                {i, at(recvbuf, rdispls[i] * recv_use.extent), recvcounts[i], recvtype, recv_use});
+        }
+        return start_alltoall(*this, operation, op, exchange);
+    }
+
+    void keep(Kept& kept) {
+        const int n = team->size;
+        kept.array(recvcounts, n);
+        kept.array(rdispls, n);
+        kept.type(recvtype);
+        if (in_place()) return;
+        kept.array(sendcounts, n);
+        kept.array(sdispls, n);
+        kept.type(sendtype);
+    }
+};
+
+struct Alltoallw : Call {
+    static constexpr Op op = Op::ialltoallw;
+    static constexpr bool each_pair_decides = true;
+
+    const void* sendbuf;
+    const int* sendcounts;
+    const int* sdispls;
+    const MPI_Datatype* sendtypes;
+    void* recvbuf;
+    const int* recvcounts;
+    const int* rdispls;
+    const MPI_Datatype* recvtypes;
+    MPI_Comm comm;
+
+    bool in_place() const { return sendbuf == MPI_IN_PLACE; }
+
+    bool plausible_side(const int* counts, const int* displs, const MPI_Datatype* types) const {
+        if (!plausible_counts(counts, team->size) || displs == nullptr || types == nullptr) return false;
+        for (int i = 0; i < team->size; ++i) {
+            if (types[i] == MPI_DATATYPE_NULL) return false;
+        }
+        return true;
+    }
+    bool usable_types(const int* counts, const MPI_Datatype* types) const {
+        for (int i = 0; i < team->size; ++i) {
+            if (counts[i] > 0 && !use_type(types[i]).usable) return false;
+        }
+        return true;
+    }
+
+    bool plausible() {
+        return recvbuf != MPI_IN_PLACE && plausible_side(recvcounts, rdispls, recvtypes) &&
+               (in_place() || plausible_side(sendcounts, sdispls, sendtypes));
+    }
+
+    bool prepare() {
+        if (in_place()) {
+            sendcounts = recvcounts;
+            sdispls = rdispls;
+            sendtypes = recvtypes;
+        }
+        const auto self = team->rank;
+        return usable_types(recvcounts, recvtypes) && usable_types(sendcounts, sendtypes) &&
+               static_cast<std::size_t>(sendcounts[self]) * type_bytes(sendtypes[self]) ==
+                   static_cast<std::size_t>(recvcounts[self]) * type_bytes(recvtypes[self]);
+    }
+
+    offpath_status_t start(Operation& operation) {
+        Exchange& exchange = fresh_exchange();
+        exchange.send_copies = in_place();
+        const void* from = in_place() ? recvbuf : sendbuf;
+        const auto use = [](int count, MPI_Datatype type) { return count > 0 ? use_type(type) : TypeUse{}; };
+        for (int i = 0; i < team->size; ++i) {
+            exchange.sends.push_back(
+                {i, at(from, sdispls[i]), sendcounts[i], sendtypes[i], use(sendcounts[i], sendtypes[i])});
+            exchange.recvs.push_back(
+                {i, at(recvbuf, rdispls[i]), recvcounts[i], recvtypes[i], use(recvcounts[i], recvtypes[i])});
+        }
+        return start_alltoall(*this, operation, op, exchange);
+    }
+
+    void keep(Kept& kept) {
+        const int n = team->size;
+        kept.array(recvcounts, n);
+        kept.array(rdispls, n);
+        kept.types(recvtypes, n);
+        if (in_place()) return;
+        kept.array(sendcounts, n);
+        kept.array(sdispls, n);
+        kept.types(sendtypes, n);
+    }
+};
+
+}  // namespace
+
+COLLECTIVE(Alltoallv, Alltoallv, alltoallv,
+           (const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+            void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
+COLLECTIVE(Alltoallw, Alltoallw, alltoallw,
+           (const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
+            void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
+            MPI_Comm comm),
+           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))

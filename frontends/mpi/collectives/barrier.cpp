@@ -1,0 +1,23 @@
+#include "call.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct Barrier : Call {
+    static constexpr Op op = Op::ibarrier;
+    static constexpr bool each_pair_decides = false;
+
+    MPI_Comm comm;
+
+    bool plausible() { return true; }
+    bool prepare() { return true; }
+    offpath_status_t start(Operation& operation) {
+        return start_on_device([&] { return offpath_ibarrier(team->handle, &operation.device); });
+    }
+    void keep(Kept&) {}
+};
+
+}  // namespace
+
+COLLECTIVE(Barrier, Barrier, barrier, (MPI_Comm comm), (comm))

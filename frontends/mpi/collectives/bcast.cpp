@@ -1,0 +1,48 @@
+#include "call.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct Bcast : Call {
+    static constexpr Op op = Op::ibcast;
+    static constexpr bool each_pair_decides = false;
+
+    void* buffer;
+    int count;
+    MPI_Datatype type;
+    int root;
+    MPI_Comm comm;
+    TypeUse use{};
+
+    bool plausible() {
+        if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL || count < 0) return false;
+        decided_by = static_cast<std::size_t>(count) * type_bytes(type);
+        return true;
+    }
+
+    bool prepare() {
+        use = use_type(type);
+        return use.usable && root >= 0 && root < team->size;
+    }
+
+    offpath_status_t start(Operation& operation) {
+        const bool is_root = root == team->rank;
+        const auto elements = static_cast<std::size_t>(count);
+        void* data = is_root ? const_cast<void*>(bytes_to_send(operation, use, buffer, elements))
+                             : bytes_to_receive(operation, use, buffer, elements);
+        if (data == nullptr) return OFFPATH_ERR_MEMORY;
+        from_others = is_root ? 0 : decided_by;
+        return start_on_device([&] {
+            return offpath_ibcast(team->handle, data, decided_by, static_cast<std::uint32_t>(root),
+                                  &operation.device);
+        });
+    }
+
+    void keep(Kept& kept) { kept.type(type); }
+};
+
+}  // namespace
+
+COLLECTIVE(Bcast, Bcast, bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
+           (buffer, count, type, root, comm))

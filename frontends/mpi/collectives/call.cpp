@@ -1,0 +1,59 @@
+#include "call.h"
+
+namespace offpath::mpi {
+
+Kept::Kept(Team& team) : team_(team) {
+    retain(team);
+    team.users.fetch_add(1, std::memory_order_relaxed);
+}
+
+Kept::~Kept() {
+    for (MPI_Datatype& type : types_)
+        PMPI_Type_free(&type);
+    end_use(team_);
+    release(team_);
+}
+
+// Not a duplicate: that would call the copy callbacks of the user's attributes.
+void Kept::type(MPI_Datatype& type) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+    if (type == MPI_DATATYPE_NULL) return;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) return;
+    MPI_Datatype held = MPI_DATATYPE_NULL;
+    PMPI_Type_contiguous(1, type, &held);
+    PMPI_Type_commit(&held);
+    types_.push_back(held);
+    type = held;
+}
+
+void Kept::types(const MPI_Datatype*& types, int count) {
+    if (types == nullptr) return;
+    auto copy = std::make_shared<std::vector<MPI_Datatype>>(types, types + count);
+    for (MPI_Datatype& each : *copy)
+        type(each);
+    types = copy->data();
+    owned_.push_back(std::move(copy));
+}
+
+bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides) {
+    const Selection& selection = runtime().settings.selection;
+    HostReason reason = HostReason::none;
+    if (!selection.enabled(op, call.form)) {
+        reason = HostReason::switched_off;
+    } else if (call.team->handle == nullptr) {
+        reason = call.team->reason;
+    } else if (!each_pair_decides && op != Op::ibarrier && call.decided_by < selection.threshold(op)) {
+        reason = HostReason::small;
+    } else {
+        reason = call.host_reason;
+    }
+    if (reason == HostReason::none) return true;
+    count_on_host(*call.team, comm, op, reason, call.decided_by, call.form);
+    return false;
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,155 @@
+// The one shape of all collectives. What the user called is a value that knows its arguments; it is looked
+// at, prepared and started, and three forms do that: non-blocking, blocking (started and waited for),
+// persistent (started again and again).
+//
+// A call C derives from Call, has its arguments as members with `comm` as the last, and says
+//   static constexpr Op op
+//   static constexpr bool each_pair_decides   no rank knows all sizes; start() divides, see pairs.h
+//   bool plausible()            false: wrong arguments, which the host's MPI is to report. Sets decided_by
+//   and,
+//                               for reductions, host_reason.
+//   bool prepare()              looks at the datatypes; false as above
+//   offpath_status_t start(Operation&)        finds places for the buffers and starts. Sets from_others.
+//   void keep(Kept&)            has copied what has to outlive the call that makes a persistent request
+// plausible() must not depend on what other ranks do not know, except for what is an error anyway.
+#pragma once
+
+#include <mpi.h>
+
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "../buffers.h"
+#include "../counters.h"
+#include "../operations.h"
+#include "../persistent.h"
+#include "../runtime.h"
+
+namespace offpath::mpi {
+
+struct Call {
+    Form form = Form::nonblocking;
+    Team* team = nullptr;  // set first; its handle may be null
+    std::uint64_t decided_by = 0;
+    std::uint64_t from_others = 0;  // bytes that arrive from other ranks
+    HostReason host_reason = HostReason::none;
+    bool any_large = true;  // where each pair decides: whether one goes to the device
+};
+
+// What a persistent request keeps until it is freed: copies of arrays, datatypes, the team.
+class Kept {
+  public:
+    explicit Kept(Team& team);
+    ~Kept();
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+
+    void type(MPI_Datatype& type);
+    void types(const MPI_Datatype*& types, int count);
+    template <typename Number>
+    void array(const Number*& numbers, int count) {
+        if (numbers == nullptr) return;
+        auto copy = std::make_shared<std::vector<Number>>(numbers, numbers + count);
+        numbers = copy->data();
+        owned_.push_back(std::move(copy));
+    }
+
+  private:
+    Team& team_;
+    std::vector<std::shared_ptr<void>> owned_;
+    std::vector<MPI_Datatype> types_;
+};
+
+// False: the host's MPI, which was counted unless it is to report an error.
+bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides);
+
+template <typename C>
+bool accepted(C& call) {
+    if (!active() || call.comm == MPI_COMM_NULL) return false;
+    if (call.form == Form::blocking && !runtime().settings.selection.enabled(C::op, call.form)) return false;
+    call.team = &find_team(call.comm);
+    return call.plausible() && goes_to_device(call, call.comm, C::op, C::each_pair_decides) && call.prepare();
+}
+
+template <typename C>
+int start_accepted(C& call, MPI_Request* request) {
+    Operation& operation = acquire_operation(C::op, *call.team);
+    const int result = publish(operation, call.start(operation), request);
+    if (result != MPI_SUCCESS) return result;
+    if (call.any_large) {
+        count_offloaded(*call.team, C::op, call.from_others, call.decided_by, call.form);
+    } else {
+        count_on_host(*call.team, call.team->comm, C::op, HostReason::small, call.decided_by, call.form);
+    }
+    return result;
+}
+
+template <typename C, typename OnHost>
+int nonblocking(C call, MPI_Request* request, OnHost on_host) {
+    return request != nullptr && accepted(call) ? start_accepted(call, request) : on_host();
+}
+
+template <typename C, typename OnHost>
+int blocking(C call, OnHost on_host) {
+    call.form = Form::blocking;
+    if (!accepted(call)) return on_host();
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int result = start_accepted(call, &request);
+    return result == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : result;
+}
+
+// Where it goes is decided once. The schedule is built by the first start and replayed by the others.
+template <typename C, typename OnHost>
+int persistent(C call, MPI_Request* request, OnHost on_host) {
+    call.form = Form::persistent;
+    if (request == nullptr || !accepted(call)) return on_host();
+    auto kept = std::make_shared<Kept>(*call.team);
+    call.keep(*kept);
+    if (!call.prepare()) return on_host();
+    return make_persistent(
+        [call, kept](MPI_Request* started) {
+            C again = call;
+            return start_accepted(again, started);
+        },
+        request);
+}
+
+}  // namespace offpath::mpi
+
+// Defines the calls of one collective: COLLECTIVE(Alltoall, Alltoall, alltoall, (parameters), (arguments)),
+// each list up to the communicator. Persistent ones have the names that the MPI at hand gives them, if it has
+// them.
+#define OFFPATH_UNPACK(...) __VA_ARGS__
+#if MPI_VERSION >= 4
+#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
+    OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init, PMPI_##Name##_init, parameters, arguments)
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
+    OFFPATH_PERSISTENT_AS(Call, MPIX_##Name##_init, PMPIX_##Name##_init, parameters, arguments)
+#else
+#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments)
+#endif
+// Weak: another build of the same MPI may lack the extension.
+#define OFFPATH_PRAGMA(text) _Pragma(#text)
+#define OFFPATH_PERSISTENT_AS(Call, name, host, parameters, arguments)                                  \
+    OFFPATH_PRAGMA(weak host)                                                                           \
+    extern "C" OFFPATH_API int name(OFFPATH_UNPACK parameters, MPI_Info info, MPI_Request* request) {   \
+        return offpath::mpi::persistent(Call{{}, OFFPATH_UNPACK arguments}, request,                    \
+                                        [&] { return host(OFFPATH_UNPACK arguments, info, request); }); \
+    }
+#define COLLECTIVE(Call, Name, name, parameters, arguments)                                                \
+    extern "C" OFFPATH_API int MPI_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) {              \
+        return offpath::mpi::nonblocking(Call{{}, OFFPATH_UNPACK arguments}, request,                      \
+                                         [&] { return PMPI_I##name(OFFPATH_UNPACK arguments, request); }); \
+    }                                                                                                      \
+    extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                                     \
+        return offpath::mpi::blocking(Call{{}, OFFPATH_UNPACK arguments},                                  \
+                                      [&] { return PMPI_##Name(OFFPATH_UNPACK arguments); });              \
+    }                                                                                                      \
+    OFFPATH_PERSISTENT(Call, Name, parameters, arguments)

@@ -1,0 +1,65 @@
+// Collectives of which no rank knows all sizes, but both ends of each pair of ranks know the pair's. So each
+// pair decides for itself: from the switch-over on it goes to the device, below it as a message of the host's
+// MPI on a communicator of our own. The device's part is started on every rank, be it empty, since the
+// collectives of a team come in one order on all its ranks.
+//
+// Several blocks may go between the same two ranks. They are matched in their order, on the device and, among
+// those below the switch-over, on the host; both ends divide them in the same way.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "call.h"
+
+namespace offpath::mpi {
+
+// What goes to, or comes from, one rank.
+struct Block {
+    int peer;
+    char* elements;
+    int count;
+    MPI_Datatype type;
+    TypeUse use;
+
+    std::size_t bytes() const { return static_cast<std::size_t>(count) * use.bytes; }
+};
+
+struct Exchange {
+    std::vector<Block> sends, recvs;
+    std::size_t first_send = 0;  // which message of the host's goes first; not 0 only if all peers differ
+    bool send_copies = false;    // in place: what is sent would be overwritten before
+
+    void clear();
+};
+// Of this thread, empty; so that blocks need no new memory in each call.
+Exchange& fresh_exchange();
+
+// The device's view: blocks i below the switch-over have no bytes.
+struct DeviceExchange {
+    const void* from;
+    const std::size_t* send_bytes;
+    const std::size_t* send_offsets;  // from `from`
+    void* to;
+    const std::size_t* recv_bytes;
+    const std::size_t* recv_offsets;
+};
+
+// Makes places for the blocks and starts the messages of the small ones; large ones remain for the device, in
+// arrays of the operation. Sets what `call` tells of the sizes.
+offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange& exchange,
+                        DeviceExchange& device);
+
+template <typename StartDevice>
+offpath_status_t start_exchange(Call& call, Operation& operation, Op op, const Exchange& exchange,
+                                StartDevice start) {
+    DeviceExchange device{};
+    const offpath_status_t status = divide(call, operation, op, exchange, device);
+    return status == OFFPATH_OK ? start_on_device([&] { return start(device); }) : status;
+}
+
+// Counts that are counts, and all arrays there.
+bool plausible_counts(const int* counts, int n);
+
+}  // namespace offpath::mpi
