@@ -14,7 +14,7 @@ import table
 
 def main() -> None:
     nm, library, calls_path, header = sys.argv[1:]
-    text = Path(header).read_text(errors="replace")
+    text = table.declarations(Path(header))
     intercepted = {call.name for call in table.read(Path(calls_path), text)}
     known = {call.name for call in table.read(Path(calls_path), text, known=True)}
     listing = subprocess.run([nm, "--defined-only", library], capture_output=True, text=True, check=True).stdout

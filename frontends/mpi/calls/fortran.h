@@ -6,6 +6,9 @@
 #pragma once
 
 #include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
 
 #include <vector>
 

@@ -120,7 +120,7 @@ def fortran_function(call: Call, mpi: str) -> str:
 def main() -> None:
     mpi, calls_path, header, c_path, fortran_path, map_path = sys.argv[1:]
     try:
-        calls = table.read(Path(calls_path), Path(header).read_text(errors="replace"))
+        calls = table.read(Path(calls_path), table.declarations(Path(header)))
         c_text = BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n\nusing namespace offpath::mpi;\n\n'
         c_text += "\n".join(c_function(call) for call in calls if call.hook)
         fortran_text = BANNER + '#include "calls/fortran.h"\n\n#include <offpath/types.h>\n\nusing namespace offpath::mpi::fortran;\n\n'

@@ -49,6 +49,11 @@ class TableError(Exception):
     pass
 
 
+def declarations(header: Path) -> str:
+    """What mpi.h declares, and what Open MPI's extensions do."""
+    return "\n".join(path.read_text(errors="replace") for path in [header, *sorted(header.parent.glob("openmpi/mpiext/mpiext_*_c.h"))])
+
+
 def read(path: Path, mpi_header: str, known: bool = False) -> list[Call]:
     """The intercepted calls that `mpi_header` declares; with `known`, those that are not intercepted instead."""
     calls = []
