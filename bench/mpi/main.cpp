@@ -1,6 +1,7 @@
 // offpath-bench-mpi: latency, bandwidth and overlap of MPI operations. A plain MPI program: what it measures
 // is the MPI library it runs on, with whatever is preloaded into it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "commands.h"
 
@@ -8,9 +9,12 @@ namespace {
 
 std::string list_of_operations() {
     std::string text = "Operations, and what --bytes B means:\n";
-    for (const mpi_bench::OperationEntry& entry : mpi_bench::operations())
-        text += "  " + std::string(entry.name) + std::string(14 - std::string(entry.name).size(), ' ') +
-                "B bytes " + entry.meaning_of_bytes + "\n";
+    constexpr std::size_t name_width = 23;
+    for (const mpi_bench::OperationEntry& entry : mpi_bench::operations()) {
+        std::string name = entry.name;
+        name.resize(std::max(name.size() + 1, name_width), ' ');
+        text += "  " + name + "B bytes " + entry.meaning_of_bytes + "\n";
+    }
     return text +
            "Data are verified in the first and the last iteration; exit code 1 means that they were wrong.";
 }

@@ -1,16 +1,16 @@
 #include "operations.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
+#include "layouts.h"
 #include "support/mpi_program.h"
 
 namespace mpi_bench {
 
 namespace {
-
-constexpr int kTag = 7;
 
 std::uint64_t mix(std::uint64_t key) {
     key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -18,131 +18,35 @@ std::uint64_t mix(std::uint64_t key) {
     return key ^ (key >> 31);
 }
 
-// Stream keys: what `from` sends to `to`; to -1 stands for everybody.
-std::uint64_t stream_of(int from, int to) {
-    return mix((static_cast<std::uint64_t>(from) << 32) + static_cast<std::uint32_t>(to + 2));
+std::uint64_t word_of_stream(std::uint64_t stream, std::uint64_t round, std::size_t index) {
+    return mix(stream + round * 0x9e3779b97f4a7c15ULL + index);
 }
 
+// Reals are whole numbers below 2^32: sums of some thousands are exact in any order.
 std::uint64_t word_of(const Block& block, std::uint64_t round, std::size_t index) {
     std::uint64_t word = 0;
-    for (const std::uint64_t stream : block.streams)
-        word += mix(stream + round * 0x9e3779b97f4a7c15ULL + index);
-    return word;
-}
-
-int next_of(int rank, int ranks) {
-    return (rank + 1) % ranks;
-}
-int previous_of(int rank, int ranks) {
-    return (rank + ranks - 1) % ranks;
-}
-
-// One block per rank on both sides; vector collectives take them in descending order of ranks, so that
-// displacements matter.
-Layout all_to_all(std::size_t bytes, int rank, int ranks, bool descending) {
-    Layout layout;
-    for (int peer = 0; peer < ranks; ++peer) {
-        const std::size_t offset = bytes * (descending ? ranks - 1 - peer : peer);
-        layout.send.push_back({offset, bytes, {stream_of(rank, peer)}});
-        layout.receive.push_back({offset, bytes, {stream_of(peer, rank)}});
-        layout.counts.push_back(static_cast<int>(bytes));
-        layout.send_offsets.push_back(static_cast<int>(offset));
-        layout.receive_offsets.push_back(static_cast<int>(offset));
+    double sum = 0;
+    for (const std::uint64_t stream : block.streams) {
+        const std::uint64_t own = word_of_stream(stream, round, index);
+        word += own;
+        sum += static_cast<double>(own >> 32);
     }
-    layout.bytes_on_wire = static_cast<double>(bytes) * ranks * (ranks - 1);
-    return layout;
+    return block.real ? std::bit_cast<std::uint64_t>(sum) : word;
 }
 
-Layout all_gather(std::size_t bytes, int rank, int ranks, bool descending) {
-    Layout layout = all_to_all(bytes, rank, ranks, descending);
-    layout.send = {{0, bytes, {stream_of(rank, -1)}}};
-    for (int peer = 0; peer < ranks; ++peer)
-        layout.receive[peer].streams = {stream_of(peer, -1)};
-    return layout;
+// The ring of the neighbourhood operations; the world for the others.
+MPI_Comm communicator_for(const std::string& name, int rank, int ranks) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    if (!name.starts_with("ineighbor")) return comm;
+    const std::vector<int> to = destinations_of(rank, ranks), from = sources_of(rank, ranks);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(from.size()), from.data(), MPI_UNWEIGHTED,
+                                   static_cast<int>(to.size()), to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                   &comm);
+    return comm;
 }
-
-Layout broadcast(std::size_t bytes, int rank, int ranks) {
-    Layout layout;
-    (rank == 0 ? layout.send : layout.receive) = {{0, bytes, {stream_of(0, -1)}}};
-    layout.bytes_on_wire = static_cast<double>(bytes) * (ranks - 1);
-    return layout;
-}
-
-Layout all_reduce(std::size_t bytes, int rank, int ranks) {
-    Layout layout;
-    layout.send = {{0, bytes, {stream_of(rank, -1)}}};
-    layout.receive = {{0, bytes, {}}};
-    for (int peer = 0; peer < ranks; ++peer)
-        layout.receive[0].streams.push_back(stream_of(peer, -1));
-    layout.bytes_on_wire = 2.0 * static_cast<double>(bytes) * (ranks - 1);
-    return layout;
-}
-
-Layout ring(std::size_t bytes, int rank, int ranks) {
-    Layout layout;
-    const int previous = previous_of(rank, ranks);
-    layout.send = {{0, bytes, {stream_of(rank, next_of(rank, ranks))}}};
-    layout.receive = {{0, bytes, {stream_of(previous, rank)}}};
-    layout.bytes_on_wire = ranks > 1 ? static_cast<double>(bytes) * ranks : 0;
-    return layout;
-}
-
-MPI_Request* add(std::vector<MPI_Request>& requests) {
-    return &requests.emplace_back(MPI_REQUEST_NULL);
-}
-
-const std::vector<OperationEntry> kOperations = {
-    {"ialltoall", "from each rank to each rank", 1,
-     [](std::size_t bytes, int rank, int ranks) { return all_to_all(bytes, rank, ranks, false); },
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         MPI_Ialltoall(op.send(), op.bytes(), MPI_BYTE, op.receive(), op.bytes(), MPI_BYTE, MPI_COMM_WORLD,
-                       add(requests));
-     }},
-    {"ialltoallv", "from each rank to each rank", 1,
-     [](std::size_t bytes, int rank, int ranks) { return all_to_all(bytes, rank, ranks, true); },
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         const Layout& at = op.layout();
-         MPI_Ialltoallv(op.send(), at.counts.data(), at.send_offsets.data(), MPI_BYTE, op.receive(),
-                        at.counts.data(), at.receive_offsets.data(), MPI_BYTE, MPI_COMM_WORLD, add(requests));
-     }},
-    {"iallgather", "contributed by each rank", 1,
-     [](std::size_t bytes, int rank, int ranks) { return all_gather(bytes, rank, ranks, false); },
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         MPI_Iallgather(op.send(), op.bytes(), MPI_BYTE, op.receive(), op.bytes(), MPI_BYTE, MPI_COMM_WORLD,
-                        add(requests));
-     }},
-    {"iallgatherv", "contributed by each rank", 1,
-     [](std::size_t bytes, int rank, int ranks) { return all_gather(bytes, rank, ranks, true); },
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         const Layout& at = op.layout();
-         MPI_Iallgatherv(op.send(), op.bytes(), MPI_BYTE, op.receive(), at.counts.data(),
-                         at.receive_offsets.data(), MPI_BYTE, MPI_COMM_WORLD, add(requests));
-     }},
-    {"ibcast", "in the message, from rank 0", 1, broadcast,
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         MPI_Ibcast(op.rank() == 0 ? op.send() : op.receive(), op.bytes(), MPI_BYTE, 0, MPI_COMM_WORLD,
-                    add(requests));
-     }},
-    {"ibarrier", "ignored", 1, [](std::size_t, int, int) { return Layout{}; },
-     [](const Operation&, std::vector<MPI_Request>& requests) {
-         MPI_Ibarrier(MPI_COMM_WORLD, add(requests));
-     }},
-    {"iallreduce", "in each rank's vector of 64-bit integers", sizeof(std::uint64_t), all_reduce,
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         MPI_Iallreduce(op.send(), op.receive(), op.bytes() / static_cast<int>(sizeof(std::uint64_t)),
-                        MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD, add(requests));
-     }},
-    {"isend", "from each rank to the next (MPI_Isend and MPI_Irecv in a ring)", 1, ring,
-     [](const Operation& op, std::vector<MPI_Request>& requests) {
-         MPI_Irecv(op.receive(), op.bytes(), MPI_BYTE, previous_of(op.rank(), op.ranks()), kTag,
-                   MPI_COMM_WORLD, add(requests));
-         MPI_Isend(op.send(), op.bytes(), MPI_BYTE, next_of(op.rank(), op.ranks()), kTag, MPI_COMM_WORLD,
-                   add(requests));
-     }},
-};
 
 const OperationEntry& find_operation(const std::string& name) {
-    for (const OperationEntry& entry : kOperations)
+    for (const OperationEntry& entry : operations())
         if (name == entry.name) return entry;
     throw mpi_support::UsageError("unknown operation " + name);
 }
@@ -156,13 +60,9 @@ std::size_t extent(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-const std::vector<OperationEntry>& operations() {
-    return kOperations;
-}
-
 std::vector<std::string> operation_names() {
     std::vector<std::string> names;
-    for (const OperationEntry& entry : kOperations)
+    for (const OperationEntry& entry : operations())
         names.emplace_back(entry.name);
     return names;
 }
@@ -179,9 +79,14 @@ Operation::Operation(const std::string& name, std::size_t bytes, mpi_support::Al
                                       std::to_string(std::numeric_limits<int>::max() / ranks_) + " with " +
                                       std::to_string(ranks_) + " ranks, the range of MPI's displacements");
     bytes_ = static_cast<int>(bytes);
+    comm_ = communicator_for(name, rank_, ranks_);
     layout_ = entry_.layout(bytes, rank_, ranks_);
     send_ = mpi_support::Buffer(extent(layout_.send), allocator);
     receive_ = mpi_support::Buffer(extent(layout_.receive), allocator);
+}
+
+Operation::~Operation() {
+    if (comm_ != MPI_COMM_WORLD) MPI_Comm_free(&comm_);
 }
 
 void Operation::prepare(std::uint64_t round) {

@@ -2,7 +2,8 @@
 //
 // A row says how an operation lays out its buffers and how it is posted; filling and verifying follow from
 // the layout: every block of a buffer carries one or more streams, a stream is a sequence of 64-bit words
-// made from its key, and a block's words are the (wrapping) sums of its streams' words.
+// made from its key, and a block's words are the sums of its streams' words, wrapping or, for reductions,
+// real.
 #pragma once
 
 #include <mpi.h>
@@ -19,6 +20,7 @@ namespace mpi_bench {
 struct Block {
     std::size_t offset = 0, bytes = 0;
     std::vector<std::uint64_t> streams;
+    bool real = false;  // the words are doubles
 };
 
 struct Layout {
@@ -42,11 +44,15 @@ struct OperationEntry {
 const std::vector<OperationEntry>& operations();
 std::vector<std::string> operation_names();
 
-// One operation with buffers of a given size on MPI_COMM_WORLD. post() and wait() alternate. Collective.
+// One operation with buffers of a given size on all ranks. post() and wait() alternate. Collective.
 class Operation {
   public:
     // Throws UsageError for sizes that the operation or MPI's counts cannot express.
     Operation(const std::string& name, std::size_t bytes, mpi_support::Allocator allocator);
+
+    ~Operation();
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
 
     // Writes the data of round `round` into the send buffer, and rubbish into the receive buffer.
     void prepare(std::uint64_t round);
@@ -62,10 +68,12 @@ class Operation {
     int bytes() const { return bytes_; }
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
+    MPI_Comm comm() const { return comm_; }
 
   private:
     const OperationEntry& entry_;
     int bytes_ = 0, rank_ = 0, ranks_ = 1;
+    MPI_Comm comm_ = MPI_COMM_WORLD;
     Layout layout_;
     mpi_support::Buffer send_, receive_;
     std::vector<MPI_Request> requests_;

@@ -21,7 +21,11 @@ from offpath.lab.cluster import Cluster
 from offpath.lab.mpi import Engine
 
 PROGRAM = "offpath-bench-mpi"
-OPERATIONS = ("ialltoall", "ialltoallv", "iallgather", "iallgatherv", "ibcast", "ibarrier", "iallreduce", "isend")
+OPERATIONS = (
+    "ialltoall", "ialltoallv", "ialltoallw", "iallgather", "iallgatherv", "ibcast", "ibarrier", "igather", "igatherv", "iscatter", "iscatterv",
+    "iallreduce", "ireduce", "ireduce_scatter", "ireduce_scatter_block", "iscan", "iexscan",
+    "ineighbor_allgather", "ineighbor_alltoall", "ineighbor_alltoallv", "isend",
+)
 POINT_TO_POINT = "p2p"
 _BUDGET_S = 2.0  # of communication and computation in one run of the program
 
@@ -43,15 +47,26 @@ def wire_seconds(operation: str, size: int, nodes: int, ranks_per_node: int, rat
     if rate is None or nodes == 1:
         return 0.0
     others = nodes - 1
+    # A ring crosses a node's border at both ends; with two ranks both neighbours are the same one.
+    borders = 1 if nodes * ranks_per_node == 2 else 2
     per_node = {
         "ialltoall": ranks_per_node**2 * others * size,
         "iallgather": ranks_per_node * others * size,
         "ibcast": size,
         "ibarrier": 0,
+        "igather": ranks_per_node * others * size,
+        "iscatter": ranks_per_node * others * size,
         "iallreduce": 2 * others * size / nodes,
+        "ireduce": size,
+        "ireduce_scatter": ranks_per_node * others * size,
+        "ireduce_scatter_block": ranks_per_node * others * size,
+        "iscan": size,
+        "iexscan": size,
+        "ineighbor_allgather": borders * size,
+        "ineighbor_alltoall": borders * size,
         "isend": size,
     }
-    return per_node[operation.removesuffix("v")] * 8 / rate
+    return per_node[operation if operation in per_node else operation[:-1]] * 8 / rate
 
 
 def overlap_percent(pure: float, compute: float, total: float) -> float:

@@ -63,8 +63,17 @@ def test_wire_limit_is_what_the_busiest_node_moves():
     assert bench.wire_seconds("iallgather", mega, 4, 2, rate) == pytest.approx(2 * 3 * mega * 1e-9)
     assert bench.wire_seconds("ibcast", mega, 4, 2, rate) == pytest.approx(mega * 1e-9)
     assert bench.wire_seconds("ibarrier", mega, 4, 1, rate) == 0
+    assert bench.wire_seconds("igatherv", mega, 4, 2, rate) == pytest.approx(2 * 3 * mega * 1e-9)
+    assert bench.wire_seconds("ireduce_scatter_block", mega, 2, 2, rate) == pytest.approx(2 * mega * 1e-9)
+    assert bench.wire_seconds("ineighbor_alltoallv", mega, 2, 1, rate) == pytest.approx(mega * 1e-9)
+    assert bench.wire_seconds("ineighbor_allgather", mega, 4, 1, rate) == pytest.approx(2 * mega * 1e-9)
     assert bench.wire_seconds("ialltoall", mega, 1, 4, rate) == 0
     assert bench.wire_seconds("ialltoall", mega, 4, 1, None) == 0
+
+
+def test_every_operation_has_a_wire_limit():
+    for operation in bench.OPERATIONS:
+        assert bench.wire_seconds(operation, 1024, 2, 1, 8 * 10**9) >= 0
 
 
 def test_overlap_is_as_osu_defines_it():
