@@ -108,6 +108,35 @@ Layout* layout_of(MPI_Datatype type) {
     return layout;
 }
 
+// MPICH 4.0 packs no elements at MPI_BOTTOM. They are some bytes before an address that it takes.
+class Elements {
+  public:
+    Elements(const Layout& layout, const void* elements)
+        : type_(layout.held), first_(static_cast<const char*>(elements)) {
+        if (elements != MPI_BOTTOM) return;
+        constexpr MPI_Aint shift = 4096;
+        const int one = 1;
+        const MPI_Aint back = -shift;
+        PMPI_Type_create_hindexed(1, &one, &back, layout.held, &shifted_);
+        PMPI_Type_commit(&shifted_);
+        type_ = shifted_;
+        first_ += shift;
+    }
+    ~Elements() {
+        if (shifted_ != MPI_DATATYPE_NULL) PMPI_Type_free(&shifted_);
+    }
+    Elements(const Elements&) = delete;
+    Elements& operator=(const Elements&) = delete;
+
+    MPI_Datatype type() const { return type_; }
+    const char* at(MPI_Aint offset) const { return first_ + offset; }
+
+  private:
+    MPI_Datatype type_;
+    MPI_Datatype shifted_ = MPI_DATATYPE_NULL;
+    const char* first_;
+};
+
 // MPI_Pack counts bytes in an int.
 std::size_t elements_a_call(const Layout& layout) {
     return std::max<std::size_t>(1, (std::size_t{1} << 30) / std::max<std::size_t>(1, layout.bytes));
@@ -144,15 +173,16 @@ void release(Layout& layout) {
 
 bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed) {
     const std::size_t most = elements_a_call(layout);
+    const Elements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
         const std::size_t bytes = now * layout.bytes;
         if (bytes > INT_MAX) return false;
         int position = 0;
         const int result =
-            PMPI_Pack(static_cast<const char*>(elements) + static_cast<MPI_Aint>(done) * layout.extent,
-                      static_cast<int>(now), layout.held, static_cast<char*>(packed) + done * layout.bytes,
-                      static_cast<int>(bytes), &position, runtime().service);
+            PMPI_Pack(all.at(static_cast<MPI_Aint>(done) * layout.extent), static_cast<int>(now), all.type(),
+                      static_cast<char*>(packed) + done * layout.bytes, static_cast<int>(bytes), &position,
+                      runtime().service);
         if (result != MPI_SUCCESS || static_cast<std::size_t>(position) != bytes) return false;
     }
     return true;
@@ -160,6 +190,7 @@ bool pack(const Layout& layout, const void* elements, std::size_t count, void* p
 
 bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count) {
     const std::size_t most = elements_a_call(layout);
+    const Elements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
         const std::size_t bytes = now * layout.bytes;
@@ -167,8 +198,8 @@ bool unpack(const Layout& layout, const void* packed, void* elements, std::size_
         int position = 0;
         const int result =
             PMPI_Unpack(static_cast<const char*>(packed) + done * layout.bytes, static_cast<int>(bytes),
-                        &position, static_cast<char*>(elements) + static_cast<MPI_Aint>(done) * layout.extent,
-                        static_cast<int>(now), layout.held, runtime().service);
+                        &position, const_cast<char*>(all.at(static_cast<MPI_Aint>(done) * layout.extent)),
+                        static_cast<int>(now), all.type(), runtime().service);
         if (result != MPI_SUCCESS) return false;
     }
     return true;

@@ -65,8 +65,14 @@ int on_query(void* state, MPI_Status* status) {
     return static_cast<Operation*>(state)->failed ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
+// A record is free when the host's MPI has let go of the request and finish() has as well. Open MPI calls
+// on_free for a request that was freed early in MPI_Grequest_complete, MPICH in MPI_Request_free.
+void let_go(Operation& operation) {
+    if (operation.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(operation);
+}
+
 int on_free(void* state) {
-    recycle(*static_cast<Operation*>(state));
+    let_go(*static_cast<Operation*>(state));
     return MPI_SUCCESS;
 }
 
@@ -106,8 +112,7 @@ bool unpack_pieces(const Operation& operation) {
     return true;
 }
 
-// Nobody else touches the operation now: it is off the list. After MPI_Grequest_complete it may be another's
-// already.
+// Nobody else touches the operation now: it is off the list.
 void finish(Operation& operation, offpath_status_t status) {
     offpath_request_free(operation.device);
     operation.device = nullptr;
@@ -123,6 +128,7 @@ void finish(Operation& operation, offpath_status_t status) {
     operation.team->under_way.fetch_sub(1, std::memory_order_relaxed);
     operation.done.store(true, std::memory_order_release);  // read by wait_until_done
     PMPI_Grequest_complete(handle);
+    let_go(operation);
 }
 
 // What a sleeper waits on: the operation's device request as long as it is pending. With several threads
@@ -149,6 +155,7 @@ Operation& acquire_operation(Op op, Team& team) {
     operation->team = &team;
     operation->failed = false;
     operation->done.store(false, std::memory_order_relaxed);
+    operation->holders.store(2, std::memory_order_relaxed);
     retain(team);
     return *operation;
 }

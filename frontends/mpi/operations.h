@@ -5,8 +5,9 @@
 // was packed and completes the generalized request. Records are pooled: posting again allocates nothing here.
 //
 // Life of a record: acquire -> fill -> publish (or abandon) -> finished by poll -> recycled when the host's
-// MPI frees the request. A thread that waits for a request may look at its record until that wait returns.
-// Threads: poll, publish and the waits from any; a record that is not yet published belongs to its maker.
+// MPI has freed the request. A thread that waits for a request may look at its record until that wait
+// returns. Threads: poll, publish and the waits from any; a record that is not yet published belongs to its
+// maker.
 #pragma once
 
 #include <mpi.h>
@@ -40,6 +41,7 @@ struct Operation {
     MPI_Request handle = MPI_REQUEST_NULL;
     bool failed = false;
     std::atomic<bool> done{false};
+    std::atomic<int> holders{0};  // the host's MPI, until it frees the request, and the end of the operation
 
     StagingBlock send_staging, recv_staging;
     std::vector<Piece> pieces;

@@ -63,8 +63,10 @@ int main(int argc, char** argv) {
     SAME("type that was not committed", Iallgather, (s, 1, flat, t, 1, flat, w, &r));
     SAME("negative count of the last", Ialltoallv,
          (s, tens.data(), places.data(), MPI_INT, t, negative.data(), places.data(), MPI_INT, w, &r));
+#ifdef OPEN_MPI  // MPICH crashes
     SAME("null displacements", Ialltoallv,
          (s, tens.data(), nullptr, MPI_INT, t, tens.data(), places.data(), MPI_INT, w, &r));
+#endif
     SAME("root out of range", Ibcast, (s, 10, MPI_INT, size, w, &r));
     SAME("negative root", Ibcast, (s, 10, MPI_INT, -5, w, &r));
     SAME("null type", Ibcast, (s, 10, MPI_DATATYPE_NULL, 0, w, &r));

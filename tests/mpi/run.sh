@@ -2,6 +2,7 @@
 # run.sh BUILD RANKS PROGRAM [ARGS...]: runs PROGRAM on RANKS ranks with the MPI front end loaded and a daemon of its own,
 # and checks that operations really were offloaded and that nothing is left behind.
 #   MIN_BYTES (default 0: everything goes to the device) and OPS (default all) are the front end's settings.
+#   MPI=mpich: PROGRAM was made with MPICH.
 #   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
 set -u
@@ -40,14 +41,15 @@ if [ "${ATTACH:-local}" = remote ]; then
     export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
 fi
 # Sanitizers want to be loaded first.
-preload=$build/lib/liboffpath-mpi.so
+preload=$build/lib/liboffpath-mpi.so launch=$root/tests/mpirun.sh
+if [ "${MPI:-openmpi}" = mpich ]; then preload=$build/lib/liboffpath-mpi-mpich.so launch=$root/tests/mpiexec_mpich.sh; fi
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
 
 export OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=${MIN_BYTES:-0} OFFPATH_OPS=${OPS:-all} OFFPATH_VERBOSE=1
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 # Open MPI 4.1's other topology component hangs now and then when distributed graphs follow each other.
 export OMPI_MCA_topo=basic
-timeout -k 5 150 "$root/tests/mpirun.sh" "$ranks" env LD_PRELOAD="$preload" "$program" "$@" >"$dir/out" 2>"$dir/err"
+timeout -k 5 150 "$launch" "$ranks" env LD_PRELOAD="$preload" "$program" "$@" >"$dir/out" 2>"$dir/err"
 result=$?
 cat "$dir/out"
 cat "$dir/err" >&2

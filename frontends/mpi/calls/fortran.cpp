@@ -10,7 +10,6 @@ extern "C" {
 extern int mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_unweighted_, mpi_fortran_weights_empty_;
 extern int *mpi_fortran_status_ignore_, *mpi_fortran_statuses_ignore_;
 #else
-extern MPI_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 extern int __mpi_f08_link_constants_MOD_mpi_unweighted __attribute__((weak));
 extern int __mpi_f08_link_constants_MOD_mpi_weights_empty __attribute__((weak));
 #endif

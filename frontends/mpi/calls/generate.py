@@ -98,7 +98,7 @@ def fortran_symbols(call: Call, mpi: str) -> list[str]:
     plain = f"{prefix}_{stem}"
     if mpi == "mpich":
         return [] if call.has_buffer else [f"{plain}_f08_"]
-    names = [f"o{prefix.replace('mpi', 'mpi')}_{stem}_f", plain, f"{plain}_", f"{plain}__", f"{prefix.upper()}_{stem.upper()}", f"{plain}_f08_"]
+    names = [f"o{prefix}_{stem}_f", plain, f"{plain}_", f"{plain}__", f"{prefix.upper()}_{stem.upper()}", f"{plain}_f08_"]
     if any(p.kind == "pointer*" for p in call.parameters):
         names += [f"{plain}_cptr", f"{plain}_cptr_", f"{plain}_cptr__", f"{prefix.upper()}_{stem.upper()}_CPTR", f"o{prefix}_{stem}_cptr_f"]
     return names

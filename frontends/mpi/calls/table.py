@@ -49,13 +49,14 @@ class TableError(Exception):
     pass
 
 
-def declarations(header: Path) -> str:
-    """What mpi.h declares, and what Open MPI's extensions do."""
-    return "\n".join(path.read_text(errors="replace") for path in [header, *sorted(header.parent.glob("openmpi/mpiext/mpiext_*_c.h"))])
+def declarations(mpi_header: Path) -> str:
+    """What a program can call: mpi.h, what MPICH includes into it, and Open MPI's extensions."""
+    headers = [mpi_header, *mpi_header.parent.glob("mpi_proto.h"), *sorted(mpi_header.parent.glob("openmpi/mpiext/mpiext_*_c.h"))]
+    return "".join(header.read_text(errors="replace") for header in headers)
 
 
-def read(path: Path, mpi_header: str, known: bool = False) -> list[Call]:
-    """The intercepted calls that `mpi_header` declares; with `known`, those that are not intercepted instead."""
+def read(path: Path, declared: str, known: bool = False) -> list[Call]:
+    """The intercepted calls that are `declared`; with `known`, those that are not intercepted instead."""
     calls = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = line.strip()
@@ -65,7 +66,7 @@ def read(path: Path, mpi_header: str, known: bool = False) -> list[Call]:
         if not found:
             raise TableError(f"{path}:{number}: no call: {line}")
         parameters = tuple(_parameter(text, path, number) for text in found["parameters"].split(",") if text.strip())
-        name = next((p + found["name"] for p in ("MPI_", "MPIX_") if re.search(rf"\b{p}{found['name']}\s*\(", mpi_header)), None)
+        name = next((p + found["name"] for p in ("MPI_", "MPIX_") if re.search(rf"\b{p}{found['name']}\s*\(", declared)), None)
         if name and bool(found["off"]) == known:
             calls.append(Call(name, parameters, found["hook"]))
     names = [call.name for call in calls]

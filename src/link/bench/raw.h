@@ -20,8 +20,7 @@ std::vector<std::byte> get(const std::string& path);
 
 class Raw : transport::Handler {
   public:
-    // `way`: tcp or ucx.
-    Raw(const std::string& way, const std::string& devices, const std::string& dir, bool host);
+    Raw(const std::string& devices, const std::string& dir, bool host);
     void serve();  // the device
 
     // The host. Seconds of a round trip of 64 bytes, both sides spinning; bytes a second in pushed messages

@@ -10,6 +10,10 @@
 namespace offpath::transport {
 
 #ifdef OFFPATH_UCX_EXPORTED_MEMORY
+// Null in a process that has loaded a UCX before 1.14 for itself, as MPICH does.
+#pragma weak ucp_memh_pack
+#pragma weak ucp_memh_buffer_release
+
 namespace {
 
 class Export final : public HostExport {
@@ -67,6 +71,10 @@ class Exporter final : public HostExporter {
 
 Status open_host_exporter(const UcxConfig& config, std::unique_ptr<HostExporter>& exporter,
                           std::string& problem) {
+    if (ucp_memh_pack == nullptr || ucp_memh_buffer_release == nullptr) {
+        problem = "the UCX that this process has loaded is older than 1.14";
+        return Status::unsupported;
+    }
     ucx::Context context = ucx::open_context(config, UCP_FEATURE_RMA | UCP_FEATURE_EXPORTED_MEMH, problem);
     if (!context) return Status::unavailable;
     exporter = std::make_unique<Exporter>(std::move(context));

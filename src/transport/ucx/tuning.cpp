@@ -94,7 +94,25 @@ Config read_config(const UcxConfig& config, std::string& problem) {
     return result;
 }
 
+namespace {
+
+// The program may have loaded another UCX for itself, as MPICH does; releases do not understand each other
+// over a connection.
+bool is_the_one_built_with(std::string& problem) {
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned release = 0;
+    ucp_get_version(&major, &minor, &release);
+    if (major == UCP_API_MAJOR && minor == UCP_API_MINOR) return true;
+    problem = fmt::format("this process has loaded UCX {}.{} before, and offpath is built with {}.{}", major,
+                          minor, UCP_API_MAJOR, UCP_API_MINOR);
+    return false;
+}
+
+}  // namespace
+
 Context open_context(const UcxConfig& config, unsigned long features, std::string& problem) {
+    if (!is_the_one_built_with(problem)) return nullptr;
     const Config settings = read_config(config, problem);
     if (!settings) return nullptr;
     ucp_params_t params{};

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# mpiexec_mpich.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine under MPICH, whatever its number of cores.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+set -eu
+ranks=$1
+shift
+exec mpiexec.mpich -launcher fork -n "$ranks" "$@"
