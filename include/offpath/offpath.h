@@ -6,6 +6,7 @@
 #include <offpath/collectives.h>
 #include <offpath/context.h>
 #include <offpath/memory.h>
+#include <offpath/messages.h>
 #include <offpath/primitives.h>
 #include <offpath/request.h>
 #include <offpath/team.h>

@@ -20,6 +20,9 @@ struct BodyBytes {
     std::size_t operator()(const Start& c) const { return 16 + 16 + 4 + c.ranges.bytes().size(); }
     std::size_t operator()(const BasicSend&) const { return 8 + 12 + fixed_range_bytes; }
     std::size_t operator()(const BasicRecv&) const { return 8 + 12 + fixed_range_bytes; }
+    std::size_t operator()(const MailSend&) const { return 8 + 8 + sizeof(MailKey) + fixed_range_bytes; }
+    std::size_t operator()(const MailRecv&) const { return 8 + 8 + sizeof(MailKey) + fixed_range_bytes; }
+    std::size_t operator()(const MailCancel&) const { return 8 + 4 + sizeof(MailKey); }
 };
 
 struct BodyWriter {
@@ -66,6 +69,21 @@ struct BodyWriter {
     }
     void operator()(const BasicSend& c) const { basic(c); }
     void operator()(const BasicRecv& c) const { basic(c); }
+    template <typename Mail>
+    void mail(const Mail& c) const {
+        out.value(c.team);
+        out.value(c.peer);
+        out.value(c.completion);
+        out.value(c.key);
+        out.value(c.range);
+    }
+    void operator()(const MailSend& c) const { mail(c); }
+    void operator()(const MailRecv& c) const { mail(c); }
+    void operator()(const MailCancel& c) const {
+        out.value(c.team);
+        out.value(c.peer);
+        out.value(c.key);
+    }
 };
 
 template <typename T>
@@ -82,6 +100,17 @@ Basic read_basic(FieldReader& in) {
     c.peer = in.value<std::uint32_t>();
     c.tag = in.value<std::uint32_t>();
     c.completion = in.value<std::uint32_t>();
+    c.range = in.value<BufferRange>();
+    return c;
+}
+
+template <typename Mail>
+Mail read_mail(FieldReader& in) {
+    Mail c;
+    c.team = in.value<std::uint64_t>();
+    c.peer = in.value<std::uint32_t>();
+    c.completion = in.value<std::uint32_t>();
+    c.key = in.value<MailKey>();
     c.range = in.value<BufferRange>();
     return c;
 }
@@ -159,6 +188,20 @@ const char* read_body(std::uint16_t kind, FieldReader& in, Command& command) {
         case 9:
             command = read_basic<BasicRecv>(in);
             return nullptr;
+        case 10:
+            command = read_mail<MailSend>(in);
+            return nullptr;
+        case 11:
+            command = read_mail<MailRecv>(in);
+            return nullptr;
+        case 12: {
+            MailCancel c;
+            c.team = in.value<std::uint64_t>();
+            c.peer = in.value<std::uint32_t>();
+            c.key = in.value<MailKey>();
+            command = c;
+            return nullptr;
+        }
         default:
             return "an unknown kind";
     }

@@ -94,8 +94,32 @@ struct BasicRecv {
     BufferRange range;
 };
 
+// What names a message between two ranks of a team; chosen by them, used once at a time.
+struct MailKey {
+    std::uint64_t high = 0, low = 0;
+    friend bool operator==(const MailKey&, const MailKey&) = default;
+};
+struct MailSend {
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0, completion = 0;
+    MailKey key;
+    BufferRange range;
+};
+struct MailRecv {
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0, completion = 0;
+    MailKey key;
+    BufferRange range;
+};
+// Takes back a MailRecv that no message has met.
+struct MailCancel {
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0;
+    MailKey key;
+};
+
 using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
-                             BasicSend, BasicRecv>;
+                             BasicSend, BasicRecv, MailSend, MailRecv, MailCancel>;
 
 // Bytes of the record, header included.
 std::size_t record_bytes(const Command& command);

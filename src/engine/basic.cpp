@@ -4,17 +4,6 @@
 #include "engine/impl.h"
 
 namespace offpath::engine {
-namespace {
-
-Location whole(const Team& team, const memory::HostRange& buffer) {
-    Location location;
-    location.memory = team.session->memory;
-    location.range = buffer;
-    if (buffer.bytes > 0) location.pointer = location.memory->direct(buffer, 0, buffer.bytes);
-    return location;
-}
-
-}  // namespace
 
 Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                           Completion* done) {
@@ -107,14 +96,13 @@ void Engine::Impl::take_message(BasicOp& receive, EarlyMessage message) {
     Peer& peer = *team.peers[header.route.source];
     if (receive.info != nullptr)
         *receive.info = {header.route.source, static_cast<std::uint32_t>(header.tag), header.bytes};
-    if (header.bytes > receive.buffer.bytes) {
+    if (header.bytes > receive.buffer.bytes || header.bytes == 0) {
         if (header.token != 0) {
             const Finished answer{Kind::finished, static_cast<std::int32_t>(Status::ok), header.token};
             tell(peer, bytes_of(answer));
         }
-        return basic_over(receive, Status::truncated);
+        return basic_over(receive, header.bytes == 0 ? Status::ok : Status::truncated);
     }
-    if (header.token == 0 && header.bytes == 0) return basic_over(receive, Status::ok);
     receive.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &receive},
                             whole(team, receive.buffer), header.bytes);
     if (header.token == 0) {
@@ -133,7 +121,11 @@ void Engine::Impl::basic_over(BasicOp& basic, Status status) {
     if (!basic.over) {
         basic.over = true;
         basic.status = status;
-        if (basic.receives) basic.team->matcher.cancel_receive(basic.token);
+        if (basic.wanted) {
+            basic.team->mail_wanted.erase({basic.peer, basic.key});
+        } else if (basic.receives) {
+            basic.team->matcher.cancel_receive(basic.token);
+        }
         if (SendTransfer* send = basic.send) {
             kill(send);
             return;

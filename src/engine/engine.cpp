@@ -171,6 +171,20 @@ Status Engine::recv(Team& team, const memory::HostRange& buffer, std::uint32_t s
     return impl_->recv(team, buffer, source, tag, info, done);
 }
 
+Status Engine::mail_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, const MailKey& key,
+                         Completion* done) {
+    return impl_->mail_send(team, buffer, dest, key, done);
+}
+
+Status Engine::mail_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source,
+                         const MailKey& key, MessageInfo* info, Completion* done) {
+    return impl_->mail_recv(team, buffer, source, key, info, done);
+}
+
+void Engine::mail_cancel(Team& team, std::uint32_t source, const MailKey& key) {
+    impl_->mail_cancel(team, source, key);
+}
+
 bool Engine::advance() {
     return impl_->advance();
 }
@@ -309,6 +323,7 @@ void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte
         on_request(*team, header, payload);
         return;
     }
+    if (header.kind == Kind::mail) return on_mail(*team, header);
     auto running = team->instances.find(header.sequence);
     if (running != team->instances.end()) {
         deliver(*running->second, header, payload);

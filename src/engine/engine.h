@@ -39,6 +39,12 @@ struct Counters {
     std::uint64_t messages_sent = 0, messages_received = 0;
 };
 
+// Names a message between two ranks of a team. Both ends choose it; it is used once at a time.
+struct MailKey {
+    std::uint64_t high = 0, low = 0;
+    friend bool operator==(const MailKey&, const MailKey&) = default;
+};
+
 class Session;  // a host rank, as the engine sees it
 class Team;     // a team, seen from one session's rank
 
@@ -96,6 +102,16 @@ class Engine final : public transport::Handler {
     // `info` is filled before `done` is called. source and tag may be matching::any.
     Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
                 MessageInfo* info, Completion* done);
+
+    // Mail: a message meets the receive with its source and key, in whatever order they come. The send is
+    // done when its receive has taken it, never before; a second one with the key of one that waits is
+    // Status::invalid.
+    Status mail_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, const MailKey& key,
+                     Completion* done);
+    Status mail_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, const MailKey& key,
+                     MessageInfo* info, Completion* done);
+    // The receive ends with Status::canceled if no message has met it; else nothing happens.
+    void mail_cancel(Team& team, std::uint32_t source, const MailKey& key);
 
     // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. Does not
     // progress the transport.

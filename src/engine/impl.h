@@ -65,6 +65,14 @@ struct Engine::Impl {
     void basic_over(BasicOp& basic, Status status);
     void cancel_basics(Team& team, Status status);
 
+    // mail.cpp
+    Status mail_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, const MailKey& key,
+                     Completion* done);
+    Status mail_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, const MailKey& key,
+                     MessageInfo* info, Completion* done);
+    void mail_cancel(Team& team, std::uint32_t source, const MailKey& key);
+    void on_mail(Team& team, const Exchange& header);
+
     // transfer.cpp
     SendTransfer* new_send(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
     RecvTransfer* new_recv(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);

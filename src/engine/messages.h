@@ -5,8 +5,8 @@
 //
 // An exchange that both schedules know of needs no request: the receiver's `ready` goes out when its recv op
 // starts, the sender's `chunk`s when both are there; small ones travel in one `eager`. Basic sends announce
-// themselves with `request`, which the receiver's matcher answers with `grant`. put and get of schedules ask
-// the peer's instance likewise.
+// themselves with `request`, which the receiver's matcher answers with `grant`; mail likewise. put and get of
+// schedules ask the peer's instance likewise.
 #pragma once
 
 #include <bit>
@@ -40,6 +40,7 @@ enum class Kind : std::uint32_t {
     grant,        // sender may send: answers put_request and request
     finished,     // the receiver has everything (or the exchange ended with an error)
     abort,        // an instance failed at a peer
+    mail,         // a message with a key of its own; answered by grant
 };
 
 // Which team, who speaks to whom. Team ranks.
@@ -55,11 +56,12 @@ struct Exchange {
     Kind kind;
     std::uint32_t sequence;  // instance; request: number of the message from source to dest
     Route route;
-    std::uint64_t tag;     // eager, ready, request: tag; signal: its id; put/get_request: slot
-    std::uint64_t offset;  // put/get_request: in the slot; ready: chunk limit of the receiver; abort: status
+    std::uint64_t tag;     // eager, ready, request: tag; signal: its id; put/get_request: slot; mail: key.low
+    std::uint64_t offset;  // put/get_request: in the slot; ready: chunk limit of the receiver; abort: status;
+                           // mail: key.high
     std::uint64_t bytes;   // of the whole payload
-    std::uint64_t
-        token;  // ready, get_request: of the receiving transfer; put_request, request: of the sending one
+    std::uint64_t token;  // ready, get_request: of the receiving transfer; put_request, request, mail: of the
+                          // sending one
 };
 struct Chunk {
     Kind kind;

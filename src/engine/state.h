@@ -129,10 +129,27 @@ struct EarlyMessage {
     std::vector<std::byte> payload;
 };
 
+// A sender and its key.
+struct MailAddress {
+    std::uint32_t source = 0;
+    MailKey key;
+    friend bool operator==(const MailAddress&, const MailAddress&) = default;
+};
+struct MailAddressHash {
+    std::size_t operator()(const MailAddress& at) const {
+        std::uint64_t hash = (at.key.low + 0x9E3779B97F4A7C15ull * (at.source + 1)) ^ (at.key.high << 17);
+        hash *= 0xBF58476D1CE4E5B9ull;
+        return hash ^ (hash >> 31);
+    }
+};
+
+// A basic operation, or mail.
 struct BasicOp {
     std::uint64_t token = 0;
     Team* team = nullptr;
     bool receives = false;
+    bool wanted = false;  // mail: a receive that no message has met
+    MailKey key;
     Completion* done = nullptr;
     MessageInfo* info = nullptr;
     memory::HostRange buffer;
@@ -193,6 +210,8 @@ class Team {
     std::vector<matching::OrderGate<EarlyMessage>> receive_order;  // by source
     std::unordered_map<std::uint64_t, EarlyMessage> arrived;  // requests that wait in the matcher, by cookie
     std::uint64_t next_cookie = 1;
+    std::unordered_map<MailAddress, BasicOp*, MailAddressHash> mail_wanted;
+    std::unordered_map<MailAddress, Exchange, MailAddressHash> mail_arrived;
     std::unordered_set<BasicOp*> basics;
     std::vector<bool> left;  // ranks that are gone, by team rank; empty: none
     bool destroyed = false;
@@ -215,6 +234,15 @@ class Session {
 
 inline Route Team::route_to(std::uint32_t dest) const {
     return {session->job.high, session->job.low, id, rank, dest};
+}
+
+// A buffer of the team's rank.
+inline Location whole(const Team& team, const memory::HostRange& buffer) {
+    Location location;
+    location.memory = team.session->memory;
+    location.range = buffer;
+    if (buffer.bytes > 0) location.pointer = location.memory->direct(buffer, 0, buffer.bytes);
+    return location;
 }
 
 // Finds teams by who is addressed.

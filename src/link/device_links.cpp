@@ -18,6 +18,7 @@ class Link final : public DeviceLink {
     Link(Links& links, std::shared_ptr<DevicePeer> peer) : links_(links), peer_(std::move(peer)) {}
     ~Link() override;
 
+    std::vector<std::byte> address() const override;
     std::unique_ptr<control::ProxyChannel> take_channel() override {
         return std::make_unique<LinkProxyChannel>(peer_);
     }
@@ -74,6 +75,10 @@ class Links final : public DeviceLinks, transport::Handler {
 
 Link::~Link() {
     links_.close(peer_);
+}
+
+std::vector<std::byte> Link::address() const {
+    return links_.address();
 }
 
 Status Links::open(std::span<const std::byte> client_address, std::uint64_t token,

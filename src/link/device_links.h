@@ -26,6 +26,8 @@ class DeviceLink {
   public:
     virtual ~DeviceLink() = default;
 
+    // What this client is to pass to HostLink::connect.
+    virtual std::vector<std::byte> address() const = 0;
     // Each once.
     virtual std::unique_ptr<control::ProxyChannel> take_channel() = 0;
     virtual std::unique_ptr<memory::StagedTransfers> take_transfers() = 0;
@@ -49,7 +51,7 @@ class DeviceLinks {
 
     virtual ~DeviceLinks() = default;
 
-    // What clients pass to HostLink::connect.
+    // The longest that a client gets.
     virtual std::vector<std::byte> address() const = 0;
     virtual std::string describe() const = 0;
 

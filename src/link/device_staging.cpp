@@ -237,7 +237,8 @@ void DeviceStaging::on_fetched(Completion* self, Status status) {
     --owner.fetching_;
     --request.held;
     if (status != Status::ok) {
-        owner.transport_failed(status);
+        // The client's memory is not there: its transfer's affair only.
+        if (status != Status::access) owner.transport_failed(status);
         if (request.transfer != nullptr) owner.fail(*request.transfer, status);
     }
     owner.finish_if_over(request);

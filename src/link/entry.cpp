@@ -1,7 +1,7 @@
 #include "link/entry.h"
 
 #include "base/log.h"
-#include "link/ucx_link.h"
+#include "link/ways.h"
 #include "transport/transport.h"
 
 using namespace offpath;
@@ -16,7 +16,7 @@ extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
     }
     log::configure(options.log_role, options.log_level);
     std::unique_ptr<transport::Transport> transport;
-    if (const Status status = link::make_link_transport(options.devices, transport, problem);
+    if (const Status status = link::make_host_transport(options.devices, transport, problem);
         status != Status::ok)
         return status;
     return link::make_host_link(std::move(transport), result, problem);

@@ -11,7 +11,8 @@ Status HostStaging::on_fetch(std::span<const std::byte> items, std::uint32_t cou
         const auto item = decode_item<FetchItem>(items, i);
         if (item.bytes == 0 || item.bytes > max_fetch_bytes) return Status::protocol;
         const bool direct =
-            item.bytes > batch_bytes && memory_.readable(item.address, item.bytes) == Status::ok;
+            item.bytes > batch_bytes && item.address <= UINT64_MAX - item.bytes &&
+            (transport_.checks_memory() || memory_.readable(item.address, item.bytes) == Status::ok);
         for (std::uint32_t offset = 0; offset < item.bytes; offset += part_bytes) {
             const Status status = send_part(item, offset, std::min(part_bytes, item.bytes - offset), direct);
             if (status != Status::ok) return status;
@@ -33,7 +34,8 @@ Status HostStaging::send_part(const FetchItem& item, std::uint32_t offset, std::
         // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, as the device says it back
         const auto* const from = reinterpret_cast<const void*>(address);
         const Status status = out_.send(*bulk_, header, from, bytes, nullptr);
-        return status == Status::in_progress ? Status::ok : status;
+        if (status == Status::access) complain("read", address, bytes);  // the device knows
+        return status == Status::in_progress || status == Status::access ? Status::ok : status;
     }
     copy_.resize(bytes);
     const Status status =
@@ -64,7 +66,9 @@ Status HostStaging::on_store(const Header& header, const transport::Incoming& me
         answer(header.id, put(header.position, message.data, header.bytes));
         return Status::ok;
     }
-    const Status there = memory_.writable(header.position, header.bytes);
+    const Status there = header.position > UINT64_MAX - header.bytes ? Status::access
+                         : transport_.checks_memory()                ? Status::ok
+                                                      : memory_.writable(header.position, header.bytes);
     if (there == Status::access) {
         transport_.discard(message.rendezvous);
         complain("written", header.position, header.bytes);
@@ -89,7 +93,9 @@ Status HostStaging::on_store(const Header& header, const transport::Incoming& me
 }
 
 Status HostStaging::put(std::uint64_t address, const std::byte* data, std::uint32_t bytes) {
-    const Status status = memory_.put(address, data, bytes);
+    // What is short may take the surer way.
+    const Status status =
+        bytes <= batch_bytes ? memory_.write(address, data, bytes) : memory_.put(address, data, bytes);
     if (status == Status::ok)
         count(bytes_to_host_, bytes);
     else
@@ -111,6 +117,8 @@ void HostStaging::on_fetched(Completion* self, Status status) {
         status = owner.put(fetching->address, fetching->own.data(), fetching->bytes);
     else if (status == Status::ok)
         count(owner.bytes_to_host_, fetching->bytes);
+    else if (status == Status::access)
+        owner.complain("written", fetching->address, fetching->bytes);
     owner.answer(fetching->id, status);
     owner.fetches_.give_back(fetching);
 }

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <vector>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -38,20 +37,25 @@ OwnMemory::OwnMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESI
                 present(MADV_POPULATE_READ, 0, 1) == Status::access;
 }
 
-// Plain system calls: race detectors that wrap the library's functions do not see what orders these accesses
-// with the program's own.
+// Between the memory and the file's beginning. Plain system calls: race detectors that wrap the library's
+// functions do not see what orders these accesses with the program's own.
+Status OwnMemory::pass(bool out, std::uint64_t address, std::size_t bytes) const {
+    for (std::size_t done = 0; done < bytes;) {
+        const long moved = syscall(out ? SYS_pwrite64 : SYS_pread64, file_.get(), pointer(address + done),
+                                   bytes - done, static_cast<off_t>(done));
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved <= 0) return moved < 0 && errno == EFAULT ? Status::access : Status::system;
+        done += static_cast<std::size_t>(moved);
+    }
+    return Status::ok;
+}
+
 Status OwnMemory::move(bool out, std::uint64_t address, std::byte* local, std::size_t bytes) const {
     if (mapping_.data() == nullptr) return Status::system;
     while (bytes > 0) {
         const std::size_t piece = std::min(bytes, file_bytes);
         if (!out) memory::copy_bytes(mapping_.data(), local, piece);
-        for (std::size_t done = 0; done < piece;) {
-            const long moved = syscall(out ? SYS_pwrite64 : SYS_pread64, file_.get(), pointer(address + done),
-                                       piece - done, static_cast<off_t>(done));
-            if (moved < 0 && errno == EINTR) continue;
-            if (moved <= 0) return moved < 0 && errno == EFAULT ? Status::access : Status::system;
-            done += static_cast<std::size_t>(moved);
-        }
+        if (const Status status = pass(out, address, piece); status != Status::ok) return status;
         if (out) memory::copy_bytes(local, mapping_.data(), piece);
         local += piece;
         address += piece;
@@ -77,13 +81,15 @@ Status OwnMemory::put(std::uint64_t address, const void* source, std::size_t byt
 }
 
 Status OwnMemory::copy(std::uint64_t from, std::uint64_t to, std::size_t bytes) const {
-    Status status = readable(from, bytes);
-    if (status == Status::ok) status = writable(to, bytes);
-    if (status == Status::ok) memory::copy_bytes(pointer(to), pointer(from), bytes);
-    if (status != Status::unsupported) return status;
-    std::vector<std::byte> between(bytes);
-    status = read(from, between.data(), bytes);
-    return status == Status::ok ? write(to, between.data(), bytes) : status;
+    while (bytes > 0) {
+        const std::size_t piece = std::min(bytes, file_bytes);
+        for (const bool out : {true, false})
+            if (const Status status = pass(out, out ? from : to, piece); status != Status::ok) return status;
+        from += piece;
+        to += piece;
+        bytes -= piece;
+    }
+    return Status::ok;
 }
 
 Status OwnMemory::present(int advice, std::uint64_t address, std::size_t bytes) const {

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/ucx_link.h"
+#include "link/ways.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <signal.h>
@@ -127,10 +127,8 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
 Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem) {
     transport::UcxConfig ucx;
     ucx.net_devices = options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
-    std::unique_ptr<transport::Transport> transport;
-    if (Status status = link::make_link_transport(ucx.net_devices, transport, problem); status != Status::ok)
+    if (Status status = link::open_device_links(ucx.net_devices, hosts.links, problem); status != Status::ok)
         return status;
-    hosts.links = link::make_device_links(std::move(transport));
     if (first) {
         const transport::ExportedMemoryProbe probe = transport::probe_exported_memory(ucx);
         imports_ = probe.works;

@@ -107,7 +107,7 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
     remote.welcome = std::move(welcome);
     remote.token = parts.token;
     remote.imports = hosts.memory != nullptr;
-    remote.link = hosts.links->address();
+    remote.link = parts.link->address();
     remote.mac = control::handshake_mac(peer.secret, peer.daemon_nonce, peer.client_nonce, remote);
     return newcomer.socket.send(remote);
 }

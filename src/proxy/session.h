@@ -106,6 +106,9 @@ class Session {
     bool execute(const control::Start& command);
     bool execute(const control::BasicSend& command);
     bool execute(const control::BasicRecv& command);
+    bool execute(const control::MailSend& command);
+    bool execute(const control::MailRecv& command);
+    bool execute(const control::MailCancel& command);
     void make_team(std::uint64_t id, TeamEntry& entry);
     bool start_whole(const control::Start& command);
     bool check_slot(std::uint32_t slot);

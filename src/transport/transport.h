@@ -1,9 +1,9 @@
 // Transport: what the engine needs from a network. Active messages with a header and a payload, the payload
 // fetched into a buffer that the receiver names once it is ready (rendezvous). Implementations: ucx/ (the
-// product), loopback/ (in one process, for tests and for the host fallback), faulty/ (wraps another and
-// loses, delays, fails). Ownership: a transport owns its endpoints. Threads: one thread per transport object;
-// only wake() may come from others. Order: messages over one endpoint are handed to the handler in any order;
-// whoever needs order numbers them.
+// product), tcp/ (links that have nothing better), loopback/ (in one process, for tests and for the host
+// fallback), faulty/ (wraps another and loses, delays, fails). Ownership: a transport owns its endpoints.
+// Threads: one thread per transport object; only wake() may come from others. Order: messages over one
+// endpoint are handed to the handler in any order; whoever needs order numbers them.
 #pragma once
 
 #include "base/completion.h"
@@ -69,6 +69,9 @@ class Transport {
     virtual std::size_t push_bytes(Endpoint&) { return 0; }
     // Gets the payload of a rendezvous message, `bytes` of it (its whole size), into `destination`.
     virtual Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) = 0;
+    // Whether send() and fetch() of more than max_post bytes end with access, and harm nothing else, where
+    // memory is not there; the other side's operation ends alike. Elsewhere such memory must not be passed.
+    virtual bool checks_memory() const { return false; }
     // Gives the payload up.
     virtual void discard(void* rendezvous) = 0;
 

@@ -50,7 +50,10 @@ inline std::vector<Command> commands(const Storage& s) {
             ForgetSchedule{5},
             Start{5, 77, 9, 10, 2, 0, pack<BufferRange>(s.ranges)},
             BasicSend{77, 2, 42, 11, {0, 0x2000, 512}},
-            BasicRecv{77, UINT32_MAX, UINT32_MAX, 12, {4, 0, 1024}}};
+            BasicRecv{77, UINT32_MAX, UINT32_MAX, 12, {4, 0, 1024}},
+            MailSend{77, 2, 13, {5, 6}, {0, 0x2000, 512}},
+            MailRecv{77, 1, 14, {7, 8}, {4, 0, 1024}},
+            MailCancel{77, 1, {7, 8}}};
 }
 
 inline std::vector<std::byte> record_of(const Command& command) {

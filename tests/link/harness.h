@@ -3,7 +3,7 @@
 
 #include "link/device_links.h"
 #include "link/host_link.h"
-#include "link/ucx_link.h"
+#include "link/ways.h"
 #include "transport/faulty/faulty.h"
 #include "transport/loopback/loopback.h"
 
@@ -33,8 +33,18 @@ inline Way ucx_way() {
                 std::unique_ptr<transport::Transport> device, host;
                 std::string problem;
                 setenv("UCX_NET_DEVICES", "lo", 0);
-                EXPECT_EQ(make_link_transport("", device, problem), Status::ok) << problem;
-                EXPECT_EQ(make_link_transport("", host, problem), Status::ok) << problem;
+                EXPECT_EQ(make_ucx_way("", device, problem), Status::ok) << problem;
+                EXPECT_EQ(make_ucx_way("", host, problem), Status::ok) << problem;
+                return std::pair(std::move(device), std::move(host));
+            }};
+}
+
+inline Way tcp_way() {
+    return {"tcp", [] {
+                std::unique_ptr<transport::Transport> device, host;
+                std::string problem;
+                EXPECT_EQ(make_tcp_way("lo", true, device, problem), Status::ok) << problem;
+                EXPECT_EQ(make_tcp_way("lo", false, host, problem), Status::ok) << problem;
                 return std::pair(std::move(device), std::move(host));
             }};
 }
@@ -74,8 +84,12 @@ inline std::vector<Way> all_ways() {
     shuffled.seed = 5;
     transport::LoopbackConfig eager;
     eager.eager_bytes = 1 << 20;
-    return {loopback_way("loopback", {}), loopback_way("shuffled", shuffled), loopback_way("eager", eager),
-            faulty_way(), ucx_way()};
+    return {loopback_way("loopback", {}),
+            loopback_way("shuffled", shuffled),
+            loopback_way("eager", eager),
+            faulty_way(),
+            tcp_way(),
+            ucx_way()};
 }
 
 // For one operation.

@@ -6,7 +6,7 @@
 #include "link/device_links.h"
 #include "link/host_link.h"
 #include "link/load.h"
-#include "link/ucx_link.h"
+#include "link/ways.h"
 #include "peer.h"
 
 #include <fcntl.h>
@@ -47,14 +47,13 @@ int be_host() {
 }
 
 int be_device() {
-    std::unique_ptr<transport::Transport> transport;
+    std::unique_ptr<DeviceLinks> links;
     std::unique_ptr<DeviceLink> link;
     std::string problem, line;
-    if (make_link_transport("", transport, problem) != Status::ok) {
+    if (open_device_links("", links, problem) != Status::ok) {
         std::cerr << problem << '\n';
         return 1;
     }
-    const auto links = make_device_links(std::move(transport));
     std::cout << to_hex(links->address()) << std::endl;
     if (!std::getline(std::cin, line) ||
         links->open(from_hex(line), peer_token, {}, link, problem) != Status::ok) {

@@ -69,13 +69,12 @@ TEST(Processes, DeviceNoticesAHostThatIsKilledInTheMiddle) {
     Peer host("host");
     const auto host_address = from_hex(host.read_line());
     const std::uint64_t memory = std::stoull(host.read_line());
-    std::unique_ptr<transport::Transport> transport;
+    std::unique_ptr<DeviceLinks> links;
     std::string problem, why;
-    ASSERT_EQ(make_link_transport("", transport, problem), Status::ok) << problem;
-    const auto links = make_device_links(std::move(transport));
+    ASSERT_EQ(open_device_links("", links, problem), Status::ok) << problem;
     std::unique_ptr<DeviceLink> link;
     ASSERT_EQ(links->open(host_address, peer_token, {}, link, problem), Status::ok) << problem;
-    host.write_line(to_hex(links->address()));
+    host.write_line(to_hex(link->address()));
     ASSERT_EQ(host.read_line(), "connected");
     auto transfers = link->take_transfers();
 
@@ -147,16 +146,18 @@ TEST(Processes, HostNoticesADeviceThatIsKilled) {
 }
 
 TEST(Processes, AgentIsQuietWhenIdle) {
-    Joined joined(ucx_way());
-    std::vector<std::byte> from(1 << 20), to(1 << 20);
-    ASSERT_EQ(joined.staged(memory::StagingDirection::to_device, from.data(), to.data(), to.size()),
-              Status::ok);
-    usleep(100000);
-    const auto before = joined.host->counters();
-    usleep(1000000);
-    const auto after = joined.host->counters();
-    EXPECT_LT(after.agent_cpu_s - before.agent_cpu_s, 0.005);
-    EXPECT_LT(after.wakeups - before.wakeups, 20u);
+    for (const Way& way : {tcp_way(), ucx_way()}) {
+        Joined joined(way);
+        std::vector<std::byte> from(1 << 20), to(1 << 20);
+        ASSERT_EQ(joined.staged(memory::StagingDirection::to_device, from.data(), to.data(), to.size()),
+                  Status::ok);
+        usleep(100000);
+        const auto before = joined.host->counters();
+        usleep(1000000);
+        const auto after = joined.host->counters();
+        EXPECT_LT(after.agent_cpu_s - before.agent_cpu_s, 0.005);
+        EXPECT_LT(after.wakeups - before.wakeups, 20u);
+    }
 }
 
 }  // namespace

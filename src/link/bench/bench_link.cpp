@@ -3,7 +3,7 @@
 // --role each may run in a network namespace of its own; without it, this program starts both. Prints JSON.
 #include "link/device_links.h"
 #include "link/host_link.h"
-#include "link/ucx_link.h"
+#include "link/ways.h"
 #include "raw.h"
 
 #include <fmt/format.h>
@@ -49,13 +49,11 @@ void check(Status status, const std::string& what) {
 class Device {
   public:
     explicit Device(const Options& options) : options_(options) {
-        std::unique_ptr<transport::Transport> transport;
         std::string problem;
-        check(make_link_transport(options.devices, transport, problem), problem);
-        links_ = make_device_links(std::move(transport));
-        put(options.dir + "/device-link", links_->address());
+        check(open_device_links(options.devices, links_, problem), problem);
         const auto address = get(options.dir + "/host-link");
         check(links_->open(address, token, {}, link_, problem), problem);
+        put(options.dir + "/device-link", link_->address());
         channel_ = link_->take_channel();
         transfers_ = link_->take_transfers();
         const auto memory = get(options.dir + "/host-memory");
@@ -67,7 +65,7 @@ class Device {
             std::span<const std::byte> record;
             while (channel_->next(record) == control::NextRecord::record)
                 execute(record);
-            step();
+            if (!bye_) step();
         }
     }
 
@@ -153,7 +151,7 @@ class HostSide {
     explicit HostSide(const Options& options) : options_(options), memory_(region_bytes, std::byte{1}) {
         std::unique_ptr<transport::Transport> transport;
         std::string problem;
-        check(make_link_transport(options.devices, transport, problem), problem);
+        check(make_host_transport(options.devices, transport, problem), problem);
         check(make_host_link(std::move(transport), link_, problem), problem);
         const auto address = reinterpret_cast<std::uint64_t>(memory_.data());
         put(options.dir + "/host-memory", std::as_bytes(std::span(&address, 1)));
@@ -251,11 +249,12 @@ void take_core(bool first) {
 nlohmann::json measure(const Options& options) {
     nlohmann::json rows = nlohmann::json::array();
     std::string transport;
-    {
-        Raw raw(options.devices, options.dir, true);
-        rows.push_back({{"test", "raw ping-pong"}, {"round_trip_us", raw.ping() * 1e6}});
+    for (const char* way : {"tcp", "ucx"}) {
+        Raw raw(way, options.devices, options.dir, true);
+        rows.push_back({{"test", "raw ping-pong"}, {"way", way}, {"round_trip_us", raw.ping() * 1e6}});
         for (bool out : {true, false})
             rows.push_back({{"test", "raw stream"},
+                            {"way", way},
                             {"direction", out ? "to_device" : "to_host"},
                             {"bandwidth_Bps", raw.stream(out, options.seconds)}});
         raw.bye();
@@ -274,8 +273,8 @@ nlohmann::json measure(const Options& options) {
 }
 
 void serve(const Options& options) {
-    {
-        Raw raw(options.devices, options.dir, false);
+    for (const char* way : {"tcp", "ucx"}) {
+        Raw raw(way, options.devices, options.dir, false);
         raw.serve();
     }
     Device(options).serve();

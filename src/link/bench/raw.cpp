@@ -1,6 +1,6 @@
 #include "raw.h"
 
-#include "link/ucx_link.h"
+#include "link/ways.h"
 #include "link/wire.h"
 
 #include <fmt/format.h>
@@ -44,12 +44,15 @@ std::vector<std::byte> get(const std::string& path) {
     return {bytes.begin(), bytes.end()};
 }
 
-Raw::Raw(const std::string& devices, const std::string& dir, bool host) : host_(host) {
+Raw::Raw(const std::string& way, const std::string& devices, const std::string& dir, bool host)
+    : host_(host) {
     std::string problem;
-    if (make_link_transport(devices, transport_, problem) != Status::ok) throw std::runtime_error(problem);
+    const Status status = way == "ucx" ? make_ucx_way(devices, transport_, problem)
+                                       : make_tcp_way(devices, !host, transport_, problem);
+    if (status != Status::ok) throw std::runtime_error(problem);
     transport_->set_handler(this);
-    put(dir + (host ? "/raw-host" : "/raw-device"), transport_->address());
-    if (transport_->connect(get(dir + (host ? "/raw-device" : "/raw-host")), &peer_) != Status::ok)
+    put(dir + (host ? "/raw-host-" : "/raw-device-") + way, transport_->address());
+    if (transport_->connect(get(dir + (host ? "/raw-device-" : "/raw-host-") + way), &peer_) != Status::ok)
         throw std::runtime_error("cannot connect");
 }
 

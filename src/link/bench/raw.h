@@ -20,7 +20,8 @@ std::vector<std::byte> get(const std::string& path);
 
 class Raw : transport::Handler {
   public:
-    Raw(const std::string& devices, const std::string& dir, bool host);
+    // `way`: tcp or ucx.
+    Raw(const std::string& way, const std::string& devices, const std::string& dir, bool host);
     void serve();  // the device
 
     // The host. Seconds of a round trip of 64 bytes, both sides spinning; bytes a second in pushed messages

@@ -31,6 +31,7 @@ class Faulty final : public FaultyTransport, Handler {
     Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                 Completion* completion) override;
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
+    bool checks_memory() const override { return inner_->checks_memory(); }
     std::size_t push_bytes(Endpoint& endpoint) override {
         auto& ours = static_cast<FaultyEndpoint&>(endpoint);
         return ours.inner ? inner_->push_bytes(*ours.inner) : 0;

@@ -1,0 +1,93 @@
+#include "link/ways.h"
+
+#include "base/log.h"
+#include "link/either.h"
+#include "transport/tcp/tcp_transport.h"
+#include "transport/ucx/ucx_transport.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace offpath::link {
+namespace {
+
+std::string in_force(const std::string& devices) {
+    const char* const value = std::getenv("UCX_NET_DEVICES");
+    return !devices.empty() || value == nullptr ? devices : value;
+}
+
+bool has_rdma() {
+    std::error_code error;
+    return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
+}
+
+// Whether UCX found more than TCP among the devices that it may use.
+bool beyond_tcp(const transport::Transport& ucx) {
+    std::istringstream words(ucx.describe());
+    for (std::string word; words >> word;)
+        if (word.find('/') != std::string::npos && !word.starts_with("tcp/")) return true;
+    return false;
+}
+
+struct Transports {
+    std::unique_ptr<transport::Transport> ucx, tcp;  // null: not this way
+};
+
+Status open(const std::string& devices, bool listens, Transports& made, std::string& problem) {
+    const char* const setting = std::getenv("OFFPATH_LINK");
+    const std::string way = setting == nullptr || *setting == '\0' ? "auto" : setting;
+    if (way != "auto" && way != "tcp" && way != "ucx" && way != "both") {
+        problem = fmt::format("OFFPATH_LINK={}: auto, tcp, ucx or both is accepted", way);
+        return Status::invalid;
+    }
+    std::string why;
+    Status status = Status::ok;
+    if (way == "ucx" || way == "both" || (way == "auto" && has_rdma())) {
+        status = make_ucx_way(devices, made.ucx, problem);
+        if (way == "auto" && made.ucx != nullptr && !beyond_tcp(*made.ucx)) made.ucx.reset();
+    }
+    if (way != "ucx") status = make_tcp_way(devices, listens, made.tcp, made.ucx ? why : problem);
+    return made.ucx != nullptr || made.tcp != nullptr ? Status::ok : status;
+}
+
+}  // namespace
+
+Status make_ucx_way(const std::string& devices, std::unique_ptr<transport::Transport>& transport,
+                    std::string& problem) {
+    transport::UcxConfig config;
+    config.net_devices = devices;
+    config.in_process = false;
+    config.several_threads = true;
+    if (std::getenv("UCX_TLS") == nullptr) config.tls = "^shm,self";
+    return transport::make_ucx_transport(config, transport, problem);
+}
+
+Status make_tcp_way(const std::string& devices, bool listens,
+                    std::unique_ptr<transport::Transport>& transport, std::string& problem) {
+    transport::TcpConfig config;
+    config.devices = in_force(devices);
+    config.listen = listens;
+    return transport::make_tcp_transport(config, transport, problem);
+}
+
+Status make_host_transport(const std::string& devices, std::unique_ptr<transport::Transport>& transport,
+                           std::string& problem) {
+    Transports made;
+    if (const Status status = open(devices, false, made, problem); status != Status::ok) return status;
+    if (made.ucx != nullptr && made.tcp != nullptr)
+        return make_either_transport(std::move(made.ucx), std::move(made.tcp), transport, problem);
+    transport = std::move(made.ucx != nullptr ? made.ucx : made.tcp);
+    return Status::ok;
+}
+
+Status open_device_links(const std::string& devices, std::unique_ptr<DeviceLinks>& links,
+                         std::string& problem) {
+    Transports made;
+    if (const Status status = open(devices, true, made, problem); status != Status::ok) return status;
+    return make_either_links(std::move(made.ucx), std::move(made.tcp), links, problem);
+}
+
+}  // namespace offpath::link

@@ -1,0 +1,139 @@
+// Mail: messages that meet their receive by a key.
+#include "world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace offpath::testing {
+namespace {
+
+using engine::MailKey;
+using memory::BackEnd;
+
+class EngineMail : public ::testing::TestWithParam<std::tuple<BackEnd, std::uint32_t>> {
+  protected:
+    void send(const void* data, std::size_t bytes, const MailKey& key, Done* done) {
+        ASSERT_EQ(world.engine_of(0).mail_send(world.team(0), World::range(data, bytes), 1, key, done),
+                  Status::in_progress);
+    }
+    Status recv(void* data, std::size_t bytes, const MailKey& key, Done* done,
+                engine::MessageInfo* info = nullptr) {
+        return world.engine_of(1).mail_recv(world.team(1), World::range(data, bytes), 0, key, info, done);
+    }
+    bool over(const Done& first, const Done& second) {
+        return world.run_until([&] { return first.status.has_value() && second.status.has_value(); });
+    }
+    static WorldOptions options() {
+        WorldOptions made;
+        made.memory = std::get<0>(GetParam());
+        made.proxies = std::get<1>(GetParam());
+        made.faults = transport::FaultPlan{.seed = 11, .delay_message = 0.4, .delay_completion = 0.2};
+        return made;
+    }
+    World world{options()};
+};
+
+TEST_P(EngineMail, MeetsByKeyWhicheverComesFirst) {
+    std::mt19937 random(7);
+    constexpr std::size_t count = 40, most = 30000;
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<std::vector<std::uint32_t>> out(count), in(count, std::vector<std::uint32_t>(most, 77u));
+    std::vector<Done> sent(count), received(count);
+    std::vector<engine::MessageInfo> info(count);
+    const auto key = [](std::size_t i) { return MailKey{i % 3, (i / 3) << 33 | i}; };
+    for (std::size_t i = 0; i < count; ++i)
+        out[i].assign(i % 4 == 0 ? i : random() % most, static_cast<std::uint32_t>(i));
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t n = 0; n < count / 2; ++n)
+        send(out[order[n]].data(), out[order[n]].size() * 4, key(order[n]), &sent[order[n]]);
+    for (std::size_t n = count; n-- > 0;) {
+        const std::size_t i = order[n];
+        ASSERT_EQ(recv(in[i].data(), most * 4, key(i), &received[i], &info[i]), Status::in_progress);
+        world.round();
+    }
+    for (std::size_t n = count / 2; n < count; ++n)
+        EXPECT_FALSE(received[order[n]].status.has_value()) << "nothing was sent";
+    for (std::size_t n = count / 2; n < count; ++n)
+        send(out[order[n]].data(), out[order[n]].size() * 4, key(order[n]), &sent[order[n]]);
+    ASSERT_TRUE(world.run_until([&] {
+        const auto is_over = [](const Done& d) { return d.status.has_value(); };
+        return std::all_of(received.begin(), received.end(), is_over) &&
+               std::all_of(sent.begin(), sent.end(), is_over);
+    }));
+    for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(*received[i].status, Status::ok);
+        ASSERT_EQ(*sent[i].status, Status::ok);
+        ASSERT_EQ(info[i].bytes, out[i].size() * 4) << "message " << i;
+        ASSERT_TRUE(std::equal(out[i].begin(), out[i].end(), in[i].begin()));
+        ASSERT_EQ(in[i][out[i].size()], 77u) << "written behind the message";
+    }
+}
+
+TEST_P(EngineMail, ASendIsNotDoneBeforeItsReceive) {
+    int value = 5, got = 0;
+    Done sent, received;
+    send(&value, sizeof value, {1, 2}, &sent);
+    for (int i = 0; i < 100; ++i)
+        world.round();
+    EXPECT_FALSE(sent.status.has_value());
+    ASSERT_EQ(recv(&got, sizeof got, {1, 2}, &received), Status::in_progress);
+    ASSERT_TRUE(over(sent, received));
+    EXPECT_EQ(*sent.status, Status::ok);
+    EXPECT_EQ(got, 5);
+}
+
+TEST_P(EngineMail, TruncationEndsBothAndWritesNothing) {
+    std::vector<char> value(100000, 1), got(99999, 2);
+    Done sent, received;
+    engine::MessageInfo info;
+    ASSERT_EQ(recv(got.data(), got.size(), {9, 9}, &received, &info), Status::in_progress);
+    send(value.data(), value.size(), {9, 9}, &sent);
+    ASSERT_TRUE(over(sent, received));
+    EXPECT_EQ(*received.status, Status::truncated);
+    EXPECT_EQ(*sent.status, Status::ok);
+    EXPECT_EQ(info.bytes, value.size());
+    EXPECT_EQ(got, std::vector<char>(99999, 2));
+}
+
+TEST_P(EngineMail, CancelTakesBackWhatNothingHasMet) {
+    int value = 3, got = 0, again = 0;
+    Done sent, first, second, third;
+    ASSERT_EQ(recv(&got, 4, {4, 4}, &first), Status::in_progress);
+    EXPECT_EQ(recv(&again, 4, {4, 4}, &second), Status::invalid) << "the key is in use";
+    world.engine_of(1).mail_cancel(world.team(1), 0, {4, 5});  // nobody has it
+    world.engine_of(1).mail_cancel(world.team(1), 0, {4, 4});
+    ASSERT_TRUE(over(first, first));
+    EXPECT_EQ(*first.status, Status::canceled);
+    send(&value, 4, {4, 4}, &sent);
+    ASSERT_EQ(recv(&again, 4, {4, 4}, &third), Status::in_progress);
+    ASSERT_TRUE(over(sent, third));
+    EXPECT_EQ(again, 3);
+    EXPECT_EQ(got, 0);
+    world.engine_of(1).mail_cancel(world.team(1), 0, {4, 4});  // too late
+}
+
+TEST_P(EngineMail, EndsWhenTheOtherRankIsLost) {
+    int value = 3, got = 0;
+    Done sent, received;
+    send(&value, 4, {1, 1}, &sent);
+    ASSERT_EQ(
+        world.engine_of(0).mail_recv(world.team(0), World::range(&got, 4), 1, {1, 1}, nullptr, &received),
+        Status::in_progress);
+    world.round();
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.engine_of(1).close_session(world.session(1), Status::peer_lost); }));
+    ASSERT_TRUE(over(sent, received));
+    EXPECT_EQ(*sent.status, Status::peer_lost);
+    EXPECT_EQ(*received.status, Status::peer_lost);
+}
+
+INSTANTIATE_TEST_SUITE_P(Memories, EngineMail,
+                         ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
+                                            ::testing::Values(1u, 2u)));
+
+}  // namespace
+}  // namespace offpath::testing
