@@ -2,7 +2,7 @@
 #include "engine/engine.h"
 
 #include "base/log.h"
-#include "engine/impl.h"
+#include "engine/onesided.h"
 
 #include <cstdlib>
 #include <thread>
@@ -40,6 +40,7 @@ Engine::Impl::Impl(Engine& outer_, transport::Transport& transport_, ProxyId sel
     me->id = self;
     me->self = true;
     peers.emplace(self, std::move(me));
+    one_sided = std::make_unique<OneSided>(*this);
 }
 
 Engine::Impl::~Impl() = default;
@@ -90,8 +91,10 @@ bool Engine::close_session(Session* session, Status reason) {
             impl_->fail(*instance, reason, true);
         impl_->cancel_basics(*team, reason);
     }
+    impl_->one_sided->cancel(*session, reason);
     if (session->pieces > 0 || outstanding(*session) > 0) return false;
 
+    impl_->one_sided->forget(*session);
     const JobId job = session->job;
     for (auto& team : session->teams)
         impl_->teams.erase({job.high, job.low, team->id, team->rank});
@@ -110,7 +113,7 @@ std::size_t Engine::outstanding(const Session& session) const {
     std::size_t count = 0;
     for (const auto& team : session.teams)
         count += team->instances.size() + team->basics.size();
-    return count;
+    return count + impl_->one_sided->outstanding(session);
 }
 
 Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_t rank,
@@ -185,6 +188,31 @@ void Engine::mail_cancel(Team& team, std::uint32_t source, const MailKey& key) {
     impl_->mail_cancel(team, source, key);
 }
 
+Status Engine::create_window(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
+                             Window** window) {
+    return impl_->one_sided->create(team, id, memory, dynamic, window);
+}
+
+Status Engine::attach_window(Window& window, const memory::HostRange& memory, std::uint64_t begin) {
+    return impl_->one_sided->attach(window, memory, begin);
+}
+
+Status Engine::detach_window(Window& window, std::uint64_t begin, Completion* done) {
+    return impl_->one_sided->detach(window, begin, done);
+}
+
+Status Engine::destroy_window(Window& window, Completion* done) {
+    return impl_->one_sided->destroy(window, done);
+}
+
+Status Engine::one_sided(Window& window, OneSidedCall call, Completion* done) {
+    return impl_->one_sided->start(window, std::move(call), done);
+}
+
+Status Engine::flush_window(Window& window, std::uint32_t target, Completion* done) {
+    return impl_->one_sided->flush(window, target, done);
+}
+
 bool Engine::advance() {
     return impl_->advance();
 }
@@ -192,7 +220,7 @@ bool Engine::advance() {
 bool Engine::has_work() const {
     const Impl& impl = *impl_;
     return !impl.newly_lost.empty() || !impl.runnable.empty() || !impl.local_messages.empty() ||
-           !impl.finished.empty() || !impl.finished_basics.empty();
+           !impl.finished.empty() || !impl.finished_basics.empty() || impl.one_sided->has_work();
 }
 
 Team* Engine::Impl::find_team(const Route& route, bool as_dest) {
@@ -228,6 +256,7 @@ bool Engine::Impl::advance() {
             dispatch({message.bytes.data(), message.size}, nullptr);
             again = true;
         }
+        again |= one_sided->advance();
         again |= pump_held();
         again |= pump_all(active, active.size());
         moved |= again;

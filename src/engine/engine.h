@@ -9,6 +9,7 @@
 #include "engine/plan.h"
 #include "matching/matcher.h"
 #include "memory/host_memory.h"
+#include "rma/operation.h"
 #include "transport/transport.h"
 
 #include <cstdint>
@@ -48,6 +49,8 @@ struct MailKey {
 class Session;  // a host rank, as the engine sees it
 class Team;     // a team, seen from one session's rank
 
+class Window;   // memory of one session's rank that the ranks of its team reach, seen from that rank
+
 // Where a member of a team is served.
 struct Member {
     ProxyId proxy = 0;
@@ -60,6 +63,20 @@ struct MessageInfo {
     std::uint32_t tag = 0;
     std::uint64_t bytes = 0;
 };
+
+// An operation on a window. Operands of at most rma::inline_bytes may be given in `inlined` instead of
+// `origin`. Segments are pieces of the target, in the order of the operands; none: `bytes` at `offset`.
+struct OneSidedCall {
+    rma::OpKind kind = rma::OpKind::put;
+    schedule::DataType type = schedule::DataType::none;  // of updates
+    std::uint8_t reduction = 0;                          // schedule::Reduction, rma::replace or rma::no_op
+    std::uint32_t target = 0;
+    std::uint64_t offset = 0, bytes = 0;
+    memory::HostRange origin, result;
+    std::vector<std::byte> inlined;
+    std::vector<rma::Segment> segments;
+};
+constexpr std::uint32_t every_target = UINT32_MAX;
 
 class Engine final : public transport::Handler {
   public:
@@ -112,6 +129,23 @@ class Engine final : public transport::Handler {
                      MessageInfo* info, Completion* done);
     // The receive ends with Status::canceled if no message has met it; else nothing happens.
     void mail_cancel(Team& team, std::uint32_t source, const MailKey& key);
+
+    // Windows (onesided.h). Every rank of the team makes its own under the same id, before any rank uses it.
+    // `memory` is what it exposes at offset 0, nothing if it has no bytes; a dynamic one exposes what is
+    // attached, each range at `begin`.
+    Status create_window(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
+                         Window** window);
+    Status attach_window(Window& window, const memory::HostRange& memory, std::uint64_t begin);
+    // `done` when nothing touches the range any more.
+    Status detach_window(Window& window, std::uint64_t begin, Completion* done);
+    // `done` when nothing touches the window's memory any more; the window is gone then.
+    Status destroy_window(Window& window, Completion* done);
+    // `done` (may be null) when it is done at the target, and here. Operations start in order for each target;
+    // updates are applied in order too.
+    Status one_sided(Window& window, OneSidedCall call, Completion* done);
+    // `done` when all that was started before, to that target or to every_target, is done; with the first error
+    // among what no flush has reported.
+    Status flush_window(Window& window, std::uint32_t target, Completion* done);
 
     // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. Does not
     // progress the transport.

@@ -1,7 +1,7 @@
 // Messages between engines: planned exchanges (ready, eager), signals, puts and gets, and what they do to
 // instances.
 #include "base/log.h"
-#include "engine/impl.h"
+#include "engine/onesided.h"
 
 namespace offpath::engine {
 
@@ -20,6 +20,8 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
         log::warn("a message of kind {} with a payload of {} bytes was dropped",
                   static_cast<std::uint32_t>(kind), incoming->bytes);
         return;
+    } else if (kind == Kind::one_sided || kind == Kind::one_sided_answer) {
+        return one_sided->dispatch(bytes, incoming);
     } else if (kind == Kind::grant) {
         Grant grant;
         if (read(bytes, grant)) return on_grant(grant);

@@ -10,6 +10,8 @@
 
 namespace offpath::engine {
 
+class OneSided;
+
 struct Engine::Impl {
     Impl(Engine& outer, transport::Transport& transport, ProxyId self, const Config& config);
     ~Impl();
@@ -110,6 +112,8 @@ struct Engine::Impl {
     Slab<RecvTransfer> recvs;
     Slab<Piece> pieces;
     Slab<BasicOp> basics;
+
+    std::unique_ptr<OneSided> one_sided;
 
     std::deque<SendTransfer*> active;  // have bytes for the fabric
     std::deque<SendTransfer*>

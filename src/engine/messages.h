@@ -41,6 +41,8 @@ enum class Kind : std::uint32_t {
     finished,     // the receiver has everything (or the exchange ended with an error)
     abort,        // an instance failed at a peer
     mail,         // a message with a key of its own; answered by grant
+    one_sided = 40,    // an operation on a window
+    one_sided_answer,  // it is done at the target
 };
 
 // Which team, who speaks to whom. Team ranks.
@@ -81,6 +83,27 @@ struct Finished {
     std::int32_t status;
     std::uint64_t sender;
 };
+// A put, get, update or lock of a window. Payload: the segments (rma::Segment) where there are several, then
+// the operands where `sender` is 0.
+struct OneSidedHeader {
+    Kind kind;
+    std::uint32_t sequence;  // of the messages of this kind from source to dest for this window
+    Route route;
+    std::uint64_t window;
+    std::uint64_t offset;    // of a single segment
+    std::uint64_t bytes;     // at the target
+    std::uint64_t part;      // whom to answer
+    std::uint64_t sender;    // token of the transfer that has the operands, or 0
+    std::uint64_t receiver;  // token of the transfer that takes the result, or 0
+    std::uint8_t operation, type, reduction, unused;
+    std::uint32_t segments;
+};
+struct OneSidedAnswer {
+    Kind kind;
+    std::int32_t status;
+    std::uint64_t part;
+};
+static_assert(sizeof(OneSidedHeader) == 96 && sizeof(OneSidedAnswer) == 16);
 static_assert(sizeof(Route) == 32 && sizeof(Exchange) == 72 && sizeof(Chunk) == 24 && sizeof(Grant) == 32 &&
               sizeof(Finished) == 16);
 

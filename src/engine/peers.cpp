@@ -1,6 +1,6 @@
 // Other proxies: how they are found, reached and given up.
 #include "base/log.h"
-#include "engine/impl.h"
+#include "engine/onesided.h"
 
 namespace offpath::engine {
 
@@ -92,6 +92,7 @@ void Engine::Impl::fail_where(Team& team, const std::function<bool(std::uint32_t
     }
     for (BasicOp* basic : touched)
         basic_over(*basic, Status::peer_lost);
+    one_sided->fail_where(team, gone);
 }
 
 }  // namespace offpath::engine

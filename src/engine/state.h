@@ -20,6 +20,8 @@ namespace offpath::engine {
 
 struct Instance;
 struct BasicOp;
+struct MessagePart;
+struct Visit;
 struct SendTransfer;
 struct RecvTransfer;
 
@@ -62,10 +64,12 @@ struct Location {
 
 // Whom to tell when a transfer is over.
 struct Owner {
-    enum class Kind : std::uint8_t { none, op, guest, basic } kind = Kind::none;
+    enum class Kind : std::uint8_t { none, op, guest, basic, part, visit } kind = Kind::none;
     schedule::OpId op = 0;
     Instance* instance = nullptr;  // op, guest
     BasicOp* basic = nullptr;
+    MessagePart* part = nullptr;
+    Visit* visit = nullptr;
 };
 
 struct Transfer {
@@ -214,9 +218,10 @@ class Team {
     std::unordered_map<MailAddress, Exchange, MailAddressHash> mail_arrived;
     std::unordered_set<BasicOp*> basics;
     std::vector<bool> left;  // ranks that are gone, by team rank; empty: none
+    std::size_t windows = 0;
     bool destroyed = false;
 
-    bool idle() const { return instances.empty() && basics.empty(); }
+    bool idle() const { return instances.empty() && basics.empty() && windows == 0; }
     Route route_to(std::uint32_t dest) const;
 };
 

@@ -1,7 +1,7 @@
 // Transfers and the pieces they are cut into: from host memory to host memory, through bounce buffers where
 // it has no pointer.
 #include "base/log.h"
-#include "engine/impl.h"
+#include "engine/onesided.h"
 
 namespace offpath::engine {
 
@@ -292,6 +292,8 @@ void Engine::Impl::recv_over(RecvTransfer& transfer) {
 // A transfer that carries no op has ended: its owner goes on.
 void Engine::Impl::owner_over(const Owner& owner, Status status, bool dead) {
     if (owner.kind == Owner::Kind::basic) return basic_over(*owner.basic, status);
+    if (owner.kind == Owner::Kind::part) return one_sided->part_moved(*owner.part, status);
+    if (owner.kind == Owner::Kind::visit) return one_sided->visit_moved(*owner.visit, status);
     if (owner.kind != Owner::Kind::guest) return;
     if (is_error(status) && !dead) return fail(*owner.instance, status, true);
     maybe_finish(*owner.instance);
@@ -311,6 +313,8 @@ void Engine::Impl::release(SendTransfer& transfer) {
     if (transfer.partner != nullptr) transfer.partner->partner = nullptr;
     if (transfer.owner.instance != nullptr) --transfer.owner.instance->holds;
     if (transfer.owner.basic != nullptr) transfer.owner.basic->send = nullptr;
+    if (transfer.owner.part != nullptr) transfer.owner.part->send = nullptr;
+    if (transfer.owner.visit != nullptr) transfer.owner.visit->send = nullptr;
     sends.give_back(&transfer);
 }
 
@@ -318,6 +322,8 @@ void Engine::Impl::release(RecvTransfer& transfer) {
     if (transfer.partner != nullptr) transfer.partner->partner = nullptr;
     if (transfer.owner.instance != nullptr) --transfer.owner.instance->holds;
     if (transfer.owner.basic != nullptr) transfer.owner.basic->recv = nullptr;
+    if (transfer.owner.part != nullptr) transfer.owner.part->recv = nullptr;
+    if (transfer.owner.visit != nullptr) transfer.owner.visit->recv = nullptr;
     recvs.give_back(&transfer);
 }
 

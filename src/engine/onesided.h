@@ -1,0 +1,218 @@
+// OneSided: puts, gets, updates and locks on windows, as the engine executes them. Internal to the room.
+//
+// Two halves. At the origin: a Call is what was asked for, cut into Parts, one message each; the parts of the
+// calls to one target go out in order, a bounded number at a time. At the owner, the engine that serves the
+// target: the messages of one origin are put back in order, and each becomes a Visit that moves bytes between
+// the origin's engine and the window's memory. Updates wait in their origin's lane until their operands are
+// there; one update at a time touches the memory of a window. Every part is answered once it is done at the
+// target, so that a flush is a count (rma/epochs.h).
+//
+// Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
+// engine's. Payload moves by the engine's transfers; whatever ends inside a call of theirs is put into a list
+// and seen to in advance().
+#pragma once
+
+#include "engine/impl.h"
+#include "rma/epochs.h"
+#include "rma/locks.h"
+#include "rma/parts.h"
+#include "rma/ranges.h"
+
+#include <deque>
+#include <map>
+
+namespace offpath::engine {
+
+struct Call;
+struct Visit;
+
+struct OneSidedRequest {
+    OneSidedHeader header{};
+    std::vector<std::byte> payload;  // segments, then operands
+};
+
+class Window {
+  public:
+    Team* team = nullptr;
+    std::uint64_t id = 0;
+    bool dynamic = false, ending = false;
+    Completion* ended = nullptr;
+    rma::Ranges ranges;
+    struct Detach {
+        std::uint64_t begin = 0;
+        Completion* done = nullptr;
+    };
+    std::vector<Detach> detaches;
+
+    // The origin's half, by target.
+    struct Target {
+        std::uint32_t sequence = 0;
+        std::uint32_t parts = 0;         // under way
+        std::uint64_t owner_memory = 0;  // that they take at the owner
+        std::deque<Call*> queue;
+        rma::Epochs epochs;
+    };
+    std::vector<Target> targets;
+    std::unordered_set<Call*> calls;
+
+    // The owner's half, by origin.
+    struct Lane {
+        matching::OrderGate<OneSidedRequest> gate;
+        std::deque<Visit*> updates;
+        bool due = false;
+    };
+    std::vector<Lane> lanes;
+    std::deque<std::uint32_t> due;  // origins whose first update may be done
+    bool updating = false;          // one is, by memory that answers later
+    bool running_updates = false;   // run_updates() is on the stack
+    rma::LockQueue lock;
+    std::unordered_set<Visit*> visits;
+
+    Session& session() const { return *team->session; }
+    bool idle() const { return calls.empty() && visits.empty(); }
+};
+
+struct Call {
+    std::uint64_t token = 0;
+    Window* window = nullptr;
+    rma::OpKind kind = rma::OpKind::put;
+    schedule::DataType type = schedule::DataType::none;
+    std::uint8_t reduction = 0;
+    std::uint32_t target = 0;
+    rma::Parts rest;
+    memory::HostRange origin, result;
+    std::vector<std::byte> inlined;
+    std::uint64_t epoch = 0;
+    bool asked = false;  // a lock's only message is out
+    bool over = false;
+    std::unordered_set<MessagePart*> parts;
+    Status status = Status::ok;
+    Completion* done = nullptr;
+    void reset() { *this = Call{}; }
+};
+
+// A message of a call, until it is answered.
+struct MessagePart {
+    std::uint64_t token = 0;
+    Call* call = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t owner_memory = 0;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    bool answered = false, over = false, ending = false;
+    void reset() { *this = MessagePart{}; }
+};
+
+// A part at the owner.
+struct Visit : Completion {
+    std::uint64_t token = 0;
+    OneSided* home = nullptr;
+    Window* window = nullptr;
+    std::uint32_t origin = 0;
+    rma::OpKind kind = rma::OpKind::put;
+    schedule::DataType type = schedule::DataType::none;
+    std::uint8_t reduction = 0;
+    std::uint64_t bytes = 0, part = 0, receiver = 0;
+    std::vector<rma::Segment> segments;
+    std::vector<rma::Ranges::Range*> ranges;  // of the segments, held
+    std::vector<std::byte> operands, fetched, updated;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
+    bool in_lane = false, has_arrived = false, updates = false;
+    bool ending = false, listed = false, returned_apart = false;
+    std::uint32_t accesses = 0;  // of memory that answers later
+    Status status = Status::ok;
+    void reset() { *this = Visit{}; }
+};
+
+class OneSided {
+  public:
+    explicit OneSided(Engine::Impl& engine) : engine_(engine) {}
+
+    // onesided_window.cpp
+    Status create(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
+                  Window** window);
+    Status attach(Window& window, const memory::HostRange& memory, std::uint64_t begin);
+    Status detach(Window& window, std::uint64_t begin, Completion* done);
+    Status destroy(Window& window, Completion* done);
+    void fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone);
+    void cancel(Session& session, Status reason);
+    void forget(Session& session);
+    std::size_t outstanding(const Session& session) const;
+
+    // onesided_origin.cpp
+    Status start(Window& window, OneSidedCall call, Completion* done);
+    Status flush(Window& window, std::uint32_t target, Completion* done);
+    void part_moved(MessagePart& part, Status status);
+
+    // onesided_owner.cpp
+    void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming);
+    void visit_moved(Visit& visit, Status status);
+
+    bool advance();
+    bool has_work() const {
+        return !local_.empty() || !stepped_.empty() || !calls_over_.empty() || !flushes_over_.empty() ||
+               !unsettled_.empty();
+    }
+
+  private:
+    // onesided_window.cpp
+    void settle(Window& window);
+    Window* find(const Route& route, std::uint64_t id, bool as_dest);
+
+    // onesided_origin.cpp
+    void pump(Window& window, std::uint32_t target);
+    void send_part(Call& call);
+    void on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload);
+    void end_part(MessagePart& part, Status status);
+    void end_call(Call& call);
+    void fail_call(Call& call, Status status);
+    struct FlushOf : rma::Flush {
+        std::uint64_t token = 0;
+        Completion* done = nullptr;
+        void reset() { *this = FlushOf{}; }
+    };
+
+    // onesided_owner.cpp
+    void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload);
+    void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
+    void on_request(const OneSidedHeader& header, std::span<const std::byte> payload);
+    void accept(Window& window, OneSidedRequest request);
+    void accept_lock(Window& window, const OneSidedHeader& header);
+    void begin_visit(Visit& visit, const OneSidedHeader& header, std::span<const std::byte> operands);
+    void receive_operands(Visit& visit, const OneSidedHeader& header, std::span<const std::byte> operands);
+    bool resolve(Visit& visit);
+    Location place(const Visit& visit, std::size_t segment) const;
+    void give_back(Visit& visit);
+    void end_visit(Visit& visit, Status status);
+    Peer& peer_of(const Visit& visit) const { return *visit.window->team->peers[visit.origin]; }
+
+    // onesided_update.cpp
+    void step(Visit& visit);
+    void arrived(Visit& visit);
+    void run_updates(Window& window);
+    bool reach(Visit& visit, std::byte* bytes, bool writes);
+    void look_at_lane(Window& window, std::uint32_t origin);
+    bool update_in_place(Visit& visit);
+    void return_fetched(Visit& visit);
+
+    Engine::Impl& engine_;
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t>,
+             std::unique_ptr<Window>>
+        windows_;  // by job, team, rank and id
+    Slab<Call> calls_;
+    Slab<MessagePart> parts_;
+    Slab<Visit> visits_;
+    Slab<FlushOf> flushes_;
+    struct Local {
+        std::vector<std::byte> header, payload;
+    };
+    std::deque<Local> local_;  // between ranks of this engine
+    std::vector<Visit*> stepped_;
+    std::vector<Call*> calls_over_;
+    std::vector<rma::Flush*> flushes_over_;
+    std::vector<Window*> unsettled_;
+};
+
+}  // namespace offpath::engine

@@ -1,0 +1,250 @@
+// The owner's half of one-sided operations: messages from origins, locks, and the bytes that come and go.
+#include "base/log.h"
+#include "engine/onesided.h"
+
+namespace offpath::engine {
+
+using rma::OpKind;
+
+void OneSided::tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload) {
+    if (!peer.self) return engine_.tell(peer, header, payload);
+    if (engine_.closed) return;
+    local_.push_back({{header.begin(), header.end()}, {payload.begin(), payload.end()}});
+}
+
+void OneSided::answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload) {
+    const OneSidedAnswer header{Kind::one_sided_answer, static_cast<std::int32_t>(status), part};
+    engine_.counters.bytes_sent += payload.size();
+    tell(peer, bytes_of(header), payload);
+}
+
+void OneSided::dispatch(std::span<const std::byte> bytes, const transport::Incoming* incoming) {
+    std::span<const std::byte> payload;
+    if (incoming != nullptr) payload = {incoming->data, incoming->bytes};
+    OneSidedAnswer answer{};
+    OneSidedHeader header{};
+    if (kind_of(bytes) == Kind::one_sided_answer && read(bytes, answer)) return on_answer(answer, payload);
+    if (kind_of(bytes) == Kind::one_sided && read(bytes, header)) return on_request(header, payload);
+    log::warn("a malformed one-sided message was dropped: header of {} bytes", bytes.size());
+}
+
+void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byte> payload) {
+    Window* window = find(header.route, header.window, true);
+    if (window != nullptr && header.route.source < window->lanes.size()) {
+        window->lanes[header.route.source].gate.arrive(
+            header.sequence, OneSidedRequest{header, {payload.begin(), payload.end()}},
+            [&](OneSidedRequest request) { accept(*window, std::move(request)); });
+        return;
+    }
+    log::warn("rank {} asks for window {} of team {:x}, which rank {} does not have", header.route.source,
+              header.window, header.route.team, header.route.dest);
+    const Team* team = engine_.find_team(header.route, true);
+    if (team != nullptr && header.route.source < team->peers.size())
+        answer(*team->peers[header.route.source], header.part, Status::access);
+}
+
+void OneSided::accept(Window& window, OneSidedRequest request) {
+    const OneSidedHeader& header = request.header;
+    Peer& peer = *window.team->peers[header.route.source];
+    if (window.session().closing) return answer(peer, header.part, Status::peer_lost);
+    if (!rma::is_kind(header.operation)) return answer(peer, header.part, Status::protocol);
+    if (rma::is_lock(static_cast<OpKind>(header.operation))) return accept_lock(window, header);
+
+    Visit* visit = visits_.take();
+    visit->function = [](Completion* self, Status status) {
+        auto* done = static_cast<Visit*>(self);
+        --done->window->session().pieces;
+        if (is_error(status) && done->status == Status::ok) done->status = status;
+        if (--done->accesses > 0 || done->listed) return;
+        done->listed = true;
+        done->home->stepped_.push_back(done);
+    };
+    visit->home = this;
+    visit->window = &window;
+    visit->origin = header.route.source;
+    visit->kind = static_cast<OpKind>(header.operation);
+    visit->type = static_cast<schedule::DataType>(header.type);
+    visit->reduction = header.reduction;
+    visit->bytes = header.bytes;
+    visit->part = header.part;
+    visit->receiver = header.receiver;
+    window.visits.insert(visit);
+
+    // What the message says of itself has to be true before anything is done.
+    std::span<const std::byte> payload = request.payload;
+    const std::size_t listed = header.segments > 1 ? header.segments * sizeof(rma::Segment) : 0;
+    const std::uint64_t operands = rma::operand_bytes(visit->kind, visit->reduction, visit->bytes);
+    const std::uint64_t carried = header.sender == 0 ? operands : 0;
+    const bool plain = header.segments == 1 && (visit->kind == OpKind::put || visit->kind == OpKind::get);
+    std::uint64_t element = 1;
+    if (rma::is_update(visit->kind)) element = size_of(visit->type);
+    bool sound = visit->bytes > 0 && header.segments >= 1 && header.segments <= rma::message_segments &&
+                 (plain || visit->bytes <= rma::part_bytes) && payload.size() == listed + carried &&
+                 element > 0 && visit->bytes % element == 0 &&
+                 (rma::result_bytes(visit->kind, visit->bytes) > 0) == (header.receiver != 0) &&
+                 (visit->kind != OpKind::compare_swap || (visit->bytes == element && header.segments == 1));
+    if (sound && listed > 0) {
+        visit->segments.resize(header.segments);
+        std::memcpy(visit->segments.data(), payload.data(), listed);
+        std::uint64_t sum = 0;
+        for (const rma::Segment& segment : visit->segments) {
+            sound = sound && segment.bytes > 0 && segment.bytes <= visit->bytes - sum &&
+                    segment.bytes % element == 0;
+            if (sound) sum += segment.bytes;
+        }
+        sound = sound && sum == visit->bytes;
+    } else {
+        visit->segments.push_back({header.offset, visit->bytes});
+    }
+    if (!sound) {
+        log::error("rank {} of team {:x} sent a one-sided message that contradicts itself", visit->origin,
+                   window.team->id);
+        return end_visit(*visit, Status::protocol);
+    }
+    if (!resolve(*visit)) return end_visit(*visit, Status::access);
+    begin_visit(*visit, header, payload.subspan(listed));
+}
+
+void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
+    const std::uint32_t rank = header.route.source;
+    const auto kind = static_cast<OpKind>(header.operation);
+    const auto& peers = window.team->peers;
+    if (kind == OpKind::unlock) {
+        std::vector<rma::LockQueue::Asker> granted;
+        const bool held = window.lock.unlock(rank, granted);
+        answer(*peers[rank], header.part, held ? Status::ok : Status::invalid);
+        for (const auto& asker : granted)
+            answer(*peers[asker.rank], asker.token, Status::ok);
+        return;
+    }
+    // A rank that is gone may hold it for ever.
+    if (!window.team->left.empty()) return answer(*peers[rank], header.part, Status::peer_lost);
+    switch (window.lock.lock({rank, kind == OpKind::lock_exclusive, header.part})) {
+        case rma::LockQueue::Answer::granted:
+            return answer(*peers[rank], header.part, Status::ok);
+        case rma::LockQueue::Answer::refused:
+            return answer(*peers[rank], header.part, Status::invalid);
+        case rma::LockQueue::Answer::waits:
+            break;
+    }
+}
+
+// False: a segment leaves the window.
+bool OneSided::resolve(Visit& visit) {
+    for (const rma::Segment& segment : visit.segments) {
+        rma::Ranges::Range* range = visit.window->ranges.find(segment.offset, segment.bytes);
+        if (range == nullptr) {
+            log::error(
+                "rank {} of team {:x} reaches for {} bytes at {:#x} of window {} at rank {}, outside it",
+                visit.origin, visit.window->team->id, segment.bytes, segment.offset, visit.window->id,
+                visit.window->team->rank);
+            return false;
+        }
+        ++range->users;
+        visit.ranges.push_back(range);
+    }
+    return true;
+}
+
+Location OneSided::place(const Visit& visit, std::size_t i) const {
+    const rma::Segment& segment = visit.segments[i];
+    const rma::Ranges::Range& range = *visit.ranges[i];
+    Location location;
+    location.memory = visit.window->session().memory;
+    location.range = {range.region, range.address, range.bytes};
+    location.offset = segment.offset - range.begin;
+    location.pointer = location.memory->direct(location.range, location.offset, segment.bytes);
+    return location;
+}
+
+void OneSided::begin_visit(Visit& visit, const OneSidedHeader& header, std::span<const std::byte> operands) {
+    if (rma::is_update(visit.kind)) {
+        Window::Lane& lane = visit.window->lanes[visit.origin];
+        lane.updates.push_back(&visit);
+        visit.in_lane = true;
+    }
+    if (rma::operand_bytes(visit.kind, visit.reduction, visit.bytes) > 0)
+        return receive_operands(visit, header, operands);
+    if (visit.kind != OpKind::get) return arrived(visit);
+    if (visit.segments.size() > 1 || visit.bytes <= rma::inline_bytes) {
+        visit.fetched.resize(visit.bytes);
+        visit.stage = Visit::Stage::reading;
+        if (reach(visit, visit.fetched.data(), false)) step(visit);
+        return;
+    }
+    visit.stage = Visit::Stage::returning;
+    visit.send =
+        engine_.new_send(visit.window->session(), {Owner::Kind::visit, 0, nullptr, nullptr, nullptr, &visit},
+                         place(visit, 0), visit.bytes);
+    visit.send->peer = &peer_of(visit);
+    visit.send->remote_token = visit.receiver;
+    engine_.begin(*visit.send);
+}
+
+void OneSided::receive_operands(Visit& visit, const OneSidedHeader& header,
+                                std::span<const std::byte> operands) {
+    if (header.sender == 0) {
+        visit.operands.assign(operands.begin(), operands.end());
+        engine_.counters.bytes_received += operands.size();
+        return arrived(visit);
+    }
+    Location to;
+    if (visit.kind == OpKind::put && visit.segments.size() == 1) {
+        to = place(visit, 0);
+    } else {
+        visit.operands.resize(rma::operand_bytes(visit.kind, visit.reduction, visit.bytes));
+        to.pointer = visit.operands.data();
+    }
+    const std::uint64_t bytes = rma::operand_bytes(visit.kind, visit.reduction, visit.bytes);
+    visit.recv = engine_.new_recv(visit.window->session(),
+                                  {Owner::Kind::visit, 0, nullptr, nullptr, nullptr, &visit}, to, bytes);
+    const Grant grant{Kind::grant, static_cast<std::uint32_t>(engine_.config.chunk_bytes), header.sender,
+                      visit.recv->token, bytes};
+    engine_.tell(peer_of(visit), bytes_of(grant));
+}
+
+void OneSided::visit_moved(Visit& visit, Status status) {
+    if (is_error(status) || visit.stage != Visit::Stage::arriving) return end_visit(visit, status);
+    arrived(visit);
+}
+
+void OneSided::give_back(Visit& visit) {
+    Window& window = *visit.window;
+    for (rma::Ranges::Range* range : visit.ranges) {
+        --range->users;
+        if (range->leaving) unsettled_.push_back(&window);
+    }
+    window.visits.erase(&visit);
+    if (window.ending) unsettled_.push_back(&window);
+    visits_.give_back(&visit);
+}
+
+// The visit has done what it came for, or has failed, or what was left of it after that has ended.
+void OneSided::end_visit(Visit& visit, Status status) {
+    if (is_error(status) && visit.status == Status::ok) visit.status = status;
+    if (visit.ending) return;
+    Window& window = *visit.window;
+    visit.stage = Visit::Stage::over;
+    visit.ending = true;
+    if (visit.send != nullptr) engine_.kill(visit.send);
+    if (visit.recv != nullptr) engine_.kill(visit.recv);
+    visit.ending = false;
+    if (visit.in_lane) {
+        Window::Lane& lane = window.lanes[visit.origin];
+        std::erase(lane.updates, &visit);
+        visit.in_lane = false;
+        look_at_lane(window, visit.origin);
+    }
+    if (visit.send != nullptr || visit.recv != nullptr || visit.accesses > 0 || visit.listed) return;
+    if (visit.updates) {
+        visit.updates = false;
+        window.updating = false;
+    }
+    const bool brings = visit.status == Status::ok && !visit.returned_apart && !visit.fetched.empty();
+    answer(peer_of(visit), visit.part, visit.status,
+           brings ? std::span<const std::byte>(visit.fetched) : std::span<const std::byte>());
+    give_back(visit);
+    run_updates(window);
+}
+
+}  // namespace offpath::engine

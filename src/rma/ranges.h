@@ -1,0 +1,35 @@
+// Ranges: the memory that a window exposes at one target. A plain window is one range from offset 0 on; a
+// dynamic one is a set of ranges by address, which come and go. Pure. Threads: one.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstdint>
+#include <map>
+
+namespace offpath::rma {
+
+class Ranges {
+  public:
+    struct Range {
+        std::uint64_t begin = 0, bytes = 0;
+        std::uint64_t region = 0, address = 0;  // as a HostRange names it
+        std::uint32_t users = 0;
+        bool leaving = false;
+    };
+
+    // invalid: empty, wraps around or overlaps another. A range of no bytes is accepted at offset 0 of a
+    // plain window only, by not adding it.
+    Status add(std::uint64_t begin, std::uint64_t bytes, std::uint64_t region, std::uint64_t address);
+    // The range in which all of [offset, offset + bytes) lies, and which is not leaving; else null.
+    Range* find(std::uint64_t offset, std::uint64_t bytes);
+    // The range that begins there; else null.
+    Range* at(std::uint64_t begin);
+    void remove(std::uint64_t begin) { ranges_.erase(begin); }
+    bool empty() const { return ranges_.empty(); }
+
+  private:
+    std::map<std::uint64_t, Range> ranges_;
+};
+
+}  // namespace offpath::rma
