@@ -11,6 +11,11 @@ constexpr std::uint32_t fixed_range_bytes = 24;
 static_assert(sizeof(BufferRange) == fixed_range_bytes);
 
 struct BodyBytes {
+    template <typename C>
+        requires(requires { C::kind; })
+    std::size_t operator()(const C& c) const {
+        return body_bytes(c);
+    }
     std::size_t operator()(const AddProxy& c) const { return 8 + 4 + c.address.size(); }
     std::size_t operator()(const Ranks& c) const { return 4 + 4 + c.proxies.bytes().size(); }
     std::size_t operator()(const CreateTeam& c) const { return 8 + 12 + 4 + c.ranks.bytes().size(); }
@@ -27,6 +32,11 @@ struct BodyBytes {
 
 struct BodyWriter {
     FieldWriter& out;
+    template <typename C>
+        requires(requires { C::kind; })
+    void operator()(const C& c) const {
+        write_body(out, c);
+    }
     void operator()(const AddProxy& c) const {
         out.value(c.proxy);
         out.blob(c.address);
@@ -113,6 +123,25 @@ Mail read_mail(FieldReader& in) {
     c.key = in.value<MailKey>();
     c.range = in.value<BufferRange>();
     return c;
+}
+
+template <typename C>
+const char* read_as(FieldReader& in, Command& command) {
+    C c;
+    const char* wrong = read_body(in, c);
+    if (wrong == nullptr) command = c;
+    return wrong;
+}
+
+// Those with a number of their own, and else by their place in the variant.
+std::uint16_t kind_of(const Command& command) {
+    return std::visit(
+        [&](const auto& c) {
+            using C = std::decay_t<decltype(c)>;
+            if constexpr (requires { C::kind; }) return C::kind;
+            return static_cast<std::uint16_t>(command.index() + 1);
+        },
+        command);
 }
 
 bool part_fits(std::uint64_t first, std::uint64_t count, std::uint64_t total) {
@@ -202,6 +231,18 @@ const char* read_body(std::uint16_t kind, FieldReader& in, Command& command) {
             command = c;
             return nullptr;
         }
+        case CreateWindow::kind:
+            return read_as<CreateWindow>(in, command);
+        case DestroyWindow::kind:
+            return read_as<DestroyWindow>(in, command);
+        case AttachWindow::kind:
+            return read_as<AttachWindow>(in, command);
+        case DetachWindow::kind:
+            return read_as<DetachWindow>(in, command);
+        case WindowOperation::kind:
+            return read_as<WindowOperation>(in, command);
+        case FlushWindow::kind:
+            return read_as<FlushWindow>(in, command);
         default:
             return "an unknown kind";
     }
@@ -216,7 +257,7 @@ std::size_t record_bytes(const Command& command) {
 void encode_command(const Command& command, std::span<std::byte> room) {
     FieldWriter out(room);
     out.value(static_cast<std::uint32_t>(record_bytes(command)));
-    out.value(static_cast<std::uint16_t>(command.index() + 1));
+    out.value(kind_of(command));
     out.value(std::uint16_t{0});
     std::visit(BodyWriter{out}, command);
 }

@@ -25,6 +25,7 @@ TEST(Commands, SurviveTheRing) {
         const auto record = samples::record_of(command);
         std::uint16_t kind;
         std::memcpy(&kind, record.data() + 4, sizeof kind);
+        if (kind == CreateWindow::kind) expected = kind;  // those of windows have numbers of their own
         EXPECT_EQ(kind, expected++);
         EXPECT_EQ(again(record), record);
     }
@@ -90,6 +91,17 @@ TEST(Commands, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(Start{1, 1, 0, 0, 1, 0, pack<BufferRange>(s.ranges)}));
     EXPECT_TRUE(refused(Start{1, 1, 0, 0, max_buffers + 1, 0, pack<BufferRange>(s.ranges)}));
     EXPECT_TRUE(refused(Start{1, 1, 0, 0, 2, UINT32_MAX, pack<BufferRange>(s.ranges)}));
+    EXPECT_TRUE(refused(CreateWindow{1, 1, 0, 2, {}}));
+    const auto operation = [&](std::uint8_t kind, std::uint32_t segments, std::uint32_t first) {
+        return WindowOperation{
+            1, 1, 0, 64, 0, 0, kind, 0, 0, segments, first, {}, {}, pack<rma::Segment>(s.segments), {}};
+    };
+    EXPECT_FALSE(refused(operation(1, 2, 0)));
+    EXPECT_TRUE(refused(operation(0, 2, 0)));
+    EXPECT_TRUE(refused(operation(9, 2, 0)));
+    EXPECT_TRUE(refused(operation(1, 1, 0)));
+    EXPECT_TRUE(refused(operation(1, 2, 1)));
+    EXPECT_TRUE(refused(operation(1, rma::max_segments + 1, 0)));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ struct Storage {
     std::vector<std::uint64_t> proxies{11, 12, 13};
     std::vector<std::uint32_t> ranks{0, 2, 5};
     std::vector<BufferRange> ranges{{0, 0x1000, 64}, {3, 128, 256}};
+    std::vector<rma::Segment> segments{{8, 16}, {64, 48}};
 };
 
 inline std::vector<Command> commands(const Storage& s) {
@@ -53,7 +54,14 @@ inline std::vector<Command> commands(const Storage& s) {
             BasicRecv{77, UINT32_MAX, UINT32_MAX, 12, {4, 0, 1024}},
             MailSend{77, 2, 13, {5, 6}, {0, 0x2000, 512}},
             MailRecv{77, 1, 14, {7, 8}, {4, 0, 1024}},
-            MailCancel{77, 1, {7, 8}}};
+            MailCancel{77, 1, {7, 8}},
+            CreateWindow{77, 6, 13, 1, {5, 0, 2048}},
+            DestroyWindow{77, 6, 14},
+            AttachWindow{77, 6, 0x7f0000001000, 15, {0, 0x7f0000001000, 4096}},
+            DetachWindow{77, 6, 0x7f0000001000, 16},
+            WindowOperation{77, 6, 0, 64, no_completion, 2, 4, 7, 1, 2, 0, {0, 0x3000, 64}, {0, 0x4000, 64},
+                            pack<rma::Segment>(s.segments), s.bytes},
+            FlushWindow{77, 6, 17, UINT32_MAX}};
 }
 
 inline std::vector<std::byte> record_of(const Command& command) {
