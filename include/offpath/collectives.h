@@ -59,7 +59,9 @@ typedef enum offpath_reduction {
     OFFPATH_LOR,
     OFFPATH_LXOR,
     OFFPATH_MINLOC,
-    OFFPATH_MAXLOC
+    OFFPATH_MAXLOC,
+    OFFPATH_REPLACE = 254, /* of windows only: the operand */
+    OFFPATH_NO_OP = 255    /* of windows only: the target as it is */
 } offpath_reduction_t;
 
 /* OFFPATH_OK when this reduction of this type is one that MPI defines (MPI 3.1, chapter 5.9.2) and that all

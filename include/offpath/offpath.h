@@ -11,5 +11,6 @@
 #include <offpath/request.h>
 #include <offpath/team.h>
 #include <offpath/types.h>
+#include <offpath/windows.h>
 
 #endif

@@ -11,6 +11,7 @@
 #include "client/request.h"
 #include "client/schedule_cache.h"
 #include "client/team.h"
+#include "client/windows.h"
 #include "memory/host_allocator.h"
 
 #include <offpath/context.h>
@@ -89,6 +90,8 @@ struct offpath_context {
     std::unordered_map<offpath_team*, std::unique_ptr<offpath_team>> teams;
     std::unordered_map<offpath_region*, std::unique_ptr<offpath_region>> regions;
     std::unordered_map<offpath_group*, std::unique_ptr<offpath_group>> groups;
+    std::unordered_map<offpath_window*, std::unique_ptr<offpath_window>> windows;
+    std::uint32_t unwatched = 0;  // sum over the windows
     std::set<std::uint64_t> team_ids;
     offpath_team* world = nullptr;
 

@@ -20,6 +20,7 @@ struct offpath_team {
     std::uint32_t rank = 0, size = 1;
     std::uint32_t sequence = 0;  // starts so far
     std::uint32_t groups = 0;    // that refer to it
+    std::uint64_t windows = 0;   // made so far
     bool destroyed = false;
 
     offpath::collectives::TeamShape shape() const { return {rank, size}; }

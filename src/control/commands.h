@@ -88,9 +88,8 @@ struct MailCancel {
 
 // Windows: window_commands.h.
 using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
-                             BasicSend, BasicRecv, MailSend, MailRecv, MailCancel,
-                             CreateWindow, DestroyWindow, AttachWindow, DetachWindow, WindowOperation,
-                             FlushWindow>;
+                             BasicSend, BasicRecv, MailSend, MailRecv, MailCancel, CreateWindow,
+                             DestroyWindow, AttachWindow, DetachWindow, WindowOperation, FlushWindow>;
 
 // Bytes of the record, header included.
 std::size_t record_bytes(const Command& command);

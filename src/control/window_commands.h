@@ -1,5 +1,5 @@
-// The commands for windows (rma/operation.h), and their part of the records' format: kinds from 40 on. Included
-// by commands.h, which says what holds for all commands. Pure.
+// The commands for windows (rma/operation.h), and their part of the records' format: kinds from 40 on.
+// Included by commands.h, which says what holds for all commands. Pure.
 #pragma once
 
 #include "control/command_fields.h"

@@ -209,6 +209,10 @@ Status Engine::one_sided(Window& window, OneSidedCall call, Completion* done) {
     return impl_->one_sided->start(window, std::move(call), done);
 }
 
+void Engine::one_sided_failed(Window& window, std::uint32_t target, Status status) {
+    impl_->one_sided->failed(window, target, status);
+}
+
 Status Engine::flush_window(Window& window, std::uint32_t target, Completion* done) {
     return impl_->one_sided->flush(window, target, done);
 }

@@ -49,7 +49,7 @@ struct MailKey {
 class Session;  // a host rank, as the engine sees it
 class Team;     // a team, seen from one session's rank
 
-class Window;   // memory of one session's rank that the ranks of its team reach, seen from that rank
+class Window;  // memory of one session's rank that the ranks of its team reach, seen from that rank
 
 // Where a member of a team is served.
 struct Member {
@@ -73,6 +73,7 @@ struct OneSidedCall {
     std::uint32_t target = 0;
     std::uint64_t offset = 0, bytes = 0;
     memory::HostRange origin, result;
+    bool watched = false;  // its error is its own: no flush tells of it
     std::vector<std::byte> inlined;
     std::vector<rma::Segment> segments;
 };
@@ -140,11 +141,13 @@ class Engine final : public transport::Handler {
     Status detach_window(Window& window, std::uint64_t begin, Completion* done);
     // `done` when nothing touches the window's memory any more; the window is gone then.
     Status destroy_window(Window& window, Completion* done);
-    // `done` (may be null) when it is done at the target, and here. Operations start in order for each target;
-    // updates are applied in order too.
+    // `done` (may be null) when it is done at the target, and here. Operations start in order for each
+    // target; updates are applied in order too.
     Status one_sided(Window& window, OneSidedCall call, Completion* done);
-    // `done` when all that was started before, to that target or to every_target, is done; with the first error
-    // among what no flush has reported.
+    // For the next flush: an operation could not even be started.
+    void one_sided_failed(Window& window, std::uint32_t target, Status status);
+    // `done` when all that was started before, to that target or to every_target, is done; with the first
+    // error among what is not watched and no flush has reported.
     Status flush_window(Window& window, std::uint32_t target, Completion* done);
 
     // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. Does not

@@ -84,7 +84,7 @@ struct Call {
     std::vector<std::byte> inlined;
     std::uint64_t epoch = 0;
     bool asked = false;  // a lock's only message is out
-    bool over = false;
+    bool over = false, watched = false;
     std::unordered_set<MessagePart*> parts;
     Status status = Status::ok;
     Completion* done = nullptr;
@@ -143,6 +143,7 @@ class OneSided {
 
     // onesided_origin.cpp
     Status start(Window& window, OneSidedCall call, Completion* done);
+    void failed(Window& window, std::uint32_t target, Status status);
     Status flush(Window& window, std::uint32_t target, Completion* done);
     void part_moved(MessagePart& part, Status status);
 

@@ -57,12 +57,8 @@ Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
     Team& team = *window.team;
     if (window.ending || asked.target >= team.peers.size() || !fits(asked)) return Status::invalid;
     if (team.session->closing) return Status::canceled;
-    if (team.peers[asked.target]->lost || (!team.left.empty() && team.left[asked.target])) {
-        // The next flush is to know, too.
-        rma::Epochs& epochs = window.targets[asked.target].epochs;
-        epochs.end(epochs.start(), Status::peer_lost, flushes_over_);
+    if (team.peers[asked.target]->lost || (!team.left.empty() && team.left[asked.target]))
         return Status::peer_lost;
-    }
     if (asked.bytes == 0 && !is_lock(asked.kind)) return Status::ok;
     if (asked.segments.empty()) asked.segments.push_back({asked.offset, asked.bytes});
     Call* call = calls_.take();
@@ -75,6 +71,7 @@ Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
     call->origin = asked.origin;
     call->result = asked.result;
     call->inlined = std::move(asked.inlined);
+    call->watched = asked.watched;
     call->done = done;
     Window::Target& target = window.targets[asked.target];
     call->epoch = target.epochs.start();
@@ -83,6 +80,12 @@ Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
     ++engine_.counters.instances_started;
     pump(window, asked.target);
     return Status::in_progress;
+}
+
+void OneSided::failed(Window& window, std::uint32_t target, Status status) {
+    if (target >= window.targets.size()) target = 0;
+    rma::Epochs& epochs = window.targets[target].epochs;
+    epochs.end(epochs.start(), status, flushes_over_);
 }
 
 void OneSided::pump(Window& window, std::uint32_t rank) {
@@ -209,7 +212,8 @@ void OneSided::end_part(MessagePart& part, Status status) {
 void OneSided::end_call(Call& call) {
     if (call.over) return;
     call.over = true;
-    call.window->targets[call.target].epochs.end(call.epoch, call.status, flushes_over_);
+    call.window->targets[call.target].epochs.end(call.epoch, call.watched ? Status::ok : call.status,
+                                                 flushes_over_);
     calls_over_.push_back(&call);
 }
 

@@ -77,7 +77,12 @@ void OneSided::accept(Window& window, OneSidedRequest request) {
     const std::uint64_t carried = header.sender == 0 ? operands : 0;
     const bool plain = header.segments == 1 && (visit->kind == OpKind::put || visit->kind == OpKind::get);
     std::uint64_t element = 1;
-    if (rma::is_update(visit->kind)) element = size_of(visit->type);
+    if (rma::is_update(visit->kind)) {
+        const auto reduction = static_cast<schedule::Reduction>(visit->reduction);
+        const bool known = visit->kind == OpKind::compare_swap || visit->reduction >= rma::replace ||
+                           schedule::defined(visit->type, reduction);
+        element = known ? size_of(visit->type) : 0;
+    }
     bool sound = visit->bytes > 0 && header.segments >= 1 && header.segments <= rma::message_segments &&
                  (plain || visit->bytes <= rma::part_bytes) && payload.size() == listed + carried &&
                  element > 0 && visit->bytes % element == 0 &&

@@ -186,7 +186,7 @@ Session::Operation& Session::take_operation(std::uint32_t slot) {
     operation.slot = slot;
     operation.receives = false;
     operation.message = {};
-    ++outstanding_;
+    ++(slot == control::no_completion ? unwatched_ : outstanding_);
     return operation;
 }
 
@@ -212,6 +212,12 @@ void Session::settle(Operation& operation, Status status) {
         memory_->unpin(range);
     operation.pinned.clear();
     if (operation.schedule != nullptr) schedules_.release(*operation.schedule);
+    if (operation.slot == control::no_completion) {
+        --unwatched_;
+        completed_some_ |= !revoking_.empty();
+        free_operations_.push_back(&operation);
+        return;
+    }
     // The client may use the slot again as soon as it sees the word.
     if (operation.receives) {
         channel_->complete(operation.slot, status, operation.message.source, operation.message.tag,

@@ -316,7 +316,7 @@ bool Session::close() {
         if (engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
             session_ = nullptr;
     }
-    if (session_ == nullptr && outstanding_ == 0 && memory_->drained()) return true;
+    if (session_ == nullptr && outstanding_ == 0 && unwatched_ == 0 && memory_->drained()) return true;
     // An agent that does not answer must not keep the session for ever.
     if (!abandoned_ && SteadyClock().now_ns() - ended_ns_ > drain_patience_ns) {
         abandoned_ = true;

@@ -17,6 +17,7 @@
 #include "proxy/schedule_store.h"
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -78,6 +79,14 @@ class Session {
         std::uint32_t rank = 0, size = 0;
     };
 
+    // A window, or the reason why there is none; and the regions that it keeps.
+    struct WindowEntry {
+        engine::Window* window = nullptr;
+        Status failure = Status::ok;
+        std::vector<memory::HostRange> pinned;
+        std::map<std::uint64_t, std::vector<memory::HostRange>> attached;  // by where they begin
+    };
+
     // What a session is made of: by shared memory, or by a link.
     struct Parts {
         std::unique_ptr<link::DeviceLink> link;
@@ -109,6 +118,14 @@ class Session {
     bool execute(const control::MailSend& command);
     bool execute(const control::MailRecv& command);
     bool execute(const control::MailCancel& command);
+    // windows.cpp
+    bool execute(const control::CreateWindow& command);
+    bool execute(const control::DestroyWindow& command);
+    bool execute(const control::AttachWindow& command);
+    bool execute(const control::DetachWindow& command);
+    bool execute(const control::WindowOperation& command);
+    bool execute(const control::FlushWindow& command);
+    WindowEntry* find_window(std::uint64_t team, std::uint64_t window);
     void make_team(std::uint64_t id, TeamEntry& entry);
     bool start_whole(const control::Start& command);
     bool check_slot(std::uint32_t slot);
@@ -145,10 +162,13 @@ class Session {
     } team_draft_;
     std::vector<memory::HostRange> start_draft_;
     std::vector<engine::Member> members_;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, WindowEntry> windows_;  // by team and window
+    std::vector<rma::Segment> segment_draft_;
 
     std::deque<Operation> operations_;  // the pool
     std::vector<Operation*> free_operations_;
     std::uint32_t outstanding_ = 0;
+    std::uint32_t unwatched_ = 0;          // operations without a completion
     std::vector<std::uint64_t> revoking_;  // regions whose last use is awaited
     bool completed_some_ = false;
     bool ended_ = false, abandoned_ = false;

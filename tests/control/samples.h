@@ -59,8 +59,21 @@ inline std::vector<Command> commands(const Storage& s) {
             DestroyWindow{77, 6, 14},
             AttachWindow{77, 6, 0x7f0000001000, 15, {0, 0x7f0000001000, 4096}},
             DetachWindow{77, 6, 0x7f0000001000, 16},
-            WindowOperation{77, 6, 0, 64, no_completion, 2, 4, 7, 1, 2, 0, {0, 0x3000, 64}, {0, 0x4000, 64},
-                            pack<rma::Segment>(s.segments), s.bytes},
+            WindowOperation{77,
+                            6,
+                            0,
+                            64,
+                            no_completion,
+                            2,
+                            4,
+                            7,
+                            1,
+                            2,
+                            0,
+                            {0, 0x3000, 64},
+                            {0, 0x4000, 64},
+                            pack<rma::Segment>(s.segments),
+                            s.bytes},
             FlushWindow{77, 6, 17, UINT32_MAX}};
 }
 

@@ -1,0 +1,201 @@
+// Windows: how they come and go, flushes and locks.
+#include "client/windows.h"
+
+#include "base/log.h"
+#include "client/caught.h"
+#include "client/context.h"
+
+using namespace offpath;
+using namespace offpath::client;
+
+namespace {
+
+Status wait_and_free(offpath_context& context, offpath_request* request) {
+    const Status status = context.wait(*request);
+    auto guard = context.lock();
+    context.requests.free(request);
+    return status;
+}
+
+// Posts a command that has a completion.
+template <typename Command>
+Status post(offpath_context& context, Command command, offpath_request** request) {
+    auto guard = context.lock();
+    offpath_request* made = nullptr;
+    if (Status status = context.new_request(&made); status != Status::ok) return status;
+    command.completion = made->slot;
+    if (Status status = context.post(command); status != Status::ok) {
+        context.requests.undo(made);
+        return status;
+    }
+    context.ring();
+    *request = made;
+    return Status::ok;
+}
+
+template <typename Command>
+Status post_and_wait(offpath_context& context, const Command& command) {
+    offpath_request* request = nullptr;
+    const Status status = post(context, command, &request);
+    return status == Status::ok ? wait_and_free(context, request) : status;
+}
+
+Status barrier(offpath_team_h team) {
+    offpath_request_h request = nullptr;
+    const Status status = from_c(offpath_ibarrier(team, &request));
+    return status == Status::ok ? wait_and_free(*team->context, request) : status;
+}
+
+Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, offpath_window_h* window) {
+    offpath_context& context = *team->context;
+    auto made = std::make_unique<offpath_window>();
+    made->context = &context;
+    made->team = team;
+    made->dynamic = dynamic;
+    control::CreateWindow command;
+    {
+        auto guard = context.lock();
+        made->id = team->windows++;
+        if (bytes > 0) command.range = context.resolve(base, bytes);
+    }
+    command.team = team->id;
+    command.window = made->id;
+    command.dynamic = dynamic ? 1 : 0;
+    Status status = post_and_wait(context, command);
+    // Also where this rank failed: the others wait.
+    const Status met = barrier(team);
+    if (status == Status::ok) status = met;
+    if (status != Status::ok) return status;
+    auto guard = context.lock();
+    *window = made.get();
+    context.windows.emplace(made.get(), std::move(made));
+    return Status::ok;
+}
+
+control::FlushWindow flush_of(const offpath_window& window, std::uint32_t target) {
+    control::FlushWindow command;
+    command.team = window.team->id;
+    command.window = window.id;
+    command.target = target;
+    return command;
+}
+
+bool usable(offpath_team_h team, offpath_window_h* window) {
+    return team != nullptr && window != nullptr && !team->destroyed;
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_window_create(offpath_team_h team, void* base, size_t bytes,
+                                       offpath_window_h* window) try {
+    if (!usable(team, window) || (base == nullptr && bytes > 0) || bytes > schedule::max_slot_bytes)
+        return OFFPATH_ERR_INVALID;
+    return to_c(make(team, base, bytes, false, window));
+} catch (...) {
+    return caught("offpath_window_create");
+}
+
+offpath_status_t offpath_window_create_dynamic(offpath_team_h team, offpath_window_h* window) try {
+    if (!usable(team, window)) return OFFPATH_ERR_INVALID;
+    return to_c(make(team, nullptr, 0, true, window));
+} catch (...) {
+    return caught("offpath_window_create_dynamic");
+}
+
+offpath_status_t offpath_window_destroy(offpath_window_h window) try {
+    if (window == nullptr) return OFFPATH_ERR_INVALID;
+    offpath_context& context = *window->context;
+    Status status = post_and_wait(context, flush_of(*window, OFFPATH_ALL_TARGETS));
+    const Status met = barrier(window->team);
+    if (status == Status::ok) status = met;
+    control::DestroyWindow command;
+    command.team = window->team->id;
+    command.window = window->id;
+    const Status ended = post_and_wait(context, command);
+    if (status == Status::ok) status = ended;
+    auto guard = context.lock();
+    context.windows.erase(window);
+    return to_c(status);
+} catch (...) {
+    return caught("offpath_window_destroy");
+}
+
+offpath_status_t offpath_window_attach(offpath_window_h window, void* base, size_t bytes) try {
+    if (window == nullptr || !window->dynamic || base == nullptr || bytes == 0 ||
+        bytes > schedule::max_slot_bytes)
+        return OFFPATH_ERR_INVALID;
+    control::AttachWindow command;
+    command.team = window->team->id;
+    command.window = window->id;
+    command.begin = reinterpret_cast<std::uintptr_t>(base);
+    {
+        auto guard = window->context->lock();
+        command.range = window->context->resolve(base, bytes);
+    }
+    return to_c(post_and_wait(*window->context, command));
+} catch (...) {
+    return caught("offpath_window_attach");
+}
+
+offpath_status_t offpath_window_detach(offpath_window_h window, void* base) try {
+    if (window == nullptr || !window->dynamic || base == nullptr) return OFFPATH_ERR_INVALID;
+    control::DetachWindow command;
+    command.team = window->team->id;
+    command.window = window->id;
+    command.begin = reinterpret_cast<std::uintptr_t>(base);
+    return to_c(post_and_wait(*window->context, command));
+} catch (...) {
+    return caught("offpath_window_detach");
+}
+
+offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
+                                      offpath_request_h* request) try {
+    if (window == nullptr || (target >= window->team->size && target != OFFPATH_ALL_TARGETS))
+        return OFFPATH_ERR_INVALID;
+    offpath_context& context = *window->context;
+    if (target == OFFPATH_ALL_TARGETS) {
+        auto guard = context.lock();
+        context.unwatched -= window->unwatched;
+        window->unwatched = 0;
+    }
+    const control::FlushWindow command = flush_of(*window, target);
+    return to_c(request == nullptr ? post_and_wait(context, command) : post(context, command, request));
+} catch (...) {
+    return caught("offpath_window_flush");
+}
+
+offpath_status_t offpath_window_lock(offpath_window_h window, uint32_t target, offpath_lock_t lock,
+                                     offpath_request_h* request) try {
+    if (window == nullptr || target >= window->team->size ||
+        (lock != OFFPATH_LOCK_SHARED && lock != OFFPATH_LOCK_EXCLUSIVE))
+        return OFFPATH_ERR_INVALID;
+    control::WindowOperation command;
+    command.team = window->team->id;
+    command.window = window->id;
+    command.target = target;
+    command.operation = static_cast<std::uint8_t>(lock == OFFPATH_LOCK_SHARED ? rma::OpKind::lock_shared
+                                                                              : rma::OpKind::lock_exclusive);
+    offpath_context& context = *window->context;
+    return to_c(request == nullptr ? post_and_wait(context, command) : post(context, command, request));
+} catch (...) {
+    return caught("offpath_window_lock");
+}
+
+offpath_status_t offpath_window_unlock(offpath_window_h window, uint32_t target) try {
+    if (window == nullptr || target >= window->team->size) return OFFPATH_ERR_INVALID;
+    control::WindowOperation command;
+    command.team = window->team->id;
+    command.window = window->id;
+    command.target = target;
+    command.operation = static_cast<std::uint8_t>(rma::OpKind::unlock);
+    offpath_context& context = *window->context;
+    auto guard = context.lock();
+    const Status status = context.post(command);
+    context.ring();
+    return to_c(status);
+} catch (...) {
+    return caught("offpath_window_unlock");
+}
+}

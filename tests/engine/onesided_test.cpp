@@ -1,0 +1,415 @@
+// Windows: puts, gets, updates, locks and flushes, over every kind of memory and a fabric that reorders; and
+// what happens when something is out of range, or somebody goes away.
+#include "world.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+namespace offpath::testing {
+namespace {
+
+using engine::OneSidedCall;
+using memory::BackEnd;
+using rma::OpKind;
+using schedule::DataType;
+using schedule::Reduction;
+
+class OneSided : public ::testing::TestWithParam<std::tuple<BackEnd, std::uint32_t>> {
+  protected:
+    WorldOptions options(std::uint32_t ranks) const {
+        WorldOptions made;
+        made.ranks = ranks;
+        made.memory = std::get<0>(GetParam());
+        made.proxies = std::min(ranks, std::get<1>(GetParam()));
+        made.faults = transport::FaultPlan{.seed = 5, .delay_message = 0.4, .delay_completion = 0.2};
+        return made;
+    }
+};
+
+// A window of `bytes` on every rank of a world.
+struct Windows {
+    Windows(World& made_world, std::size_t bytes)
+        : world(made_world), memory(world.ranks()), window(world.ranks()) {
+        for (std::uint32_t rank = 0; rank < world.ranks(); ++rank) {
+            memory[rank].resize(bytes);
+            EXPECT_EQ(
+                world.engine_of(rank).create_window(
+                    world.team(rank), 3, World::range(memory[rank].data(), bytes), false, &window[rank]),
+                Status::ok);
+        }
+    }
+    void start(std::uint32_t rank, OneSidedCall call, Completion* done = nullptr) {
+        const Status status = world.engine_of(rank).one_sided(*window[rank], std::move(call), done);
+        ASSERT_TRUE(status == Status::in_progress || status == Status::ok) << to_string(status);
+        if (status == Status::ok && done != nullptr) (*done)(status);
+    }
+    Status flush(std::uint32_t rank, std::uint32_t target = engine::every_target) {
+        Done done;
+        const Status status = world.engine_of(rank).flush_window(*window[rank], target, &done);
+        if (status != Status::in_progress) return status;
+        if (!world.run_until([&] { return done.status.has_value(); })) return Status::retry;
+        return *done.status;
+    }
+    World& world;
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<engine::Window*> window;
+};
+
+OneSidedCall put(std::uint32_t target, std::uint64_t offset, std::span<const std::byte> data) {
+    OneSidedCall call;
+    call.target = target;
+    call.offset = offset;
+    call.bytes = data.size();
+    if (data.size() <= 200) {
+        call.inlined.assign(data.begin(), data.end());
+    } else {
+        call.origin = World::range(data.data(), data.size());
+    }
+    return call;
+}
+
+template <typename T>
+OneSidedCall update(OpKind kind, std::uint8_t reduction, DataType type, std::uint32_t target,
+                    std::uint64_t offset, std::span<const T> operands, T* result = nullptr) {
+    OneSidedCall call = put(target, offset, std::as_bytes(operands));
+    call.kind = kind;
+    call.type = type;
+    call.reduction = reduction;
+    if (result != nullptr) call.result = World::range(result, operands.size_bytes());
+    return call;
+}
+
+TEST_P(OneSided, PutsAndGetsOfAllSizesReachTheRightBytes) {
+    constexpr std::uint32_t ranks = 3;
+    constexpr std::size_t slice = 60000;
+    World world(options(ranks));
+    Windows windows(world, slice * ranks);
+    std::mt19937 random(2);
+    std::vector<std::vector<std::byte>> expected(ranks, std::vector<std::byte>(slice * ranks));
+    std::deque<std::vector<std::byte>> buffers;
+    for (std::uint32_t origin = 0; origin < ranks; ++origin) {
+        for (std::uint32_t target = 0; target < ranks; ++target) {
+            // Each origin has a slice of each target: nothing is written twice.
+            std::size_t at = slice * origin;
+            while (at < slice * (origin + 1)) {
+                const std::size_t bytes = std::min<std::size_t>(
+                    1 + random() % (random() % 3 == 0 ? 30000 : 300), slice * (origin + 1) - at);
+                auto& data = buffers.emplace_back(bytes);
+                for (auto& byte : data)
+                    byte = static_cast<std::byte>(random());
+                std::copy(data.begin(), data.end(),
+                          expected[target].begin() + static_cast<std::ptrdiff_t>(at));
+                windows.start(origin, put(target, at, data));
+                at += bytes;
+                if (random() % 4 == 0) world.round();
+            }
+        }
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        ASSERT_EQ(windows.flush(rank), Status::ok);
+    EXPECT_EQ(windows.memory, expected);
+    for (std::size_t bytes : {1, 100, 4096, 4097, 50000}) {
+        std::vector<std::byte> got(bytes);
+        OneSidedCall call;
+        call.kind = OpKind::get;
+        call.target = 1;
+        call.offset = 777;
+        call.bytes = bytes;
+        call.result = World::range(got.data(), bytes);
+        Done done;
+        windows.start(2, call, &done);
+        ASSERT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+        ASSERT_EQ(*done.status, Status::ok);
+        ASSERT_TRUE(std::equal(got.begin(), got.end(), expected[1].begin() + 777)) << bytes;
+    }
+}
+
+TEST_P(OneSided, SegmentsAreWrittenAndReadInTheirOrder) {
+    World world(options(2));
+    Windows windows(world, 400000);
+    std::vector<std::byte> expected(400000);
+    std::vector<rma::Segment> segments;
+    std::mt19937 random(4);
+    std::vector<std::size_t> places(1000);
+    std::iota(places.begin(), places.end(), 0);
+    std::shuffle(places.begin(), places.end(), random);
+    std::uint64_t bytes = 0;
+    for (std::size_t place : places) {
+        segments.push_back({place * 400, 1 + random() % 400});
+        bytes += segments.back().bytes;
+    }
+    std::vector<std::byte> data(bytes), back(bytes);
+    for (auto& byte : data)
+        byte = static_cast<std::byte>(random());
+    std::uint64_t at = 0;
+    for (const rma::Segment& segment : segments) {
+        std::memcpy(expected.data() + segment.offset, data.data() + at, segment.bytes);
+        at += segment.bytes;
+    }
+    OneSidedCall call = put(1, 0, data);
+    call.segments = segments;
+    windows.start(0, call);
+    ASSERT_EQ(windows.flush(0, 1), Status::ok);
+    EXPECT_EQ(windows.memory[1], expected);
+    OneSidedCall get;
+    get.kind = OpKind::get;
+    get.target = 1;
+    get.bytes = bytes;
+    get.segments = segments;
+    get.result = World::range(back.data(), bytes);
+    windows.start(0, get);
+    ASSERT_EQ(windows.flush(0, 1), Status::ok);
+    EXPECT_EQ(back, data);
+}
+
+TEST_P(OneSided, UpdatesFromAllRanksAddUpAndFetchedValuesAreTickets) {
+    constexpr std::uint32_t ranks = 4;
+    constexpr std::size_t rounds = 50, wide = 3000;
+    World world(options(ranks));
+    Windows windows(world, 8 + wide * 8);
+    const std::vector<std::uint64_t> ones(wide, 1);
+    std::vector<std::uint64_t> tickets(ranks * rounds, UINT64_MAX);
+    for (std::size_t i = 0; i < rounds; ++i) {
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            windows.start(
+                rank, update<std::uint64_t>(OpKind::get_accumulate, static_cast<std::uint8_t>(Reduction::sum),
+                                            DataType::uint64, 2, 0, std::span(ones).first(1),
+                                            &tickets[rank * rounds + i]));
+            if (i % 10 == 0)
+                windows.start(
+                    rank, update<std::uint64_t>(OpKind::accumulate, static_cast<std::uint8_t>(Reduction::sum),
+                                                DataType::uint64, 2, 8, ones));
+            if ((i + rank) % 3 == 0) world.round();
+        }
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        ASSERT_EQ(windows.flush(rank), Status::ok);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const auto first = tickets.begin() + static_cast<std::ptrdiff_t>(rank * rounds);
+        EXPECT_TRUE(std::is_sorted(first, first + rounds)) << "updates of one rank were reordered";
+    }
+    std::sort(tickets.begin(), tickets.end());
+    for (std::size_t i = 0; i < tickets.size(); ++i)
+        ASSERT_EQ(tickets[i], i);
+    std::vector<std::uint64_t> sums(1 + wide);
+    std::memcpy(sums.data(), windows.memory[2].data(), sums.size() * 8);
+    EXPECT_EQ(sums[0], ranks * rounds);
+    for (std::size_t i = 1; i <= wide; ++i)
+        ASSERT_EQ(sums[i], ranks * rounds / 10);
+}
+
+TEST_P(OneSided, UpdatesOfOneRankKeepTheirOrderWhateverTheirSize) {
+    World world(options(2));
+    constexpr std::size_t wide = 40000;
+    Windows windows(world, wide * 4);
+    std::deque<std::vector<std::uint32_t>> values;
+    std::mt19937 random(8);
+    for (std::uint32_t i = 1; i <= 30; ++i) {
+        const auto& value = values.emplace_back(i % 3 == 0 ? wide : 1 + random() % 2000, i);
+        windows.start(0,
+                      update<std::uint32_t>(OpKind::accumulate, rma::replace, DataType::uint32, 1, 0, value));
+        if (i % 4 == 0) world.round();
+    }
+    ASSERT_EQ(windows.flush(0), Status::ok);
+    std::vector<std::uint32_t> found(wide), expected(wide);
+    std::memcpy(found.data(), windows.memory[1].data(), wide * 4);
+    for (const auto& value : values)
+        std::copy(value.begin(), value.end(), expected.begin());
+    EXPECT_EQ(found, expected);
+}
+
+TEST_P(OneSided, CompareSwapLetsOneWin) {
+    constexpr std::uint32_t ranks = 5;
+    World world(options(ranks));
+    Windows windows(world, 64);
+    std::vector<std::int32_t> found(ranks, -1);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::int32_t both[2] = {static_cast<std::int32_t>(rank + 1), 0};
+        OneSidedCall call = put(3, 16, std::as_bytes(std::span(both)));
+        call.kind = OpKind::compare_swap;
+        call.type = DataType::int32;
+        call.bytes = 4;
+        call.result = World::range(&found[rank], 4);
+        windows.start(rank, call);
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        ASSERT_EQ(windows.flush(rank), Status::ok);
+    std::int32_t value = 0;
+    std::memcpy(&value, windows.memory[3].data() + 16, 4);
+    EXPECT_EQ(std::count(found.begin(), found.end(), 0), 1);
+    EXPECT_EQ(std::count(found.begin(), found.end(), value), ranks - 1);
+    ASSERT_GE(value, 1);
+    EXPECT_EQ(found[static_cast<std::size_t>(value - 1)], 0);
+}
+
+TEST_P(OneSided, WhatLeavesTheWindowFailsAndTouchesNothing) {
+    World world(options(2));
+    Windows windows(world, 1000);
+    std::vector<std::byte> data(600, std::byte{9});
+    const std::vector<std::byte> zero(1000);
+    for (std::uint64_t offset :
+         {std::uint64_t{401}, std::uint64_t{1000}, std::uint64_t{5000}, UINT64_MAX - 100}) {
+        Done done;
+        windows.start(0, put(1, offset, data), &done);
+        ASSERT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+        EXPECT_EQ(*done.status, Status::access);
+        EXPECT_EQ(windows.flush(0), Status::access);
+        EXPECT_EQ(windows.flush(0), Status::ok) << "an error is reported once";
+    }
+    OneSidedCall call = put(1, 0, data);
+    call.segments = {{0, 300}, {800, 300}};
+    Done done;
+    windows.start(0, call, &done);
+    ASSERT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+    EXPECT_EQ(*done.status, Status::access);
+    EXPECT_EQ(windows.memory[1], zero);
+    call.segments = {{0, 300}, {400, 400}};
+    EXPECT_EQ(world.engine_of(0).one_sided(*windows.window[0], call, nullptr), Status::invalid);
+}
+
+TEST_P(OneSided, ExclusiveLocksProtectReadModifyWrite) {
+    constexpr std::uint32_t ranks = 3, rounds = 10;
+    World world(options(ranks));
+    Windows windows(world, 8);
+    // Every rank: lock, get, put one more, flush, unlock; all at once.
+    struct Worker {
+        std::uint32_t step = 0, round = 0;
+        std::uint64_t value = 0;
+        std::unique_ptr<Done> done;
+    };
+    std::vector<Worker> workers(ranks);
+    std::uint32_t holders = 0;
+    auto go = [&](std::uint32_t rank) {
+        Worker& worker = workers[rank];
+        if (worker.round == rounds || (worker.done && !worker.done->status)) return;
+        if (worker.done) {
+            ASSERT_EQ(*worker.done->status, Status::ok);
+        }
+        worker.done = std::make_unique<Done>();
+        OneSidedCall call;
+        call.target = 1;
+        switch (worker.step++) {
+            case 0:
+                call.kind = OpKind::lock_exclusive;
+                break;
+            case 1:
+                ASSERT_EQ(++holders, 1u) << "two ranks hold the lock";
+                call.kind = OpKind::get;
+                call.bytes = 8;
+                call.result = World::range(&worker.value, 8);
+                break;
+            case 2:
+                ++worker.value;
+                call = put(1, 0, std::as_bytes(std::span(&worker.value, 1)));
+                break;
+            default:
+                --holders;
+                call.kind = OpKind::unlock;
+                worker.step = 0;
+                ++worker.round;
+        }
+        windows.start(rank, call, worker.done.get());
+    };
+    ASSERT_TRUE(world.run_until([&] {
+        bool over = true;
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            go(rank);
+            over &= workers[rank].round == rounds && workers[rank].done->status.has_value();
+        }
+        return over;
+    }));
+    std::uint64_t value = 0;
+    std::memcpy(&value, windows.memory[1].data(), 8);
+    EXPECT_EQ(value, ranks * rounds);
+}
+
+TEST_P(OneSided, DynamicRangesComeAndGo) {
+    World world(options(2));
+    std::vector<engine::Window*> window(2);
+    for (std::uint32_t rank = 0; rank < 2; ++rank)
+        ASSERT_EQ(world.engine_of(rank).create_window(world.team(rank), 8, {}, true, &window[rank]),
+                  Status::ok);
+    std::vector<std::byte> memory(20000), data(20000, std::byte{7});
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.data());
+    auto run = [&](std::uint64_t offset) {
+        Done done;
+        EXPECT_EQ(world.engine_of(0).one_sided(*window[0], put(1, offset, data), &done), Status::in_progress);
+        EXPECT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+        return done.status.value_or(Status::retry);
+    };
+    EXPECT_EQ(run(begin), Status::access);
+    ASSERT_EQ(world.engine_of(1).attach_window(*window[1], World::range(memory.data(), memory.size()), begin),
+              Status::ok);
+    EXPECT_EQ(run(begin), Status::ok);
+    EXPECT_EQ(memory, data);
+    EXPECT_EQ(run(begin + 1), Status::access);
+    // A detach is over when what was under way is, and nothing follows it.
+    Done written, detached;
+    std::fill(data.begin(), data.end(), std::byte{8});
+    ASSERT_EQ(world.engine_of(0).one_sided(*window[0], put(1, begin, data), &written), Status::in_progress);
+    for (int i = 0; i < 6; ++i)
+        world.round();
+    const Status status = world.engine_of(1).detach_window(*window[1], begin, &detached);
+    if (status == Status::in_progress) {
+        ASSERT_TRUE(world.run_until([&] { return detached.status.has_value(); }));
+    }
+    const auto after = memory;
+    ASSERT_TRUE(world.run_until([&] { return written.status.has_value(); }));
+    EXPECT_EQ(memory, after) << "written after the detach";
+    EXPECT_EQ(run(begin), Status::access);
+}
+
+TEST_P(OneSided, DestroyWaitsForWhatTouchesTheMemory) {
+    World world(options(2));
+    Windows windows(world, 100000);
+    std::vector<std::byte> data(100000, std::byte{5});
+    Done written, ended;
+    windows.start(0, put(1, 0, data), &written);
+    for (int i = 0; i < 5; ++i)
+        world.round();
+    ASSERT_EQ(world.engine_of(1).destroy_window(*windows.window[1], &ended), Status::in_progress);
+    ASSERT_TRUE(world.run_until([&] { return ended.status.has_value(); }));
+    const auto after = windows.memory[1];
+    ASSERT_TRUE(world.run_until([&] { return written.status.has_value(); }));
+    for (int i = 0; i < 50; ++i)
+        world.round();
+    EXPECT_EQ(windows.memory[1], after) << "written after the window's end";
+}
+
+TEST_P(OneSided, ARankThatGoesEndsWhatWaitsForIt) {
+    World world(options(3));
+    Windows windows(world, 100000);
+    Done held, waiting, lost;
+    OneSidedCall lock;
+    lock.kind = OpKind::lock_exclusive;
+    lock.target = 0;
+    windows.start(2, lock, &held);
+    ASSERT_TRUE(world.run_until([&] { return held.status.has_value(); }));
+    windows.start(1, lock, &waiting);
+    std::vector<std::byte> data(100000, std::byte{5});
+    for (int i = 0; i < 20; ++i)
+        world.round();
+    ASSERT_FALSE(waiting.status.has_value());
+    windows.start(1, put(2, 0, data), &lost);
+    while (!world.engine_of(2).close_session(world.session(2), Status::peer_lost))
+        world.round();
+    ASSERT_TRUE(world.run_until([&] { return waiting.status.has_value() && lost.status.has_value(); }));
+    EXPECT_EQ(*waiting.status, Status::peer_lost);
+    EXPECT_TRUE(is_error(*lost.status));
+    EXPECT_TRUE(is_error(windows.flush(1)));
+    EXPECT_EQ(world.engine_of(1).one_sided(*windows.window[1], put(2, 0, data), nullptr), Status::peer_lost);
+    // The others go on.
+    std::vector<std::byte> small(100, std::byte{6});
+    windows.start(1, put(0, 50, small));
+    EXPECT_EQ(windows.flush(1), Status::ok);
+    EXPECT_EQ(windows.memory[0][50], std::byte{6});
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, OneSided,
+                         ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
+                                            ::testing::Values(1u, 3u)));
+
+}  // namespace
+}  // namespace offpath::testing
