@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "runtime.h"
+#include "tuning/agreement.h"
+#include "tuning/explain.h"
 
 namespace offpath::mpi {
 namespace {
@@ -44,6 +47,8 @@ int on_delete(MPI_Comm, int, void* value, void*) {
     Team& team = *static_cast<Team*>(value);
     epoch.fetch_add(1, std::memory_order_release);
     if (team.handle == nullptr) return MPI_SUCCESS;
+    explain_summary(team);
+    close_tuning(team);
     team.comm = MPI_COMM_NULL;
     // Persistent requests may outlive the communicator and go on using the duplicate; freeing that is
     // collective, so it is then left to MPI_Finalize.
@@ -78,6 +83,13 @@ std::uint64_t agree_on_id(MPI_Comm comm, int rank) {
     return id;
 }
 
+TeamShape shape_of(const std::vector<int>& members) {
+    std::set<int> nodes;
+    for (const int rank : members)
+        nodes.insert(runtime().node_of[static_cast<std::size_t>(rank)]);
+    return {static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(nodes.size())};
+}
+
 bool all_agree(MPI_Comm comm, bool mine) {
     int good = mine ? 1 : 0;
     PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
@@ -87,7 +99,8 @@ bool all_agree(MPI_Comm comm, bool mine) {
 // A team of `comm` around `make`, which sets the handle, or the shared record when any rank could not make
 // its part.
 template <typename Make>
-void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, Make make) {
+void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, const std::vector<int>& members,
+               std::uint64_t id, Make make) {
     auto* team = new Team;
     team->comm = comm;
     team->rank = rank;
@@ -100,6 +113,7 @@ void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, Make make) {
         PMPI_Comm_set_errhandler(team->shadow, MPI_ERRORS_RETURN);
     }
     if (all_agree(comm, good)) {
+        open_tuning(*team, shape_of(members), id);
         set_team(comm, *team);
         return;
     }
@@ -110,6 +124,9 @@ void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, Make make) {
 }
 
 }  // namespace
+
+Team::Team() = default;
+Team::~Team() = default;
 
 Team& find_team(MPI_Comm comm) {
     struct Latest {
@@ -162,7 +179,7 @@ void communicator_created(MPI_Comm comm) {
     } else {
         const std::uint64_t id = agree_on_id(comm, rank);
         const std::vector<std::uint32_t> ranks(members.begin(), members.end());
-        give_team(comm, group, rank, size, [&](offpath_team_h* handle) {
+        give_team(comm, group, rank, size, members, id, [&](offpath_team_h* handle) {
             return offpath_team_create(runtime().context, ranks.data(), static_cast<std::uint32_t>(size), id,
                                        handle);
         });
@@ -175,7 +192,9 @@ void open_communicators() {
     PMPI_Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
     PMPI_Comm_group(MPI_COMM_WORLD, &runtime().world_group);
     set_team(MPI_COMM_SELF, shared_record(HostReason::one_rank));
-    give_team(MPI_COMM_WORLD, runtime().world_group, runtime().rank, runtime().size,
+    std::vector<int> everybody(static_cast<std::size_t>(runtime().size));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    give_team(MPI_COMM_WORLD, runtime().world_group, runtime().rank, runtime().size, everybody, 0,
               [](offpath_team_h* handle) { return offpath_team_world(runtime().context, handle); });
 }
 

@@ -13,12 +13,17 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "selection.h"
 
 namespace offpath::mpi {
 
+struct TeamTuning;
+
 struct Team {
+    Team();
+    ~Team();
     static constexpr int rank_unknown = -1;
 
     offpath_team_h handle = nullptr;  // null: calls stay on the host, `reason` says why
@@ -30,6 +35,7 @@ struct Team {
     bool of_world = false;                     // the context owns the handle
     std::atomic<std::uint32_t> under_way{0};   // operations that are not done
     std::atomic<std::uint32_t> users{1};       // the communicator and its persistent requests
+    std::unique_ptr<TeamTuning> tuning;        // null where the handle is
     std::atomic<std::uint32_t> references{1};  // the communicator's one, and one for each operation under way
 };
 

@@ -6,6 +6,7 @@
 
 #include "operations.h"
 #include "persistent.h"
+#include "tuning/samples.h"
 
 using namespace offpath::mpi;
 
@@ -35,12 +36,14 @@ int test_until(Test test) {
 extern "C" {
 
 OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+    const FollowedWait followed(1, request);
     StandIns real(1, request);
     if (any_under_way() && request != nullptr) wait_until_done(*real.data());
     return PMPI_Wait(real.data(), status);
 }
 
 OFFPATH_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    const FollowedWait followed(count, requests);
     StandIns real(count, requests);
     for (int i = 0; i < count && requests != nullptr && any_under_way(); ++i)
         wait_until_done(real.data()[i]);
@@ -48,6 +51,7 @@ OFFPATH_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 }
 
 OFFPATH_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+    const FollowedWait followed(count, requests);
     StandIns real(count, requests);
     if (!any_under_way() || !any_is_ours(count, real.data()))
         return PMPI_Waitany(count, real.data(), index, status);
@@ -61,6 +65,7 @@ OFFPATH_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_S
 
 OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
                              MPI_Status statuses[]) {
+    const FollowedWait followed(count, requests);
     StandIns real(count, requests);
     if (!any_under_way() || !any_is_ours(count, real.data())) {
         return PMPI_Waitsome(count, real.data(), done, indices, statuses);
@@ -73,18 +78,21 @@ OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int i
 }
 
 OFFPATH_API int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+    const FollowedWait followed(1, request);
     poll();
     StandIns real(1, request);
     return PMPI_Test(real.data(), flag, status);
 }
 
 OFFPATH_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+    const FollowedWait followed(count, requests);
     poll();
     StandIns real(count, requests);
     return PMPI_Testall(count, real.data(), flag, statuses);
 }
 
 OFFPATH_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+    const FollowedWait followed(count, requests);
     poll();
     StandIns real(count, requests);
     return PMPI_Testany(count, real.data(), index, flag, status);
@@ -92,6 +100,7 @@ OFFPATH_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* 
 
 OFFPATH_API int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
                              MPI_Status statuses[]) {
+    const FollowedWait followed(count, requests);
     poll();
     StandIns real(count, requests);
     return PMPI_Testsome(count, real.data(), done, indices, statuses);

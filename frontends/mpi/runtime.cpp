@@ -15,6 +15,8 @@
 #include "datatypes.h"
 #include "operations.h"
 #include "staging.h"
+#include "tuning/samples.h"
+#include "tuning/switches.h"
 
 namespace offpath::mpi {
 namespace {
@@ -26,6 +28,10 @@ Settings read_settings() {
     settings.on = environment::flag("OFFPATH", true) ? 1 : 0;
     environment::flag("OFFPATH_AUTOSTART", false);  // each node's own, but a wrong value is said here
     settings.verbose = static_cast<std::uint8_t>(environment::number("OFFPATH_VERBOSE", 1));
+    settings.explain = environment::flag("OFFPATH_EXPLAIN", false) ? 1 : 0;
+    settings.refine = environment::flag("OFFPATH_REFINE", true) ? 1 : 0;
+    settings.agree_ms = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(environment::number("OFFPATH_AGREE_MS", 250), 1U << 30));
     settings.selection = read_selection();
     return settings;
 }
@@ -45,14 +51,33 @@ Settings agree_on_settings(int rank) {
     return settings;
 }
 
+// A table that cannot be read is said once, and changes nothing.
+std::vector<TableRow> read_table() {
+    const std::string path = environment::text("OFFPATH_TUNING", "");
+    if (path.empty() || path == "off") return {};
+    try {
+        return Table::read(path).rows();
+    } catch (const std::invalid_argument& error) {
+        say(fmt::format("{}; the fixed switch-overs are used", error.what()));
+        return {};
+    }
+}
+
+void agree_on_table(int rank) {
+    static_assert(std::is_trivially_copyable_v<TableRow>);
+    std::vector<TableRow> rows;
+    if (rank == 0) rows = read_table();
+    std::uint64_t count = rows.size();
+    PMPI_Bcast(&count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    rows.resize(count);
+    PMPI_Bcast(rows.data(), static_cast<int>(count * sizeof(TableRow)), MPI_BYTE, 0, MPI_COMM_WORLD);
+    runtime().table = Table(std::move(rows));
+}
+
 int bootstrap_allgather(void* user, const void* mine, std::size_t bytes, void* all) {
     const MPI_Comm comm = *static_cast<MPI_Comm*>(user);
     const int count = static_cast<int>(bytes);
     return PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm) == MPI_SUCCESS ? 0 : 1;
-}
-
-std::string session_directory() {
-    return environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
 }
 
 // Whether there is something to attach to on every node. Where nobody started a daemon this is no error of
@@ -74,7 +99,11 @@ offpath_status_t attach_to_daemon() {
     int local_rank = 0;
     PMPI_Comm_split_type(r.service, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &node);
     PMPI_Comm_rank(node, &local_rank);
+    int lowest = r.rank;
+    PMPI_Bcast(&lowest, 1, MPI_INT, 0, node);
     PMPI_Comm_free(&node);
+    r.node_of.resize(static_cast<std::size_t>(r.size));
+    PMPI_Allgather(&lowest, 1, MPI_INT, r.node_of.data(), 1, MPI_INT, r.service);
 
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
@@ -110,6 +139,10 @@ Runtime& runtime() {
     return instance;
 }
 
+std::string session_directory() {
+    return environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
+}
+
 void say(const std::string& line) {
     const std::string text = fmt::format("offpath: {}\n", line);
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -125,6 +158,7 @@ void attach() {
     if (r.size < 2 || parent != MPI_COMM_NULL) return;
     r.settings = agree_on_settings(r.rank);
     if (r.settings.on == 0) return;
+    agree_on_table(r.rank);
 
     PMPI_Comm_dup(MPI_COMM_WORLD, &r.service);
     PMPI_Comm_set_errhandler(r.service, MPI_ERRORS_RETURN);
@@ -134,6 +168,7 @@ void attach() {
         PMPI_Comm_free(&r.service);
         return;
     }
+    if (r.rank == 0) open_switches();
     open_datatypes();
     open_communicators();
     runtime_active.store(true);
@@ -143,6 +178,7 @@ void detach() {
     if (!active()) return;
     Runtime& r = runtime();
     finish_all_operations();
+    forget_samples();
     print_summary();
     close_communicators();
     close_datatypes();

@@ -12,8 +12,10 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "selection.h"
+#include "tuning/table.h"
 
 namespace offpath::mpi {
 
@@ -21,13 +23,18 @@ namespace offpath::mpi {
 struct Settings {
     Selection selection;
     std::uint8_t on = 0;
-    std::uint8_t verbose = 1;  // 0: errors only; 1: the summary; 2: every decision
+    std::uint8_t verbose = 1;      // 0: errors only; 1: the summary; 2: every decision
+    std::uint8_t explain = 0;      // why calls go where they go
+    std::uint8_t refine = 1;       // learn while the program runs
+    std::uint32_t agree_ms = 250;  // the time between two agreements, about
 };
 
 struct Runtime {
     Settings settings;
+    Table table;  // rank 0's, like the settings
     offpath_context_h context = nullptr;
     MPI_Comm service = MPI_COMM_NULL;  // a duplicate of the world for our own use; its errors return
+    std::vector<int> node_of;          // for each rank of the world, the lowest rank on its node
     MPI_Group world_group = MPI_GROUP_NULL;
     int rank = 0;
     int size = 0;
@@ -47,6 +54,9 @@ void attach();
 // Before PMPI_Finalize: lets outstanding operations end, prints the summary, detaches. Collective over the
 // world.
 void detach();
+
+// Where the sockets of this node's daemon are.
+std::string session_directory();
 
 // One line on stderr, "offpath: ...", in one write.
 void say(const std::string& line);

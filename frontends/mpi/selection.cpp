@@ -50,6 +50,8 @@ constexpr std::array<const char*, host_reason_count> reasons = {
     "on a communicator for which the device had no room",
     "with a user-defined reduction",
     "with a reduction that the device does not know",
+    "switched off while the program ran",
+    "where the host was measured to be faster, or was tried",
 };
 
 std::uint32_t bit(std::size_t index) {
@@ -144,6 +146,7 @@ Selection read_selection() {
         selection.min_bytes[i] = environment::bytes("OFFPATH_MIN_BYTES", table[i].min_bytes);
     }
     selection.min_bytes[static_cast<std::size_t>(Op::ibarrier)] = 0;
+    selection.given = !environment::text("OFFPATH_MIN_BYTES", "").empty();
     return selection;
 }
 

@@ -63,8 +63,10 @@ enum class HostReason : std::uint8_t {
     no_team,
     user_op,
     reduction,
+    turned_off,
+    measured,
 };
-inline constexpr std::size_t host_reason_count = 9;
+inline constexpr std::size_t host_reason_count = 11;
 // Reads after a number: "5 below the switch-over".
 const char* describe(HostReason reason);
 
@@ -83,6 +85,7 @@ struct OpSet {
 struct Selection {
     std::array<std::uint64_t, op_count> min_bytes{};
     OpSet ops;
+    bool given = false;  // OFFPATH_MIN_BYTES says min_bytes: nothing measured may change them
 
     bool enabled(Op op, Form form = Form::nonblocking) const { return ops.has(op, form); }
     bool any_pair_decides() const;  // some operation has pairs on the device and pairs on the host

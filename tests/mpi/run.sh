@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD RANKS PROGRAM [ARGS...]: runs PROGRAM on RANKS ranks with the MPI front end loaded and a daemon of its own,
 # and checks that operations really were offloaded and that nothing is left behind.
-#   MIN_BYTES (default 0: everything goes to the device) and OPS (default all) are the front end's settings.
+#   MIN_BYTES (default 0: everything goes to the device; "default": the library's own) and OPS (default all) are the front end's settings.
 #   MPI=mpich: PROGRAM was made with MPICH.
 #   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
@@ -46,6 +46,7 @@ if [ "${MPI:-openmpi}" = mpich ]; then preload=$build/lib/liboffpath-mpi-mpich.s
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
 
 export OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=${MIN_BYTES:-0} OFFPATH_OPS=${OPS:-all} OFFPATH_VERBOSE=1
+[ "$OFFPATH_MIN_BYTES" = default ] && unset OFFPATH_MIN_BYTES
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 # Open MPI 4.1's other topology component hangs now and then when distributed graphs follow each other.
 export OMPI_MCA_topo=basic

@@ -1,5 +1,7 @@
 #include "call.h"
 
+#include "../tuning/explain.h"
+
 namespace offpath::mpi {
 
 Kept::Kept(Team& team) : team_(team) {
@@ -40,18 +42,24 @@ void Kept::types(const MPI_Datatype*& types, int count) {
 }
 
 bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides) {
-    const Selection& selection = runtime().settings.selection;
-    HostReason reason = HostReason::none;
-    if (!selection.enabled(op, call.form)) {
+    HostReason reason = call.team->reason;
+    if (call.team->tuning != nullptr) {
+        // Asked whatever comes of it: the calls of a communicator are counted alike on all its ranks.
+        Choices& choices = call.team->tuning->choices;
+        const bool by_bytes = !each_pair_decides && op != Op::ibarrier;
+        const Choice choice =
+            by_bytes ? choices.next(op, call.form, call.decided_by) : choices.next_by_parts(op, call.form);
+        reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
+        if (choice.sampled != nullptr && call.host_reason == HostReason::none) {
+            begin_sample(*call.team, *choice.sampled, choice.device ? Engine::device : Engine::host);
+        }
+        if (by_bytes) explain_choice(*call.team, op, call.form, call.decided_by, choice);
+    } else if (!runtime().settings.selection.enabled(op, call.form)) {
         reason = HostReason::switched_off;
-    } else if (call.team->handle == nullptr) {
-        reason = call.team->reason;
-    } else if (!each_pair_decides && op != Op::ibarrier && call.decided_by < selection.threshold(op)) {
-        reason = HostReason::small;
-    } else {
-        reason = call.host_reason;
     }
     if (reason == HostReason::none) return true;
+    // A blocking call that nobody asked to offload is the host's as ever.
+    if (call.form == Form::blocking && !runtime().settings.selection.enabled(op, call.form)) return false;
     count_on_host(*call.team, comm, op, reason, call.decided_by, call.form);
     return false;
 }

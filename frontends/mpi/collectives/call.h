@@ -30,6 +30,8 @@
 #include "../operations.h"
 #include "../persistent.h"
 #include "../runtime.h"
+#include "../tuning/agreement.h"
+#include "../tuning/samples.h"
 
 namespace offpath::mpi {
 
@@ -69,10 +71,16 @@ class Kept {
 // False: the host's MPI, which was counted unless it is to report an error.
 bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides);
 
+// Whether some blocking call of `op` goes to the device: asked for, or measured.
+inline bool blocking_may_pay(Op op) {
+    const Runtime& r = runtime();
+    return r.settings.selection.enabled(op, Form::blocking) || !r.table.empty();
+}
+
 template <typename C>
 bool accepted(C& call) {
     if (!active() || call.comm == MPI_COMM_NULL) return false;
-    if (call.form == Form::blocking && !runtime().settings.selection.enabled(C::op, call.form)) return false;
+    if (call.form == Form::blocking && !blocking_may_pay(C::op)) return false;
     call.team = &find_team(call.comm);
     return call.plausible() && goes_to_device(call, call.comm, C::op, C::each_pair_decides) && call.prepare();
 }
@@ -92,12 +100,14 @@ int start_accepted(C& call, MPI_Request* request) {
 
 template <typename C, typename OnHost>
 int nonblocking(C call, MPI_Request* request, OnHost on_host) {
-    return request != nullptr && accepted(call) ? start_accepted(call, request) : on_host();
+    const int result = request != nullptr && accepted(call) ? start_accepted(call, request) : on_host();
+    return posted(result, request);
 }
 
 template <typename C, typename OnHost>
 int blocking(C call, OnHost on_host) {
     call.form = Form::blocking;
+    if (synchronizes(C::op)) at_synchronization(call.comm);
     if (!accepted(call)) return on_host();
     MPI_Request request = MPI_REQUEST_NULL;
     const int result = start_accepted(call, &request);

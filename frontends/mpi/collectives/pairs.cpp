@@ -167,7 +167,7 @@ offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange&
                         DeviceExchange& device) {
     // A message of the host's MPI counts its bytes in an int.
     const std::uint64_t threshold =
-        std::min<std::uint64_t>(runtime().settings.selection.threshold(op), INT_MAX);
+        std::min<std::uint64_t>(call.team->tuning->choices.threshold(op, call.form), INT_MAX);
     Places sent =
         place(exchange.sends, exchange.send_copies, threshold, operation.send_bytes, operation.send_offsets);
     share_places(exchange.sends, sent, operation);

@@ -1,0 +1,154 @@
+#include "agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "../runtime.h"
+#include "base/clock.h"
+#include "explain.h"
+#include "switches.h"
+
+namespace offpath::mpi {
+namespace {
+
+// A phase of quick calls says little about the next.
+constexpr std::uint64_t fastest_growth = 4;
+constexpr std::size_t buckets = 256;
+
+// Which teams there are, and the latest switch that this process knows of.
+std::mutex mutex;
+std::vector<Team*> teams;
+Switch latest;
+// The most calls that were made on teams that are no more, by bucket. Another rank may not have made them
+// yet, and has to make them as this one did.
+std::array<std::uint64_t, buckets> calls_of_gone{};
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
+std::uint64_t& bucket_of(std::array<std::uint64_t, buckets>& calls, const Team& team) {
+    return calls[(team.tuning->id * 0x9E3779B97F4A7C15U) >> 56];
+}
+
+void follow(Team& team, std::uint64_t from, const Switch& wanted) {
+    team.tuning->choices.switch_at(from, wanted.ops);
+    team.tuning->switched_to = wanted.number;
+}
+
+// All ranks of the world are here, and no other thread calls. For each team, the most calls that any rank has
+// made on it; a team that shares its bucket with a busier one follows later than it could, but on all ranks
+// alike.
+void follow_everywhere(const Team& here, MPI_Comm comm, const Switch& wanted) {
+    std::array<std::uint64_t, buckets> mine = calls_of_gone, all{};
+    for (const Team* team : teams) {
+        std::uint64_t& calls = bucket_of(mine, *team);
+        calls = std::max(calls, team->tuning->choices.calls());
+    }
+    PMPI_Allreduce(mine.data(), all.data(), buckets, MPI_UINT64_T, MPI_MAX, comm);
+    for (Team* team : teams)
+        if (team != &here) follow(*team, bucket_of(all, *team), wanted);
+}
+
+// The words of an agreement: the time since the last one, the switch, what slots measured.
+enum Word : std::size_t { elapsed, number, operations, blocking_operations, square_of_number, fixed_words };
+
+std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, std::uint64_t now) {
+    std::vector<std::uint64_t> words(fixed_words);
+    words[elapsed] = now - team.tuning->agreed_ns;
+    if (whole_world && runtime().rank == 0) {
+        const Switch wanted = wanted_switch();
+        words[number] = wanted.number;
+        words[operations] = wanted.ops.nonblocking;
+        words[blocking_operations] = wanted.ops.blocking;
+    } else if (!whole_world) {
+        const std::lock_guard lock(mutex);
+        words[number] = latest.number;
+        words[square_of_number] = latest.number * latest.number;
+    }
+    const std::vector<std::uint64_t> measured = team.tuning->choices.contribute();
+    words.insert(words.end(), measured.begin(), measured.end());
+    return words;
+}
+
+// On all ranks of the world: rank 0's switch is everybody's.
+void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) {
+    const Switch wanted{sums[number],
+                        {static_cast<std::uint32_t>(sums[operations]),
+                         static_cast<std::uint32_t>(sums[blocking_operations])}};
+    if (wanted.number <= team.tuning->switched_to) return;
+    const std::lock_guard lock(mutex);
+    const bool news = wanted.number > latest.number;
+    if (news) latest = wanted;
+    follow(team, team.tuning->choices.calls(), wanted);
+    if (news && !runtime().threads) follow_everywhere(team, comm, wanted);
+    if (news && runtime().rank == 0) explain_switch(team, wanted.ops);
+}
+
+// On part of the world: follow what all members know already. They know the same one if the square of the sum
+// of their numbers is as large as it can be.
+void catch_up(Team& team, const std::vector<std::uint64_t>& sums) {
+    const auto ranks = static_cast<std::uint64_t>(team.size);
+    if (ranks * sums[square_of_number] != sums[number] * sums[number]) return;
+    const std::lock_guard lock(mutex);
+    if (sums[number] == ranks * latest.number && latest.number > team.tuning->switched_to)
+        follow(team, team.tuning->choices.calls(), latest);
+}
+
+}  // namespace
+
+void Pace::set(std::uint64_t nanoseconds, std::uint64_t wanted_between) {
+    const std::uint64_t each = std::max<std::uint64_t>(nanoseconds / std::max<std::uint64_t>(calls_, 1), 1);
+    every_ = std::clamp<std::uint64_t>(wanted_between / each, 1, fastest_growth * every_);
+    calls_ = 0;
+}
+
+TeamTuning::TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_id)
+    : choices(runtime().settings.selection, table, shape, runtime().settings.refine != 0),
+      id(team_id),
+      agreed_ns(now_ns()) {}
+
+void agree(Team& team, MPI_Comm comm) {
+    TeamTuning& tuning = *team.tuning;
+    const std::uint64_t now = now_ns();
+    const bool whole_world = team.size == runtime().size;
+    const std::vector<std::uint64_t> mine = words_of(team, whole_world, now);
+    std::vector<std::uint64_t> sums(mine.size());
+    // Every rank of `comm` is in the same blocking collective of it, so this one is in order, too.
+    if (PMPI_Allreduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM,
+                       comm) != MPI_SUCCESS) {
+        return;
+    }
+    const auto ranks = static_cast<std::uint64_t>(team.size);
+    tuning.agreed_ns = now;
+    tuning.pace.set(sums[elapsed] / ranks, std::uint64_t{1'000'000} * runtime().settings.agree_ms);
+    if (whole_world) {
+        take_up(team, comm, sums);
+    } else {
+        catch_up(team, sums);
+    }
+    const std::span<const std::uint64_t> measured = std::span(sums).subspan(fixed_words);
+    for (const Slot* slot : tuning.choices.conclude(measured, ranks))
+        explain_finding(team, *slot);
+}
+
+void open_tuning(Team& team, TeamShape shape, std::uint64_t id) {
+    team.tuning = std::make_unique<TeamTuning>(runtime().table, shape, id);
+    const std::lock_guard lock(mutex);
+    teams.push_back(&team);
+    // Whoever makes a communicator waits for its other members, so they all know the same switches; unless
+    // another thread is hearing of one right now.
+    if (latest.number > 0 && !runtime().threads) follow(team, 0, latest);
+}
+
+void close_tuning(Team& team) {
+    if (team.tuning == nullptr) return;
+    const std::lock_guard lock(mutex);
+    std::erase(teams, &team);
+    std::uint64_t& calls = bucket_of(calls_of_gone, team);
+    calls = std::max(calls, team.tuning->choices.calls());
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,172 @@
+#include "choices.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace offpath::mpi {
+namespace {
+
+// What moves in less than a few microseconds is not worth two looks at the clock.
+constexpr std::uint64_t least_sampled_bytes = 4096;
+// Where no table knows better, the device is tried from this part of the switch-over on.
+constexpr std::uint64_t tried_below_switch_over = 8;
+constexpr std::size_t most_slots = 64;  // what one agreement carries stays small
+
+std::size_t index(Op op) {
+    return static_cast<std::size_t>(op);
+}
+
+std::uint64_t at_least_one(std::uint64_t bytes) {
+    return std::max<std::uint64_t>(bytes, 1);
+}
+
+}  // namespace
+
+unsigned size_class(std::uint64_t bytes) {
+    return static_cast<unsigned>(std::bit_width(bytes));
+}
+
+Choices::Choices(const Selection& selection, const Table& table, TeamShape shape, bool refine)
+    : table_(&table), shape_(shape), refine_(refine && !selection.given), asked_for_(selection.ops) {
+    ops_ = selection.ops;
+    for (std::size_t i = 0; i < op_count; ++i) {
+        const Op op = static_cast<Op>(i);
+        Threshold& threshold = thresholds_[i];
+        threshold.bytes = threshold.blocking = selection.threshold(op);
+        threshold.source = selection.given ? Source::given : Source::fixed;
+        const std::vector<TableRow> measured =
+            selection.given ? std::vector<TableRow>{} : table.nearest(op, shape);
+        if (measured.empty()) continue;
+        threshold.bytes = switch_over(measured, false);
+        threshold.blocking = switch_over(measured, true);
+        threshold.source = Source::table;
+    }
+}
+
+std::uint64_t Choices::threshold(Op op, Form form) const {
+    const Threshold& threshold = thresholds_[index(op)];
+    // Who names a blocking call in OFFPATH_OPS asks for it where the non-blocking one would go.
+    const bool by_cost = form == Form::blocking && !asked_for_.has(op, Form::blocking);
+    return at_least_one(by_cost ? threshold.blocking : threshold.bytes);
+}
+
+bool Choices::enabled(Op op, Form form) const {
+    if (ops_.has(op, form)) return true;
+    // A blocking call that nobody asked for goes to the device where that was measured to be faster.
+    return form == Form::blocking && ops_.has(op, Form::nonblocking) &&
+           thresholds_[index(op)].source == Source::table && !asked_for_.has(op, Form::blocking);
+}
+
+HostReason Choices::why_off(Op op, Form form) const {
+    return asked_for_.has(op, form) ? HostReason::turned_off : HostReason::switched_off;
+}
+
+bool Choices::count_call(Op op, Form form) {
+    const std::uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed);
+    if (switches_pending_.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(mutex_);
+        while (!switches_.empty() && switches_.front().from <= call) {
+            ops_ = switches_.front().ops;
+            switches_.erase(switches_.begin());
+        }
+        switches_pending_.store(!switches_.empty(), std::memory_order_release);
+    }
+    return enabled(op, form);
+}
+
+Choice Choices::next(Op op, Form form, std::uint64_t bytes) {
+    Choice choice;
+    if (!count_call(op, form)) {
+        choice.reason = why_off(op, form);
+        return choice;
+    }
+    choice.device = bytes >= threshold(op, form);
+    choice.first = first_of(op, form, bytes);
+    if (refine_ && form == Form::nonblocking && bytes >= least_sampled_bytes) {
+        Slot* slot = find_slot(op, bytes);
+        if (slot == nullptr && slots_.size() < most_slots) slot = &make_slot(op, bytes, choice.device);
+        if (slot != nullptr) {
+            const Slot::Call call = slot->next();
+            choice.device = call.engine == Engine::device;
+            if (call.sampled) choice.sampled = slot;
+        }
+    }
+    if (!choice.device)
+        choice.reason = bytes < threshold(op, form) ? HostReason::small : HostReason::measured;
+    return choice;
+}
+
+Choice Choices::next_by_parts(Op op, Form form) {
+    Choice choice;
+    choice.device = count_call(op, form);
+    if (!choice.device) choice.reason = why_off(op, form);
+    return choice;
+}
+
+bool Choices::first_of(Op op, Form form, std::uint64_t bytes) {
+    std::uint64_t& seen = seen_[form == Form::blocking ? 1 : 0][index(op)];
+    const std::uint64_t bit = std::uint64_t{1} << std::min(size_class(bytes), 63U);
+    const bool first = (seen & bit) == 0;
+    seen |= bit;
+    return first;
+}
+
+void Choices::switch_at(std::uint64_t from, OpSet ops) {
+    const std::lock_guard lock(mutex_);
+    while (!switches_.empty() && switches_.back().from >= from)
+        switches_.pop_back();
+    switches_.push_back({from, ops});
+    switches_pending_.store(true, std::memory_order_release);
+}
+
+Slot* Choices::find_slot(Op op, std::uint64_t bytes) const {
+    for (const auto& slot : slots_) {
+        if (slot->op() == op && size_class(slot->bytes()) == size_class(bytes)) return slot.get();
+    }
+    return nullptr;
+}
+
+Slot& Choices::make_slot(Op op, std::uint64_t bytes, bool device) {
+    const std::uint64_t least = at_least_one(thresholds_[index(op)].bytes) / tried_below_switch_over;
+    slots_.push_back(std::make_unique<Slot>(op, bytes, device ? Engine::device : Engine::host,
+                                            table_->nearest(op, shape_), least));
+    return *slots_.back();
+}
+
+void Choices::add_sample(Slot& slot, Engine engine, const Sample& sample) {
+    const std::lock_guard lock(mutex_);
+    slot.add(engine, sample);
+}
+
+std::vector<Slot*> Choices::due_slots() const {
+    std::vector<Slot*> due;
+    for (const auto& slot : slots_) {
+        if (slot->wants_agreement()) due.push_back(slot.get());
+    }
+    return due;
+}
+
+std::vector<std::uint64_t> Choices::contribute() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::uint64_t> words;
+    for (const Slot* slot : due_slots()) {
+        const Slot::Words own = slot->contribute();
+        words.insert(words.end(), own.begin(), own.end());
+    }
+    return words;
+}
+
+std::vector<const Slot*> Choices::conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks) {
+    const std::lock_guard lock(mutex_);
+    std::vector<const Slot*> changed;
+    std::size_t from = 0;
+    for (Slot* slot : due_slots()) {
+        Slot::Words own;
+        std::copy_n(sums.begin() + static_cast<std::ptrdiff_t>(from), own.size(), own.begin());
+        from += own.size();
+        if (slot->conclude(own, ranks)) changed.push_back(slot);
+    }
+    return changed;
+}
+
+}  // namespace offpath::mpi

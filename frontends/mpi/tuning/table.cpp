@@ -1,0 +1,152 @@
+#include "table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <tuple>
+
+namespace offpath::mpi {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t version = 1;
+constexpr std::uint64_t most_ranks = 1U << 30;
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr double longest_s = 1e6;
+// A node more or less changes more than a rank more or less.
+constexpr double weight_of_nodes = 2;
+
+auto key(const TableRow& row) {
+    return std::tuple(row.op, row.shape.nodes, row.shape.ranks, row.bytes);
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+    throw std::invalid_argument(what);
+}
+
+const Json& member(const Json& object, const char* name, const std::string& where) {
+    if (!object.is_object()) refuse(fmt::format("{} is no object", where));
+    const auto found = object.find(name);
+    if (found == object.end()) refuse(fmt::format("{} has no \"{}\"", where, name));
+    return *found;
+}
+
+std::uint64_t whole(const Json& object, const char* name, std::uint64_t least, std::uint64_t most,
+                    const std::string& where) {
+    const Json& value = member(object, name, where);
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
+        value.get<std::uint64_t>() > most) {
+        refuse(fmt::format("{}: \"{}\" is {}; accepted are whole numbers from {} to {}", where, name,
+                           value.dump(), least, most));
+    }
+    return value.get<std::uint64_t>();
+}
+
+double real(const Json& object, const char* name, double most, const std::string& where) {
+    const Json& value = member(object, name, where);
+    if (!value.is_number() || !(value.get<double>() >= 0) || value.get<double>() > most)
+        refuse(fmt::format("{}: \"{}\" is {}; accepted are numbers from 0 to {:g}", where, name, value.dump(),
+                           most));
+    return value.get<double>();
+}
+
+Cost cost(const Json& row, const char* engine, const std::string& where) {
+    const Json& object = member(row, engine, where);
+    const std::string here = fmt::format("{}, \"{}\"", where, engine);
+    return {real(object, "pure_s", longest_s, here), real(object, "overlap", 1, here)};
+}
+
+Op operation(const Json& row, const std::string& where) {
+    const Json& name = member(row, "op", where);
+    std::string known;
+    for (std::size_t i = 0; i < op_count; ++i) {
+        const Op op = static_cast<Op>(i);
+        if (name.is_string() && name.get<std::string>() == traits(op).key) return op;
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", traits(op).key);
+    }
+    refuse(fmt::format("{}: \"op\" is {}; accepted are {}", where, name.dump(), known));
+}
+
+TableRow parse_row(const Json& row, const std::string& where) {
+    TableRow made;
+    made.op = operation(row, where);
+    made.shape.ranks = static_cast<std::uint32_t>(whole(row, "ranks", 2, most_ranks, where));
+    made.shape.nodes = static_cast<std::uint32_t>(whole(row, "nodes", 1, made.shape.ranks, where));
+    made.bytes = whole(row, "bytes", 1, most_bytes, where);
+    made.host = cost(row, "host", where);
+    made.device = cost(row, "device", where);
+    return made;
+}
+
+double distance(const TeamShape& a, const TeamShape& b) {
+    const auto ratio = [](double x, double y) { return std::abs(std::log2(x / y)); };
+    return ratio(a.ranks, b.ranks) + weight_of_nodes * ratio(a.nodes, b.nodes);
+}
+
+}  // namespace
+
+Table::Table(std::vector<TableRow> rows) : rows_(std::move(rows)) {
+    std::sort(rows_.begin(), rows_.end(),
+              [](const TableRow& a, const TableRow& b) { return key(a) < key(b); });
+    const auto twice = std::adjacent_find(rows_.begin(), rows_.end(),
+                                          [](const auto& a, const auto& b) { return key(a) == key(b); });
+    if (twice != rows_.end()) {
+        refuse(fmt::format("{} of {} bytes on {} ranks of {} nodes is there twice", traits(twice->op).key,
+                           twice->bytes, twice->shape.ranks, twice->shape.nodes));
+    }
+}
+
+Table Table::parse(const std::string& text) {
+    Json json;
+    try {
+        json = Json::parse(text);
+    } catch (const Json::exception& error) {
+        refuse(fmt::format("it is no JSON: {}", error.what()));
+    }
+    const std::string top = "the table";
+    if (whole(json, "offpath_tuning", 0, most_bytes, top) != version) {
+        refuse(fmt::format("its version is {}; this library reads version {}: run `offpath tune` again",
+                           json["offpath_tuning"].dump(), version));
+    }
+    const Json& rows = member(json, "rows", top);
+    if (!rows.is_array()) refuse("\"rows\" is no list");
+    std::vector<TableRow> made;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        made.push_back(parse_row(rows[i], fmt::format("row {}", i + 1)));
+    return Table(std::move(made));
+}
+
+Table Table::read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf()))
+        refuse(fmt::format("tuning table {}: {}", path, std::strerror(errno)));
+    try {
+        return parse(text.str());
+    } catch (const std::invalid_argument& error) {
+        refuse(fmt::format("tuning table {}: {}", path, error.what()));
+    }
+}
+
+std::vector<TableRow> Table::nearest(Op op, const TeamShape& shape) const {
+    std::optional<TeamShape> best;
+    for (const TableRow& row : rows_) {
+        if (row.op != op || (row.shape.nodes > 1) != (shape.nodes > 1)) continue;
+        if (!best || distance(row.shape, shape) < distance(*best, shape)) best = row.shape;
+    }
+    std::vector<TableRow> found;
+    for (const TableRow& row : rows_) {
+        if (best && row.op == op && row.shape == *best) found.push_back(row);
+    }
+    return found;
+}
+
+}  // namespace offpath::mpi

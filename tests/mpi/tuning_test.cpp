@@ -1,0 +1,377 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "tuning/choices.h"
+#include "tuning/cost_model.h"
+#include "tuning/table.h"
+
+namespace offpath::mpi {
+namespace {
+
+constexpr std::uint64_t kib = 1024;
+constexpr std::uint64_t ms = 1'000'000;
+
+TableRow row(Op op, std::uint64_t bytes, Cost host, Cost device, TeamShape shape = {4, 2}) {
+    return {op, shape, bytes, host, device};
+}
+
+Selection defaults() {
+    unsetenv("OFFPATH_MIN_BYTES");
+    unsetenv("OFFPATH_OPS");
+    return read_selection();
+}
+
+// --- the table ------------------------------------------------------------------------------------------
+
+const std::string good_row =
+    R"({"op": "iallgather", "ranks": 4, "nodes": 2, "bytes": 65536,
+        "host": {"pure_s": 0.002, "overlap": 0.1}, "device": {"pure_s": 0.001, "overlap": 0.9}})";
+
+std::string table_of(const std::string& rows) {
+    return R"({"offpath_tuning": 1, "measured": {"anything": "else"}, "rows": [)" + rows + "]}";
+}
+
+std::string problem_of(const std::string& text) {
+    try {
+        Table::parse(text);
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "no problem";
+}
+
+TEST(TuningTable, ReadsWhatTuneWrites) {
+    const Table table = Table::parse(table_of(good_row));
+    ASSERT_EQ(table.rows().size(), 1U);
+    const TableRow& read = table.rows()[0];
+    EXPECT_EQ(read.op, Op::iallgather);
+    EXPECT_EQ(read.shape, (TeamShape{4, 2}));
+    EXPECT_EQ(read.bytes, 64 * kib);
+    EXPECT_DOUBLE_EQ(read.host.pure_s, 0.002);
+    EXPECT_DOUBLE_EQ(read.device.overlap, 0.9);
+}
+
+TEST(TuningTable, SaysWhatIsWrongAndWhatIsAccepted) {
+    const auto with = [](const std::string& from, const std::string& to) {
+        std::string text = good_row;
+        text.replace(text.find(from), from.size(), to);
+        return problem_of(table_of(text));
+    };
+    const struct {
+        std::string problem, says;
+    } cases[] = {
+        {problem_of("{"), "no JSON"},
+        {problem_of("[]"), "no object"},
+        {problem_of("{}"), "offpath_tuning"},
+        {problem_of(R"({"offpath_tuning": 2, "rows": []})"), "reads version 1"},
+        {problem_of(R"({"offpath_tuning": 1, "rows": 3})"), "no list"},
+        {problem_of(table_of("17")), "row 1 is no object"},
+        {with("iallgather", "isnothing"), "accepted are ialltoall,"},
+        {with("\"ranks\": 4", "\"ranks\": 1"), "whole numbers from 2"},
+        {with("\"nodes\": 2", "\"nodes\": 5"), "whole numbers from 1 to 4"},
+        {with("65536", "-1"), "\"bytes\" is -1"},
+        {with("65536", "1.5"), "\"bytes\" is 1.5"},
+        {with("0.1}", "1.5}"), "numbers from 0 to 1"},
+        {with("0.002", "\"fast\""), "\"pure_s\" is \"fast\""},
+        {with("\"device\"", "\"devise\""), "has no \"device\""},
+        {problem_of(table_of(good_row + "," + good_row)), "twice"},
+    };
+    for (const auto& [problem, says] : cases)
+        EXPECT_NE(problem.find(says), std::string::npos) << problem << "\n  does not say: " << says;
+}
+
+TEST(TuningTable, ErrorsOfAFileNameIt) {
+    const auto path = std::filesystem::temp_directory_path() / "offpath-tuning-test.json";
+    std::ofstream(path) << "{";
+    for (const std::string& name : {path.string(), std::string("/nowhere/table.json")}) {
+        try {
+            Table::read(name);
+            ADD_FAILURE() << name << " was read";
+        } catch (const std::invalid_argument& error) {
+            EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+        }
+    }
+    std::filesystem::remove(path);
+}
+
+TEST(TuningTable, TakesTheNearestShapeOfTheSameKind) {
+    const Cost cost{0.001, 0};
+    const Table table({row(Op::ibcast, 1, cost, cost, {2, 2}), row(Op::ibcast, 1, cost, cost, {8, 4}),
+                       row(Op::ibcast, 1, cost, cost, {4, 1})});
+    EXPECT_EQ(table.nearest(Op::ibcast, {8, 4})[0].shape, (TeamShape{8, 4}));
+    EXPECT_EQ(table.nearest(Op::ibcast, {64, 16})[0].shape, (TeamShape{8, 4}));
+    EXPECT_EQ(table.nearest(Op::ibcast, {3, 2})[0].shape, (TeamShape{2, 2}));
+    EXPECT_EQ(table.nearest(Op::ibcast, {64, 1})[0].shape, (TeamShape{4, 1}));
+    EXPECT_TRUE(table.nearest(Op::ialltoall, {8, 4}).empty());
+    const Table between({row(Op::ibcast, 1, cost, cost, {2, 2})});
+    EXPECT_TRUE(between.nearest(Op::ibcast, {2, 1}).empty());
+}
+
+// --- the cost model -------------------------------------------------------------------------------------
+
+TEST(CostModel, OverlapHidesAsMuchAsTheProgramComputes) {
+    const Cost cost{0.010, 0.8};
+    EXPECT_DOUBLE_EQ(exposed(cost, 0), 0.010);
+    EXPECT_DOUBLE_EQ(exposed(cost, 0.005), 0.006);
+    EXPECT_DOUBLE_EQ(exposed(cost, 0.010), 0.002);
+    EXPECT_DOUBLE_EQ(exposed(cost, 1), 0.002);
+}
+
+TEST(CostModel, TheDevicePaysOnlyWhereNoProgramLoses) {
+    EXPECT_TRUE(device_pays({0.010, 0.0}, {0.010, 0.95}));
+    EXPECT_TRUE(device_pays({0.010, 0.0}, {0.0101, 0.95})) << "1 % slower for a program that waits at once";
+    EXPECT_FALSE(device_pays({0.010, 0.0}, {0.0103, 0.95})) << "3 % slower for a program that waits at once";
+    EXPECT_FALSE(device_pays({0.010, 0.9}, {0.010, 0.95})) << "the host hides as much";
+    EXPECT_TRUE(device_pays_blocking({0.010, 0.9}, {0.009, 0.0}));
+    EXPECT_FALSE(device_pays_blocking({0.010, 0.0}, {0.0098, 0.95}))
+        << "overlap is nothing to a blocking call";
+}
+
+TEST(CostModel, SwitchesOverWhereItPaysFromThereOn) {
+    const Cost host{0.010, 0}, good{0.008, 0.95}, bad{0.020, 0.95};
+    const auto rows = [&](std::initializer_list<Cost> devices) {
+        std::vector<TableRow> made;
+        for (const Cost& device : devices)
+            made.push_back(row(Op::ibcast, kib << made.size(), host, device));
+        return made;
+    };
+    EXPECT_EQ(switch_over(rows({bad, good, good}), false), 2 * kib);
+    EXPECT_EQ(switch_over(rows({good, bad, good}), false), 4 * kib);
+    EXPECT_EQ(switch_over(rows({good, good, good}), true), kib);
+    EXPECT_EQ(switch_over(rows({good, good, bad}), false), never);
+    EXPECT_EQ(switch_over({}, false), never);
+}
+
+TEST(CostModel, CostsBetweenMeasuredSizesAreOnALine) {
+    const std::vector<TableRow> rows = {row(Op::ibcast, 100, {1, 0}, {2, 0.5}),
+                                        row(Op::ibcast, 300, {3, 1}, {4, 0.7})};
+    ASSERT_TRUE(at_size(rows, 200));
+    EXPECT_DOUBLE_EQ(at_size(rows, 200)->host.pure_s, 2);
+    EXPECT_DOUBLE_EQ(at_size(rows, 200)->device.overlap, 0.6);
+    EXPECT_DOUBLE_EQ(at_size(rows, 300)->host.pure_s, 3);
+    EXPECT_FALSE(at_size(rows, 99));
+    EXPECT_FALSE(at_size(rows, 301));
+    EXPECT_FALSE(at_size({}, 1));
+}
+
+// --- what a communicator uses ---------------------------------------------------------------------------
+
+TEST(Choices, WithoutATableTheSwitchOversAreFixed) {
+    const Table none;
+    Choices choices(defaults(), none, {4, 2}, false);
+    EXPECT_TRUE(choices.next(Op::ialltoall, Form::nonblocking, 64 * kib).device);
+    const Choice small = choices.next(Op::ialltoall, Form::nonblocking, 64 * kib - 1);
+    EXPECT_FALSE(small.device);
+    EXPECT_EQ(small.reason, HostReason::small);
+    EXPECT_EQ(choices.next(Op::ialltoall, Form::blocking, kib * kib).reason, HostReason::switched_off);
+    EXPECT_EQ(choices.calls(), 3U);
+    EXPECT_EQ(choices.source(Op::ialltoall), Source::fixed);
+}
+
+TEST(Choices, ATableMovesTheSwitchOver) {
+    const Table table({row(Op::ialltoall, 4 * kib, {0.001, 0}, {0.001, 0.9}),
+                       row(Op::ibcast, kib * kib, {0.001, 0.9}, {0.001, 0.9})});
+    Choices choices(defaults(), table, {4, 2}, false);
+    EXPECT_TRUE(choices.next(Op::ialltoall, Form::nonblocking, 4 * kib).device);
+    EXPECT_FALSE(choices.next(Op::ialltoall, Form::nonblocking, 4 * kib - 1).device);
+    EXPECT_FALSE(choices.next(Op::ibcast, Form::nonblocking, 100 * kib * kib).device);
+    EXPECT_EQ(choices.threshold(Op::ialltoallv, Form::nonblocking), 64 * kib) << "not measured: fixed";
+    EXPECT_EQ(choices.source(Op::ialltoall), Source::table);
+}
+
+TEST(Choices, WhatTheUserGivesIsNotMeasuredAway) {
+    setenv("OFFPATH_MIN_BYTES", "1M", 1);
+    const Selection given = read_selection();
+    unsetenv("OFFPATH_MIN_BYTES");
+    const Table table({row(Op::ialltoall, 4 * kib, {0.001, 0}, {0.001, 0.9})});
+    Choices choices(given, table, {4, 2}, true);
+    EXPECT_EQ(choices.threshold(Op::ialltoall, Form::nonblocking), kib * kib);
+    for (int i = 0; i < 100; ++i)
+        EXPECT_FALSE(choices.next(Op::ialltoall, Form::nonblocking, 64 * kib).device);
+    EXPECT_TRUE(choices.slots().empty());
+}
+
+TEST(Choices, BlockingCallsGoWhereTheyWereMeasuredToBeFasterOrAskedFor) {
+    const Table table({row(Op::ialltoall, 4 * kib, {0.001, 0}, {0.001, 0.9}),
+                       row(Op::ialltoall, 64 * kib, {0.010, 0}, {0.005, 0.9})});
+    Choices choices(defaults(), table, {4, 2}, false);
+    EXPECT_FALSE(choices.next(Op::ialltoall, Form::blocking, 4 * kib).device);
+    EXPECT_TRUE(choices.next(Op::ialltoall, Form::blocking, 64 * kib).device);
+    EXPECT_FALSE(choices.next(Op::ibcast, Form::blocking, kib * kib).device);
+    Selection asked = defaults();
+    asked.ops = parse_ops("default,alltoall,bcast");
+    Choices asked_for(asked, table, {4, 2}, false);
+    EXPECT_TRUE(asked_for.next(Op::ialltoall, Form::blocking, 4 * kib).device);
+    EXPECT_TRUE(asked_for.next(Op::ibcast, Form::blocking, kib * kib).device);
+}
+
+TEST(Choices, ASwitchTakesEffectAtItsCall) {
+    const Table none;
+    Choices choices(defaults(), none, {4, 2}, false);
+    choices.switch_at(2, OpSet{});
+    choices.switch_at(4, parse_ops("ibcast"));
+    const auto next = [&](Op op) { return choices.next(op, Form::nonblocking, kib * kib).device; };
+    EXPECT_TRUE(next(Op::ibcast));
+    EXPECT_TRUE(next(Op::ibcast));
+    EXPECT_FALSE(next(Op::ibcast));
+    EXPECT_FALSE(choices.next_by_parts(Op::ialltoallv, Form::nonblocking).device);
+    EXPECT_TRUE(next(Op::ibcast));
+    EXPECT_FALSE(next(Op::ialltoall));
+}
+
+TEST(Choices, SaysWhatIsNew) {
+    const Table none;
+    Choices choices(defaults(), none, {4, 2}, false);
+    const auto first = [&](std::uint64_t bytes) {
+        return choices.next(Op::ibcast, Form::nonblocking, bytes).first;
+    };
+    EXPECT_TRUE(first(4096));
+    EXPECT_FALSE(first(8191));
+    EXPECT_TRUE(first(8192));
+    EXPECT_TRUE(choices.next(Op::ibcast, Form::blocking, 8192).reason == HostReason::switched_off);
+}
+
+// --- refinement -----------------------------------------------------------------------------------------
+
+// A program on some ranks that computes for `gap_s` between post and wait, in a world where engines cost what
+// they cost, and agrees every `agree_every` calls. `skew`: ranks see different times.
+class Program {
+  public:
+    Program(int ranks, const Table& table, Cost host, Cost device, double gap_s, int agree_every = 5)
+        : host_(host), device_(device), gap_s_(gap_s), agree_every_(agree_every) {
+        for (int i = 0; i < ranks; ++i)
+            ranks_.push_back(std::make_unique<Choices>(defaults(), table, TeamShape{4, 2}, true));
+    }
+
+    // Returns the calls that went to the device. All ranks must do alike at every call.
+    int run(int calls, std::uint64_t bytes) {
+        int on_device = 0;
+        for (int i = 0; i < calls; ++i) {
+            const bool device = call(bytes);
+            on_device += device ? 1 : 0;
+            if (++made_ % agree_every_ == 0) agree();
+        }
+        return on_device;
+    }
+
+    const Choices& rank(std::size_t i) const { return *ranks_[i]; }
+    void cost(Cost host, Cost device) {
+        host_ = host;
+        device_ = device;
+    }
+
+  private:
+    bool call(std::uint64_t bytes) {
+        bool first = true, device = false;
+        for (std::size_t i = 0; i < ranks_.size(); ++i) {
+            const Choice choice = ranks_[i]->next(Op::ialltoall, Form::nonblocking, bytes);
+            EXPECT_TRUE(first || choice.device == device) << "rank " << i << ", call " << made_;
+            device = choice.device;
+            first = false;
+            if (choice.sampled == nullptr) continue;
+            const double skew = 1 + 0.3 * static_cast<double>(i);
+            const double waits = skew * exposed(device ? device_ : host_, gap_s_);
+            const auto ns = [](double s) { return static_cast<std::uint64_t>(s * 1e9); };
+            ranks_[i]->add_sample(*choice.sampled, device ? Engine::device : Engine::host,
+                                  {ns(waits), ns(waits + gap_s_)});
+        }
+        return device;
+    }
+
+    void agree() {
+        std::vector<std::uint64_t> sums = ranks_[0]->contribute();
+        for (std::size_t i = 1; i < ranks_.size(); ++i) {
+            const auto words = ranks_[i]->contribute();
+            ASSERT_EQ(words.size(), sums.size()) << "rank " << i << " brings other slots";
+            for (std::size_t w = 0; w < sums.size(); ++w)
+                sums[w] += words[w];
+        }
+        for (auto& rank : ranks_)
+            rank->conclude(sums, ranks_.size());
+    }
+
+    std::vector<std::unique_ptr<Choices>> ranks_;
+    Cost host_, device_;
+    double gap_s_;
+    int agree_every_;
+    int made_ = 0;
+};
+
+const int rank_counts[] = {1, 2, 3, 5, 8};
+
+TEST(Refinement, AProgramThatComputesMovesToTheDevice) {
+    const Table none;
+    for (const int ranks : rank_counts) {
+        Program program(ranks, none, {0.010, 0.0}, {0.012, 0.95}, 0.010);
+        program.run(30, 32 * kib);  // below the fixed switch-over, near enough to be tried
+        EXPECT_EQ(program.run(100, 32 * kib), 100) << ranks;
+    }
+}
+
+TEST(Refinement, AProgramThatWaitsAtOnceMovesToTheHost) {
+    const Table none;
+    for (const int ranks : rank_counts) {
+        Program program(ranks, none, {0.010, 0.0}, {0.012, 0.95}, 0.0);
+        program.run(30, 128 * kib);
+        EXPECT_EQ(program.run(100, 128 * kib), 0) << ranks;
+    }
+}
+
+TEST(Refinement, TrialsAreFew) {
+    const Table none;
+    Program program(3, none, {0.010, 0.9}, {0.020, 0.95}, 0.0);
+    EXPECT_LE(program.run(1000, 32 * kib), 8) << "calls that tried the device";
+    Program small(3, none, {0.010, 0.9}, {0.020, 0.95}, 0.0);
+    EXPECT_EQ(small.run(1000, 4 * kib), 0) << "far below the switch-over nothing is tried";
+}
+
+TEST(Refinement, WhatTheTableCallsHopelessIsNotTried) {
+    const Table table({row(Op::ialltoall, 32 * kib, {0.010, 0.9}, {0.020, 0.1})});
+    Program program(3, table, {0.010, 0.9}, {0.020, 0.1}, 0.010);
+    EXPECT_EQ(program.run(1000, 32 * kib), 0);
+}
+
+TEST(Refinement, ALoadThatComesIsNoticed) {
+    const Table none;
+    Program program(3, none, {0.010, 0.0}, {0.010, 0.95}, 0.010);
+    EXPECT_GT(program.run(600, 128 * kib), 580);
+    program.cost({0.010, 0.0}, {0.050, 0.5});
+    program.run(3000, 128 * kib);
+    EXPECT_LE(program.run(200, 128 * kib), 5);
+}
+
+TEST(Refinement, RanksThatSawNothingKeepEverythingAsItIs) {
+    const Table none;
+    Choices a(defaults(), none, {2, 2}, true), b(defaults(), none, {2, 2}, true);
+    for (int i = 0; i < 10; ++i) {
+        const Choice choice = a.next(Op::ialltoall, Form::nonblocking, 128 * kib);
+        b.next(Op::ialltoall, Form::nonblocking, 128 * kib);
+        if (choice.sampled != nullptr) a.add_sample(*choice.sampled, Engine::device, {ms, ms});
+    }
+    auto sums = a.contribute();
+    const auto others = b.contribute();
+    ASSERT_EQ(sums.size(), others.size());
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] += others[i];
+    a.conclude(sums, 2);
+    b.conclude(sums, 2);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_TRUE(a.next(Op::ialltoall, Form::nonblocking, 128 * kib).device);
+        EXPECT_TRUE(b.next(Op::ialltoall, Form::nonblocking, 128 * kib).device);
+    }
+}
+
+TEST(Refinement, MediansTakeNoNoticeOfOneLateCall) {
+    Samples samples;
+    for (const std::uint64_t each : {3, 1000, 1, 2, 4})
+        samples.add({each, 10 * each});
+    EXPECT_EQ(samples.median().exposed_ns, 3U);
+    EXPECT_EQ(samples.median().elapsed_ns, 30U);
+}
+
+}  // namespace
+}  // namespace offpath::mpi
