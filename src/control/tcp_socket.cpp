@@ -10,33 +10,86 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 namespace offpath::control {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using Found = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-Status look_up(const TcpAddress& address, int flags, Found& found, std::string& problem) {
+constexpr auto listen_patience = std::chrono::seconds(8);
+
+// What a look-up has come to. It belongs to both, who asks and who looks, since either may end first.
+struct LookUp {
+    std::mutex mutex;
+    std::condition_variable over;
+    bool is_over = false;
+    int error = 0, system_error = 0;
+    Found found{nullptr, &freeaddrinfo};
+};
+
+void ask(const TcpAddress& address, int flags, LookUp& result) {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = flags | AI_NUMERICSERV;
     addrinfo* first = nullptr;
     const int error = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &first);
-    if (error != 0) {
-        problem = fmt::format("address '{}': {}", address.host,
-                              error == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(error));
+    const int system_error = errno;
+    std::lock_guard lock(result.mutex);
+    result.found.reset(error == 0 ? first : nullptr);
+    result.error = error;
+    result.system_error = system_error;
+    result.is_over = true;
+    result.over.notify_all();
+}
+
+// A resolver that does not answer would keep us for as long as its configuration says: the thread that asks
+// it is left behind.
+bool ask_until(Clock::time_point end, const TcpAddress& address, int flags,
+               const std::shared_ptr<LookUp>& result) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        std::thread([=] { ask(address, flags, *result); }).detach();
+    } catch (const std::system_error&) {
+        ask(address, flags, *result);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    std::unique_lock lock(result->mutex);
+    return result->over.wait_until(lock, end, [&] { return result->is_over; });
+}
+
+Status look_up(const TcpAddress& address, int flags, Clock::time_point end, Found& found,
+               std::string& problem) {
+    const auto result = std::make_shared<LookUp>();
+    ask(address, flags | AI_NUMERICHOST, *result);
+    if (result->error == EAI_NONAME) {
+        result->is_over = false;
+        if (!ask_until(end, address, flags, result)) {
+            problem = fmt::format("address '{}': the name service does not answer", address.host);
+            return Status::unavailable;
+        }
+    }
+    if (result->error != 0) {
+        problem = fmt::format(
+            "address '{}': {}", address.host,
+            result->error == EAI_SYSTEM ? std::strerror(result->system_error) : gai_strerror(result->error));
         return Status::unavailable;
     }
-    found.reset(first);
+    found = std::move(result->found);
     return Status::ok;
 }
 
-int finish_connect(int fd, int timeout_ms) {
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::milliseconds(timeout_ms);
+int finish_connect(int fd, Clock::time_point end) {
     while (true) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
         pollfd entry{fd, POLLOUT, 0};
@@ -91,7 +144,9 @@ Status parse_tcp_address(const std::string& text, TcpAddress& address, std::stri
 Status listen_tcp(const TcpAddress& address, FileDescriptor& socket, std::uint16_t& port,
                   std::string& problem) {
     Found found(nullptr, &freeaddrinfo);
-    if (Status status = look_up(address, AI_PASSIVE, found, problem); status != Status::ok) return status;
+    if (Status status = look_up(address, AI_PASSIVE, Clock::now() + listen_patience, found, problem);
+        status != Status::ok)
+        return status;
     FileDescriptor made(
         ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol));
     const int one = 1;
@@ -110,8 +165,9 @@ Status listen_tcp(const TcpAddress& address, FileDescriptor& socket, std::uint16
 }
 
 Status connect_tcp(const TcpAddress& address, int timeout_ms, FileDescriptor& socket, std::string& problem) {
+    const auto end = Clock::now() + std::chrono::milliseconds(timeout_ms);
     Found found(nullptr, &freeaddrinfo);
-    if (Status status = look_up(address, 0, found, problem); status != Status::ok) return status;
+    if (Status status = look_up(address, 0, end, found, problem); status != Status::ok) return status;
     int error = EADDRNOTAVAIL;
     for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
         FileDescriptor made(
@@ -121,7 +177,7 @@ Status connect_tcp(const TcpAddress& address, int timeout_ms, FileDescriptor& so
             continue;
         }
         error = ::connect(made.get(), at->ai_addr, at->ai_addrlen) == 0 ? 0 : errno;
-        if (error == EINPROGRESS) error = finish_connect(made.get(), timeout_ms);
+        if (error == EINPROGRESS) error = finish_connect(made.get(), end);
         if (error == 0) {
             socket = std::move(made);
             return Status::ok;

@@ -25,7 +25,8 @@ Status parse_tcp_address(const std::string& text, TcpAddress& address, std::stri
 // Port 0: the system chooses. `port`: the one that it is. The socket is non-blocking.
 Status listen_tcp(const TcpAddress& address, FileDescriptor& socket, std::uint16_t& port,
                   std::string& problem);
-// unavailable: nobody answered there. The socket is non-blocking.
+// unavailable: nobody answered there, or the name service did not, within the time for both. The socket is
+// non-blocking.
 Status connect_tcp(const TcpAddress& address, int timeout_ms, FileDescriptor& socket, std::string& problem);
 
 // "10.0.0.2:45678"; for people.

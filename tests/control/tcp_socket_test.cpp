@@ -2,9 +2,18 @@
 #include "control/tcp_socket.h"
 
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 
 namespace offpath::control {
 namespace {
@@ -66,6 +75,49 @@ TEST(TcpConnections, SayWhyTheyCannotBeMade) {
         << problem;
     EXPECT_EQ(connect_tcp({"nonexistent.invalid", 1}, 1000, client, problem), Status::unavailable);
     EXPECT_NE(problem.find("nonexistent.invalid"), std::string::npos) << problem;
+}
+
+// A name service that does not answer, in a system of our own: its server takes what is sent and is silent.
+int ask_a_silent_name_service() {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) return 77;
+    const int up = socket(AF_INET, SOCK_DGRAM, 0);
+    ifreq lo{};
+    std::strcpy(lo.ifr_name, "lo");
+    lo.ifr_flags = IFF_UP;
+    char configuration[] = "/tmp/offpath-resolv-XXXXXX";
+    const int file = mkstemp(configuration);
+    const std::string text = "nameserver 127.0.0.1\noptions timeout:30 attempts:2\n";
+    const bool fine = ioctl(up, SIOCSIFFLAGS, &lo) == 0 &&
+                      write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                      mount(configuration, "/etc/resolv.conf", nullptr, MS_BIND, nullptr) == 0;
+    unlink(configuration);
+    if (!fine) return 77;
+    sockaddr_in name_service{};
+    name_service.sin_family = AF_INET;
+    name_service.sin_port = htons(53);
+    name_service.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int server = socket(AF_INET, SOCK_DGRAM, 0);
+    if (bind(server, reinterpret_cast<sockaddr*>(&name_service), sizeof name_service) != 0) return 1;
+    FileDescriptor client;
+    std::string problem;
+    const auto start = std::chrono::steady_clock::now();
+    const Status status = connect_tcp({"device.example.net", 1}, 500, client, problem);
+    const auto took = std::chrono::steady_clock::now() - start;
+    char question[512];
+    if (recv(server, question, sizeof question, MSG_DONTWAIT) <= 0) return 77;  // it was never asked
+    if (status != Status::unavailable || problem.find("does not answer") == std::string::npos) return 2;
+    return took < std::chrono::seconds(3) ? 0 : 3;
+}
+
+TEST(TcpConnections, DoNotWaitForANameService) {
+    const pid_t child = fork();
+    if (child == 0) _exit(ask_a_silent_name_service());
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no namespaces here, or names are asked for elsewhere";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // A listener with a full queue does not answer at all, as a host that is not there.
