@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <unordered_map>
 
 namespace offpath::link {
@@ -143,7 +144,11 @@ void Links::on_message(const transport::Incoming& message) {
         if (message.rendezvous != nullptr) transport_->discard(message.rendezvous);
         return;
     }
-    take(found->second, header, message);
+    try {
+        take(found->second, header, message);
+    } catch (const std::bad_alloc&) {
+        found->second->fail(Status::memory, "the device has no memory left for what comes over the link");
+    }
 }
 
 void Links::take(const std::shared_ptr<DevicePeer>& peer, const Header& header,

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace offpath::proxy {
 namespace {
@@ -120,11 +121,19 @@ void Proxy::run() {
     }
     std::uint64_t give_up_ns = 0;
     while (true) {
-        unsigned work = accept_sessions();
-        work += drain_channels();
-        work += advance_schedules();
-        work += progress_fabric();
-        complete();
+        unsigned work = 0;
+        try {
+            work = accept_sessions();
+            work += drain_channels();
+            work += advance_schedules();
+            work += progress_fabric();
+            complete();
+        } catch (const std::bad_alloc&) {
+            // Whose fault it is cannot be told: all start anew rather than the daemon dies.
+            for (auto& session : sessions_)
+                session->end_for_memory();
+            work = 1;
+        }
         if (ending_ && (sessions_.empty() || now_ns() > give_up_ns)) break;
         if (work > 0) {
             resting_.worked();
@@ -176,7 +185,12 @@ unsigned Proxy::accept_sessions() {
 
 void Proxy::adopt(Newcomer newcomer) {
     std::unique_ptr<Session> session;
-    if (!ending_) session = Session::open(*engine_, identity_, hosts_, std::move(newcomer));
+    try {
+        if (!ending_) session = Session::open(*engine_, identity_, hosts_, std::move(newcomer));
+    } catch (const std::bad_alloc&) {
+        // Its socket is closed with it: the client says that the device hung up.
+        log::error("proxy {}: no memory for another session", config_.index);
+    }
     if (!session) {
         load_.fetch_sub(1, std::memory_order_relaxed);
         return;

@@ -9,6 +9,8 @@
 
 #include <sys/eventfd.h>
 
+#include <new>
+
 namespace offpath::proxy {
 namespace {
 
@@ -157,7 +159,7 @@ Session::Session(engine::Engine& engine, Newcomer newcomer, Parts parts)
 
 Session::~Session() = default;
 
-unsigned Session::drain(unsigned limit) {
+unsigned Session::drain(unsigned limit) try {
     unsigned count = 0;
     while (count < limit && !ended_) {
         std::span<const std::byte> record;
@@ -175,9 +177,16 @@ unsigned Session::drain(unsigned limit) {
         }
     }
     return count;
+} catch (const std::bad_alloc&) {
+    end_for_memory();
+    return 1;
 }
 
-void Session::read_socket() {
+void Session::end_for_memory() {
+    end(Status::memory, "the device has no memory left for what this rank asks of it", true);
+}
+
+void Session::read_socket() try {
     for (int i = 0; i < 64 && !ended_; ++i) {
         control::Received received;
         const Status status = socket_.receive_bytes(received);
@@ -198,6 +207,8 @@ void Session::read_socket() {
             answer_message(message, std::move(received.descriptors));
         }
     }
+} catch (const std::bad_alloc&) {
+    end_for_memory();
 }
 
 void Session::tend(std::uint64_t now_ns) {
@@ -316,7 +327,9 @@ bool Session::close() {
         if (engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
             session_ = nullptr;
     }
-    if (session_ == nullptr && outstanding_ == 0 && unwatched_ == 0 && memory_->drained()) return true;
+    // Without memory one of them may have been left between us and the engine, which has let go of all.
+    const bool settled = (outstanding_ == 0 && unwatched_ == 0) || reason_ == Status::memory;
+    if (session_ == nullptr && settled && memory_->drained()) return true;
     // An agent that does not answer must not keep the session for ever.
     if (!abandoned_ && SteadyClock().now_ns() - ended_ns_ > drain_patience_ns) {
         abandoned_ = true;

@@ -538,6 +538,56 @@ TEST_F(Remote, StrangersHarmNobody) {
     EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 100) << "strangers fill the log";
 }
 
+// Takes the device's memory: schedules of 30,000 ops each, one after the other, until the device refuses.
+void take_all_memory(const Rank& me) {
+    offpath_context_h context = me.init();
+    const std::string path = me.directory + "/said";
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, 2);
+    offpath_status_t status = OFFPATH_OK;
+    static char word = 0;
+    for (int i = 0; i < 300 && status == OFFPATH_OK; ++i) {
+        offpath_group_h group = nullptr;
+        expect(offpath_group_create(me.world(context), &group), OFFPATH_OK, "create");
+        for (std::uint32_t tag = 0; tag < 15000; ++tag) {
+            expect(offpath_group_send(group, &word, 0, me.rank, tag), OFFPATH_OK, "send");
+            expect(offpath_group_recv(group, &word, 0, me.rank, tag), OFFPATH_OK, "recv");
+        }
+        expect(offpath_group_end(group), OFFPATH_OK, "end");
+        status = offpath_group_start(group);
+        if (status == OFFPATH_OK) status = offpath_group_wait(group);
+    }
+    expect(status, OFFPATH_ERR_PEER_LOST, "the device is at its limit");
+    std::ifstream said(path);
+    require_words(std::string(std::istreambuf_iterator<char>(said), {}),
+                  {"127.0.0.1:", "no memory left", "rank 0"});
+    expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+}
+
+// One job asks for more than the device has: it learns why, and nobody else notices.
+TEST_F(Remote, OutOfMemoryIsOneJobsAffair) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers need address space without a limit";
+#endif
+    Job bystander(2, directory.path(), here(busy_job));
+    wait_until_started(bystander);
+    std::size_t pages = 0;
+    std::ifstream("/proc/" + std::to_string(daemon.pid()) + "/statm") >> pages;
+    const rlimit limit{pages * 4096 + (std::size_t{48} << 20), RLIM_INFINITY};
+    ASSERT_EQ(prlimit(daemon.pid(), RLIMIT_AS, &limit, nullptr), 0);
+    EXPECT_TRUE(all_right(1, directory.path(), here(take_all_memory)));
+    EXPECT_NE(daemon.log().find("no memory left"), std::string::npos) << daemon.log();
+    // What it took has been given back.
+    EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
+                              offpath_context_h context = me.init();
+                              gather_once(context, me);
+                              expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+                          })));
+    static_cast<std::atomic<std::uint32_t>*>(bystander.shared())[1] = 1;
+    EXPECT_EQ(bystander.wait(), zeros(2));
+    EXPECT_TRUE(daemon.running());
+}
+
 // Those who stay silent are dropped after 5 s.
 TEST_F(Remote, DropsSilentStrangers) {
     MessageSocket socket = MessageSocket::over_tcp(connect_to(daemon.address()));
