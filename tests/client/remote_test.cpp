@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -536,6 +537,35 @@ TEST_F(Remote, StrangersHarmNobody) {
     EXPECT_LE(daemon.descriptors(), descriptors) << "descriptors were left open";
     const std::string log = daemon.log();
     EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 100) << "strangers fill the log";
+}
+
+// A program that unmaps what it sends, or what it receives into: that operation fails, and nothing else does.
+TEST_F(Remote, UnmappedBuffersEndTheirOwnOperationOnly) {
+    EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
+                              offpath_context_h context = me.init();
+                              constexpr std::size_t bytes = std::size_t{48} << 20;
+                              for (const std::uint32_t who : {0u, 1u}) {
+                                  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                                  require(memory != MAP_FAILED, "mmap");
+                                  offpath_request_h request = nullptr;
+                                  const offpath_team_h world = me.world(context);
+                                  expect(me.rank == 0
+                                             ? offpath_send_offload(world, memory, bytes, 1, 5, &request)
+                                             : offpath_recv_offload(world, memory, bytes, 0, 5, &request),
+                                         OFFPATH_OK, "start");
+                                  if (me.rank == who) munmap(memory, bytes);
+                                  const offpath_status_t status = offpath_request_wait(request);
+                                  if (me.rank == who)
+                                      expect(status, OFFPATH_ERR_ACCESS, "the owner of what was unmapped");
+                                  require(status != OFFPATH_ERR_PEER_LOST, "nobody is lost");
+                                  offpath_request_free(request);
+                                  if (me.rank != who) munmap(memory, bytes);
+                                  gather_once(context, me);
+                              }
+                              expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+                          })));
+    EXPECT_EQ(daemon.log().find("ends:"), std::string::npos) << daemon.log();
 }
 
 // Takes the device's memory: schedules of 30,000 ops each, one after the other, until the device refuses.

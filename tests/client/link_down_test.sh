@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# link_down_test.sh BUILD: a host and its device, as network namespaces joined by a veth pair, whose link is taken down in the middle of a
+# job: within 10 s the client must say which device is lost and why, the daemon must end the session and serve the next job when the link
+# is back. Exit code 77: no namespaces here.
+set -euo pipefail
+build=$1
+if [ "${2:-}" != inside ]; then
+    unshare --user --map-root-user --net --mount mount -t sysfs sysfs /sys 2>/dev/null && command -v ip >/dev/null || {
+        echo "skipped: no user and network namespaces, or no ip command"
+        exit 77
+    }
+    exec unshare --user --map-root-user --net --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
+fi
+
+mount -t sysfs sysfs /sys # UCX finds network devices there
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    echo "FAILED: $*"
+    cat "$dir"/*.log
+    exit 1
+}
+unshare --net --mount sh -c "mount -t sysfs sysfs /sys; touch $dir/up; exec sleep 100" &
+device=$!
+for _ in $(seq 100); do
+    [ -e "$dir/up" ] && break
+    sleep 0.02
+done
+on_device() { nsenter -t "$device" -n -m "$@"; }
+ip link add v0 type veth peer name v0 netns "$device"
+for _ in $(seq 100); do
+    ip link set v0 up && on_device ip link set v0 up && break
+done
+ip addr add 10.99.0.1/24 dev v0
+on_device ip addr add 10.99.0.2/24 dev v0
+(umask 077 && head -c 32 /dev/urandom >"$dir/key")
+mkfifo "$dir/ready"
+exec 4<>"$dir/ready"
+on_device "$build/bin/offpathd" --listen 10.99.0.2 --key-file "$dir/key" --net-devices v0 --ready-fd 4 2>"$dir/daemon.log" &
+daemon=$!
+read -r -n 1 -t 20 _ <&4 || fail "the daemon was not ready within 20 s"
+export OFFPATH_DEVICES=10.99.0.2 OFFPATH_KEY_FILE=$dir/key OFFPATH_HOST_DEVICES=v0
+
+"$build/bin/endless" 60 >"$dir/said" 2>"$dir/client.log" &
+client=$!
+for _ in $(seq 200); do
+    grep -q running "$dir/said" && break
+    sleep 0.05
+done
+grep -q running "$dir/said" || fail "the job does not run"
+ip link set v0 down
+begin=$SECONDS
+for _ in $(seq 120); do
+    kill -0 "$client" 2>/dev/null || break
+    sleep 0.1
+done
+kill -0 "$client" 2>/dev/null && fail "12 s after its link went down the client has noticed nothing"
+took=$((SECONDS - begin))
+wait "$client" && code=0 || code=$?
+[ "$code" = 3 ] || fail "the client ended with $code"
+[ "$took" -le 10 ] || fail "the client needed $took s"
+grep -q "lost proxy 0 on node .*offpathd at 10.99.0.2:7471.*: .*\(nothing was heard\|broken\|died\)" "$dir/client.log" ||
+    fail "the client does not name the device and the cause"
+for _ in $(seq 120); do
+    grep -q "the session of rank 0 .* ends:" "$dir/daemon.log" && break
+    sleep 0.1
+done
+grep -q "the session of rank 0 .* ends:" "$dir/daemon.log" || fail "the daemon has noticed nothing"
+kill -0 "$daemon" 2>/dev/null || fail "the daemon has ended"
+
+ip link set v0 up
+ip addr replace 10.99.0.1/24 dev v0
+for _ in $(seq 100); do
+    [ "$(cat /sys/class/net/v0/operstate)" = up ] && break
+    sleep 0.02
+done
+timeout 30 "$build/bin/endless" 0.5 >"$dir/said" 2>"$dir/second.log" || fail "the next job is not served"
+echo "noticed within $took s; the daemon serves on"
