@@ -82,6 +82,8 @@ struct offpath_context {
     offpath::control::ClientChannel& channel() { return *attachment.channel; }
 
     std::uint32_t rank = 0, size = 1;
+    bool all_local =
+        true;  // no device of the job has an operating system, and perhaps an architecture, of its own
     offpath::client::Attachment attachment;
     std::unique_ptr<offpath::client::Bootstrap> bootstrap;  // kept for the launcher's sake
     offpath::client::RequestTable requests;

@@ -180,6 +180,8 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
                                                      params.threads == OFFPATH_THREADS_MULTIPLE, spin_us);
     context->rank = options.rank;
     context->size = options.size;
+    context->all_local =
+        std::none_of(seeds.begin(), seeds.end(), [](const JobSeed& seed) { return seed.remote != 0; });
     context->bootstrap = std::move(bootstrap);
     status = announce(*context, reports, addresses, stride);
     if (status == Status::ok) status = make_world(*context);

@@ -4,26 +4,13 @@
 // Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH (2005),
 // section 4.3.
 #include "collectives/collectives.h"
+#include "collectives/patterns/parts.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/window.h"
 
 #include <optional>
 
 namespace offpath::collectives {
-namespace {
-
-// Part i of `bytes` cut into `count` parts as equal as can be.
-struct Parts {
-    std::uint64_t bytes;
-    std::uint32_t count;
-    std::uint64_t offset(std::uint32_t i) const {
-        return i * (bytes / count) + std::min<std::uint64_t>(i, bytes % count);
-    }
-    std::uint64_t size(std::uint32_t i) const { return bytes / count + (i < bytes % count); }
-};
-
-}  // namespace
-
 Schedule bcast_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes) {
     schedule::Builder builder(team.rank, team.size);
     const std::uint32_t slot = builder.user_slot(bytes);

@@ -47,6 +47,65 @@ Schedule bcast_chain(TeamShape team, std::uint32_t root, std::uint64_t bytes,
                      std::uint64_t segment_bytes);                             // pipelined
 Schedule bcast_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes);  // scatter, then ring allgather
 
+// What the reductions below compute. Sizes are whole numbers of elements. Operands are folded in an order
+// that hangs on the team and the sizes alone; of two, the one of the lower ranks is the left one where ranks
+// compute the same thing twice, so that they get the same bits. Accumulators are scratch, so that host memory
+// is read once and written once, whatever reaches it. segment_bytes must be a multiple of reduce_unit, or 0.
+struct Reducing {
+    schedule::DataType type = schedule::DataType::none;
+    schedule::Reduction reduction = schedule::Reduction::none;
+};
+constexpr std::uint64_t reduce_unit = 64;
+
+// allreduce: slot 0 send, slot 1 recv; in place: slot 0 is the receive buffer and the only slot.
+Schedule allreduce_recursive_doubling(TeamShape team, std::uint64_t bytes, Reducing what, bool in_place);
+// Reduce-scatter, then allgather, pipelined.
+Schedule allreduce_ring(TeamShape team, std::uint64_t bytes, Reducing what, bool in_place,
+                        std::uint64_t segment_bytes);
+
+// reduce: slot 0 send; at the root slot 1 recv, or, in place, slot 0 recv.
+Schedule reduce_binomial(TeamShape team, std::uint32_t root, std::uint64_t bytes, Reducing what,
+                         bool in_place);
+Schedule reduce_chain(TeamShape team, std::uint32_t root, std::uint64_t bytes, Reducing what, bool in_place,
+                      std::uint64_t segment_bytes);
+// Reduce-scatter around the ring, then gather.
+Schedule reduce_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes, Reducing what, bool in_place,
+                     std::uint64_t segment_bytes);
+
+// reduce_scatter: slot 0 send, the blocks of all ranks one after the other; slot 1 recv, this rank's block.
+Schedule reduce_scatter_pairwise(TeamShape team, std::span<const std::uint64_t> bytes, Reducing what,
+                                 std::uint64_t segment_bytes);
+Schedule reduce_scatter_ring(TeamShape team, std::span<const std::uint64_t> bytes, Reducing what,
+                             std::uint64_t segment_bytes);
+
+// scan, exscan: slots as allreduce.
+Schedule scan_recursive_doubling(TeamShape team, std::uint64_t bytes, Reducing what, bool in_place,
+                                 bool exclusive);
+Schedule scan_chain(TeamShape team, std::uint64_t bytes, Reducing what, bool in_place, bool exclusive,
+                    std::uint64_t segment_bytes);
+
+// gather(v): slot 0 send; at the root slot 1 recv, or, in place, slot 0 recv. The arrays count at the root
+// only; there, own_bytes is not looked at. scatter(v): slot 0 recv; at the root slot 0 send and slot 1 recv,
+// or, in place, slot 0 send alone.
+Schedule gatherv_linear(TeamShape team, std::uint32_t root, std::uint64_t own_bytes,
+                        std::span<const std::uint64_t> bytes, std::span<const std::uint64_t> offsets,
+                        bool in_place, std::uint32_t credits);
+Schedule gather_binomial(TeamShape team, std::uint32_t root, std::uint64_t bytes, bool in_place);
+Schedule scatterv_linear(TeamShape team, std::uint32_t root, std::uint64_t own_bytes,
+                         std::span<const std::uint64_t> bytes, std::span<const std::uint64_t> offsets,
+                         bool in_place, std::uint32_t credits);
+Schedule scatter_binomial(TeamShape team, std::uint32_t root, std::uint64_t bytes, bool in_place);
+
+// Neighbourhoods: slot 0 send, slot 1 recv. One entry an edge; of several edges between two ranks the k-th
+// outgoing one meets the k-th incoming one.
+struct NeighborArgs {
+    std::span<const std::uint32_t> destinations;
+    std::span<const std::uint64_t> send_bytes, send_offsets;
+    std::span<const std::uint32_t> sources;
+    std::span<const std::uint64_t> recv_bytes, recv_offsets;
+};
+Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std::uint32_t credits);
+
 // No slots.
 Schedule barrier_dissemination(TeamShape team);
 

@@ -25,9 +25,21 @@ struct Selection {
     // direct has several senders meet at one receiver.
     std::uint32_t allgather_direct_ranks = 2;
     std::uint64_t hop_bytes = 16 << 10;  // what a link carries in the time that a hop costs
+    // Up to here data are reduced whole at every step, from scratch of as many times their size as there are
+    // steps.
+    std::uint64_t reduce_whole_bytes = 256 << 10;
+    std::uint64_t reduce_share =
+        8;  // what a link carries in the time in which this many times as much is reduced
+    std::uint64_t reduce_scatter_small_bytes = 32 << 10;  // below, for the largest block: pairwise
+    std::uint32_t gather_credits = 4;                     // blocks that the root takes or sends at once
+    std::uint64_t gather_tree_bytes = 1 << 10;  // up to here, and for more ranks than this: binomial
+    std::uint32_t gather_linear_ranks = 8;
 };
 
 enum class BcastAlgorithm : std::uint8_t { binomial, chain, ring };
+enum class ReduceAlgorithm : std::uint8_t { binomial, chain, ring };
+enum class AllreduceAlgorithm : std::uint8_t { recursive_doubling, ring };
+enum class ScanAlgorithm : std::uint8_t { recursive_doubling, chain };
 
 Schedule alltoall(TeamShape team, std::uint64_t bytes, const Selection& selection = {});
 Schedule alltoallv(TeamShape team, const VectorArgs& args, const Selection& selection = {});
@@ -35,12 +47,39 @@ Schedule allgatherv(TeamShape team, std::span<const std::uint64_t> bytes,
                     std::span<const std::uint64_t> offsets, bool in_place, const Selection& selection = {});
 Schedule bcast(TeamShape team, std::uint32_t root, std::uint64_t bytes, const Selection& selection = {});
 Schedule barrier(TeamShape team);
+Schedule allreduce(TeamShape team, std::uint64_t bytes, Reducing what, bool in_place,
+                   const Selection& selection = {});
+Schedule reduce(TeamShape team, std::uint32_t root, std::uint64_t bytes, Reducing what, bool in_place,
+                const Selection& selection = {});
+Schedule reduce_scatter(TeamShape team, std::span<const std::uint64_t> bytes, Reducing what,
+                        const Selection& selection = {});
+Schedule scan(TeamShape team, std::uint64_t bytes, Reducing what, bool in_place, bool exclusive,
+              const Selection& selection = {});
+Schedule gather(TeamShape team, std::uint32_t root, std::uint64_t bytes, bool in_place,
+                const Selection& selection = {});
+Schedule scatter(TeamShape team, std::uint32_t root, std::uint64_t bytes, bool in_place,
+                 const Selection& selection = {});
+// Arguments as those of the linear builders: no rank knows the others' sizes, so there is no choice.
+Schedule gatherv(TeamShape team, std::uint32_t root, std::uint64_t own_bytes,
+                 std::span<const std::uint64_t> bytes, std::span<const std::uint64_t> offsets, bool in_place,
+                 const Selection& selection = {});
+Schedule scatterv(TeamShape team, std::uint32_t root, std::uint64_t own_bytes,
+                  std::span<const std::uint64_t> bytes, std::span<const std::uint64_t> offsets, bool in_place,
+                  const Selection& selection = {});
+Schedule neighbor_alltoallv(TeamShape team, const NeighborArgs& args, const Selection& selection = {});
 
 // For broadcasts of at least `bcast_small_bytes` the least of three estimates, in bytes through the busiest
 // link, with segments that add little to the time until the chain is filled.
 BcastAlgorithm choose_bcast(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection = {});
 std::uint64_t bcast_segment_bytes(std::uint32_t team_size, std::uint64_t bytes,
                                   const Selection& selection = {});
+// Likewise; a step of whole data costs the reduction, too, which segments hide behind the wire.
+ReduceAlgorithm choose_reduce(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection = {});
+AllreduceAlgorithm choose_allreduce(std::uint32_t team_size, std::uint64_t bytes,
+                                    const Selection& selection = {});
+ScanAlgorithm choose_scan(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection = {});
+// Segments of whole elements, whatever the type.
+std::uint64_t reduce_segment_bytes(std::uint64_t segment_bytes);
 // Four segments to a block if they do not get too small, so that a rank can send on while it receives.
 std::uint64_t ring_segment_bytes(std::uint64_t block_bytes, const Selection& selection = {});
 

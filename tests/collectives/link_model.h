@@ -1,7 +1,7 @@
 // Link model: how long the schedules of a team take where every rank has one full-duplex link to a switch
 // that never blocks. Time goes in slots; in one slot a rank's link carries one chunk out and one chunk in. A
 // sender serves its messages in turn, skipping those whose receiver is busy. An op starts one slot after what
-// it depends on is done, which stands for the cost of a hop. Copies take no time. Pure.
+// it depends on is done, which stands for the cost of a hop. Copies and reductions take no time. Pure.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -15,7 +15,7 @@ namespace offpath::testing {
 // the two.
 enum class Service { oldest_first, in_turn };
 
-// Slots until all ops are done; 0 when they never are. For schedules of send, recv and copy.
+// Slots until all ops are done; 0 when they never are. For schedules of send, recv, copy and reduce.
 std::uint64_t slots_until_done(std::span<const schedule::Schedule> schedules, std::uint64_t chunk_bytes,
                                Service service);
 

@@ -72,5 +72,55 @@ TEST(Selection, GivesMatchingSchedulesToAllRanks) {
         }
 }
 
+TEST(Selection, ReducesSmallDataInFewStepsAndLargeDataAtTheRateOfALink) {
+    for (std::uint32_t size : {2u, 3u, 4u, 8u, 16u, 64u}) {
+        EXPECT_EQ(choose_allreduce(size, 64), AllreduceAlgorithm::recursive_doubling) << size;
+        EXPECT_EQ(choose_allreduce(size, 16 << 20), AllreduceAlgorithm::ring) << size;
+        EXPECT_EQ(choose_reduce(size, 64), ReduceAlgorithm::binomial) << size;
+        EXPECT_EQ(choose_reduce(size, 256 << 20), ReduceAlgorithm::chain) << size;
+        EXPECT_EQ(choose_scan(size, 64), ScanAlgorithm::recursive_doubling) << size;
+        EXPECT_EQ(choose_scan(size, 16 << 20), ScanAlgorithm::chain) << size;
+    }
+    EXPECT_EQ(choose_reduce(64, 1 << 20), ReduceAlgorithm::ring);
+}
+
+// Scratch is what a device pays for a reduction: a few segments, however large the data are.
+TEST(Selection, BoundsTheScratchOfReductions) {
+    const auto scratch = [](const Schedule& schedule) {
+        std::uint64_t bytes = 0;
+        for (const schedule::Slot& slot : schedule.slots())
+            if (slot.kind == schedule::SlotKind::scratch) bytes += slot.bytes;
+        return bytes;
+    };
+    constexpr Reducing sum{schedule::DataType::float64, schedule::Reduction::sum};
+    for (std::uint32_t size : {2u, 3u, 8u, 64u})
+        for (std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{256} << 10, std::uint64_t{16} << 20}) {
+            constexpr std::uint64_t most = 4 << 20;
+            const std::vector<std::uint64_t> blocks(size, bytes / 8 / size * 8);
+            for (std::uint32_t rank : {0u, size - 1}) {
+                EXPECT_LE(scratch(allreduce({rank, size}, bytes, sum, true)), most);
+                EXPECT_LE(scratch(reduce({rank, size}, 0, bytes, sum, true)), most);
+                EXPECT_LE(scratch(reduce_scatter({rank, size}, blocks, sum)), most);
+                EXPECT_LE(scratch(scan({rank, size}, bytes, sum, true, true)), most);
+            }
+        }
+}
+
+TEST(Selection, CutsReductionsBetweenElements) {
+    constexpr Reducing sum{schedule::DataType::complex_long_double, schedule::Reduction::sum};
+    for (std::uint32_t size : {2u, 3u, 7u})
+        for (std::uint64_t bytes : {std::uint64_t{32} * 3, std::uint64_t{32} * 100'003}) {
+            const std::vector<std::uint64_t> blocks(size, bytes);
+            for (const Schedule& schedule :
+                 {allreduce({1, size}, bytes, sum, true), reduce({1, size}, 1, bytes, sum, true),
+                  reduce_scatter({1, size}, blocks, sum), scan({1, size}, bytes, sum, true, true)})
+                for (const schedule::Op& op : schedule.ops()) {
+                    EXPECT_EQ(op.bytes % 32, 0u);
+                    EXPECT_EQ(op.src.offset % 32, 0u);
+                    EXPECT_EQ(op.dst.offset % 32, 0u);
+                }
+        }
+}
+
 }  // namespace
 }  // namespace offpath::collectives

@@ -72,6 +72,55 @@ TEST(WireTime, BcastMovesALargeMessageAtTheRateOfOneLink) {
         1.08);
 }
 
+constexpr Reducing sum{schedule::DataType::float64, schedule::Reduction::sum};
+
+TEST(WireTime, AllreduceKeepsEveryLinkBusyBothWays) {
+    for (std::uint32_t size : {2u, 3u, 4u, 5u, 8u, 16u}) {
+        const std::uint64_t bytes = 16 * mebibyte, least = 2 * (bytes - bytes / size);
+        for (Service service : {Service::oldest_first, Service::in_turn})
+            EXPECT_LT(stretch(size, least, service,
+                              [&](TeamShape team) { return allreduce(team, bytes, sum, true); }),
+                      size < 8 ? 1.05 : 1.15)
+                << size;
+    }
+}
+
+TEST(WireTime, ReductionsToOneRankAndAlongTheRanksMoveAtTheRateOfOneLink) {
+    const std::uint64_t bytes = 16 * mebibyte;
+    for (std::uint32_t size : {2u, 3u, 4u, 8u, 16u}) {
+        EXPECT_LT(stretch(size, bytes, Service::oldest_first,
+                          [&](TeamShape team) { return reduce(team, 0, bytes, sum, false); }),
+                  1.1)
+            << "reduce, " << size;
+        EXPECT_LT(stretch(size, bytes, Service::oldest_first,
+                          [&](TeamShape team) { return scan(team, bytes, sum, false, false); }),
+                  1.1)
+            << "scan, " << size;
+        const std::vector<std::uint64_t> blocks(size, mebibyte);
+        for (Service service : {Service::oldest_first, Service::in_turn})
+            EXPECT_LT(stretch(size, (size - 1) * mebibyte, service,
+                              [&](TeamShape team) { return reduce_scatter(team, blocks, sum); }),
+                      size < 8 ? 1.1 : 1.15)
+                << "reduce_scatter, " << size;
+    }
+}
+
+TEST(WireTime, GatherAndScatterKeepTheLinkOfTheRootBusy) {
+    for (std::uint32_t size : {2u, 3u, 4u, 8u, 16u}) {
+        const std::uint64_t least = (size - 1) * mebibyte;
+        for (Service service : {Service::oldest_first, Service::in_turn}) {
+            EXPECT_LT(stretch(size, least, service,
+                              [&](TeamShape team) { return gather(team, 0, mebibyte, false); }),
+                      1.02)
+                << "gather, " << size;
+            EXPECT_LT(stretch(size, least, service,
+                              [&](TeamShape team) { return scatter(team, 0, mebibyte, false); }),
+                      1.02)
+                << "scatter, " << size;
+        }
+    }
+}
+
 TEST(WireTime, BcastTakesTheRingWhereTheChainIsTooLong) {
     ASSERT_EQ(choose_bcast(64, mebibyte), BcastAlgorithm::ring);
     const auto ring = [](TeamShape team) { return bcast_ring(team, 0, mebibyte); };

@@ -1,0 +1,41 @@
+// One message an edge; all receives posted at once, a bounded number of sends in flight.
+#include "collectives/collectives.h"
+#include "collectives/extent.h"
+#include "collectives/window.h"
+
+#include <unordered_map>
+
+namespace offpath::collectives {
+
+Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std::uint32_t credits) {
+    schedule::Builder builder(team.rank, team.size);
+    const std::uint32_t send_slot = builder.user_slot(extent(args.send_bytes, args.send_offsets));
+    const std::uint32_t recv_slot = builder.user_slot(extent(args.recv_bytes, args.recv_offsets));
+    // The k-th edge to a rank is its k-th from here: that makes the tags. Edges of no bytes count, too.
+    std::unordered_map<std::uint32_t, std::uint64_t> edges;
+    std::vector<schedule::BufferRef> from_here;
+    for (std::size_t i = 0; i < args.sources.size(); ++i) {
+        const std::uint32_t peer = args.sources[i];
+        const std::uint64_t edge = edges[peer]++, bytes = args.recv_bytes[i];
+        const schedule::BufferRef place{recv_slot, args.recv_offsets[i]};
+        if (peer == team.rank)
+            from_here.push_back(place);
+        else if (bytes > 0)
+            builder.recv(peer, edge, place, bytes);
+    }
+    edges.clear();
+    Window sends(builder, credits);
+    for (std::size_t i = 0; i < args.destinations.size(); ++i) {
+        const std::uint32_t peer = args.destinations[i];
+        const std::uint64_t edge = edges[peer]++, bytes = args.send_bytes[i];
+        const schedule::BufferRef place{send_slot, args.send_offsets[i]};
+        if (bytes == 0) continue;
+        if (peer == team.rank)
+            builder.copy(place, from_here.at(edge), bytes);
+        else
+            sends.add(builder.send(peer, edge, place, bytes));
+    }
+    return builder.finish();
+}
+
+}  // namespace offpath::collectives

@@ -1,0 +1,22 @@
+// `bytes` cut into `count` parts, one a rank, as equal as whole units allow: the first ones have a unit more,
+// the last ones may have nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace offpath::collectives {
+
+struct Parts {
+    std::uint64_t bytes = 0;
+    std::uint32_t count = 1;
+    std::uint64_t unit = 1;
+
+    std::uint64_t units() const { return bytes / unit + (bytes % unit != 0); }
+    std::uint64_t offset(std::uint32_t i) const {
+        return std::min(bytes, unit * (i * (units() / count) + std::min<std::uint64_t>(i, units() % count)));
+    }
+    std::uint64_t size(std::uint32_t i) const { return offset(i + 1) - offset(i); }
+};
+
+}  // namespace offpath::collectives

@@ -1,0 +1,34 @@
+// The subtrees of a binomial tree (binomial_tree.h) are ranges of places. As ranks, counted from the root on,
+// a range may begin again at 0, and is then two runs. Peer arithmetic only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace offpath::collectives {
+
+struct Subtrees {
+    std::uint32_t size = 1, root = 0;
+
+    struct Run {
+        std::uint32_t index, rank, count;  // `count` ranks from `rank` on
+    };
+    std::uint32_t place(std::uint32_t rank) const {
+        return rank >= root ? rank - root : rank + (size - root);
+    }
+    // The ranks in the subtree of `rank`, which is not the root.
+    std::uint32_t count(std::uint32_t rank) const {
+        const std::uint32_t own = place(rank);
+        return std::min(own & (~own + 1), size - own);
+    }
+    std::vector<Run> whole(std::uint32_t rank) const { return {{0, rank, count(rank)}}; }
+    std::vector<Run> runs_of(std::uint32_t rank) const {
+        const std::uint32_t all = count(rank), before_end = std::min(all, size - rank);
+        std::vector<Run> runs{{0, rank, before_end}};
+        if (before_end < all) runs.push_back({1, 0, all - before_end});
+        return runs;
+    }
+};
+
+}  // namespace offpath::collectives
