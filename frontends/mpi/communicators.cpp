@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "p2p/pairs.h"
 #include "runtime.h"
 #include "tuning/agreement.h"
 #include "tuning/explain.h"
@@ -114,6 +115,7 @@ void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, const std::ve
     }
     if (all_agree(comm, good)) {
         open_tuning(*team, shape_of(members), id);
+        team->pairs = p2p::make_pairs(id, members);
         set_team(comm, *team);
         return;
     }
@@ -152,7 +154,9 @@ void retain(Team& team) {
 }
 
 void release(Team& team) {
-    if (team.references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &team;
+    if (team.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    p2p::destroy_pairs(team.pairs);
+    delete &team;
 }
 
 void end_use(Team& team) {

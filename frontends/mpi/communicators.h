@@ -20,6 +20,9 @@
 namespace offpath::mpi {
 
 struct TeamTuning;
+namespace p2p {
+struct Pairs;
+}
 
 struct Team {
     Team();
@@ -30,6 +33,7 @@ struct Team {
     HostReason reason = HostReason::none;
     std::atomic<MPI_Comm> comm{MPI_COMM_NULL};  // the user's; null again once it was freed
     MPI_Comm shadow = MPI_COMM_NULL;  // same ranks, for small pairs of MPI_Ialltoallv; its errors return
+    p2p::Pairs* pairs = nullptr;      // null: all messages are the host's
     int rank = rank_unknown;
     int size = 0;
     bool of_world = false;                     // the context owns the handle

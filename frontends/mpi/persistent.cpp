@@ -6,6 +6,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "p2p/lock.h"
+#include "p2p/moving.h"
 #include "runtime.h"
 
 using namespace offpath::mpi;
@@ -45,6 +47,17 @@ void set_started(Persistent& persistent, MPI_Request started) {
 int refuse(int error) {
     PMPI_Comm_call_errhandler(MPI_COMM_WORLD, error);
     return error;
+}
+
+// A parcel's request is freed when the parcel is done.
+int free_request(MPI_Request* request) {
+    if (request == nullptr || !p2p::any_registered()) return PMPI_Request_free(request);
+    const auto guard = p2p::lock();
+    p2p::Parcel* parcel = p2p::find_parcel(*request);
+    if (parcel == nullptr) return PMPI_Request_free(request);
+    p2p::forsake(*parcel);
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
 }
 
 int start_one(MPI_Request* request) {
@@ -130,9 +143,9 @@ OFFPATH_API int MPI_Startall(int count, MPI_Request requests[]) {
 // An operation under way goes on; its request is freed in its stead.
 OFFPATH_API int MPI_Request_free(MPI_Request* request) {
     if (persistent_requests.load(std::memory_order_relaxed) == 0 || request == nullptr)
-        return PMPI_Request_free(request);
+        return free_request(request);
     const std::shared_ptr<Persistent> persistent = find(*request);
-    if (persistent == nullptr) return PMPI_Request_free(request);
+    if (persistent == nullptr) return free_request(request);
     {
         const std::lock_guard lock(mutex);
         by_handle.erase(key_of(*request));
@@ -147,6 +160,13 @@ OFFPATH_API int MPI_Request_free(MPI_Request* request) {
 OFFPATH_API int MPI_Cancel(MPI_Request* request) {
     if (request == nullptr) return PMPI_Cancel(request);
     MPI_Request real = stand_in_of(*request);
+    if (p2p::any_registered()) {
+        const auto guard = p2p::lock();
+        if (p2p::Parcel* parcel = p2p::find_parcel(real)) {
+            p2p::cancel(*parcel);
+            return MPI_SUCCESS;
+        }
+    }
     return PMPI_Cancel(&real);
 }
 

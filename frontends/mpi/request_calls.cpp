@@ -1,30 +1,188 @@
-// MPI's request calls. While nothing offloaded is under way they are the host's. Otherwise a call that tests
-// polls first, and a call that waits drives the offloaded requests among its own until they are done and
-// leaves the rest, with statuses, errors and all, to the host's call.
+// MPI's request calls. A request may be an offloaded collective's, a point-to-point parcel's, or the host's
+// alone. While there is nothing but the last kind the calls are the host's. Otherwise a call that tests polls
+// first; one that waits drives collectives until they are done and leaves the rest, with statuses, errors and
+// all, to the host's call; and parcels are waited for, tested and ended by their own rules (p2p/).
 #include <mpi.h>
 #include <offpath/types.h>
 
+#include <vector>
+
 #include "operations.h"
+#include "p2p/lock.h"
+#include "p2p/moving.h"
 #include "persistent.h"
 #include "tuning/samples.h"
 
 using namespace offpath::mpi;
+namespace p2p = offpath::mpi::p2p;
 
 namespace {
 
-bool any_is_ours(int count, const MPI_Request* requests) {
-    if (requests == nullptr) return false;
-    for (int i = 0; i < count; ++i) {
+MPI_Status* at(MPI_Status* statuses, int i) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
+}
+
+void poll_all() {
+    poll();
+    p2p::poll();
+}
+
+// Whether waits have to move something on: then none may sit in the host's MPI.
+bool must_drive(int count, const MPI_Request* requests) {
+    if (p2p::must_attend()) return true;
+    for (int i = 0; i < count && any_under_way(); ++i) {
         if (is_under_way(requests[i])) return true;
     }
     return false;
+}
+
+// The parcels behind an array of requests.
+class Parcels {
+  public:
+    Parcels(int count, const MPI_Request* requests) {
+        if (!p2p::any_registered() || requests == nullptr) return;
+        const auto guard = p2p::lock();
+        for (int i = 0; i < count; ++i) {
+            p2p::Parcel* parcel = p2p::find_parcel(requests[i]);
+            if (parcel == nullptr) continue;
+            if (parcels_.empty()) parcels_.resize(static_cast<std::size_t>(count));
+            parcels_[static_cast<std::size_t>(i)] = parcel;
+            all_short_ = all_short_ && parcel->receives && !parcel->large;
+        }
+    }
+    bool none() const { return parcels_.empty(); }
+    // Receives that the host's MPI completes, and whose statuses are to be looked at afterwards.
+    bool all_short() const { return all_short_; }
+    p2p::Parcel* operator[](int i) const {
+        return parcels_.empty() ? nullptr : parcels_[static_cast<std::size_t>(i)];
+    }
+    // The requests without those of parcels.
+    std::vector<MPI_Request> others(int count, const MPI_Request* requests) const {
+        std::vector<MPI_Request> rest(requests, requests + count);
+        for (int i = 0; i < count; ++i) {
+            if ((*this)[i] != nullptr) rest[static_cast<std::size_t>(i)] = MPI_REQUEST_NULL;
+        }
+        return rest;
+    }
+    void put_back(int count, const std::vector<MPI_Request>& rest, MPI_Request* requests) const {
+        for (int i = 0; i < count; ++i) {
+            if ((*this)[i] == nullptr) requests[i] = rest[static_cast<std::size_t>(i)];
+        }
+    }
+
+  private:
+    std::vector<p2p::Parcel*> parcels_;
+    bool all_short_ = true;
+};
+
+bool is_complete(p2p::Parcel& parcel) {
+    const auto guard = p2p::lock();
+    return p2p::advance(parcel);
+}
+
+int end(p2p::Parcel& parcel, MPI_Request* request, MPI_Status* status) {
+    *request = MPI_REQUEST_NULL;
+    return p2p::wait_for(parcel, status);
+}
+
+int wait_one(p2p::Parcel* parcel, MPI_Request* request, MPI_Status* status) {
+    if (parcel != nullptr) return end(*parcel, request, status);
+    if (any_under_way()) wait_until_done(*request);
+    return p2p::wait_for_host(request, status);
+}
+
+// Errors of single requests as MPI_Waitall tells them.
+int tell_errors(const std::vector<int>& errors, MPI_Status* statuses) {
+    for (std::size_t i = 0; statuses != MPI_STATUSES_IGNORE && i < errors.size(); ++i)
+        statuses[i].MPI_ERROR = errors[i];
+    return MPI_ERR_IN_STATUS;
+}
+
+int wait_each(int count, MPI_Request* requests, const Parcels& parcels, MPI_Status* statuses) {
+    std::vector<int> errors;
+    for (int i = 0; i < count; ++i) {
+        const int error = wait_one(parcels[i], &requests[i], at(statuses, i));
+        if (error == MPI_SUCCESS) continue;
+        errors.resize(static_cast<std::size_t>(count), MPI_SUCCESS);
+        errors[static_cast<std::size_t>(i)] = error;
+    }
+    return errors.empty() ? MPI_SUCCESS : tell_errors(errors, statuses);
+}
+
+// The host's MPI waits for all at once; what headers announced is waited for after that.
+int wait_short(int count, MPI_Request* requests, const Parcels& parcels, MPI_Status* statuses) {
+    thread_local std::vector<MPI_Status> own;
+    own.resize(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+        if (parcels[i] != nullptr) p2p::forget_parcel(*parcels[i]);
+    }
+    const int result = PMPI_Waitall(count, requests, own.data());
+    std::vector<int> errors;
+    for (int i = 0; i < count; ++i) {
+        MPI_Status& status = own[static_cast<std::size_t>(i)];
+        int error = result == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+        if (p2p::Parcel* parcel = parcels[i]) {
+            if (requests[i] != MPI_REQUEST_NULL) {
+                p2p::register_parcel(*parcel);  // an error of another one has ended the wait
+            } else {
+                parcel->handle = MPI_REQUEST_NULL;
+                status.MPI_ERROR = error;
+                p2p::host_is_done(*parcel, status);
+                error = p2p::wait_for(*parcel, &status);
+            }
+        }
+        if (statuses != MPI_STATUSES_IGNORE) p2p::copy_status(status, &statuses[i]);
+        if (error == MPI_SUCCESS) continue;
+        errors.resize(static_cast<std::size_t>(count), MPI_SUCCESS);
+        errors[static_cast<std::size_t>(i)] = error;
+    }
+    if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
+    return errors.empty() ? MPI_SUCCESS : tell_errors(errors, statuses);
+}
+
+int test_any(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+    poll_all();
+    const Parcels parcels(count, requests);
+    if (parcels.none()) return PMPI_Testany(count, requests, index, flag, status);
+    for (int i = 0; i < count; ++i) {
+        if (parcels[i] == nullptr || !is_complete(*parcels[i])) continue;
+        *index = i;
+        *flag = 1;
+        return end(*parcels[i], &requests[i], status);
+    }
+    std::vector<MPI_Request> rest = parcels.others(count, requests);
+    const int result = PMPI_Testany(count, rest.data(), index, flag, status);
+    parcels.put_back(count, rest, requests);
+    if (*flag != 0 && *index == MPI_UNDEFINED) *flag = 0;  // the parcels are active
+    return result;
+}
+
+int test_some(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
+    poll_all();
+    const Parcels parcels(count, requests);
+    if (parcels.none()) return PMPI_Testsome(count, requests, done, indices, statuses);
+    std::vector<MPI_Request> rest = parcels.others(count, requests);
+    const int result = PMPI_Testsome(count, rest.data(), done, indices, statuses);
+    parcels.put_back(count, rest, requests);
+    if (*done == MPI_UNDEFINED) *done = 0;
+    std::vector<int> errors(static_cast<std::size_t>(*done), MPI_SUCCESS);
+    for (int i = 0; result == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE && i < *done; ++i)
+        errors[static_cast<std::size_t>(i)] = statuses[i].MPI_ERROR;
+    bool wrong = result != MPI_SUCCESS;
+    for (int i = 0; i < count; ++i) {
+        if (parcels[i] == nullptr || !is_complete(*parcels[i])) continue;
+        indices[*done] = i;
+        errors.push_back(end(*parcels[i], &requests[i], at(statuses, *done)));
+        wrong = wrong || errors.back() != MPI_SUCCESS;
+        ++*done;
+    }
+    return wrong ? tell_errors(errors, statuses) : MPI_SUCCESS;
 }
 
 // Repeats `test`, which sets `finished`, until it did or failed.
 template <typename Test>
 int test_until(Test test) {
     for (Backoff backoff;; pause_for_any(backoff)) {
-        poll();
         bool finished = false;
         const int result = test(finished);
         if (finished || result != MPI_SUCCESS) return result;
@@ -38,26 +196,34 @@ extern "C" {
 OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     const FollowedWait followed(1, request);
     StandIns real(1, request);
-    if (any_under_way() && request != nullptr) wait_until_done(*real.data());
-    return PMPI_Wait(real.data(), status);
+    if (request == nullptr) return PMPI_Wait(request, status);
+    const Parcels parcels(1, real.data());
+    return wait_one(parcels[0], real.data(), status);
 }
 
 OFFPATH_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
-    for (int i = 0; i < count && requests != nullptr && any_under_way(); ++i)
-        wait_until_done(real.data()[i]);
-    return PMPI_Waitall(count, real.data(), statuses);
+    if (requests == nullptr) return PMPI_Waitall(count, requests, statuses);
+    const Parcels parcels(count, real.data());
+    if (parcels.none() && !p2p::must_attend()) {
+        for (int i = 0; i < count && any_under_way(); ++i)
+            wait_until_done(real.data()[i]);
+        return PMPI_Waitall(count, real.data(), statuses);
+    }
+    if (parcels.all_short() && !runtime().threads && !must_drive(count, real.data()))
+        return wait_short(count, real.data(), parcels, statuses);
+    return wait_each(count, real.data(), parcels, statuses);
 }
 
 OFFPATH_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
-    if (!any_under_way() || !any_is_ours(count, real.data()))
+    if (requests == nullptr || (!p2p::any_registered() && !must_drive(count, real.data())))
         return PMPI_Waitany(count, real.data(), index, status);
     return test_until([&](bool& finished) {
         int flag = 0;
-        const int result = PMPI_Testany(count, real.data(), index, &flag, status);
+        const int result = test_any(count, real.data(), index, &flag, status);
         finished = flag != 0;
         return result;
     });
@@ -67,11 +233,10 @@ OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int i
                              MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
-    if (!any_under_way() || !any_is_ours(count, real.data())) {
+    if (requests == nullptr || (!p2p::any_registered() && !must_drive(count, real.data())))
         return PMPI_Waitsome(count, real.data(), done, indices, statuses);
-    }
     return test_until([&](bool& finished) {
-        const int result = PMPI_Testsome(count, real.data(), done, indices, statuses);
+        const int result = test_some(count, real.data(), done, indices, statuses);
         finished = *done != 0;
         return result;
     });
@@ -79,36 +244,55 @@ OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int i
 
 OFFPATH_API int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     const FollowedWait followed(1, request);
-    poll();
+    poll_all();
     StandIns real(1, request);
-    return PMPI_Test(real.data(), flag, status);
+    const Parcels parcels(1, real.data());
+    if (parcels[0] == nullptr) return PMPI_Test(real.data(), flag, status);
+    *flag = is_complete(*parcels[0]) ? 1 : 0;
+    return *flag != 0 ? end(*parcels[0], real.data(), status) : MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
-    poll();
+    poll_all();
     StandIns real(count, requests);
-    return PMPI_Testall(count, real.data(), flag, statuses);
+    const Parcels parcels(count, real.data());
+    if (parcels.none()) return PMPI_Testall(count, real.data(), flag, statuses);
+    *flag = 0;
+    for (int i = 0; i < count; ++i) {
+        int done = 1;
+        if (parcels[i] != nullptr) {
+            done = is_complete(*parcels[i]) ? 1 : 0;
+        } else if (real.data()[i] != MPI_REQUEST_NULL) {
+            PMPI_Request_get_status(real.data()[i], &done, MPI_STATUS_IGNORE);
+        }
+        if (done == 0) return MPI_SUCCESS;
+    }
+    *flag = 1;
+    return wait_each(count, real.data(), parcels, statuses);
 }
 
 OFFPATH_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
     const FollowedWait followed(count, requests);
-    poll();
     StandIns real(count, requests);
-    return PMPI_Testany(count, real.data(), index, flag, status);
+    return test_any(count, real.data(), index, flag, status);
 }
 
 OFFPATH_API int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
                              MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
-    poll();
     StandIns real(count, requests);
-    return PMPI_Testsome(count, real.data(), done, indices, statuses);
+    return test_some(count, real.data(), done, indices, statuses);
 }
 
 OFFPATH_API int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-    poll();
-    return PMPI_Request_get_status(stand_in_of(request), flag, status);
+    poll_all();
+    const MPI_Request real = stand_in_of(request);
+    const Parcels parcels(1, &real);
+    if (parcels[0] == nullptr) return PMPI_Request_get_status(real, flag, status);
+    *flag = is_complete(*parcels[0]) ? 1 : 0;
+    if (*flag != 0) p2p::copy_status(parcels[0]->status, status);
+    return MPI_SUCCESS;
 }
 
 }  // extern "C"

@@ -14,6 +14,8 @@
 #include "counters.h"
 #include "datatypes.h"
 #include "operations.h"
+#include "p2p/parcel.h"
+#include "p2p/state.h"
 #include "staging.h"
 #include "tuning/samples.h"
 #include "tuning/switches.h"
@@ -33,6 +35,7 @@ Settings read_settings() {
     settings.agree_ms = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(environment::number("OFFPATH_AGREE_MS", 250), 1U << 30));
     settings.selection = read_selection();
+    settings.p2p = p2p::read_settings();
     return settings;
 }
 
@@ -170,6 +173,7 @@ void attach() {
     }
     if (r.rank == 0) open_switches();
     open_datatypes();
+    p2p::open_pairs();
     open_communicators();
     runtime_active.store(true);
 }
@@ -178,11 +182,15 @@ void detach() {
     if (!active()) return;
     Runtime& r = runtime();
     finish_all_operations();
+    p2p::finish_all();
     forget_samples();
     print_summary();
+    p2p::print_summary();
     close_communicators();
     close_datatypes();
     close_staging();
+    p2p::close_parcels();
+    p2p::close_pairs();
     // No daemon goes to rest while another rank still has work on it.
     PMPI_Barrier(r.service);
     runtime_active.store(false);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "p2p/settings.h"
 #include "selection.h"
 #include "tuning/table.h"
 
@@ -22,6 +23,7 @@ namespace offpath::mpi {
 // What the ranks agreed on: rank 0's environment. Trivially copyable.
 struct Settings {
     Selection selection;
+    p2p::Settings p2p;
     std::uint8_t on = 0;
     std::uint8_t verbose = 1;      // 0: errors only; 1: the summary; 2: every decision
     std::uint8_t explain = 0;      // why calls go where they go

@@ -4,6 +4,7 @@
 #   MIN_BYTES (default 0: everything goes to the device; "default": the library's own) and OPS (default all) are the front end's settings.
 #   MPI=mpich: PROGRAM was made with MPICH.
 #   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
+#   EXPECT=TEXT: a regular expression for the line of the summary that has to be there, in place of that of the collectives.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
 set -u
 build=$1 ranks=$2 program=$3
@@ -57,7 +58,7 @@ cat "$dir/err" >&2
 [ "$result" -eq 77 ] && exit 77
 [ "$result" -eq 0 ] || fail "$(basename "$program") on $ranks ranks ended with $result"
 
-summary=$(grep -c '^offpath: offloaded [1-9][0-9]* of ' "$dir/err")
+summary=$(grep -Ec "^offpath: ${EXPECT:-offloaded [1-9][0-9]* of }" "$dir/err")
 if [ "$ranks" -eq 1 ] || [ -n "${EXPECT_IDLE:-}" ]; then
     [ "$summary" -eq 0 ] || fail "something was offloaded where nothing can be"
 else

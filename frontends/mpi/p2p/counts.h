@@ -1,0 +1,16 @@
+// Counts of point-to-point, for limits and for the summary. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace offpath::mpi::p2p {
+
+inline std::atomic<std::uint32_t> sends_in_flight{0};  // on the device
+inline std::atomic<std::uint32_t> early_in_flight{0};  // receives on the device that nothing has met yet
+
+void count_sent(std::size_t bytes);  // by the device
+void count_early();                  // a receive whose message the device had before the host's MPI
+
+}  // namespace offpath::mpi::p2p

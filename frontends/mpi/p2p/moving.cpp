@@ -1,0 +1,172 @@
+#include "moving.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "backoff.h"
+#include "communicators.h"
+#include "counts.h"
+#include "lock.h"
+#include "operations.h"
+
+namespace offpath::mpi::p2p {
+
+namespace {
+
+constexpr int attended_a_poll = 4;
+
+void fail(Parcel& parcel, int error, const char* what, offpath_status_t status) {
+    parcel.error = error;
+    parcel.error_is_ours = true;
+    if (error == MPI_ERR_TRUNCATE) return;
+    say(fmt::format("rank {}: a {} of {} bytes, rank {} of the communicator, failed: {}", runtime().rank,
+                    what, parcel.capacity, parcel.peer, offpath_status_string(status)));
+}
+
+bool mail_is_done(Parcel& parcel) {
+    const offpath_status_t status = offpath_request_test(parcel.mail);
+    if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_RETRY) return false;
+    offpath_request_free(parcel.mail);
+    parcel.mail = nullptr;
+    if (!parcel.receives) sends_in_flight.fetch_sub(1, std::memory_order_relaxed);
+    if (parcel.early) not_early(parcel);
+    if (status == OFFPATH_ERR_TRUNCATED) {
+        fail(parcel, MPI_ERR_TRUNCATE, "receive", status);
+    } else if (status != OFFPATH_OK) {
+        fail(parcel, MPI_ERR_OTHER, parcel.receives ? "receive" : "send", status);
+    }
+    return true;
+}
+
+void end_status(Parcel& parcel) {
+    if (!parcel.by_header) return;
+    PMPI_Status_set_elements_x(&parcel.status, MPI_BYTE, static_cast<MPI_Count>(parcel.announced));
+    PMPI_Status_set_cancelled(&parcel.status, 0);
+}
+
+}  // namespace
+
+bool advance(Parcel& parcel) {
+    if (parcel.complete) return true;
+    if (!parcel.host_done) {
+        int flag = 0;
+        MPI_Status status;
+        status.MPI_ERROR = MPI_SUCCESS;  // some MPI libraries leave it alone
+        PMPI_Request_get_status(parcel.handle, &flag, &status);
+        if (flag == 0) return false;
+        host_is_done(parcel, status);
+    }
+    if (parcel.payload != MPI_REQUEST_NULL) {
+        int flag = 0;
+        const int error = PMPI_Test(&parcel.payload, &flag, MPI_STATUS_IGNORE);
+        if (flag == 0 && error == MPI_SUCCESS) return false;
+        parcel.payload = MPI_REQUEST_NULL;
+        if (error != MPI_SUCCESS) fail(parcel, error, "payload", OFFPATH_ERR_PEER_LOST);
+    } else if (parcel.attended && !parcel.forsaken) {
+        disregard(parcel);  // the device needs nobody
+    }
+    if (parcel.mail != nullptr && !mail_is_done(parcel)) return false;
+    if (parcel.receives && parcel.error == MPI_SUCCESS) deliver(parcel);
+    end_status(parcel);
+    parcel.complete = true;
+    return true;
+}
+
+void copy_status(const MPI_Status& from, MPI_Status* to) {
+    if (to == MPI_STATUS_IGNORE) return;
+    // Calls that complete one request leave this field as it was.
+    const int error = to->MPI_ERROR;
+    *to = from;
+    to->MPI_ERROR = error;
+}
+
+int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* status) {
+    MPI_Request handle = parcel.handle;
+    int error = parcel.error;
+    const bool ours = parcel.error_is_ours;
+    const bool receives = parcel.receives;
+    const MPI_Comm comm = parcel.team->comm;
+    copy_status(parcel.status, status);
+    release_parcel(parcel);
+    if (guard.owns_lock()) guard.unlock();
+    if (handle != MPI_REQUEST_NULL) {
+        // The host's own error, whose handler is called here.
+        if (const int its = PMPI_Wait(&handle, MPI_STATUS_IGNORE); its != MPI_SUCCESS && !ours) error = its;
+        if (!receives) PMPI_Request_free(&handle);  // a started persistent one
+    }
+    if (ours) PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, error);
+    return error;
+}
+
+// A short receive, one thread, and nothing else to look after: the host's own wait is the fastest.
+void sit_in_host(Parcel& parcel) {
+    MPI_Request handle = parcel.handle;
+    forget_parcel(parcel);
+    parcel.handle = MPI_REQUEST_NULL;
+    MPI_Status status;
+    status.MPI_ERROR = MPI_SUCCESS;
+    const int error = PMPI_Wait(&handle, &status);
+    status.MPI_ERROR = error;
+    host_is_done(parcel, status);
+}
+
+int wait_for(Parcel& parcel, MPI_Status* status) {
+    if (parcel.receives && !parcel.large && !parcel.host_done && !runtime().threads && !must_attend())
+        sit_in_host(parcel);
+    auto guard = lock();
+    for (Backoff backoff; !advance(parcel);) {
+        const bool sleeps = !runtime().threads && parcel.mail != nullptr &&
+                            offpath_request_test(parcel.mail) == OFFPATH_IN_PROGRESS;
+        const offpath_request_h device = sleeps ? parcel.mail : nullptr;
+        if (guard.owns_lock()) guard.unlock();
+        mpi::poll();
+        poll();
+        backoff.pause(device);
+        if (runtime().threads) guard.lock();
+    }
+    return finish(guard, parcel, status);
+}
+
+int wait_for_host(MPI_Request* request, MPI_Status* status) {
+    if (!must_attend()) return PMPI_Wait(request, status);
+    for (Backoff backoff;; backoff.pause()) {
+        int flag = 0;
+        const int error = PMPI_Test(request, &flag, status);
+        if (flag != 0 || error != MPI_SUCCESS) return error;
+        mpi::poll();
+        poll();
+    }
+}
+
+void forsake(Parcel& parcel) {
+    parcel.forsaken = true;
+    forget_parcel(parcel);
+    attend(parcel);
+}
+
+void poll() {
+    if (!must_attend()) return;
+    for (int i = 0; i < attended_a_poll; ++i) {
+        std::unique_lock<std::mutex> guard;
+        if (runtime().threads) {
+            guard = std::unique_lock(the_mutex(), std::try_to_lock);
+            if (!guard.owns_lock()) return;
+        }
+        Parcel* parcel = next_attended();
+        if (parcel == nullptr) return;
+        if (!advance(*parcel)) continue;
+        if (parcel->forsaken) {
+            finish(guard, *parcel, MPI_STATUS_IGNORE);
+        } else {
+            disregard(*parcel);
+        }
+    }
+}
+
+void finish_all() {
+    for (Backoff backoff; any_forsaken_send(); backoff.pause())
+        poll();
+}
+
+}  // namespace offpath::mpi::p2p

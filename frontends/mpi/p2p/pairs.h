@@ -1,0 +1,78 @@
+// Pairs: what a communicator has to know of point-to-point messages: which ranks take part, how many messages
+// of each peer and tag there were, which receives with wildcards are pending, and which messages probes had
+// to take from the host's MPI.
+//
+// Owned by the communicator's team; operations under way hold the team. Threads: under the lock (lock.h).
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "header.h"
+#include "numbers.h"
+
+namespace offpath::mpi {
+struct Team;
+}
+
+namespace offpath::mpi::p2p {
+
+struct Parcel;
+
+// A message that a probe took from the host's MPI. Those of one source are in their order and older than all
+// that the host's MPI still has from it.
+struct Extracted {
+    int source = 0, tag = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;  // null: a header, which has been read
+    MPI_Status status{};
+    Header header;
+};
+
+inline bool matches(int wanted_source, int wanted_tag, int source, int tag) {
+    return (wanted_source == MPI_ANY_SOURCE || wanted_source == source) &&
+           (wanted_tag == MPI_ANY_TAG || wanted_tag == tag);
+}
+
+struct Pairs {
+    static constexpr int not_part = -1;
+
+    std::uint64_t id = 0;         // of the communicator in the job
+    std::vector<int> world_rank;  // by rank; not_part: messages with it are the host's
+    Numbers sent, received;
+    std::uint32_t unnumbered = 0;     // messages sent whose tag has no number
+    std::vector<Parcel*> wild;        // receives with a wildcard, not known to be matched
+    std::deque<Extracted> extracted;  // by probes
+
+    bool takes_part(int rank) const {
+        return rank >= 0 && rank < static_cast<int>(world_rank.size()) &&
+               world_rank[static_cast<std::size_t>(rank)] != not_part;
+    }
+    int world(int rank) const { return world_rank[static_cast<std::size_t>(rank)]; }
+    // Whether a receive from `source` could get a header.
+    bool may_get_header(int source) const { return source == MPI_ANY_SOURCE || takes_part(source); }
+};
+
+// For a new communicator whose members have these ranks in the world; null when no two of its ranks take
+// part. Alike on all its ranks.
+Pairs* make_pairs(std::uint64_t id, const std::vector<int>& members);
+void destroy_pairs(Pairs* pairs);
+
+// The communicator's, or null when all its messages are the host's.
+Pairs* find_pairs(MPI_Comm comm, Team** team);
+
+// The attachment's beginning and end. Opening is collective.
+void open_pairs();
+void close_pairs();
+
+// Of our own: what headers of kind by_host announce, by ranks of the world; and messages to ourselves.
+MPI_Comm payload_comm();
+MPI_Comm self_comm();
+// Tags on payload_comm() are below this.
+int payload_tags();
+// The largest tag that a user may use.
+int largest_tag();
+
+}  // namespace offpath::mpi::p2p

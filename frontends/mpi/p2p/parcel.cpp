@@ -1,0 +1,149 @@
+#include "parcel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "communicators.h"
+#include "state.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+constexpr std::size_t bucket_count = 4096;
+constexpr std::size_t kept_landings = 64;
+
+std::vector<std::unique_ptr<Parcel>> all_parcels;
+Parcel* free_parcels = nullptr;
+std::array<Parcel*, bucket_count> by_handle{};
+std::vector<Parcel*> attended;
+std::size_t attended_next = 0;
+
+struct Landing {
+    char* memory;
+    std::size_t bytes;
+};
+std::vector<Landing> free_landings;
+
+// MPI_Request is a pointer in some MPI libraries and an integer in others.
+Parcel*& bucket_of(MPI_Request request) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
+    return by_handle[(bits * 0x9E3779B97F4A7C15U) >> 52];
+}
+
+}  // namespace
+
+void Parcel::reset() {
+    *this = Parcel{};
+}
+
+Parcel& acquire_parcel(Team& team, Pairs& pairs, bool receives) {
+    if (free_parcels == nullptr) {
+        all_parcels.push_back(std::make_unique<Parcel>());
+        free_parcels = all_parcels.back().get();
+    }
+    Parcel& parcel = *free_parcels;
+    free_parcels = parcel.next;
+    parcel.reset();
+    parcel.team = &team;
+    parcel.pairs = &pairs;
+    parcel.receives = receives;
+    retain(team);
+    return parcel;
+}
+
+void release_parcel(Parcel& parcel) {
+    forget_parcel(parcel);
+    disregard(parcel);
+    if (parcel.wild) std::erase(parcel.pairs->wild, &parcel);
+    release_staging(parcel.staging);
+    if (parcel.landing != nullptr) release_landing(parcel.landing, parcel.landing_bytes);
+    if (parcel.use.layout != nullptr) release(*parcel.use.layout);
+    release(*parcel.team);
+    parcel.next = free_parcels;
+    free_parcels = &parcel;
+}
+
+void register_parcel(Parcel& parcel) {
+    Parcel*& bucket = bucket_of(parcel.handle);
+    parcel.next = bucket;
+    bucket = &parcel;
+    parcel.registered = true;
+    parcels_registered.fetch_add(1, std::memory_order_relaxed);
+}
+
+void forget_parcel(Parcel& parcel) {
+    if (!parcel.registered) return;
+    Parcel** link = &bucket_of(parcel.handle);
+    while (*link != &parcel)
+        link = &(*link)->next;
+    *link = parcel.next;
+    parcel.registered = false;
+    parcels_registered.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Parcel* find_parcel(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return nullptr;
+    Parcel* parcel = bucket_of(request);
+    while (parcel != nullptr && parcel->handle != request)
+        parcel = parcel->next;
+    return parcel;
+}
+
+void attend(Parcel& parcel) {
+    if (parcel.attended) return;
+    parcel.attended = true;
+    parcel.attended_at = attended.size();
+    attended.push_back(&parcel);
+    parcels_attended.fetch_add(1, std::memory_order_relaxed);
+}
+
+void disregard(Parcel& parcel) {
+    if (!parcel.attended) return;
+    parcel.attended = false;
+    attended.back()->attended_at = parcel.attended_at;
+    attended[parcel.attended_at] = attended.back();
+    attended.pop_back();
+    parcels_attended.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Parcel* next_attended() {
+    if (attended.empty()) return nullptr;
+    return attended[attended_next++ % attended.size()];
+}
+
+bool any_forsaken_send() {
+    return std::any_of(attended.begin(), attended.end(),
+                       [](const Parcel* parcel) { return parcel->forsaken && !parcel->receives; });
+}
+
+char* acquire_landing(std::size_t bytes) {
+    for (Landing& landing : free_landings) {
+        if (landing.bytes != bytes) continue;
+        char* memory = landing.memory;
+        landing = free_landings.back();
+        free_landings.pop_back();
+        return memory;
+    }
+    return static_cast<char*>(std::malloc(bytes));
+}
+
+void release_landing(char* landing, std::size_t bytes) {
+    if (free_landings.size() < kept_landings && bytes <= (std::size_t{1} << 20)) {
+        free_landings.push_back({landing, bytes});
+    } else {
+        std::free(landing);
+    }
+}
+
+void close_parcels() {
+    for (const Landing& landing : free_landings)
+        std::free(landing.memory);
+    free_landings.clear();
+}
+
+}  // namespace offpath::mpi::p2p

@@ -1,0 +1,73 @@
+// Persistent sends and receives between ranks that take part: each start is a non-blocking call with the
+// arguments kept.
+#include <mpi.h>
+#include <offpath/types.h>
+
+#include <memory>
+
+#include "communicators.h"
+#include "moving.h"
+#include "persistent.h"
+
+using namespace offpath::mpi;
+using namespace offpath::mpi::p2p;
+
+namespace {
+
+// The user may free a datatype that a persistent request uses.
+std::shared_ptr<void> hold(MPI_Datatype* type) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) return nullptr;
+    // Not a duplicate: that would call the copy callbacks of the user's attributes.
+    MPI_Datatype held = MPI_DATATYPE_NULL;
+    PMPI_Type_contiguous(1, *type, &held);
+    PMPI_Type_commit(&held);
+    *type = held;
+    return {nullptr, [held](void*) {
+                MPI_Datatype mine = held;
+                PMPI_Type_free(&mine);
+            }};
+}
+
+using Init = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+
+int init_send(const Arguments& a, Mode mode, Init on_host, MPI_Request* request) {
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    if (request == nullptr || !takes_part(a, team, pairs) || !use_type(a.type).usable)
+        return on_host(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
+    Arguments kept = a;
+    const std::shared_ptr<void> held = hold(&kept.type);
+    return make_persistent([kept, held, mode](MPI_Request* started) { return send_now(kept, mode, started); },
+                           request);
+}
+
+}  // namespace
+
+#define INITS_SEND(name, mode)                                                                         \
+    extern "C" OFFPATH_API int MPI_##name(const void* buffer, int count, MPI_Datatype type, int dest,  \
+                                          int tag, MPI_Comm comm, MPI_Request* request) {              \
+        return init_send({const_cast<void*>(buffer), count, type, dest, tag, comm}, mode, PMPI_##name, \
+                         request);                                                                     \
+    }
+
+INITS_SEND(Send_init, Mode::standard)
+INITS_SEND(Ssend_init, Mode::synchronous)
+INITS_SEND(Rsend_init, Mode::ready)
+INITS_SEND(Bsend_init, Mode::buffered)
+
+extern "C" OFFPATH_API int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                                         MPI_Comm comm, MPI_Request* request) {
+    Arguments kept{buffer, count, type, source, tag, comm};
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    if (request == nullptr || !may_get_header(kept, team, pairs) || !use_type(type).usable)
+        return PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
+    const std::shared_ptr<void> held = hold(&kept.type);
+    return make_persistent([kept, held](MPI_Request* started) { return receive_now(kept, started); },
+                           request);
+}

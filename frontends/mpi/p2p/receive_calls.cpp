@@ -1,0 +1,95 @@
+// MPI_Recv, MPI_Irecv, and what both need. A short receive is posted with the host's MPI as it is; what came
+// is looked at when it is done.
+#include <mpi.h>
+#include <offpath/types.h>
+
+#include "communicators.h"
+#include "lock.h"
+#include "moving.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+int receive_on_host(const Arguments& a, MPI_Status* status) {
+    if (!must_attend()) return PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, status);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &request);
+    return error == MPI_SUCCESS ? wait_for_host(&request, status) : error;
+}
+
+// Only one thread, nothing to look after: the host's own receive.
+int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs, MPI_Status* status) {
+    MPI_Status own;
+    const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
+    const bool common =
+        error == MPI_SUCCESS && (capacity < header_bytes || received_bytes(own) != header_bytes);
+    if (common) {
+        if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
+        copy_status(own, status);
+        return MPI_SUCCESS;
+    }
+    int its_class = MPI_SUCCESS;
+    PMPI_Error_class(error, &its_class);
+    if (error != MPI_SUCCESS && its_class != MPI_ERR_TRUNCATE) return error;
+    const TypeUse use = use_type(a.type);
+    Parcel& parcel = received_by_host(a, use, team, pairs, own, error);
+    return wait_for(parcel, status);
+}
+
+}  // namespace
+
+int receive_now(const Arguments& a, MPI_Request* request) {
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    const auto on_host = [&] {
+        return PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
+    };
+    if (request == nullptr || !may_get_header(a, team, pairs)) return on_host();
+    const TypeUse use = use_type(a.type);
+    if (!use.usable) return on_host();
+    const auto guard = lock();
+    Parcel* parcel = nullptr;
+    const int error = start_receive(a, use, *team, *pairs, &parcel, request);
+    if (error == MPI_SUCCESS && parcel != nullptr) *request = parcel->handle;
+    return error;
+}
+
+int complete(MPI_Request* request, MPI_Status* status) {
+    Parcel* parcel = nullptr;
+    if (any_registered()) {
+        const auto guard = lock();
+        parcel = find_parcel(*request);
+    }
+    if (parcel == nullptr) return wait_for_host(request, status);
+    *request = MPI_REQUEST_NULL;
+    return wait_for(*parcel, status);
+}
+
+}  // namespace offpath::mpi::p2p
+
+using namespace offpath::mpi;
+using namespace offpath::mpi::p2p;
+
+extern "C" {
+
+OFFPATH_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                          MPI_Request* request) {
+    return receive_now({buffer, count, type, source, tag, comm}, request);
+}
+
+OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                         MPI_Status* status) {
+    const Arguments a{buffer, count, type, source, tag, comm};
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    if (!may_get_header(a, team, pairs)) return receive_on_host(a, status);
+    const std::size_t capacity = static_cast<std::size_t>(count) * type_bytes(type);
+    if (capacity < runtime().settings.p2p.min_bytes && !runtime().threads && !must_attend() &&
+        pairs->extracted.empty())
+        return receive_short(a, capacity, *team, *pairs, status);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = receive_now(a, &request);
+    return error == MPI_SUCCESS ? complete(&request, status) : error;
+}
+
+}  // extern "C"

@@ -1,0 +1,297 @@
+// How a receive is posted with the host's MPI, and what its message or header makes of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <vector>
+
+#include "buffers.h"
+#include "communicators.h"
+#include "counts.h"
+#include "lock.h"
+#include "moving.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+offpath_team_h world_team() {
+    offpath_team_h team = nullptr;
+    offpath_team_world(runtime().context, &team);
+    return team;
+}
+
+Parcel& make_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs) {
+    Parcel& parcel = acquire_parcel(team, pairs, true);
+    parcel.buffer = arguments.buffer;
+    parcel.count = static_cast<std::size_t>(arguments.count);
+    parcel.use = use;
+    if (use.layout != nullptr) retain(*use.layout);
+    parcel.capacity = parcel.count * use.bytes;
+    parcel.large = parcel.capacity >= runtime().settings.p2p.min_bytes;
+    parcel.peer = arguments.peer;
+    parcel.tag = arguments.tag;
+    return parcel;
+}
+
+// Counts a receive whose source and tag are known. Its number is certain unless an older one with a wildcard
+// may still take one of these messages, which is found out first: that one would be counted too.
+void take_number(Parcel& parcel) {
+    const bool certain = !wildcard_in_the_way(*parcel.pairs, parcel.peer, parcel.tag);
+    const auto number = parcel.pairs->received.next(parcel.peer, parcel.tag);
+    parcel.counted = number.has_value();
+    parcel.numbered = certain && number.has_value();
+    parcel.number = number.value_or(0);
+}
+
+void give_number_back(Parcel& parcel) {
+    if (parcel.counted) parcel.pairs->received.undo(parcel.peer, parcel.tag);
+    parcel.counted = parcel.numbered = false;
+}
+
+// Room of ours for a receive that cannot be direct; all that comes from a rank that takes part is short.
+std::size_t landing_for(const Parcel& parcel) {
+    if (parcel.peer == MPI_ANY_SOURCE) return std::max<std::size_t>(parcel.capacity, header_bytes);
+    return std::max<std::size_t>(runtime().settings.p2p.min_bytes, header_bytes);
+}
+
+int post(Parcel& parcel, const Arguments& arguments) {
+    const bool exact = is_exact(arguments.peer, arguments.tag);
+    parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early);
+    // What does not fit one count of the host's MPI is received as the user said.
+    if (!parcel.direct && !exact && landing_for(parcel) > INT_MAX) parcel.direct = true;
+    if (parcel.direct) {
+        return PMPI_Irecv(arguments.buffer, arguments.count, arguments.type, arguments.peer, arguments.tag,
+                          arguments.comm, &parcel.handle);
+    }
+    parcel.landing_bytes = landing_for(parcel);
+    parcel.landing = acquire_landing(parcel.landing_bytes);
+    return PMPI_Irecv(parcel.landing, static_cast<int>(parcel.landing_bytes), MPI_PACKED, arguments.peer,
+                      arguments.tag, arguments.comm, &parcel.handle);
+}
+
+bool take_extracted(Pairs& pairs, int source, int tag, Extracted& taken) {
+    const auto found =
+        std::find_if(pairs.extracted.begin(), pairs.extracted.end(),
+                     [&](const Extracted& one) { return matches(source, tag, one.source, one.tag); });
+    if (found == pairs.extracted.end()) return false;
+    taken = *found;
+    pairs.extracted.erase(found);
+    return true;
+}
+
+Header header_of(const Parcel& parcel) {
+    if (!parcel.direct) return decode(parcel.landing);
+    if (parcel.use.contiguous()) return decode(parcel.buffer);
+    std::vector<char> packed(parcel.capacity);
+    pack(*parcel.use.layout, parcel.buffer, parcel.count, packed.data());
+    return decode(packed.data());
+}
+
+void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes) {
+    if (parcel.use.contiguous()) {
+        if (bytes > 0) std::memcpy(parcel.buffer, packed, bytes);
+        return;
+    }
+    const std::size_t whole = bytes / parcel.use.bytes;
+    const std::size_t rest = bytes - whole * parcel.use.bytes;
+    unpack(*parcel.use.layout, packed, parcel.buffer, whole);
+    // The host's MPI unpacks a part of an element only as a message.
+    if (rest > 0) {
+        PMPI_Sendrecv(packed + whole * parcel.use.bytes, static_cast<int>(rest), MPI_PACKED, 0, 1,
+                      at(parcel.buffer, static_cast<MPI_Aint>(whole) * parcel.use.extent), 1,
+                      parcel.use.layout->held, 0, 1, self_comm(), MPI_STATUS_IGNORE);
+    }
+}
+
+void receive_payload(Parcel& parcel, const Header& header) {
+    void* place = parcel.buffer;
+    if (!parcel.use.contiguous() || parcel.announced > parcel.capacity) {
+        parcel.staging = acquire_staging(std::max<std::size_t>(1, parcel.announced));
+        place = parcel.staging.address;
+    }
+    if (parcel.announced > parcel.capacity) {
+        parcel.error = MPI_ERR_TRUNCATE;
+        parcel.error_is_ours = true;
+    }
+    PMPI_Irecv(place, static_cast<int>(parcel.announced), MPI_PACKED, parcel.pairs->world(parcel.peer),
+               header.payload_tag, payload_comm(), &parcel.payload);
+}
+
+void receive_announced(Parcel& parcel, const Header& header) {
+    parcel.by_header = true;
+    parcel.announced = static_cast<std::size_t>(header.bytes);
+    if (header.kind == Header::by_host) {
+        if (parcel.early) drop_early(parcel);
+        return receive_payload(parcel, header);
+    }
+    if (parcel.early) {
+        if (parcel.key.high == header.key.high && parcel.key.low == header.key.low) return count_early();
+        if (!take_back(parcel)) {
+            say(fmt::format(
+                "rank {}: a message from rank {} was counted differently there and here; a receive "
+                "that did not pass through this library?",
+                runtime().rank, parcel.pairs->world(parcel.peer)));
+            parcel.error = MPI_ERR_INTERN;
+            parcel.error_is_ours = true;
+            return;
+        }
+    }
+    parcel.key = header.key;
+    if (parcel.announced <= parcel.capacity) return ask_device(parcel, parcel.announced);
+    // The sender is done when its message has met a receive, be it one without room.
+    ask_device(parcel, 0);
+}
+
+// A message too long for its receive: what it had to say of a payload is cut off.
+void discard_payload(Parcel& parcel) {
+    if (!parcel.numbered) return;
+    offpath_request_h request = nullptr;
+    const offpath_message_key_t key{
+        parcel.pairs->id, std::uint64_t{static_cast<std::uint32_t>(parcel.tag)} << 32 | parcel.number};
+    if (offpath_message_recv(world_team(), nullptr, 0,
+                             static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), key,
+                             &request) == OFFPATH_OK)
+        offpath_request_free(request);
+}
+
+void after_host_error(Parcel& parcel, std::size_t bytes) {
+    const std::size_t room = parcel.direct ? parcel.capacity : parcel.landing_bytes;
+    if (parcel.early) drop_early(parcel);
+    if (parcel.pairs->takes_part(parcel.peer) && room < header_bytes &&
+        (bytes == header_bytes || bytes <= room))
+        discard_payload(parcel);
+}
+
+}  // namespace
+
+std::size_t received_bytes(const MPI_Status& status) {
+    MPI_Count bytes = 0;
+    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+void ask_device(Parcel& parcel, std::size_t room) {
+    void* place = parcel.buffer;
+    if (room > 0 && !parcel.use.contiguous()) {
+        parcel.staging = acquire_staging(room);
+        place = parcel.staging.address;
+    }
+    const offpath_status_t status = offpath_message_recv(
+        world_team(), room > 0 ? place : nullptr, room,
+        static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), parcel.key, &parcel.mail);
+    if (status == OFFPATH_OK) return;
+    parcel.mail = nullptr;
+    parcel.error = MPI_ERR_OTHER;
+    parcel.error_is_ours = true;
+}
+
+void host_is_done(Parcel& parcel, const MPI_Status& status) {
+    parcel.host_done = true;
+    parcel.status = status;
+    if (!parcel.receives) return;
+    int cancelled = 0;
+    PMPI_Test_cancelled(&status, &cancelled);
+    if (parcel.wild) {
+        parcel.wild = false;
+        std::erase(parcel.pairs->wild, &parcel);
+    } else if (cancelled != 0) {
+        give_number_back(parcel);
+    }
+    if (cancelled != 0) {
+        parcel.error = MPI_SUCCESS;
+        parcel.capacity = 0;
+        return;
+    }
+    const bool was_wild = !is_exact(parcel.peer, parcel.tag);
+    parcel.peer = status.MPI_SOURCE;
+    parcel.tag = status.MPI_TAG;
+    if (was_wild && parcel.pairs->takes_part(parcel.peer))
+        parcel.pairs->received.next(parcel.peer, parcel.tag);  // which one it was is not known
+    const std::size_t bytes = received_bytes(status);
+    if (status.MPI_ERROR != MPI_SUCCESS) {
+        parcel.error = status.MPI_ERROR;
+        return after_host_error(parcel, bytes);
+    }
+    if (bytes == header_bytes && parcel.pairs->takes_part(parcel.peer))
+        return receive_announced(parcel, header_of(parcel));
+    if (parcel.early) drop_early(parcel);
+    parcel.announced = bytes;
+}
+
+void deliver(Parcel& parcel) {
+    if (parcel.by_header) {
+        if (parcel.staging.address != nullptr)
+            unpack_to_user(parcel, static_cast<const char*>(parcel.staging.address), parcel.announced);
+        return;
+    }
+    if (parcel.landing == nullptr || parcel.capacity == 0) return;
+    if (parcel.announced > parcel.capacity) {
+        parcel.error = MPI_ERR_TRUNCATE;
+        parcel.error_is_ours = true;
+        return;
+    }
+    unpack_to_user(parcel, parcel.landing, parcel.announced);
+}
+
+int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs, Parcel** made,
+                  MPI_Request* request) {
+    Extracted extracted;
+    if (!pairs.extracted.empty() && take_extracted(pairs, arguments.peer, arguments.tag, extracted)) {
+        pairs.received.next(extracted.source, extracted.tag);
+        if (extracted.message == MPI_MESSAGE_NULL) {
+            *made = &receive_extracted(arguments, use, team, pairs, extracted, true);
+            return MPI_SUCCESS;
+        }
+        return PMPI_Imrecv(arguments.buffer, arguments.count, arguments.type, &extracted.message, request);
+    }
+    Parcel& parcel = make_receive(arguments, use, team, pairs);
+    if (is_exact(arguments.peer, arguments.tag)) {
+        take_number(parcel);
+        if (parcel.large) try_early(parcel);
+    }
+    if (const int error = post(parcel, arguments); error != MPI_SUCCESS) {
+        if (parcel.early) drop_early(parcel);
+        give_number_back(parcel);
+        release_parcel(parcel);
+        return error;
+    }
+    if (!is_exact(arguments.peer, arguments.tag)) {
+        parcel.wild = true;
+        pairs.wild.push_back(&parcel);
+    }
+    if (parcel.large) attend(parcel);
+    register_parcel(parcel);
+    *made = &parcel;
+    return MPI_SUCCESS;
+}
+
+Parcel& received_by_host(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs,
+                         const MPI_Status& status, int error) {
+    Parcel& parcel = make_receive(arguments, use, team, pairs);
+    parcel.direct = true;
+    if (is_exact(arguments.peer, arguments.tag)) take_number(parcel);
+    MPI_Status told = status;
+    told.MPI_ERROR = error;
+    host_is_done(parcel, told);
+    return parcel;
+}
+
+Parcel& receive_extracted(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs,
+                          const Extracted& message, bool with_handle) {
+    Parcel& parcel = make_receive(arguments, use, team, pairs);
+    parcel.peer = message.source;
+    parcel.tag = message.tag;
+    parcel.status = message.status;
+    parcel.host_done = true;
+    if (with_handle) {
+        PMPI_Irecv(nullptr, 0, MPI_BYTE, 0, 0, self_comm(), &parcel.handle);
+        PMPI_Send(nullptr, 0, MPI_BYTE, 0, 0, self_comm());
+        register_parcel(parcel);
+        attend(parcel);
+    }
+    receive_announced(parcel, message.header);
+    return parcel;
+}
+
+}  // namespace offpath::mpi::p2p

@@ -1,0 +1,131 @@
+// MPI's sends. One that stays on the host's path costs a look at the communicator and a count.
+#include <mpi.h>
+#include <offpath/types.h>
+
+#include "communicators.h"
+#include "lock.h"
+#include "moving.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+using Blocking = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+using Starting = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+
+Blocking blocking_call(Mode mode) {
+    static constexpr Blocking calls[] = {PMPI_Send, PMPI_Ssend, PMPI_Rsend, PMPI_Bsend};
+    return calls[static_cast<int>(mode)];
+}
+Starting starting_call(Mode mode) {
+    static constexpr Starting calls[] = {PMPI_Isend, PMPI_Issend, PMPI_Irsend, PMPI_Ibsend};
+    return calls[static_cast<int>(mode)];
+}
+
+int start_on_host(const Arguments& a, Mode mode, MPI_Request* request) {
+    return starting_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
+}
+
+int start_counted(const Arguments& a, Mode mode, Pairs& pairs, MPI_Request* request) {
+    const auto guard = lock();
+    const bool numbered = pairs.sent.next(a.peer, a.tag).has_value();
+    const int error = start_on_host(a, mode, request);
+    if (error != MPI_SUCCESS && numbered) pairs.sent.undo(a.peer, a.tag);
+    return error;
+}
+
+int send_counted(const Arguments& a, Mode mode, Pairs& pairs) {
+    if (mode != Mode::buffered && (runtime().threads || must_attend())) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int error = start_counted(a, mode, pairs, &request);
+        return error == MPI_SUCCESS ? wait_for_host(&request, MPI_STATUS_IGNORE) : error;
+    }
+    const auto guard = lock();
+    const bool numbered = pairs.sent.next(a.peer, a.tag).has_value();
+    const int error = blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
+    if (error != MPI_SUCCESS && numbered) pairs.sent.undo(a.peer, a.tag);
+    return error;
+}
+
+std::size_t bytes_of(const Arguments& a) {
+    return static_cast<std::size_t>(a.count) * type_bytes(a.type);
+}
+
+int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
+                      Parcel** parcel) {
+    bool ours = false;
+    auto guard = lock();
+    const int error = start_send(a, use, mode, team, pairs, parcel, &ours);
+    if (error == MPI_SUCCESS && mode == Mode::buffered) forsake(**parcel);
+    if (guard.owns_lock()) guard.unlock();
+    if (error != MPI_SUCCESS && ours) PMPI_Comm_call_errhandler(a.comm, error);
+    return error;
+}
+
+int send(const Arguments& a, Mode mode) {
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    if (!takes_part(a, team, pairs)) {
+        if (!must_attend() || mode == Mode::buffered)
+            return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int error = start_on_host(a, mode, &request);
+        return error == MPI_SUCCESS ? wait_for_host(&request, MPI_STATUS_IGNORE) : error;
+    }
+    if (!goes_with_header(bytes_of(a))) return send_counted(a, mode, *pairs);
+    const TypeUse use = use_type(a.type);
+    if (!use.usable) return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
+    Parcel* parcel = nullptr;
+    const int error = start_with_header(a, use, mode, *team, *pairs, &parcel);
+    if (error != MPI_SUCCESS || mode == Mode::buffered) return error;
+    return wait_for(*parcel, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+int send_now(const Arguments& a, Mode mode, MPI_Request* request) {
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    if (request == nullptr || !takes_part(a, team, pairs)) return start_on_host(a, mode, request);
+    if (!goes_with_header(bytes_of(a))) return start_counted(a, mode, *pairs, request);
+    const TypeUse use = use_type(a.type);
+    if (!use.usable) return start_on_host(a, mode, request);
+    Parcel* parcel = nullptr;
+    const int error = start_with_header(a, use, mode, *team, *pairs, &parcel);
+    if (error != MPI_SUCCESS) return error;
+    // A buffered send is done for its caller: a request that is done too.
+    if (mode == Mode::buffered) return PMPI_Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, a.comm, request);
+    *request = parcel->handle;
+    return MPI_SUCCESS;
+}
+
+namespace {
+
+Arguments make(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+    return {const_cast<void*>(buffer), count, type, dest, tag, comm};
+}
+
+}  // namespace
+}  // namespace offpath::mpi::p2p
+
+using namespace offpath::mpi;
+using namespace offpath::mpi::p2p;
+
+#define SENDS(name, mode)                                                                             \
+    extern "C" OFFPATH_API int MPI_##name(const void* buffer, int count, MPI_Datatype type, int dest, \
+                                          int tag, MPI_Comm comm) {                                   \
+        return send(make(buffer, count, type, dest, tag, comm), mode);                                \
+    }
+#define STARTS_SEND(name, mode)                                                                       \
+    extern "C" OFFPATH_API int MPI_##name(const void* buffer, int count, MPI_Datatype type, int dest, \
+                                          int tag, MPI_Comm comm, MPI_Request* request) {             \
+        return send_now(make(buffer, count, type, dest, tag, comm), mode, request);                   \
+    }
+
+SENDS(Send, Mode::standard)
+SENDS(Ssend, Mode::synchronous)
+SENDS(Rsend, Mode::ready)
+SENDS(Bsend, Mode::buffered)
+STARTS_SEND(Isend, Mode::standard)
+STARTS_SEND(Issend, Mode::synchronous)
+STARTS_SEND(Irsend, Mode::ready)
+STARTS_SEND(Ibsend, Mode::buffered)

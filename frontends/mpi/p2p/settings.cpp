@@ -1,0 +1,32 @@
+#include "settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "base/environment.h"
+#include "header.h"
+
+namespace offpath::mpi::p2p {
+
+Settings read_settings() {
+    Settings settings;
+    const std::string scope = environment::text("OFFPATH_P2P", "remote");
+    if (scope == "off") {
+        settings.scope = Scope::off;
+    } else if (scope == "all") {
+        settings.scope = Scope::all;
+    } else if (scope != "remote") {
+        throw std::invalid_argument(fmt::format(
+            "OFFPATH_P2P='{}': accepted are off, remote (messages between nodes) and all", scope));
+    }
+    // A header in the user's buffer must not reach beyond its message; and the host's MPI counts in an int.
+    settings.min_bytes =
+        std::clamp<std::uint64_t>(environment::bytes("OFFPATH_MIN_BYTES", settings.min_bytes),
+                                  header_bytes + 1, std::uint64_t{1} << 30);
+    return settings;
+}
+
+}  // namespace offpath::mpi::p2p

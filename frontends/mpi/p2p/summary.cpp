@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <array>
+
+#include "../counters.h"
+#include "counts.h"
+#include "pairs.h"
+#include "runtime.h"
+#include "state.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0};
+
+}  // namespace
+
+void count_sent(std::size_t bytes) {
+    sent.fetch_add(1, std::memory_order_relaxed);
+    sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void count_early() {
+    early.fetch_add(1, std::memory_order_relaxed);
+}
+
+void print_summary() {
+    if (payload_comm() == MPI_COMM_NULL) return;
+    const std::array<std::uint64_t, 3> mine{sent, sent_bytes, early};
+    std::array<std::uint64_t, 3> all{};
+    PMPI_Reduce(mine.data(), all.data(), 3, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return;
+    say(
+        fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "
+                    "posted before",
+                    all[0], human_bytes(all[1]), all[2]));
+}
+
+}  // namespace offpath::mpi::p2p
