@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "interval.h"
 #include "operations.h"
 #include "support/mpi_program.h"
 
@@ -30,17 +31,37 @@ struct OverlapOptions : CommonOptions {
     double compute_s = 0;
 };
 
+struct CalibrateOptions : CommonOptions {
+    std::vector<std::uint64_t> sizes;
+    std::vector<double> compute_s;  // one for each size, or none
+    double seconds = 0.3;
+};
+
 struct BandwidthOptions : CommonOptions {
     int window = 64;
 };
 
 CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options);
+CLI::App* declare_calibrate(CLI::App& app, CalibrateOptions& options);
 CLI::App* declare_latency(CLI::App& app, CommonOptions& options);
 CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options);
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
+int run_calibrate(const CalibrateOptions& options, const mpi_support::World& world);
 int run_latency(const CommonOptions& options, const mpi_support::World& world);
 int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
+
+// What overlap.cpp measures, in seconds.
+struct Overlap {
+    double pure, compute, total, post, wait;
+    std::uint64_t work_units;
+    bool verified;
+
+    // The share of the pure time that the computation hid.
+    double hidden() const { return pure > 0 ? 1 - (total - compute) / pure : 0; }
+};
+// Collective.
+Overlap measure_overlap(const OverlapOptions& options, Interval& interval);
 
 // The options that all subcommands have.
 void declare_common(CLI::App& command, CommonOptions& options);

@@ -24,15 +24,18 @@ std::string list_of_operations() {
 int main(int argc, char** argv) {
     CLI::App app("Benchmarks of MPI operations; prints one JSON line.", "offpath-bench-mpi");
     mpi_bench::OverlapOptions overlap;
+    mpi_bench::CalibrateOptions calibrate;
     mpi_bench::CommonOptions latency;
     mpi_bench::BandwidthOptions bandwidth;
     const CLI::App* overlap_command = mpi_bench::declare_overlap(app, overlap);
+    const CLI::App* calibrate_command = mpi_bench::declare_calibrate(app, calibrate);
     const CLI::App* latency_command = mpi_bench::declare_latency(app, latency);
     mpi_bench::declare_bandwidth(app, bandwidth);
     app.require_subcommand(1);
     app.footer(list_of_operations());
     return mpi_support::run_mpi_program(argc, argv, app, [&](const mpi_support::World& world) {
         if (overlap_command->parsed()) return mpi_bench::run_overlap(overlap, world);
+        if (calibrate_command->parsed()) return mpi_bench::run_calibrate(calibrate, world);
         if (latency_command->parsed()) return mpi_bench::run_latency(latency, world);
         return mpi_bench::run_bandwidth(bandwidth, world);
     });

@@ -69,9 +69,8 @@ CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options) {
     return command;
 }
 
-int run_overlap(const OverlapOptions& options, const mpi_support::World& world) {
+Overlap measure_overlap(const OverlapOptions& options, Interval& interval) {
     Operation operation(options.op, options.bytes, options.allocator);
-    Interval interval(options.shared_clock);
     std::vector<double> warm;
     for (int i = 0; i < std::max(options.warmup, 1); ++i)
         warm.push_back(time_pure(operation, interval));
@@ -91,21 +90,30 @@ int run_overlap(const OverlapOptions& options, const mpi_support::World& world) 
         if (check) verified = operation.verify(round + 1) && verified;
     }
 
-    const double pure = median_of_slowest(samples.pure), compute_alone = median_of_slowest(samples.compute),
-                 total = median_of_slowest(samples.total);
-    const double overlap = pure > 0 ? 100.0 * (1.0 - (total - compute_alone) / pure) : 0.0;
+    return {median_of_slowest(samples.pure),
+            median_of_slowest(samples.compute),
+            median_of_slowest(samples.total),
+            median_of_slowest(samples.post),
+            median_of_slowest(samples.wait),
+            units,
+            verified};
+}
+
+int run_overlap(const OverlapOptions& options, const mpi_support::World& world) {
+    Interval interval(options.shared_clock);
+    const Overlap found = measure_overlap(options, interval);
     return finish({{"op", options.op},
                    {"bytes", options.bytes},
                    {"ranks", world.ranks},
-                   {"pure_s", pure},
-                   {"compute_s", compute_alone},
-                   {"work_units", units},
-                   {"total_s", total},
-                   {"overlap_percent", std::max(0.0, overlap)},
-                   {"overlap_raw_percent", overlap},
-                   {"post_s", median_of_slowest(samples.post)},
-                   {"wait_s", median_of_slowest(samples.wait)}},
-                  verified, options, world);
+                   {"pure_s", found.pure},
+                   {"compute_s", found.compute},
+                   {"work_units", found.work_units},
+                   {"total_s", found.total},
+                   {"overlap_percent", std::max(0.0, 100 * found.hidden())},
+                   {"overlap_raw_percent", 100 * found.hidden()},
+                   {"post_s", found.post},
+                   {"wait_s", found.wait}},
+                  found.verified, options, world);
 }
 
 }  // namespace mpi_bench

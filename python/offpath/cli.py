@@ -7,7 +7,7 @@ import typer
 
 from offpath import console
 from offpath.errors import OffpathError
-from offpath.commands import bench, info, lab, run
+from offpath.commands import bench, control, info, lab, run, tune
 
 app = typer.Typer(
     name="offpath",
@@ -18,6 +18,8 @@ app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("info")(info.info)
+app.command("tune")(tune.tune_)
+app.command("control")(control.control)
 
 
 def _terminate(_number, _frame):

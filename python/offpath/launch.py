@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, devices
+from offpath import console, control, devices, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
@@ -60,8 +60,14 @@ def rank_variables(artifacts: Artifacts, session: Path, options: LaunchOptions, 
             "OFFPATH_DEVICE_CPUS": format_cpus(options.device_cpus),
         }
         given = {"OFFPATH_PROXIES": options.proxies, "OFFPATH_SPIN_US": options.spin_us}
-    given["OFFPATH_VERBOSE"] = options.verbose
+    given |= {"OFFPATH_VERBOSE": options.verbose, "OFFPATH_TUNING": inherited.get("OFFPATH_TUNING", _tuning_table())}
+    given["OFFPATH_CONTROL"] = inherited.get("OFFPATH_CONTROL", session / control.NAME)
     return variables | {name: str(value) for name, value in given.items() if value is not None}
+
+
+def _tuning_table() -> Path | None:
+    path = tuning_table.default_table()
+    return path if path.exists() else None
 
 
 def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:

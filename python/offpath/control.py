@@ -1,0 +1,53 @@
+"""Switching offloading in jobs that run: rank 0 reads a file, and all ranks follow at the same call (docs/tuning.md)."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import OffpathError
+from offpath.lab import owner
+
+NAME = "control"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that `offpath run` of this user started on this node."""
+
+    session: Path
+
+    @property
+    def file(self) -> Path:
+        return self.session / NAME
+
+
+def running(root: Path | None = None) -> list[Job]:
+    found = []
+    for session in sorted((root or Path(tempfile.gettempdir())).glob("offpath-run-*")):
+        try:
+            mine = session.stat().st_uid == os.geteuid()
+            alive = mine and owner.is_alive((session / "owner").read_text())
+        except OSError:
+            continue
+        if alive:
+            found.append(Job(session))
+    return found
+
+
+def text_of(state: str, ops: str | None) -> str:
+    if state not in ("on", "off", "ops"):
+        raise OffpathError(f"{state!r} is not known", "use on, off, or ops LIST")
+    if (state == "ops") != bool(ops):
+        raise OffpathError("ops and a list of operations belong together", "for example: offpath control ops ibcast,ialltoall")
+    return f"ops {ops}" if ops else state
+
+
+def tell(file: Path, text: str) -> None:
+    """In one step: rank 0 sees the old line or the new one."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_text(text + "\n")
+        beside.replace(file)
+    except OSError as error:
+        raise OffpathError(f"{file} cannot be written: {error.strerror}") from error

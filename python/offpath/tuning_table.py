@@ -1,0 +1,62 @@
+"""The table that the MPI front end chooses by: where it is, how it is written, what it says (docs/tuning.md)."""
+
+import datetime
+import json as jsonlib
+import os
+from pathlib import Path
+
+from offpath import stats
+from offpath.errors import OffpathError
+
+VERSION = 1
+HOST, DEVICE = "host", "device"
+
+
+def default_table(lab: bool = False) -> Path:
+    """Where the table is that `offpath run` uses; emulated clusters have one of their own, which nothing uses unasked."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return base / "offpath" / ("tuning-lab.json" if lab else "tuning.json")
+
+
+def make_table(found: list[dict], where: str) -> dict:
+    return {
+        "offpath_tuning": VERSION,
+        "measured": {"when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "where": where, **stats.environment()},
+        "rows": found,
+    }
+
+
+def merge(old: dict, new: dict) -> dict:
+    """`new` and, of `old`, the rows of operations and shapes that `new` does not have."""
+    measured = {_shape(row) for row in new["rows"]}
+    kept = [row for row in old["rows"] if _shape(row) not in measured]
+    return new | {"rows": kept + new["rows"]} | ({"earlier": old["measured"]} if kept else {})
+
+
+def _shape(row: dict) -> tuple:
+    return row["op"], row["ranks"], row["nodes"]
+
+
+def read(path: Path) -> dict:
+    try:
+        table = jsonlib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise OffpathError(f"{path} cannot be read: {error}", "leave --add out to replace it") from error
+    if not isinstance(table, dict) or table.get("offpath_tuning") != VERSION or not isinstance(table.get("rows"), list):
+        raise OffpathError(f"{path} is no tuning table of version {VERSION}", "leave --add out to replace it")
+    return table
+
+
+def write(table: dict, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(jsonlib.dumps(table, indent=1) + "\n")
+    beside.replace(path)
+
+
+def device_pays(row: dict) -> bool:
+    """As frontends/mpi/tuning/cost_model decides for a program whose computation nobody knows."""
+    host, device = row[HOST], row[DEVICE]
+    gap = host["pure_s"]
+    exposed = {engine: cost["pure_s"] - cost["overlap"] * min(gap, cost["pure_s"]) for engine, cost in ((HOST, host), (DEVICE, device))}
+    return gap + exposed[DEVICE] <= 0.95 * (gap + exposed[HOST]) and device["pure_s"] <= 1.02 * host["pure_s"]
