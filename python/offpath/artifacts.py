@@ -21,6 +21,12 @@ class Artifacts:
 
     @property
     def mpi_preload(self) -> Path:
+        return self.front_end("openmpi")
+
+    def front_end(self, mpi: str) -> Path:
+        """The library to load before programs of that MPI."""
+        if mpi == "mpich":
+            return self._need("lib/liboffpath-mpi-mpich.so", "the front end for MPICH")
         return self._need("lib/liboffpath-mpi.so", "the MPI front end")
 
     def program(self, name: str) -> Path:

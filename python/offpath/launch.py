@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, control, devices, tuning_table
+from offpath import console, control, devices, mpi_library, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
@@ -24,7 +24,7 @@ from offpath.remote_daemons import RemoteDaemons, StartOptions
 from offpath.units import format_cpus
 
 _LIST_DELIMITER = ";"
-_OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
+_OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi")
 _STOP_SECONDS = 3.0
 
 
@@ -38,6 +38,7 @@ class LaunchOptions:
     key_file: Path | None = None  # of daemons that run already; None: they are started with the job, with a key of its own
     host_devices: str | None = None  # UCX's network devices of the hosts' end of the link
     start: StartOptions = field(default_factory=StartOptions)
+    mpi: str | None = None  # the program's MPI library; None: found out
 
 
 def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
@@ -45,10 +46,13 @@ def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
     return placement.physical_cores(allowed)[-1]
 
 
-def rank_variables(artifacts: Artifacts, session: Path, options: LaunchOptions, inherited: dict[str, str]) -> dict[str, str]:
+def rank_variables(
+    artifacts: Artifacts, session: Path, options: LaunchOptions, inherited: dict[str, str], mpi: str = "openmpi"
+) -> dict[str, str]:
     """What every rank must see."""
-    variables = {
-        "LD_PRELOAD": " ".join(filter(None, [str(artifacts.mpi_preload), inherited.get("LD_PRELOAD")])),
+    front_end = [] if mpi == mpi_library.NONE else [str(artifacts.front_end(mpi))]
+    preloads = " ".join(filter(None, [*front_end, inherited.get("LD_PRELOAD")]))
+    variables = ({"LD_PRELOAD": preloads} if preloads else {}) | {
         "OFFPATH": inherited.get("OFFPATH", "on"),
     }
     if options.remote:
@@ -70,14 +74,18 @@ def _tuning_table() -> Path | None:
     return path if path.exists() else None
 
 
-def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str], mpi: str = "openmpi") -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of the launcher: it hands the variables to the ranks, and is not preloaded itself."""
     launcher = Path(command[0]).name
+    if mpi == "mpich" and launcher != "srun":
+        return _prepare_hydra(command, variables, inherited)
     separators = "," if launcher == "srun" else _LIST_DELIMITER
     for name, value in variables.items():
         if separators in value and (launcher != "srun" or name == "LD_PRELOAD"):
             raise OffpathError(f"{name}={value} cannot be handed to the ranks: it contains {separators!r}", "use a path without it")
     environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
+    if launcher == "srun" and "LD_PRELOAD" not in variables:
+        return command, environment
     if launcher == "srun":
         environment["SLURM_EXPORT_ENV"] = f"{inherited.get('SLURM_EXPORT_ENV', 'ALL')},LD_PRELOAD={variables['LD_PRELOAD']}"
         return command, environment
@@ -92,6 +100,14 @@ def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, 
     return command, environment
 
 
+def _prepare_hydra(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Hydra gives the ranks its own environment. A script that starts it somewhere inside is preloaded itself."""
+    if not mpi_library.launcher_of(command):
+        return command, dict(inherited) | variables
+    environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
+    return [command[0], "-genv", "LD_PRELOAD", variables["LD_PRELOAD"], *command[1:]], environment
+
+
 def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int:
     """Runs `command` to its end and returns its exit code. The session directory and its daemons are gone afterwards."""
     session = Path(tempfile.mkdtemp(prefix="offpath-run-"))
@@ -99,8 +115,9 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
         with contextlib.ExitStack() as stack:
             (session / "owner").write_text(owner.mark())
             inherited = dict(os.environ)
-            variables = rank_variables(artifacts, session, options, inherited)
-            command, environment = prepare(command, variables, inherited)
+            mpi = mpi_library.of_job(command, options.mpi)
+            variables = rank_variables(artifacts, session, options, inherited, mpi)
+            command, environment = prepare(mpi_library.start_with(command, mpi), variables, inherited, mpi)
             if options.remote and options.key_file is None:
                 stack.enter_context(RemoteDaemons(options.remote, options.start, session / "key"))
             try:

@@ -64,6 +64,10 @@ Env = Annotated[
 Mca = Annotated[
     list[str] | None, typer.Option("--mca", metavar="NAME=VALUE", help="Open MPI parameter over the lab's own; may be given again.", rich_help_panel="Program")
 ]
+Mpi = Annotated[
+    str | None,
+    typer.Option("--mpi", metavar="openmpi|mpich|none", help="The program's MPI library. Default: found out from the program.", show_default=False),
+]
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer (exit code 124).", rich_help_panel="Program")]
 NoNamespaces = Annotated[bool, typer.Option("--no-namespaces", help="One-node mode: no emulated network; needs --nodes 1.", rich_help_panel="Cluster")]
 Program = Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="The MPI program and its arguments, after --.", show_default=False)]

@@ -23,6 +23,7 @@ def run(
     ] = None,
     proxies: Annotated[int | None, typer.Option("--proxies", help="Proxies (workers) of each device.")] = None,
     spin_us: Annotated[int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.")] = None,
+    mpi: options.Mpi = None,
     verbose: Annotated[int | None, typer.Option("--verbose", "-v", help="0: silent. 1: one line at the end. 2: every decision.")] = None,
     remote: Annotated[
         str | None,
@@ -97,7 +98,7 @@ def run(
             console.warn("the devices run already: what says how to start them (--agent, --device-..., --proxies, --spin-us) has no effect")
         chosen = launch.LaunchOptions(
             (), verbose=verbose, remote=devices.parse(remote), key_file=devices.check_key_file(key_file) if key_file else None,
-            host_devices=host_devices, start=start,
+            host_devices=host_devices, start=start, mpi=mpi,
         )
         raise typer.Exit(launch.run(options.resolve_program(command), find_artifacts(), chosen))
     if key_file:
@@ -111,7 +112,7 @@ def run(
     hosts = len(allowed - set(cpus))
     if ranks is not None and ranks > hosts and _local(command):
         console.warn(f"{ranks} host ranks on {hosts} other core{'s' if hosts != 1 else ''}: some will share core {units.format_cpus(cpus)} with the device")
-    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose)
+    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi)
     raise typer.Exit(launch.run(options.resolve_program(command), find_artifacts(), chosen))
 
 

@@ -1,0 +1,27 @@
+"""`offpath env`: shell lines that load the front end without the offpath command."""
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from offpath.artifacts import find_artifacts
+from offpath.errors import OffpathError
+from offpath.mpi_library import KINDS
+
+
+def env(mpi: Annotated[str, typer.Option("--mpi", metavar="openmpi|mpich", help="The MPI library of the programs.", show_default=False)]) -> None:
+    """Prints shell lines after which MPI programs are offloaded without the offpath command.
+
+    LD_PRELOAD loads the front end, the one library that is needed; with OFFPATH_AUTOSTART the first rank of each node starts a device
+    daemon where none answers.
+
+    Example: eval "$(offpath env --mpi openmpi)"; mpirun -n 4 ./my_program
+    """
+    if mpi not in KINDS:
+        raise OffpathError(f"--mpi {mpi!r} is not known", f"use {' or '.join(KINDS)}")
+    library = shlex.quote(str(find_artifacts().front_end(mpi)))
+    lines = [f'export LD_PRELOAD={library}"${{LD_PRELOAD:+ $LD_PRELOAD}}"', 'export OFFPATH_AUTOSTART="${OFFPATH_AUTOSTART:-1}"']
+    if mpi == "openmpi":
+        lines.append("# Ranks on other nodes get them with: mpirun -x LD_PRELOAD -x OFFPATH_AUTOSTART ...")
+    print("\n".join(lines))

@@ -1,0 +1,174 @@
+"""Which MPI library a job uses: that decides which front end is loaded and which launcher starts it.
+
+A program tells by the shared libraries that it needs, at first or second hand; a Python program by the mpi4py of its interpreter; a
+script by the programs that it names. Where none of them does, the launcher's own MPI counts.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath import console
+from offpath.errors import OffpathError
+
+KINDS = {"openmpi": "Open MPI", "mpich": "MPICH"}
+NONE = "none"  # no front end is loaded: for programs that use offpath's C API
+_SAY = "say which it is with --mpi openmpi or --mpi mpich; --mpi none if it is none"
+_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)([.-][\w.]+)?$")
+_OTHER_LAUNCHERS = {"openmpi": ("mpirun.openmpi", "orterun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}
+_FIND_MPI4PY = "import importlib.util as u; s = u.find_spec('mpi4py'); print(*(s.submodule_search_locations if s else []), sep='\\n')"
+_SCRIPT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Use:
+    """A file that uses an MPI, and the library that says so."""
+
+    kind: str
+    library: str
+    file: Path
+
+
+def of_job(command: list[str], chosen: str | None) -> str:
+    """The MPI of the job that `command` starts, or `chosen` if the user said it."""
+    if chosen is not None:
+        if chosen not in (*KINDS, NONE):
+            raise OffpathError(f"--mpi {chosen!r} is not known", f"use {', '.join(KINDS)} or {NONE}")
+        return chosen
+    launcher = launcher_of(command)
+    found = next(uses(command[1:] if launcher else command), None)
+    if found is not None:
+        if found.kind not in KINDS:
+            raise OffpathError(f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end", _SAY)
+        return found.kind
+    if launcher is None:
+        console.warn(f"no MPI library is seen in {shlex.join(command)}, and so the front end is not loaded; {_SAY}")
+        return NONE
+    kind = launcher_kind(command[0])
+    if kind is None:
+        raise OffpathError(f"which MPI {shlex.join(command)} uses cannot be told: none of its programs needs an MPI library", _SAY)
+    return kind
+
+
+def start_with(command: list[str], kind: str) -> list[str]:
+    """`command` with a launcher of that MPI, if its own is of the other one and was not asked for by its full name."""
+    if kind == NONE or launcher_of(command) in (None, "srun"):
+        return command
+    own = launcher_kind(command[0])
+    if own in (None, kind):
+        return command
+    other = next(filter(None, map(shutil.which, _OTHER_LAUNCHERS[kind])), None)
+    if other is None or Path(command[0]).name not in ("mpirun", "mpiexec"):
+        raise OffpathError(f"the program uses {KINDS[kind]}, and {command[0]} is {KINDS[own]}'s", f"use {KINDS[kind]}'s launcher, or --mpi {own}")
+    console.note(f"the program uses {KINDS[kind]}: starting it with {other}, since {command[0]} is {KINDS[own]}'s")
+    return [other, *command[1:]]
+
+
+def launcher_of(command: list[str]) -> str | None:
+    """mpirun, mpiexec, srun, ..., whatever follows the name, or None."""
+    found = _LAUNCHERS.match(Path(command[0]).name)
+    return found and found[1]
+
+
+def launcher_kind(launcher: str) -> str | None:
+    """Whose mpirun it is. Nobody's: srun, and what does not say."""
+    if Path(launcher).name.startswith("srun"):
+        return None
+    said = _output([launcher, "--version"])
+    if re.search(r"Open ?MPI|OpenRTE|PRRTE", said, re.IGNORECASE):
+        return "openmpi"
+    return "mpich" if re.search(r"HYDRA|MPICH", said) else None
+
+
+def uses(words: list[str]) -> Iterator[Use]:
+    """What the programs among the words of a command line use, in their order."""
+    for word in words:
+        if word.startswith("-") or "=" in word:
+            continue
+        if found := shutil.which(word):
+            yield from _of_file(Path(found), depth=0)
+
+
+def _of_file(path: Path, depth: int) -> Iterator[Use]:
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+            text = start + file.read(_SCRIPT_BYTES) if start[:2] == b"#!" else b""
+    except OSError:
+        return
+    if re.match(r"python[\d.]*$", path.name):
+        yield from _of_python(path)
+    elif start == b"\x7fELF":
+        yield from _of_elf(path)
+    elif text:
+        yield from _of_script(path, text.decode(errors="replace"), depth)
+
+
+def _of_elf(path: Path) -> Iterator[Use]:
+    for library in re.findall(r"^\s*(\S+) (?:=>|\()", _output(["ldd", str(path)]), re.MULTILINE):
+        if kind := kind_of(library):
+            yield Use(kind, Path(library).name, path)
+            return
+
+
+def kind_of(library: str) -> str | None:
+    """Whose MPI a shared library is, by its name; a library that is no MPI is nobody's."""
+    name = Path(library).name
+    if re.match(r"libmpich\.so", name):
+        return "mpich"
+    if re.match(r"libmpi_abi\.so", name):
+        return "the MPI ABI"
+    version = re.match(r"libmpi\.so(?:\.(\d+))?", name)
+    if version is None:
+        return None
+    # Open MPI counts from 20 since release 2; MPICH's ABI initiative, which Intel MPI and others follow, has 12.
+    return "an MPI with MPICH's common ABI" if version[1] == "12" else "openmpi"
+
+
+def _of_python(interpreter: Path) -> Iterator[Use]:
+    found = []
+    for folder in _output([str(interpreter), "-c", _FIND_MPI4PY]).splitlines():
+        for module in sorted(Path(folder).glob("MPI*.so")):
+            found += _of_elf(module)
+    if len({use.kind for use in found}) == 1:
+        yield found[0]
+
+
+def _of_script(path: Path, text: str, depth: int) -> Iterator[Use]:
+    first, _, rest = text.partition("\n")
+    interpreter = first[2:].split()
+    if interpreter and Path(interpreter[0]).name == "env":
+        interpreter = [word for word in interpreter[1:] if not word.startswith("-") and "=" not in word]
+    program = shutil.which(interpreter[0]) if interpreter else None
+    if program is None or depth > 2:
+        return
+    if Path(program).name.startswith("python"):
+        yield from _of_python(Path(program))
+        return
+    launchers = []
+    for line in rest.splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            continue
+        for word in words:
+            found = None if word.startswith("-") else shutil.which(word)
+            if found and _LAUNCHERS.match(Path(found).name):
+                launchers.append(found)
+            elif found and Path(found) != path:
+                yield from _of_file(Path(found), depth + 1)
+    for launcher in launchers:
+        if kind := launcher_kind(launcher):
+            yield Use(kind, launcher, path)
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout
