@@ -41,10 +41,15 @@ struct BandwidthOptions : CommonOptions {
     int window = 64;
 };
 
+struct RmaOptions : CommonOptions {
+    double busy_s = 0.2;
+};
+
 CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options);
 CLI::App* declare_calibrate(CLI::App& app, CalibrateOptions& options);
 CLI::App* declare_latency(CLI::App& app, CommonOptions& options);
 CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options);
+CLI::App* declare_rma(CLI::App& app, RmaOptions& options);
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
 int run_calibrate(const CalibrateOptions& options, const mpi_support::World& world);
@@ -62,6 +67,7 @@ struct Overlap {
 };
 // Collective.
 Overlap measure_overlap(const OverlapOptions& options, Interval& interval);
+int run_rma(const RmaOptions& options, const mpi_support::World& world);
 
 // The options that all subcommands have.
 void declare_common(CLI::App& command, CommonOptions& options);

@@ -31,11 +31,14 @@ int main(int argc, char** argv) {
     const CLI::App* calibrate_command = mpi_bench::declare_calibrate(app, calibrate);
     const CLI::App* latency_command = mpi_bench::declare_latency(app, latency);
     mpi_bench::declare_bandwidth(app, bandwidth);
+    mpi_bench::RmaOptions rma;
+    const CLI::App* rma_command = mpi_bench::declare_rma(app, rma);
     app.require_subcommand(1);
     app.footer(list_of_operations());
     return mpi_support::run_mpi_program(argc, argv, app, [&](const mpi_support::World& world) {
         if (overlap_command->parsed()) return mpi_bench::run_overlap(overlap, world);
         if (calibrate_command->parsed()) return mpi_bench::run_calibrate(calibrate, world);
+        if (rma_command->parsed()) return mpi_bench::run_rma(rma, world);
         if (latency_command->parsed()) return mpi_bench::run_latency(latency, world);
         return mpi_bench::run_bandwidth(bandwidth, world);
     });

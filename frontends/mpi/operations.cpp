@@ -87,7 +87,8 @@ void report_failure(const Operation& operation, offpath_status_t status) {
     int length = 0;
     const MPI_Comm comm = operation.team->comm;
     if (comm != MPI_COMM_NULL) PMPI_Comm_get_name(comm, name, &length);
-    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank, call_name(operation.op),
+    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank,
+                    operation.call != nullptr ? operation.call : call_name(operation.op),
                     length > 0 ? name : "an unnamed communicator", operation.team->size,
                     offpath_status_string(status)));
     PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, MPI_ERR_OTHER);
@@ -152,6 +153,7 @@ Operation& acquire_operation(Op op, Team& team) {
         free_operations = operation->next;
     }
     operation->op = op;
+    operation->call = nullptr;
     operation->team = &team;
     operation->failed = false;
     operation->done.store(false, std::memory_order_relaxed);

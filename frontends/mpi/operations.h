@@ -36,6 +36,7 @@ struct Piece {
 
 struct Operation {
     Op op = Op::ialltoall;
+    const char* call = nullptr;  // what the user called, where it is no collective
     Team* team = nullptr;
     offpath_request_h device = nullptr;
     MPI_Request handle = MPI_REQUEST_NULL;

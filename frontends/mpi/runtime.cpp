@@ -16,6 +16,7 @@
 #include "operations.h"
 #include "p2p/parcel.h"
 #include "p2p/state.h"
+#include "rma/windows.h"
 #include "staging.h"
 #include "tuning/samples.h"
 #include "tuning/switches.h"
@@ -175,6 +176,7 @@ void attach() {
     open_datatypes();
     p2p::open_pairs();
     open_communicators();
+    open_windows();
     runtime_active.store(true);
 }
 
@@ -186,6 +188,8 @@ void detach() {
     forget_samples();
     print_summary();
     p2p::print_summary();
+    print_one_sided_summary();
+    close_windows();
     close_communicators();
     close_datatypes();
     close_staging();

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import bench, console, osu, staging, units
+from offpath import bench, bench_rma, console, osu, staging, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.compare import choose_engines
@@ -62,6 +62,37 @@ def bandwidth(
     """Bytes per second of all ranks together."""
     known = (bench.POINT_TO_POINT, *bench.OPERATIONS)
     _run("bandwidth", lab, no_namespaces, _bench_spec(ops, known, sizes, runs, iterations, engines, baselines), json, plot)
+
+
+@app.command("rma")
+@options.cluster_options(nodes=2, link="2gbit")
+def rma_(
+    lab: clusters.LabSpec, no_namespaces: bool,
+    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench_rma.OPERATIONS) + ".")] = ",".join(bench_rma.OPERATIONS),
+    sizes: Sizes = "1M", runs: Runs = 3, iterations: Iterations = None,
+    busy_target: Annotated[bool, typer.Option("--busy-target/--idle-target", help="The target computes, or waits in MPI.")] = True,
+    busy_s: Annotated[float, typer.Option("--busy-s", help="How long a busy target computes in each iteration, in seconds.")] = 0.2,
+    baselines: Baselines = "none", engines: Engines = None, json: options.Json = None,
+) -> None:
+    """Passive-target operations: from the origin's lock to its unlock while the target computes and calls no MPI.
+
+    Example: offpath bench rma --busy-target --nodes 2 --sizes 1M --json rma.json
+    """
+    spec = _bench_spec(ops, bench_rma.OPERATIONS, sizes, runs, iterations, engines, baselines)
+    if not 0 < busy_s <= 60:
+        raise OffpathError(f"--busy-s {busy_s:g} is out of range", "use more than 0, 60 at most")
+    busy_s = busy_s if busy_target else 0.0
+    options.check_outputs(json, None)
+    artifacts = find_artifacts()
+    artifacts.program(bench.PROGRAM)
+    if any(engine.offload for engine in spec.engines):
+        artifacts.device(lab.dpu), artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())
+    bench_rma.show(found)
+    bench.write(found, json, None)
 
 
 @app.command("osu")

@@ -1,0 +1,25 @@
+// MPI's types and operations as the device knows them. What MPI does not define is the host's to report, and
+// what the user defined runs on the host. Pure look-up; any thread.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/collectives.h>
+
+#include <cstddef>
+
+#include "../selection.h"
+
+namespace offpath::mpi {
+
+struct Reducer {
+    offpath_type_t type{};
+    offpath_reduction_t reduction{};
+};
+
+// HostReason::none, and `reducer` is set, where the device can do it. All ranks get the same answer.
+HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer);
+
+// Whether the buffers of a reduction are such that MPI allows them.
+bool plausible_operands(const void* sendbuf, const void* recvbuf, MPI_Datatype type, MPI_Op op);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,244 @@
+// MPI_Win_create, allocate, create_dynamic, attach, detach and free. The host's MPI makes its window first;
+// then the ranks agree on whether the device serves it.
+#include "creation.h"
+
+#include <fmt/format.h>
+#include <offpath/types.h>
+
+#include <array>
+#include <memory>
+
+#include "../runtime.h"
+#include "base/environment.h"
+
+using namespace offpath;
+using namespace offpath::mpi;
+
+namespace {
+
+// Why a window stays on the host.
+enum class Left : std::uint8_t { no, one_node, off, no_team, no_room };
+constexpr std::array<const char*, 5> reasons = {"", "within one node", "switched off by OFFPATH_RMA",
+                                                "on communicators without a team",
+                                                "for which the device had no room"};
+std::atomic<std::uint64_t> made{0};
+std::array<std::atomic<std::uint64_t>, reasons.size()> left{};
+
+enum class Mode : std::uint64_t { off, remote, all };
+
+Mode read_mode() {
+    const std::string text = environment::text("OFFPATH_RMA", "remote");
+    if (text == "off") return Mode::off;
+    if (text == "all") return Mode::all;
+    if (text != "remote") {
+        say(fmt::format("OFFPATH_RMA='{}'; accepted are off, remote and all", text));
+        PMPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    return Mode::remote;
+}
+
+bool on_one_node(MPI_Comm comm) {
+    MPI_Comm node = MPI_COMM_NULL;
+    int ranks = 0;
+    int all = 0;
+    PMPI_Comm_size(comm, &all);
+    PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    PMPI_Comm_size(node, &ranks);
+    PMPI_Comm_free(&node);
+    return ranks == all;
+}
+
+// Collective over `comm`; the same on all ranks.
+Left decide(MPI_Comm comm) {
+    if (find_team(comm).handle == nullptr) return Left::no_team;
+    auto mode = static_cast<std::uint64_t>(read_mode());
+    PMPI_Bcast(&mode, 1, MPI_UINT64_T, 0, comm);
+    if (static_cast<Mode>(mode) == Mode::off) return Left::off;
+    return static_cast<Mode>(mode) == Mode::remote && on_one_node(comm) ? Left::one_node : Left::no;
+}
+
+bool is_candidate(MPI_Comm comm) {
+    if (!active() || comm == MPI_COMM_NULL) return false;
+    int inter = 0;
+    return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter == 0;
+}
+
+void count(MPI_Comm comm, Left why) {
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    if (rank != 0) return;
+    (why == Left::no ? made : left[static_cast<std::size_t>(why)]).fetch_add(1, std::memory_order_relaxed);
+    if (runtime().settings.verbose >= 2 && why != Left::no)
+        say(fmt::format("a window on the host, {}", reasons[static_cast<std::size_t>(why)]));
+}
+
+bool all_agree(MPI_Comm comm, bool mine) {
+    int good = mine ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
+    return good == 1;
+}
+
+// Collective over `comm`. Null when some rank could not make its part.
+std::unique_ptr<Window> make(MPI_Comm comm, void* base, MPI_Aint bytes, int disp_unit, bool dynamic) {
+    auto window = std::make_unique<Window>();
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_group(comm, &group);
+    // Not a duplicate: that would call the copy callbacks of the user's attributes.
+    PMPI_Comm_create(comm, group, &window->comm);
+    PMPI_Group_free(&group);
+    communicator_created(window->comm);
+    PMPI_Comm_rank(window->comm, &window->rank);
+    PMPI_Comm_size(window->comm, &window->size);
+    window->dynamic = dynamic;
+    window->peers.resize(static_cast<std::size_t>(window->size));
+    window->locks.resize(window->peers.size(), Window::Lock::none);
+    const Window::Peer mine{static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(disp_unit)};
+    static_assert(sizeof(Window::Peer) == 16);
+    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window->peers.data(), sizeof mine, MPI_BYTE, window->comm);
+    window->team = &find_team(window->comm);
+    offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
+    if (window->team->handle != nullptr)
+        status = dynamic ? offpath_window_create_dynamic(window->team->handle, &window->device)
+                         : offpath_window_create(window->team->handle, base, static_cast<std::size_t>(bytes),
+                                                 &window->device);
+    if (all_agree(window->comm, status == OFFPATH_OK)) return window;
+    if (status == OFFPATH_OK) offpath_window_destroy(window->device);
+    PMPI_Comm_free(&window->comm);
+    return nullptr;
+}
+
+void serve(MPI_Win win, MPI_Comm comm, void* base, MPI_Aint bytes, int disp_unit, bool dynamic,
+           bool own_base) {
+    std::unique_ptr<Window> window = make(comm, base, bytes, disp_unit, dynamic);
+    count(comm, window != nullptr ? Left::no : Left::no_room);
+    if (window == nullptr) window = std::make_unique<Window>();
+    window->handle = win;
+    if (own_base) window->base = base;
+    PMPI_Win_set_attr(win, window_keyval(), window.release());
+    windows_served.fetch_add(1, std::memory_order_relaxed);
+}
+
+// The window of ours behind `win`, whoever serves it; null if there is none.
+Window* record_of(MPI_Win win) {
+    if (windows_served.load(std::memory_order_relaxed) == 0 || !active()) return nullptr;
+    void* value = nullptr;
+    int found = 0;
+    PMPI_Win_get_attr(win, window_keyval(), static_cast<void*>(&value), &found);
+    return found != 0 ? static_cast<Window*>(value) : nullptr;
+}
+
+}  // namespace
+
+namespace offpath::mpi {
+
+std::uint64_t windows_made() {
+    return made.load();
+}
+
+std::uint64_t windows_left() {
+    std::uint64_t sum = 0;
+    for (const auto& count : left)
+        sum += count.load();
+    return sum;
+}
+
+std::string why_windows_left() {
+    std::string text;
+    for (std::size_t i = 1; i < reasons.size(); ++i) {
+        if (left[i].load() > 0)
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", left[i].load(), reasons[i]);
+    }
+    return text.empty() ? "decided elsewhere" : text;
+}
+
+}  // namespace offpath::mpi
+
+extern "C" {
+
+OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                               MPI_Win* win) {
+    const int result = PMPI_Win_create(base, size, disp_unit, info, comm, win);
+    if (result != MPI_SUCCESS || !is_candidate(comm)) return result;
+    if (const Left why = decide(comm); why != Left::no) {
+        count(comm, why);
+    } else {
+        serve(*win, comm, base, size, disp_unit, false, false);
+    }
+    return result;
+}
+
+OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                                 MPI_Win* win) {
+    if (!is_candidate(comm) || size < 0 || baseptr == nullptr)
+        return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    const Left why = decide(comm);
+    void* base = nullptr;
+    const bool mapped =
+        why == Left::no && offpath_mem_alloc(runtime().context, size > 0 ? static_cast<std::size_t>(size) : 1,
+                                             &base) == OFFPATH_OK;
+    if (why != Left::no || !all_agree(comm, mapped)) {
+        if (mapped) offpath_mem_free(runtime().context, base);
+        count(comm, why != Left::no ? why : Left::no_room);
+        return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    }
+    const int result = PMPI_Win_create(base, size, disp_unit, info, comm, win);
+    if (result != MPI_SUCCESS) {
+        offpath_mem_free(runtime().context, base);
+        return result;
+    }
+    serve(*win, comm, base, size, disp_unit, false, true);
+    *static_cast<void**>(baseptr) = base;
+    return result;
+}
+
+OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    const int result = PMPI_Win_create_dynamic(info, comm, win);
+    if (result != MPI_SUCCESS || !is_candidate(comm)) return result;
+    if (const Left why = decide(comm); why != Left::no) {
+        count(comm, why);
+    } else {
+        serve(*win, comm, nullptr, 0, 1, true, false);
+    }
+    return result;
+}
+
+OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
+    const int result = PMPI_Win_attach(win, base, size);
+    Window* window = find_window(win);
+    if (result != MPI_SUCCESS || window == nullptr || size == 0) return result;
+    const offpath_status_t status =
+        offpath_window_attach(window->device, base, static_cast<std::size_t>(size));
+    return status == OFFPATH_OK ? result : raise(*window, MPI_ERR_RMA_ATTACH);
+}
+
+OFFPATH_API int MPI_Win_detach(MPI_Win win, const void* base) {
+    if (Window* window = find_window(win)) {
+        const offpath_status_t status = offpath_window_detach(window->device, const_cast<void*>(base));
+        // Nothing was attached for an empty range; the host's MPI knows.
+        if (status != OFFPATH_OK && status != OFFPATH_ERR_INVALID) return raise(*window, error_of(status));
+    }
+    return PMPI_Win_detach(win, base);
+}
+
+OFFPATH_API int MPI_Win_free(MPI_Win* win) {
+    Window* window = win != nullptr && *win != MPI_WIN_NULL ? record_of(*win) : nullptr;
+    if (window == nullptr) return PMPI_Win_free(win);
+    int error = MPI_SUCCESS;
+    if (window->device != nullptr) {
+        error = error_of(flush(*window, all_targets));
+        // Everybody's operations are done here when everybody is here; then nothing touches the memory.
+        PMPI_Barrier(window->comm);
+        const offpath_status_t status = offpath_window_destroy(window->device);
+        if (error == MPI_SUCCESS) error = error_of(status);
+    }
+    if (error != MPI_SUCCESS) raise(*window, error);
+    PMPI_Win_delete_attr(*win, window_keyval());
+    const int result = PMPI_Win_free(win);
+    if (window->comm != MPI_COMM_NULL) PMPI_Comm_free(&window->comm);
+    if (window->base != nullptr) offpath_mem_free(runtime().context, window->base);
+    delete window;
+    windows_served.fetch_sub(1, std::memory_order_relaxed);
+    return error != MPI_SUCCESS ? error : result;
+}
+
+}  // extern "C"

@@ -1,0 +1,49 @@
+#include "element_types.h"
+
+#include "../collectives/reductions.h"
+#include "schedule/op.h"
+
+namespace offpath::mpi {
+
+std::size_t element_bytes(offpath_type_t type) {
+    return schedule::size_of(static_cast<schedule::DataType>(type));
+}
+
+bool integer_of(std::size_t bytes, offpath_type_t& type) {
+    switch (bytes) {
+        case 1:
+            type = OFFPATH_UINT8;
+            return true;
+        case 2:
+            type = OFFPATH_UINT16;
+            return true;
+        case 4:
+            type = OFFPATH_UINT32;
+            return true;
+        case 8:
+            type = OFFPATH_UINT64;
+            return true;
+        default:
+            return false;
+    }
+}
+
+int find_update(const Shape& target, MPI_Op op, offpath_type_t& type, offpath_reduction_t& reduction,
+                bool& whole) {
+    whole = false;
+    if (op == MPI_REPLACE || op == MPI_NO_OP) {
+        // Bytes: what one update writes nobody sees in part.
+        type = OFFPATH_UINT8;
+        reduction = op == MPI_REPLACE ? OFFPATH_REPLACE : OFFPATH_NO_OP;
+        return MPI_SUCCESS;
+    }
+    if (target.basic == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+    Reducer reducer;
+    if (find_reducer(target.basic, op, reducer) != HostReason::none) return MPI_ERR_OP;
+    type = reducer.type;
+    reduction = reducer.reduction;
+    whole = target.pairs;
+    return MPI_SUCCESS;
+}
+
+}  // namespace offpath::mpi

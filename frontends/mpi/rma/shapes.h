@@ -1,0 +1,58 @@
+// Shapes: a datatype as the pieces of memory that an element of it covers, in the order of its type map.
+// Targets are described by them, since only the target's proxy sees the target's memory; origins that are not
+// plain bytes are packed and unpacked by them.
+//
+// A shape is kept as an attribute of its type and by whoever uses it, so a type may be freed at any time.
+// Thread-safe.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace offpath::mpi {
+
+struct Shape {
+    struct Run {
+        MPI_Aint offset;
+        std::size_t bytes;
+    };
+    std::size_t bytes = 0;  // of one element
+    MPI_Aint extent = 0;
+    std::vector<Run> runs;                   // of one element; neighbours are joined
+    MPI_Datatype basic = MPI_DATATYPE_NULL;  // the predefined type of which it consists; null: of several
+    bool pairs = false;                      // of a value and an index, with a gap between or behind
+    // Of pairs: whole ones, with their gaps, as reductions want them.
+    std::size_t whole_bytes = 0;
+    std::vector<Run> whole_runs;
+
+    bool plain(bool whole) const;
+};
+using ShapePointer = std::shared_ptr<const Shape>;
+
+// Null: not committed.
+ShapePointer shape_of(MPI_Datatype type);
+
+// `count` elements of a type at an address. `whole`: pairs with their gaps.
+struct Elements {
+    ShapePointer shape;
+    std::size_t count = 0;
+    bool whole = false;
+
+    const std::vector<Shape::Run>& runs() const { return whole ? shape->whole_runs : shape->runs; }
+    std::size_t bytes() const { return count * (whole ? shape->whole_bytes : shape->bytes); }
+    bool plain() const { return count == 0 || shape->plain(whole) || (count == 1 && is_one_run()); }
+    bool is_one_run() const { return runs().size() == 1 && runs()[0].offset == 0; }
+    void pack(const void* elements, void* packed) const;
+    void unpack(const void* packed, void* elements) const;
+    // The pieces that they cover from `offset` on.
+    std::vector<offpath_segment_t> segments(std::uint64_t offset) const;
+};
+
+void open_shapes();
+void close_shapes();
+
+}  // namespace offpath::mpi

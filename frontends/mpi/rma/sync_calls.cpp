@@ -1,0 +1,193 @@
+// Active targets: fences, and post, start, complete, wait by empty messages on the window's communicator.
+// Data go by the device; when an origin has flushed, they are in the target's memory.
+#include <offpath/types.h>
+
+#include <numeric>
+
+#include "transfer.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+constexpr int post_tag = 1;
+constexpr int complete_tag = 2;
+constexpr int fence_assertions = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+constexpr int post_assertions = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
+
+// The group's members as ranks of the window. Empty and false: one of them is not.
+bool ranks_of(const Window& window, MPI_Group group, std::vector<int>& ranks) {
+    int size = 0;
+    PMPI_Group_size(group, &size);
+    std::vector<int> members(static_cast<std::size_t>(size));
+    std::iota(members.begin(), members.end(), 0);
+    ranks.resize(members.size());
+    MPI_Group all = MPI_GROUP_NULL;
+    PMPI_Comm_group(window.comm, &all);
+    PMPI_Group_translate_ranks(group, size, members.data(), all, ranks.data());
+    PMPI_Group_free(&all);
+    for (int rank : ranks) {
+        if (rank == MPI_UNDEFINED) return false;
+    }
+    return true;
+}
+
+void tell(const Window& window, const std::vector<int>& ranks, int tag, std::vector<MPI_Request>& requests) {
+    for (int rank : ranks) {
+        requests.emplace_back();
+        PMPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, window.comm, &requests.back());
+    }
+}
+
+void wait_all(std::vector<MPI_Request>& requests) {
+    PMPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    requests.clear();
+}
+
+int fence(Window& window, int assertion) {
+    {
+        const std::lock_guard guard(window.mutex);
+        if (window.access || window.exposed || window.all != Window::Lock::none) return MPI_ERR_RMA_SYNC;
+        for (Window::Lock lock : window.locks) {
+            if (lock != Window::Lock::none) return MPI_ERR_RMA_SYNC;
+        }
+        window.fence = (assertion & MPI_MODE_NOSUCCEED) == 0;
+    }
+    const offpath_status_t status = flush(window, all_targets);
+    PMPI_Barrier(window.comm);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return error_of(status);
+}
+
+int start_access(Window& window, MPI_Group group, int assertion) {
+    std::vector<int> ranks;
+    if (!ranks_of(window, group, ranks)) return MPI_ERR_GROUP;
+    {
+        const std::lock_guard guard(window.mutex);
+        if (window.access || window.all != Window::Lock::none) return MPI_ERR_RMA_SYNC;
+        window.access = true;
+        window.fence = false;
+        window.started = ranks;
+    }
+    if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
+    for (int rank : ranks)
+        PMPI_Recv(nullptr, 0, MPI_BYTE, rank, post_tag, window.comm, MPI_STATUS_IGNORE);
+    return MPI_SUCCESS;
+}
+
+int complete_access(Window& window) {
+    std::vector<int> ranks;
+    {
+        const std::lock_guard guard(window.mutex);
+        if (!window.access) return MPI_ERR_RMA_SYNC;
+        ranks = window.started;
+    }
+    offpath_status_t status = OFFPATH_OK;
+    for (int rank : ranks) {
+        const offpath_status_t flushed = flush(window, rank);
+        if (status == OFFPATH_OK) status = flushed;
+    }
+    // Also after an error: the targets wait.
+    std::vector<MPI_Request> requests;
+    tell(window, ranks, complete_tag, requests);
+    wait_all(requests);
+    const std::lock_guard guard(window.mutex);
+    window.access = false;
+    window.started.clear();
+    return error_of(status);
+}
+
+int post(Window& window, MPI_Group group, int assertion) {
+    std::vector<int> ranks;
+    if (!ranks_of(window, group, ranks)) return MPI_ERR_GROUP;
+    {
+        const std::lock_guard guard(window.mutex);
+        if (window.exposed) return MPI_ERR_RMA_SYNC;
+        window.exposed = true;
+        window.fence = false;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (int rank : ranks) {
+        window.awaited.emplace_back();
+        PMPI_Irecv(nullptr, 0, MPI_BYTE, rank, complete_tag, window.comm, &window.awaited.back());
+    }
+    if ((assertion & MPI_MODE_NOCHECK) == 0) tell(window, ranks, post_tag, window.told);
+    return MPI_SUCCESS;
+}
+
+// Sets `over` if the exposure epoch has ended.
+int end_exposure(Window& window, bool waits, bool& over) {
+    {
+        const std::lock_guard guard(window.mutex);
+        if (!window.exposed) return MPI_ERR_RMA_SYNC;
+    }
+    int flag = 1;
+    if (waits) {
+        wait_all(window.awaited);
+    } else {
+        PMPI_Testall(static_cast<int>(window.awaited.size()), window.awaited.data(), &flag,
+                     MPI_STATUSES_IGNORE);
+    }
+    over = flag != 0;
+    if (!over) return MPI_SUCCESS;
+    window.awaited.clear();
+    wait_all(window.told);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const std::lock_guard guard(window.mutex);
+    window.exposed = false;
+    return MPI_SUCCESS;
+}
+
+int report(Window& window, int error) {
+    return error == MPI_SUCCESS ? error : raise(window, error);
+}
+
+}  // namespace
+
+extern "C" {
+
+OFFPATH_API int MPI_Win_fence(int assertion, MPI_Win win) {
+    Window* window = find_window(win);
+    if (window == nullptr) return PMPI_Win_fence(assertion, win);
+    if ((assertion & ~fence_assertions) != 0) return raise(*window, MPI_ERR_ASSERT);
+    return report(*window, fence(*window, assertion));
+}
+
+OFFPATH_API int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+    Window* window = find_window(win);
+    if (window == nullptr) return PMPI_Win_start(group, assertion, win);
+    if (group == MPI_GROUP_NULL) return raise(*window, MPI_ERR_GROUP);
+    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(*window, MPI_ERR_ASSERT);
+    return report(*window, start_access(*window, group, assertion));
+}
+
+OFFPATH_API int MPI_Win_complete(MPI_Win win) {
+    Window* window = find_window(win);
+    return window == nullptr ? PMPI_Win_complete(win) : report(*window, complete_access(*window));
+}
+
+OFFPATH_API int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+    Window* window = find_window(win);
+    if (window == nullptr) return PMPI_Win_post(group, assertion, win);
+    if (group == MPI_GROUP_NULL) return raise(*window, MPI_ERR_GROUP);
+    if ((assertion & ~post_assertions) != 0) return raise(*window, MPI_ERR_ASSERT);
+    return report(*window, post(*window, group, assertion));
+}
+
+OFFPATH_API int MPI_Win_wait(MPI_Win win) {
+    Window* window = find_window(win);
+    if (window == nullptr) return PMPI_Win_wait(win);
+    bool over = false;
+    return report(*window, end_exposure(*window, true, over));
+}
+
+OFFPATH_API int MPI_Win_test(MPI_Win win, int* flag) {
+    Window* window = find_window(win);
+    if (window == nullptr || flag == nullptr) return PMPI_Win_test(win, flag);
+    bool over = false;
+    const int error = end_exposure(*window, false, over);
+    *flag = over ? 1 : 0;
+    return report(*window, error);
+}
+
+}  // extern "C"

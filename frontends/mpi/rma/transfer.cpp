@@ -1,0 +1,188 @@
+#include "transfer.h"
+
+#include <algorithm>
+
+#include "../operations.h"
+#include "element_types.h"
+
+namespace offpath::mpi {
+namespace {
+
+// The device copies operands of this size when they are handed over.
+constexpr std::size_t copied_bytes = 4096;
+// Packed bytes that may wait for a flush of the program's; then it is flushed here.
+constexpr std::size_t most_held_bytes = std::size_t{256} << 20;
+
+// The call that `transfer` stands for, for a part of it.
+offpath_status_t call_device(Window& window, const Transfer& transfer, const void* origin, void* result,
+                             std::size_t bytes, const offpath_place_t& place, offpath_request_h* request) {
+    switch (transfer.kind) {
+        case Transfer::Kind::put:
+            return offpath_put(window.device, origin, bytes, &place, request);
+        case Transfer::Kind::get:
+            return offpath_get(window.device, result, bytes, &place, request);
+        case Transfer::Kind::accumulate:
+        case Transfer::Kind::get_accumulate:
+            break;
+    }
+    const std::size_t count = bytes / element_bytes(transfer.type);
+    if (transfer.kind == Transfer::Kind::accumulate)
+        return offpath_accumulate(window.device, origin, count, transfer.type, transfer.reduction, &place,
+                                  request);
+    return offpath_get_accumulate(window.device, origin, result, count, transfer.type, transfer.reduction,
+                                  &place, request);
+}
+
+char* advance(const void* address, std::size_t bytes) {
+    return address == nullptr ? nullptr : static_cast<char*>(const_cast<void*>(address)) + bytes;
+}
+
+// All of it, in as many calls as its segments need. `request` only where one call is enough.
+offpath_status_t call_all(Window& window, const Transfer& transfer, const void* origin, void* result,
+                          const std::vector<offpath_segment_t>& segments, offpath_request_h* request) {
+    std::size_t at = 0;
+    for (std::size_t first = 0; first < segments.size();) {
+        const std::size_t count = std::min<std::size_t>(segments.size() - first, OFFPATH_MAX_SEGMENTS);
+        std::size_t bytes = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            bytes += segments[first + i].bytes;
+        offpath_place_t place{static_cast<std::uint32_t>(transfer.target), segments[first].offset, nullptr,
+                              0};
+        if (count > 1) {
+            place.segments = segments.data() + first;
+            place.segment_count = static_cast<std::uint32_t>(count);
+        }
+        const offpath_status_t status =
+            call_device(window, transfer, advance(origin, at), advance(result, at), bytes, place, request);
+        if (status != OFFPATH_OK) return status;
+        at += bytes;
+        first += count;
+    }
+    return OFFPATH_OK;
+}
+
+// Memory that the operation uses until a flush of the target. Null: there is none.
+void* hold(Window& window, int target, std::size_t bytes, const Elements* elements, void* to) {
+    Window::Held held;
+    held.target = target;
+    held.block = acquire_staging(bytes);
+    if (held.block.address == nullptr) return nullptr;
+    if (elements != nullptr) {
+        held.elements = *elements;
+        held.to = to;
+    }
+    void* const address = held.block.address;
+    const std::lock_guard lock(window.mutex);
+    window.held_bytes += held.block.bytes;
+    window.held.push_back(std::move(held));
+    return address;
+}
+
+bool inside(const Window& window, int rank, const std::vector<offpath_segment_t>& segments) {
+    if (window.dynamic) return true;
+    const std::uint64_t size = window.peers[static_cast<std::size_t>(rank)].bytes;
+    return std::all_of(segments.begin(), segments.end(), [&](const offpath_segment_t& segment) {
+        return segment.offset <= size && segment.bytes <= size - segment.offset;
+    });
+}
+
+int give_request(Window& window, offpath_request_h device, const char* call, MPI_Request* request) {
+    Operation& operation = acquire_operation(Op::ibarrier, *window.team);
+    operation.call = call;
+    operation.device = device;
+    return publish(operation, OFFPATH_OK, request);
+}
+
+}  // namespace
+
+bool in_epoch(Window& window, int rank) {
+    const std::lock_guard lock(window.mutex);
+    if (window.fence || window.all != Window::Lock::none ||
+        window.locks[static_cast<std::size_t>(rank)] != Window::Lock::none)
+        return true;
+    return std::find(window.started.begin(), window.started.end(), rank) != window.started.end();
+}
+
+int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type, bool whole) {
+    if (count < 0) return MPI_ERR_COUNT;
+    if (type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+    buffer.elements = {shape_of(type), static_cast<std::size_t>(count), whole};
+    buffer.address = const_cast<void*>(address);
+    return buffer.elements.shape == nullptr ? MPI_ERR_TYPE : MPI_SUCCESS;
+}
+
+int set_target(Window& window, Transfer& transfer, int rank, MPI_Aint disp, int count, MPI_Datatype type,
+               bool whole) {
+    if (count < 0) return MPI_ERR_COUNT;
+    if (type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+    if (rank < 0 || rank >= window.size) return MPI_ERR_RANK;
+    if (!window.dynamic && disp < 0) return MPI_ERR_DISP;
+    if (!in_epoch(window, rank)) return MPI_ERR_RMA_SYNC;
+    transfer.target = rank;
+    transfer.at = {shape_of(type), static_cast<std::size_t>(count), whole};
+    if (transfer.at.shape == nullptr) return MPI_ERR_TYPE;
+    transfer.offset =
+        static_cast<std::uint64_t>(disp) * window.peers[static_cast<std::size_t>(rank)].disp_unit;
+    return MPI_SUCCESS;
+}
+
+int start(Window& window, const Transfer& transfer, const char* call, MPI_Request* request) {
+    const std::size_t bytes = transfer.at.bytes();
+    const bool sends = transfer.origin.elements.shape != nullptr;
+    const bool fetches = transfer.result.elements.shape != nullptr;
+    if ((sends && transfer.origin.elements.bytes() != bytes) ||
+        (fetches && transfer.result.elements.bytes() != bytes))
+        return raise(window, MPI_ERR_ARG);
+    if (bytes == 0) return request == nullptr ? MPI_SUCCESS : done_request(window, call, request);
+    const std::vector<offpath_segment_t> segments = transfer.at.segments(transfer.offset);
+    if (!inside(window, transfer.target, segments)) return raise(window, MPI_ERR_RMA_RANGE);
+
+    std::vector<char> small;
+    const void* origin = transfer.origin.address;
+    if (sends && !transfer.origin.elements.plain()) {
+        void* packed = nullptr;
+        if (bytes <= copied_bytes) {
+            small.resize(bytes);
+            packed = small.data();
+        } else {
+            packed = hold(window, transfer.target, bytes, nullptr, nullptr);
+        }
+        if (packed == nullptr) return raise(window, MPI_ERR_NO_MEM);
+        transfer.origin.elements.pack(transfer.origin.address, packed);
+        origin = packed;
+    }
+    void* result = transfer.result.address;
+    const bool unpacks = fetches && !transfer.result.elements.plain();
+    if (unpacks) {
+        result = hold(window, transfer.target, bytes, &transfer.result.elements, transfer.result.address);
+        if (result == nullptr) return raise(window, MPI_ERR_NO_MEM);
+    }
+
+    offpath_request_h device = nullptr;
+    const bool watched = request != nullptr && !unpacks && segments.size() <= OFFPATH_MAX_SEGMENTS;
+    offpath_status_t status =
+        call_all(window, transfer, origin, result, segments, watched ? &device : nullptr);
+    // What takes several calls, or has to be unpacked, is done when the call returns.
+    if (status == OFFPATH_OK && request != nullptr && !watched) status = flush(window, transfer.target);
+    if (status != OFFPATH_OK) return raise(window, error_of(status));
+    count_one_sided(bytes);
+    if (request != nullptr)
+        return watched ? give_request(window, device, call, request) : done_request(window, call, request);
+    bool full = false;
+    {
+        const std::lock_guard lock(window.mutex);
+        full = window.held_bytes > most_held_bytes;
+    }
+    if (full) status = flush(window, all_targets);
+    return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
+}
+
+int done_request(Window& window, const char* call, MPI_Request* request) {
+    const offpath_place_t place{static_cast<std::uint32_t>(window.rank), 0, nullptr, 0};
+    offpath_request_h device = nullptr;
+    const offpath_status_t status = offpath_put(window.device, nullptr, 0, &place, &device);
+    return status == OFFPATH_OK ? give_request(window, device, call, request)
+                                : raise(window, error_of(status));
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,43 @@
+// One operation on a window of ours, from MPI's arguments to calls of the device. Threads: any.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include "windows.h"
+
+namespace offpath::mpi {
+
+struct Buffer {
+    void* address = nullptr;
+    Elements elements;  // no shape: there is none
+};
+
+struct Transfer {
+    enum class Kind : std::uint8_t { put, get, accumulate, get_accumulate } kind = Kind::put;
+    int target = 0;
+    Buffer origin, result;
+    Elements at;
+    std::uint64_t offset = 0;  // in the target's memory
+    offpath_type_t type{};     // of updates
+    offpath_reduction_t reduction{};
+};
+
+// What the user said of the target, checked. MPI_SUCCESS, and the transfer's target, `at` and `offset` are
+// set; or the error. `whole` as in Elements.
+int set_target(Window& window, Transfer& transfer, int rank, MPI_Aint disp, int count, MPI_Datatype type,
+               bool whole);
+// Of an origin or a result.
+int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type, bool whole);
+
+// Starts it. With a `request` that is the user's; otherwise a flush of the target ends it. Returns what the
+// MPI call returns, having called the error handler.
+int start(Window& window, const Transfer& transfer, const char* call, MPI_Request* request);
+
+// A request that is done already.
+int done_request(Window& window, const char* call, MPI_Request* request);
+
+// Whether `rank` may be accessed now.
+bool in_epoch(Window& window, int rank);
+
+}  // namespace offpath::mpi

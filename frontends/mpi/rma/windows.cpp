@@ -1,0 +1,122 @@
+#include "windows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "../backoff.h"
+#include "../counters.h"
+#include "../operations.h"
+#include "../p2p/state.h"
+#include "../runtime.h"
+#include "creation.h"
+
+namespace offpath::mpi {
+namespace {
+
+std::atomic<std::uint64_t> operations{0};
+std::atomic<std::uint64_t> moved_bytes{0};
+int keyval = MPI_KEYVAL_INVALID;
+
+}  // namespace
+
+int window_keyval() {
+    return keyval;
+}
+
+Window* find_window(MPI_Win win) {
+    if (windows_served.load(std::memory_order_relaxed) == 0 || !active() || win == MPI_WIN_NULL)
+        return nullptr;
+    void* value = nullptr;
+    int found = 0;
+    PMPI_Win_get_attr(win, keyval, static_cast<void*>(&value), &found);
+    if (found == 0) return nullptr;
+    auto* window = static_cast<Window*>(value);
+    return window->device != nullptr ? window : nullptr;
+}
+
+int raise(const Window& window, int error) {
+    PMPI_Win_call_errhandler(window.handle, error);
+    return error;
+}
+
+int error_of(offpath_status_t status) {
+    switch (status) {
+        case OFFPATH_OK:
+            return MPI_SUCCESS;
+        case OFFPATH_ERR_ACCESS:
+            return MPI_ERR_RMA_RANGE;
+        case OFFPATH_ERR_MEMORY:
+            return MPI_ERR_NO_MEM;
+        case OFFPATH_ERR_INVALID:
+            return MPI_ERR_RMA_SYNC;
+        case OFFPATH_ERR_UNSUPPORTED:
+            return MPI_ERR_OP;
+        default:
+            return MPI_ERR_OTHER;
+    }
+}
+
+offpath_status_t wait_for(offpath_request_h request) {
+    offpath_status_t status = offpath_request_test(request);
+    for (Backoff backoff; status == OFFPATH_IN_PROGRESS; status = offpath_request_test(request)) {
+        poll();
+        p2p::poll();
+        backoff.pause(request);
+    }
+    offpath_request_free(request);
+    return status;
+}
+
+offpath_status_t flush(Window& window, int target) {
+    std::vector<Window::Held> over;
+    {
+        const std::lock_guard lock(window.mutex);
+        std::erase_if(window.held, [&](Window::Held& held) {
+            if (target != all_targets && held.target != target) return false;
+            window.held_bytes -= held.block.bytes;
+            over.push_back(std::move(held));
+            return true;
+        });
+    }
+    offpath_request_h request = nullptr;
+    const auto rank = target == all_targets ? OFFPATH_ALL_TARGETS : static_cast<std::uint32_t>(target);
+    offpath_status_t status = offpath_window_flush(window.device, rank, &request);
+    if (status == OFFPATH_OK) status = wait_for(request);
+    for (Window::Held& held : over) {
+        if (status == OFFPATH_OK && held.elements.shape != nullptr)
+            held.elements.unpack(held.block.address, held.to);
+        release_staging(held.block);
+    }
+    // What the target's proxy wrote here before it answered is to be seen by what follows.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return status;
+}
+
+void count_one_sided(std::uint64_t bytes) {
+    operations.fetch_add(1, std::memory_order_relaxed);
+    moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void print_one_sided_summary() {
+    std::array<std::uint64_t, 4> mine{operations.load(), moved_bytes.load(), windows_made(), windows_left()};
+    std::array<std::uint64_t, 4> all{};
+    PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+                runtime().service);
+    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[2] + all[3] == 0) return;
+    say(fmt::format("one-sided: {} operations ({}) on {} of {} windows on the device{}", all[0],
+                    human_bytes(all[1]), all[2], all[2] + all[3],
+                    all[3] > 0 ? fmt::format(", {} on the host: {}", all[3], why_windows_left()) : ""));
+}
+
+void open_windows() {
+    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &keyval, nullptr);
+    open_shapes();
+}
+
+void close_windows() {
+    close_shapes();
+    PMPI_Win_free_keyval(&keyval);
+}
+
+}  // namespace offpath::mpi

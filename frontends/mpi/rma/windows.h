@@ -1,0 +1,87 @@
+// Windows that the device serves. The MPI_Win that the program holds is one of the host's MPI, so that
+// attributes, names, groups and error handlers are the host's; the calls that move data or synchronise come
+// here. A window is served on all of its ranks or on none; the ranks agree on it when it is made.
+//
+// Ownership: a window belongs to the MPI_Win, as an attribute, until MPI_Win_free. Threads: any; `mutex`
+// guards the lists and the epochs, and is not held while anybody waits.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "../communicators.h"
+#include "../staging.h"
+#include "shapes.h"
+
+namespace offpath::mpi {
+
+struct Window {
+    offpath_window_h device = nullptr;  // null: the host serves it, and `base` alone is ours
+    MPI_Win handle = MPI_WIN_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;  // of our own, with the window's ranks
+    Team* team = nullptr;           // that communicator's
+    int rank = 0;
+    int size = 0;
+    bool dynamic = false;
+    void* base = nullptr;  // that MPI_Win_allocate got from us
+
+    struct Peer {
+        std::uint64_t bytes = 0;
+        std::uint64_t disp_unit = 1;
+    };
+    std::vector<Peer> peers;
+
+    std::mutex mutex;
+    // Access epochs.
+    enum class Lock : std::uint8_t { none, held, assumed };  // assumed: MPI_MODE_NOCHECK
+    bool fence = false;
+    Lock all = Lock::none;
+    std::vector<Lock> locks;   // by target
+    std::vector<int> started;  // targets of MPI_Win_start
+    bool access = false;       // between MPI_Win_start and MPI_Win_complete
+    // The exposure epoch of MPI_Win_post.
+    bool exposed = false;
+    std::vector<MPI_Request> awaited;  // its accessors' ends
+    std::vector<MPI_Request> told;
+
+    // Memory that operations under way use, until a flush of their target.
+    struct Held {
+        int target = 0;
+        StagingBlock block;
+        Elements elements;  // of a result, to be unpacked to `to`; none: no shape
+        void* to = nullptr;
+    };
+    std::vector<Held> held;
+    std::size_t held_bytes = 0;
+};
+
+// Null: the host's MPI serves the window. One load while there is no window of ours.
+Window* find_window(MPI_Win win);
+
+inline std::atomic<std::uint32_t> windows_served{0};
+
+// Calls the window's error handler and returns what the MPI call returns.
+int raise(const Window& window, int error);
+// The MPI error of a device's status.
+int error_of(offpath_status_t status);
+
+// Waits for a request of the device, frees it, and lets the host's MPI progress meanwhile.
+offpath_status_t wait_for(offpath_request_h request);
+
+// Until all operations on `target` (a rank, or all_targets) are done there and results have been unpacked.
+inline constexpr int all_targets = -1;
+offpath_status_t flush(Window& window, int target);
+
+void count_one_sided(std::uint64_t bytes);
+// Collective over the world.
+void print_one_sided_summary();
+
+void open_windows();
+void close_windows();
+
+}  // namespace offpath::mpi
