@@ -11,6 +11,9 @@ namespace offpath::engine {
 namespace {
 
 constexpr std::size_t page = 4096;
+// A tile and its counterpart stay in the second-level cache. Its size is a whole number of elements of any
+// type.
+constexpr std::size_t most_tile_bytes = 64 << 10, least_tile_bytes = 64;
 // Messages for teams that nobody has made yet; more than this from one job means that it has gone wrong.
 constexpr std::size_t max_orphans = 1 << 16;
 
@@ -26,16 +29,24 @@ bool mark_gone(Team& team, std::uint32_t job_rank) {
 }  // namespace
 
 Engine::Impl::Impl(Engine& outer_, transport::Transport& transport_, ProxyId self_, const Config& config_)
-    : outer(outer_), transport(transport_), self(self_), config(config_), arena(nullptr, [](std::byte* p) {
-          std::free(p);
-      }) {
+    : outer(outer_),
+      transport(transport_),
+      self(self_),
+      config(config_),
+      scratch(config_.scratch_kept_bytes),
+      arena(nullptr, [](std::byte* p) { std::free(p); }),
+      tile_bytes(std::min(config_.chunk_bytes, most_tile_bytes) / least_tile_bytes * least_tile_bytes) {
     const std::size_t chunk = (config.chunk_bytes + page - 1) / page * page;
     const std::size_t count = config.send_bounces + config.recv_bounces;
-    arena.reset(static_cast<std::byte*>(std::aligned_alloc(page, chunk * count)));
+    const std::size_t tile_count = std::max<std::size_t>(config.reduce_tiles, 2);
+    const std::size_t tile_room = (tile_bytes + page - 1) / page * page;
+    arena.reset(static_cast<std::byte*>(std::aligned_alloc(page, chunk * count + tile_room * tile_count)));
     if (!arena) throw std::bad_alloc();
     for (std::size_t i = 0; i < count; ++i) {
         (i < config.send_bounces ? send_bounces : recv_bounces).push_back(arena.get() + i * chunk);
     }
+    for (std::size_t i = 0; i < tile_count; ++i)
+        tiles.push_back(arena.get() + chunk * count + i * tile_room);
     auto me = std::make_unique<Peer>();
     me->id = self;
     me->self = true;
@@ -224,7 +235,8 @@ bool Engine::advance() {
 bool Engine::has_work() const {
     const Impl& impl = *impl_;
     return !impl.newly_lost.empty() || !impl.runnable.empty() || !impl.local_messages.empty() ||
-           !impl.finished.empty() || !impl.finished_basics.empty() || impl.one_sided->has_work();
+           !impl.finished.empty() || !impl.finished_basics.empty() || !impl.ready_passes.empty() ||
+           impl.one_sided->has_work();
 }
 
 Team* Engine::Impl::find_team(const Route& route, bool as_dest) {
@@ -262,6 +274,7 @@ bool Engine::Impl::advance() {
         }
         again |= one_sided->advance();
         again |= pump_held();
+        again |= pump_passes();
         again |= pump_all(active, active.size());
         moved |= again;
         if (!again) break;
@@ -305,6 +318,9 @@ void Engine::Impl::finish_instance(Instance& instance) {
     std::unique_ptr<Instance> owned = std::move(it->second);
     team->instances.erase(it);
     const Plan* plan = owned->plan;
+    for (ScratchPool::Buffer& buffer : owned->scratch)
+        scratch.give_back(std::move(buffer));
+    owned->scratch.clear();
     plan->give_back(std::move(owned));
     (is_error(status) ? counters.instances_failed : counters.instances_done)++;
     if (done != nullptr) (*done)(status);

@@ -32,12 +32,16 @@ struct Config {
     std::size_t chunk_bytes = 512 << 10;  // of what goes through bounce buffers, and of rendezvous messages
     std::uint32_t send_bounces = 16, recv_bounces = 16;
     std::uint32_t chunks_in_flight = 4;  // per transfer
+    std::uint32_t reduce_tiles = 16;     // for operands without a pointer; two at least
+    std::uint64_t most_scratch_bytes = std::uint64_t{256} << 20;  // of one running schedule
+    std::uint64_t scratch_kept_bytes = 64 << 20;                  // for the next ones
 };
 
 struct Counters {
     std::uint64_t instances_started = 0, instances_done = 0, instances_failed = 0;
     std::uint64_t bytes_sent = 0, bytes_received = 0, bytes_local = 0;
     std::uint64_t messages_sent = 0, messages_received = 0;
+    std::uint64_t bytes_reduced = 0;
 };
 
 // Names a message between two ranks of a team. Both ends choose it; it is used once at a time.

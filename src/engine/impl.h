@@ -46,6 +46,17 @@ struct Engine::Impl {
         return instance.slots[ref.slot].at(ref.offset);
     }
 
+    // reduce_ops.cpp
+    void start_reduce(Instance& instance, schedule::OpId op);
+    bool pump_passes();
+    bool take_turn(ReducePass& pass);
+    bool tiles_for(const ReducePass& pass) const;
+    void tile_moved(ReducePass& pass, Status status);
+    void settle(ReducePass& pass, Status status);
+    void give_tiles_back(ReducePass& pass);
+    void end_pass(ReducePass& pass);
+    void kill(ReducePass* pass);
+
     // exchange.cpp
     void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming);
     void on_exchange(const Exchange& header, std::span<const std::byte> payload);
@@ -112,6 +123,10 @@ struct Engine::Impl {
     Slab<RecvTransfer> recvs;
     Slab<Piece> pieces;
     Slab<BasicOp> basics;
+    Slab<ReducePass> passes;
+    std::deque<ReducePass*> ready_passes;    // have a tile, or can take one
+    std::deque<ReducePass*> waiting_passes;  // for buffers
+    ScratchPool scratch;
 
     std::unique_ptr<OneSided> one_sided;
 
@@ -132,6 +147,8 @@ struct Engine::Impl {
 
     std::unique_ptr<std::byte[], void (*)(std::byte*)> arena;
     std::vector<std::byte*> send_bounces, recv_bounces;
+    const std::size_t tile_bytes;
+    std::vector<std::byte*> tiles;
 };
 
 }  // namespace offpath::engine

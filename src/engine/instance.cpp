@@ -21,18 +21,28 @@ Status Engine::Impl::start(Team& team, const Plan& plan, std::uint32_t sequence,
     }
     if (team.session->closing) return Status::canceled;
 
+    const auto slots = schedule.slots();
+    std::uint64_t scratch_bytes = 0;
+    for (const schedule::Slot& slot : slots)
+        if (slot.kind == SlotKind::scratch)
+            scratch_bytes = std::min(schedule::max_slot_bytes, scratch_bytes + slot.bytes);
+    if (scratch_bytes > config.most_scratch_bytes) {
+        log::error("start {} on team {:x} wants {} bytes of scratch, {} are allowed", sequence, team.id,
+                   scratch_bytes, config.most_scratch_bytes);
+        return Status::memory;
+    }
     std::unique_ptr<Instance> owned = plan.take();
     Instance& instance = *owned;
-    const auto slots = schedule.slots();
+    instance.scratch.clear();
     instance.slots.resize(slots.size());
-    instance.scratch.resize(slots.size());
     std::size_t user = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
         Location& location = instance.slots[i];
         location = Location{};
         if (slots[i].kind == SlotKind::scratch) {
-            if (!instance.scratch[i]) instance.scratch[i] = std::make_unique<std::byte[]>(slots[i].bytes);
-            location.pointer = instance.scratch[i].get();
+            if (slots[i].bytes == 0) continue;
+            instance.scratch.push_back(scratch.take(slots[i].bytes));
+            location.pointer = instance.scratch.back().bytes.get();
             continue;
         }
         const memory::HostRange& range = buffers[user++];
@@ -67,6 +77,7 @@ Status Engine::Impl::start(Team& team, const Plan& plan, std::uint32_t sequence,
         run.remaining = dependencies[op];
         run.send = nullptr;
         run.recv = nullptr;
+        run.pass = nullptr;
         run.kernel_step = 0;
         if (run.remaining == 0) make_ready(instance, op);
     }
@@ -157,6 +168,8 @@ void Engine::Impl::start_op(Instance& instance, OpId id) {
             instance.waits.push_back(id);
             break;
         case OpKind::reduce:
+            start_reduce(instance, id);
+            break;
         case OpKind::compute:
             kernel_step(instance, id);
             break;
@@ -206,8 +219,10 @@ void Engine::Impl::fail(Instance& instance, Status status, bool tell_peers) {
     for (OpRun& run : instance.runs) {
         if (run.send != nullptr) kill(run.send);
         if (run.recv != nullptr) kill(run.recv);
+        if (run.pass != nullptr) kill(run.pass);
         run.send = nullptr;
         run.recv = nullptr;
+        run.pass = nullptr;
     }
     // Those that are over were taken out of the lists when they ended.
     const std::vector<SendTransfer*> guest_sends = std::move(instance.guest_sends);

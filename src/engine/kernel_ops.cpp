@@ -1,4 +1,4 @@
-// Reduce and compute ops. Operands in memory without a pointer are copied here first and the result back, by
+// Compute ops. Operands in memory without a pointer are copied here first and the result back, by
 // local transfers.
 #include "engine/impl.h"
 #include "engine/kernels.h"
@@ -7,7 +7,6 @@ namespace offpath::engine {
 
 using schedule::Op;
 using schedule::OpId;
-using schedule::OpKind;
 
 // Steps: 0 load src, 1 load dst, 2 run, 3 store dst, 4 over. A step that needs a transfer returns and is
 // continued when that is done.
@@ -47,9 +46,7 @@ void Engine::Impl::kernel_step(Instance& instance, OpId id) {
         case 2: {
             const std::byte* from = src.pointer != nullptr ? src.pointer : run.kernel_src.data();
             std::byte* to = dst.pointer != nullptr ? dst.pointer : run.kernel_dst.data();
-            const Status status = op.kind == OpKind::reduce
-                                      ? reduce(op.type, op.reduction, from, to, op.bytes)
-                                      : run_kernel(op.tag, from, to, op.bytes);
+            const Status status = run_kernel(op.tag, from, to, op.bytes);
             if (is_error(status)) return fail(instance, status, true);
             return kernel_step(instance, id);
         }

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/messages.h"
+#include "engine/scratch_pool.h"
 
 #include <deque>
 #include <list>
@@ -165,6 +166,21 @@ struct BasicOp {
     void reset() { *this = BasicOp{}; }
 };
 
+// A reduce op whose operands come here in tiles.
+struct ReducePass : Completion {
+    enum class Stage : std::uint8_t { idle, loading, storing } stage = Stage::idle;
+    bool dead = false;  // its instance has failed
+    std::uint8_t moving = 0;
+    std::uint64_t token = 0;
+    Engine::Impl* engine = nullptr;
+    Instance* instance = nullptr;
+    schedule::OpId op = 0;
+    std::uint64_t offset = 0;  // of the tile
+    std::byte *src_tile = nullptr, *dst_tile = nullptr;
+    Status status = Status::ok;
+    void reset() { *this = ReducePass{}; }
+};
+
 // How far an op of an instance is.
 struct OpRun {
     enum class Phase : std::uint8_t { waiting, active, done } phase = Phase::waiting;
@@ -176,6 +192,7 @@ struct OpRun {
     std::vector<std::byte> eager;
     SendTransfer* send = nullptr;
     RecvTransfer* recv = nullptr;
+    ReducePass* pass = nullptr;
     std::uint8_t kernel_step = 0;
     std::vector<std::byte> kernel_src, kernel_dst;  // copies of operands that have no pointer
 };
@@ -192,7 +209,7 @@ struct Instance {
     std::vector<OpRun> runs;
     std::vector<schedule::OpId> ready;
     std::vector<Location> slots;
-    std::vector<std::unique_ptr<std::byte[]>> scratch;
+    std::vector<ScratchPool::Buffer> scratch;
     std::unordered_map<std::uint64_t, std::uint64_t> signals;
     std::vector<schedule::OpId> waits;
     std::vector<SendTransfer*> guest_sends;

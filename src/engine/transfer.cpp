@@ -54,7 +54,10 @@ void Engine::Impl::begin(SendTransfer& transfer) {
         return send_over(transfer);
     }
     transfer.queued = true;
-    (transfer.local ? copies : active).push_back(&transfer);
+    // Between scratch and host memory goes what others wait for, and little at a time.
+    const bool within_hosts =
+        transfer.local && transfer.place.memory != nullptr && transfer.copy_to.memory != nullptr;
+    (within_hosts ? copies : active).push_back(&transfer);
 }
 
 std::byte* Engine::Impl::take_bounce(bool recv_pool) {
@@ -246,7 +249,6 @@ void Engine::Impl::send_over(SendTransfer& transfer) {
             run.send = nullptr;
             if (is_error(status)) return fail(instance, status, true);
             switch (instance.plan->schedule().ops()[owner.op].kind) {
-                case schedule::OpKind::reduce:
                 case schedule::OpKind::compute:
                     return kernel_step(instance, owner.op);
                 case schedule::OpKind::send:

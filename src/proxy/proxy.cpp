@@ -153,9 +153,10 @@ void Proxy::run() {
                   sessions_.size());
     // Transfers in flight write into memory of the sessions: the transport goes first, and calls them off.
     const auto counters = engine_->counters();
-    log::info("proxy {}: {} schedules run, {} failed, {} bytes sent, {} received, {} copied locally",
-              config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
-              counters.bytes_received, counters.bytes_local);
+    log::info(
+        "proxy {}: {} schedules run, {} failed, {} bytes sent, {} received, {} copied locally, {} reduced",
+        config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
+        counters.bytes_received, counters.bytes_local, counters.bytes_reduced);
     engine_->close();
     transport_.reset();
     if (!sessions_.empty()) return;

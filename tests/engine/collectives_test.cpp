@@ -186,6 +186,74 @@ TEST_P(EngineCollectives, AllgathervUnevenAndBarrier) {
     });
 }
 
+// Reductions with segments of their own size, so that small buffers make many; three tiles for all ops
+// together.
+TEST_P(EngineCollectives, ReductionsSeveralInFlight) {
+    const collectives::Reducing what{schedule::DataType::int32, schedule::Reduction::sum};
+    const auto operand = [](std::uint32_t rank, std::size_t i) {
+        return static_cast<std::int32_t>(rank * 100'003 + i * 17);
+    };
+    using Build = std::function<collectives::Schedule(TeamShape team, std::uint64_t bytes)>;
+    const std::vector<Build> builds{
+        [&](TeamShape team, std::uint64_t bytes) {
+            return collectives::allreduce_ring(team, bytes, what, true, 8192);
+        },
+        [&](TeamShape team, std::uint64_t bytes) {
+            return collectives::allreduce_recursive_doubling(team, bytes, what, true);
+        },
+        [&](TeamShape team, std::uint64_t bytes) {
+            return collectives::scan_chain(team, bytes, what, true, false, 4096);
+        },
+        [&](TeamShape team, std::uint64_t bytes) {
+            return collectives::reduce_chain(team, 0, bytes, what, team.rank == 0, 8192);
+        },
+    };
+    in_worlds([&](World& world) {
+        const std::uint32_t n = world.ranks();
+        std::uint32_t sequence = 0;
+        for (std::size_t count : {std::size_t{3}, std::size_t{25'000}}) {
+            std::vector<std::unique_ptr<engine::Plan>> plans;
+            std::vector<Trial> runs(builds.size(), Trial(n));
+            for (std::size_t k = 0; k < builds.size(); ++k)
+                for (std::uint32_t r = 0; r < n; ++r) {
+                    std::vector<std::byte>& buffer = runs[k].recv[r];
+                    buffer.resize(count * 4);
+                    for (std::size_t i = 0; i < count; ++i) {
+                        const std::int32_t value = operand(r, i);
+                        std::memcpy(buffer.data() + 4 * i, &value, 4);
+                    }
+                    plans.push_back(std::make_unique<engine::Plan>(builds[k]({r, n}, count * 4)));
+                    const memory::HostRange buffers[] = {World::range(buffer.data(), buffer.size())};
+                    ASSERT_EQ(world.engine_of(r).start(world.team(r), *plans.back(),
+                                                       sequence + static_cast<std::uint32_t>(k), buffers,
+                                                       &runs[k].done[r]),
+                              Status::in_progress);
+                }
+            sequence += static_cast<std::uint32_t>(builds.size());
+            ASSERT_TRUE(world.run_until([&] {
+                return std::all_of(runs.begin(), runs.end(), [](const Trial& run) { return run.over(); });
+            }));
+            for (std::size_t k = 0; k < builds.size(); ++k) {
+                runs[k].expect_ok();
+                for (std::uint32_t r = 0; r < n; ++r)
+                    for (std::size_t i = 0; i < count; ++i) {
+                        std::int32_t expected = 0, got;
+                        const std::uint32_t upto = k == 2 ? r + 1 : n;
+                        for (std::uint32_t from = 0; from < upto; ++from)
+                            expected += operand(from, i);
+                        if (k == 3 && r != 0) expected = operand(r, i);
+                        std::memcpy(&got, runs[k].recv[r].data() + 4 * i, 4);
+                        ASSERT_EQ(got, expected) << "schedule " << k << ", rank " << r << ", element " << i;
+                    }
+            }
+        }
+        std::uint64_t reduced = 0;
+        for (std::uint32_t r = 0; r < n; ++r)
+            reduced += world.engine_of(r).counters().bytes_reduced;
+        ASSERT_EQ(reduced > 0, n > 1);
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(Memory, EngineCollectives,
                          ::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                          [](const auto& made) { return std::string(memory::to_string(made.param)); });

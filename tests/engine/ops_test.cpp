@@ -195,6 +195,75 @@ TEST_P(EngineOps, StartIsCheckedAgainstTheSchedule) {
     EXPECT_EQ(*done.status, Status::ok);
 }
 
+// Both operands in host memory, many tiles long, and several at once: more than there are tiles for.
+TEST_P(EngineOps, ReducesWhatIsLongerThanItsBuffers) {
+    constexpr std::size_t count = 10'007;
+    World world(options());
+    schedule::Builder builder(0, 2), other(1, 2);
+    const auto a = builder.user_slot(count * 8), b = builder.user_slot(count * 8),
+               c = builder.user_slot(count * 8);
+    builder.reduce(schedule::DataType::int64, schedule::Reduction::sum, {a, 0}, {b, 0}, count * 8);
+    builder.reduce(schedule::DataType::int64, schedule::Reduction::sum, {a, 0}, {c, 0}, count * 8);
+    const engine::Plan plan(builder.finish()), idle(other.finish());
+    std::vector<std::int64_t> one(count), two(count), three(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        one[i] = static_cast<std::int64_t>(i);
+        two[i] = 1000;
+        three[i] = -7;
+    }
+    const memory::HostRange buffers[] = {World::range(one.data(), count * 8),
+                                         World::range(two.data(), count * 8),
+                                         World::range(three.data(), count * 8)};
+    Done done;
+    ASSERT_EQ(world.engine_of(0).start(world.team(0), plan, 0, buffers, &done), Status::in_progress);
+    ASSERT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+    EXPECT_EQ(*done.status, Status::ok);
+    for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(two[i], static_cast<std::int64_t>(i) + 1000);
+        ASSERT_EQ(three[i], static_cast<std::int64_t>(i) - 7);
+    }
+}
+
+// A session goes while its reductions wait for memory: they end, nothing is written any more, and the buffers
+// that they held serve the other session.
+TEST_P(EngineOps, GivesTheBuffersOfAReductionBackWhenItsSessionGoes) {
+    constexpr std::size_t count = 4000;
+    World world(options());
+    std::vector<std::unique_ptr<engine::Plan>> plans;
+    std::vector<std::vector<std::int64_t>> operands(4, std::vector<std::int64_t>(count, 1));
+    Done done[2];
+    for (std::uint32_t rank : {0u, 1u}) {
+        schedule::Builder builder(rank, 2);
+        const auto a = builder.user_slot(count * 8), b = builder.user_slot(count * 8);
+        // More ops at once than there are tiles for.
+        for (std::size_t part = 0; part < 4; ++part)
+            builder.reduce(schedule::DataType::int64, schedule::Reduction::sum, {a, part * count * 2},
+                           {b, part * count * 2}, count * 2);
+        plans.push_back(std::make_unique<engine::Plan>(builder.finish()));
+        const memory::HostRange buffers[] = {World::range(operands[2 * rank].data(), count * 8),
+                                             World::range(operands[2 * rank + 1].data(), count * 8)};
+        ASSERT_EQ(world.engine_of(rank).start(world.team(rank), *plans[rank], 0, buffers, &done[rank]),
+                  Status::in_progress);
+    }
+    world.engine_of(0).advance();
+    const bool closed = world.engine_of(0).close_session(world.session(0), Status::canceled);
+    ASSERT_TRUE(world.run_until([&] { return done[0].status.has_value(); }));
+    if (!closed) {
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(0).close_session(world.session(0), Status::canceled); }));
+    }
+    ASSERT_TRUE(world.run_until([&] { return done[1].status.has_value(); }));
+    // The other rank's ended because its peer did; its next one has all the buffers.
+    std::vector<std::int64_t> again(count, 5);
+    const memory::HostRange buffers[] = {World::range(operands[2].data(), count * 8),
+                                         World::range(again.data(), count * 8)};
+    Done last;
+    ASSERT_EQ(world.engine_of(1).start(world.team(1), *plans[1], 1, buffers, &last), Status::in_progress);
+    ASSERT_TRUE(world.run_until([&] { return last.status.has_value(); }));
+    EXPECT_EQ(*last.status, Status::ok);
+    EXPECT_EQ(again, std::vector<std::int64_t>(count, 6));
+}
+
 INSTANTIATE_TEST_SUITE_P(Memory, EngineOps,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 2u)),
