@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "collectives/topology.h"
 #include "p2p/pairs.h"
 #include "runtime.h"
 #include "tuning/agreement.h"

@@ -19,6 +19,7 @@
 
 namespace offpath::mpi {
 
+struct Neighbours;
 struct TeamTuning;
 namespace p2p {
 struct Pairs;
@@ -27,6 +28,7 @@ struct Pairs;
 struct Team {
     Team();
     ~Team();
+
     static constexpr int rank_unknown = -1;
 
     offpath_team_h handle = nullptr;  // null: calls stay on the host, `reason` says why
@@ -34,6 +36,7 @@ struct Team {
     std::atomic<MPI_Comm> comm{MPI_COMM_NULL};  // the user's; null again once it was freed
     MPI_Comm shadow = MPI_COMM_NULL;  // same ranks, for small pairs of MPI_Ialltoallv; its errors return
     p2p::Pairs* pairs = nullptr;      // null: all messages are the host's
+    std::unique_ptr<Neighbours> neighbours;  // of its process topology, once they were asked for
     int rank = rank_unknown;
     int size = 0;
     bool of_world = false;                     // the context owns the handle

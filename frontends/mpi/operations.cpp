@@ -108,7 +108,12 @@ offpath_status_t state_of(Operation& operation) {
 bool unpack_pieces(const Operation& operation) {
     const char* packed = static_cast<const char*>(operation.recv_staging.address);
     for (const Piece& piece : operation.pieces) {
-        if (!unpack(*piece.layout, packed + piece.packed_at, piece.elements, piece.count)) return false;
+        const char* from = packed + piece.packed_at;
+        if (piece.layout == nullptr) {
+            std::memcpy(piece.elements, from, piece.count);
+        } else if (!unpack(*piece.layout, from, piece.elements, piece.count)) {
+            return false;
+        }
     }
     return true;
 }

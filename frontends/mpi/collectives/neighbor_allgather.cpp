@@ -1,0 +1,100 @@
+// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv in their forms: one block to all destinations.
+#include "neighbor.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct NeighborAllgather : Neighbourhood {
+    static constexpr Op op = Op::ineighbor_allgather;
+
+    const void* sendbuf;
+    int sendcount;
+    MPI_Datatype sendtype;
+    void* recvbuf;
+    int recvcount;
+    MPI_Datatype recvtype;
+    MPI_Comm comm;
+    TypeUse send_use{}, recv_use{};
+
+    bool plausible() {
+        return sendbuf != MPI_IN_PLACE && recvbuf != MPI_IN_PLACE && sendcount >= 0 && recvcount >= 0 &&
+               sendtype != MPI_DATATYPE_NULL && recvtype != MPI_DATATYPE_NULL && find_neighbours(comm);
+    }
+    bool prepare() {
+        send_use = use_type(sendtype);
+        recv_use = use_type(recvtype);
+        return send_use.usable && recv_use.usable;
+    }
+    offpath_status_t start(Operation& operation) {
+        return start_blocks(
+            operation, op,
+            [&](int peer, int) {
+                return Block{peer, at(sendbuf, 0), sendcount, sendtype, send_use};
+            },
+            [&](int peer, int i) {
+                const MPI_Aint place = static_cast<MPI_Aint>(i) * recvcount * recv_use.extent;
+                return Block{peer, at(recvbuf, place), recvcount, recvtype, recv_use};
+            });
+    }
+    void keep(Kept& kept) {
+        kept.type(sendtype);
+        kept.type(recvtype);
+    }
+};
+
+struct NeighborAllgatherv : Neighbourhood {
+    static constexpr Op op = Op::ineighbor_allgatherv;
+
+    const void* sendbuf;
+    int sendcount;
+    MPI_Datatype sendtype;
+    void* recvbuf;
+    const int* recvcounts;
+    const int* displs;
+    MPI_Datatype recvtype;
+    MPI_Comm comm;
+    TypeUse send_use{}, recv_use{};
+
+    bool plausible() {
+        if (sendbuf == MPI_IN_PLACE || recvbuf == MPI_IN_PLACE || sendcount < 0 ||
+            sendtype == MPI_DATATYPE_NULL || recvtype == MPI_DATATYPE_NULL || !find_neighbours(comm)) {
+            return false;
+        }
+        return around == nullptr || indegree() == 0 ||
+               (plausible_counts(recvcounts, indegree()) && displs != nullptr);
+    }
+    bool prepare() {
+        send_use = use_type(sendtype);
+        recv_use = use_type(recvtype);
+        return send_use.usable && recv_use.usable;
+    }
+    offpath_status_t start(Operation& operation) {
+        return start_blocks(
+            operation, op,
+            [&](int peer, int) {
+                return Block{peer, at(sendbuf, 0), sendcount, sendtype, send_use};
+            },
+            [&](int peer, int i) {
+                return Block{peer, at(recvbuf, displs[i] * recv_use.extent), recvcounts[i], recvtype,
+                             recv_use};
+            });
+    }
+    void keep(Kept& kept) {
+        kept.type(sendtype);
+        kept.type(recvtype);
+        kept.array(recvcounts, indegree());
+        kept.array(displs, indegree());
+    }
+};
+
+}  // namespace
+
+COLLECTIVE(NeighborAllgather, Neighbor_allgather, neighbor_allgather,
+           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+            MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
+COLLECTIVE(NeighborAllgatherv, Neighbor_allgatherv, neighbor_allgatherv,
+           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+            const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))

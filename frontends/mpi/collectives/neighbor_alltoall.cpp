@@ -1,0 +1,186 @@
+// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw in their forms: a block for each
+// destination.
+#include "neighbor.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct NeighborAlltoall : Neighbourhood {
+    static constexpr Op op = Op::ineighbor_alltoall;
+
+    const void* sendbuf;
+    int sendcount;
+    MPI_Datatype sendtype;
+    void* recvbuf;
+    int recvcount;
+    MPI_Datatype recvtype;
+    MPI_Comm comm;
+    TypeUse send_use{}, recv_use{};
+
+    bool plausible() {
+        return sendbuf != MPI_IN_PLACE && recvbuf != MPI_IN_PLACE && sendcount >= 0 && recvcount >= 0 &&
+               sendtype != MPI_DATATYPE_NULL && recvtype != MPI_DATATYPE_NULL && find_neighbours(comm);
+    }
+    bool prepare() {
+        send_use = use_type(sendtype);
+        recv_use = use_type(recvtype);
+        return send_use.usable && recv_use.usable;
+    }
+    offpath_status_t start(Operation& operation) {
+        return start_blocks(
+            operation, op,
+            [&](int peer, int i) {
+                const MPI_Aint place = static_cast<MPI_Aint>(i) * sendcount * send_use.extent;
+                return Block{peer, at(sendbuf, place), sendcount, sendtype, send_use};
+            },
+            [&](int peer, int i) {
+                const MPI_Aint place = static_cast<MPI_Aint>(i) * recvcount * recv_use.extent;
+                return Block{peer, at(recvbuf, place), recvcount, recvtype, recv_use};
+            });
+    }
+    void keep(Kept& kept) {
+        kept.type(sendtype);
+        kept.type(recvtype);
+    }
+};
+
+// Arrays of blocks; displacements in elements (v) or bytes (w).
+template <typename Displacement>
+struct Blocks : Neighbourhood {
+    const void* sendbuf;
+    const int* sendcounts;
+    const Displacement* sdispls;
+    void* recvbuf;
+    const int* recvcounts;
+    const Displacement* rdispls;
+
+    bool plausible_arrays() const {
+        if (sendbuf == MPI_IN_PLACE || recvbuf == MPI_IN_PLACE) return false;
+        if (around == nullptr) return true;
+        return (outdegree() == 0 || (plausible_counts(sendcounts, outdegree()) && sdispls != nullptr)) &&
+               (indegree() == 0 || (plausible_counts(recvcounts, indegree()) && rdispls != nullptr));
+    }
+    void keep_arrays(Kept& kept) {
+        kept.array(sendcounts, outdegree());
+        kept.array(sdispls, outdegree());
+        kept.array(recvcounts, indegree());
+        kept.array(rdispls, indegree());
+    }
+};
+
+struct NeighborAlltoallv : Blocks<int> {
+    static constexpr Op op = Op::ineighbor_alltoallv;
+
+    MPI_Datatype sendtype, recvtype;
+    MPI_Comm comm;
+    TypeUse send_use{}, recv_use{};
+
+    NeighborAlltoallv(Call, const void* from, const int* send_counts, const int* send_displs,
+                      MPI_Datatype send_type, void* to, const int* recv_counts, const int* recv_displs,
+                      MPI_Datatype recv_type, MPI_Comm the_comm)
+        : Blocks{{}, from, send_counts, send_displs, to, recv_counts, recv_displs},
+          sendtype(send_type),
+          recvtype(recv_type),
+          comm(the_comm) {}
+
+    bool plausible() {
+        return sendtype != MPI_DATATYPE_NULL && recvtype != MPI_DATATYPE_NULL && find_neighbours(comm) &&
+               plausible_arrays();
+    }
+    bool prepare() {
+        send_use = use_type(sendtype);
+        recv_use = use_type(recvtype);
+        return send_use.usable && recv_use.usable;
+    }
+    offpath_status_t start(Operation& operation) {
+        return start_blocks(
+            operation, op,
+            [&](int peer, int i) {
+                return Block{peer, at(sendbuf, sdispls[i] * send_use.extent), sendcounts[i], sendtype,
+                             send_use};
+            },
+            [&](int peer, int i) {
+                return Block{peer, at(recvbuf, rdispls[i] * recv_use.extent), recvcounts[i], recvtype,
+                             recv_use};
+            });
+    }
+    void keep(Kept& kept) {
+        keep_arrays(kept);
+        kept.type(sendtype);
+        kept.type(recvtype);
+    }
+};
+
+struct NeighborAlltoallw : Blocks<MPI_Aint> {
+    static constexpr Op op = Op::ineighbor_alltoallw;
+
+    const MPI_Datatype* sendtypes;
+    const MPI_Datatype* recvtypes;
+    MPI_Comm comm;
+
+    NeighborAlltoallw(Call, const void* from, const int* send_counts, const MPI_Aint* send_displs,
+                      const MPI_Datatype* send_types, void* to, const int* recv_counts,
+                      const MPI_Aint* recv_displs, const MPI_Datatype* recv_types, MPI_Comm the_comm)
+        : Blocks{{}, from, send_counts, send_displs, to, recv_counts, recv_displs},
+          sendtypes(send_types),
+          recvtypes(recv_types),
+          comm(the_comm) {}
+
+    static bool plausible_types(const MPI_Datatype* types, int n) {
+        for (int i = 0; i < n; ++i) {
+            if (types == nullptr || types[i] == MPI_DATATYPE_NULL) return false;
+        }
+        return true;
+    }
+    static bool usable_types(const int* counts, const MPI_Datatype* types, int n) {
+        for (int i = 0; i < n; ++i) {
+            if (counts[i] > 0 && !use_type(types[i]).usable) return false;
+        }
+        return true;
+    }
+
+    bool plausible() {
+        if (!find_neighbours(comm) || !plausible_arrays()) return false;
+        return around == nullptr ||
+               (plausible_types(sendtypes, outdegree()) && plausible_types(recvtypes, indegree()));
+    }
+    bool prepare() {
+        return usable_types(sendcounts, sendtypes, outdegree()) &&
+               usable_types(recvcounts, recvtypes, indegree());
+    }
+    offpath_status_t start(Operation& operation) {
+        const auto block = [](int peer, char* elements, int count, MPI_Datatype type) {
+            return Block{peer, elements, count, type, count > 0 ? use_type(type) : TypeUse{}};
+        };
+        return start_blocks(
+            operation, op,
+            [&](int peer, int i) {
+                return block(peer, at(sendbuf, sdispls[i]), sendcounts[i], sendtypes[i]);
+            },
+            [&](int peer, int i) {
+                return block(peer, at(recvbuf, rdispls[i]), recvcounts[i], recvtypes[i]);
+            });
+    }
+    void keep(Kept& kept) {
+        keep_arrays(kept);
+        kept.types(sendtypes, outdegree());
+        kept.types(recvtypes, indegree());
+    }
+};
+
+}  // namespace
+
+COLLECTIVE(NeighborAlltoall, Neighbor_alltoall, neighbor_alltoall,
+           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+            MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
+COLLECTIVE(NeighborAlltoallv, Neighbor_alltoallv, neighbor_alltoallv,
+           (const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+            void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
+COLLECTIVE(NeighborAlltoallw, Neighbor_alltoallw, neighbor_alltoallw,
+           (const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+            const MPI_Datatype recvtypes[], MPI_Comm comm),
+           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))

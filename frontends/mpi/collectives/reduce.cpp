@@ -1,0 +1,52 @@
+#include "call.h"
+#include "reductions.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct Reduce : Call {
+    static constexpr Op op = Op::ireduce;
+    static constexpr bool each_pair_decides = false;
+
+    const void* sendbuf;
+    void* recvbuf;
+    int count;
+    MPI_Datatype type;
+    MPI_Op operation;
+    int root;
+    MPI_Comm comm;
+    Reducer reducer{};
+
+    bool is_root() const { return root == team->rank; }
+
+    bool plausible() {
+        const void* result = is_root() ? recvbuf : nullptr;
+        if (!plausible_operands(sendbuf, result, type, operation) || count < 0 || root < 0) return false;
+        if (sendbuf == MPI_IN_PLACE && !is_root()) return false;
+        decided_by = static_cast<std::size_t>(count) * type_bytes(type);
+        host_reason = find_reducer(type, operation, reducer);
+        return true;
+    }
+
+    bool prepare() { return root < team->size; }
+
+    offpath_status_t start(Operation& started) {
+        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        from_others = is_root() ? decided_by : 0;
+        return start_on_device([&] {
+            return offpath_ireduce(team->handle, send, is_root() ? recvbuf : nullptr,
+                                   static_cast<std::size_t>(count), reducer.type, reducer.reduction,
+                                   static_cast<std::uint32_t>(root), &started.device);
+        });
+    }
+
+    void keep(Kept&) {}
+};
+
+}  // namespace
+
+COLLECTIVE(Reduce, Reduce, reduce,
+           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root,
+            MPI_Comm comm),
+           (sendbuf, recvbuf, count, type, op, root, comm))

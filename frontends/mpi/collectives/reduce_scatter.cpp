@@ -1,0 +1,93 @@
+// MPI_Reduce_scatter and MPI_Reduce_scatter_block in their forms.
+#include <numeric>
+
+#include "call.h"
+#include "pairs.h"
+#include "reductions.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct ReduceScatter : Call {
+    static constexpr Op op = Op::ireduce_scatter;
+    static constexpr bool each_pair_decides = false;
+
+    const void* sendbuf;
+    void* recvbuf;
+    const int* recvcounts;
+    MPI_Datatype type;
+    MPI_Op operation;
+    MPI_Comm comm;
+    Reducer reducer{};
+
+    bool plausible() {
+        if (!plausible_operands(sendbuf, recvbuf, type, operation) ||
+            !plausible_counts(recvcounts, team->size)) {
+            return false;
+        }
+        const std::size_t elements = std::accumulate(recvcounts, recvcounts + team->size, std::size_t{0});
+        decided_by = elements * type_bytes(type);
+        host_reason = find_reducer(type, operation, reducer);
+        return true;
+    }
+
+    bool prepare() { return true; }
+
+    offpath_status_t start(Operation& started) {
+        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        // Elements, not bytes: the array is only borrowed.
+        started.recv_bytes.assign(recvcounts, recvcounts + team->size);
+        from_others = static_cast<std::size_t>(recvcounts[team->rank]) * type_bytes(type);
+        return start_on_device([&] {
+            return offpath_ireduce_scatter(team->handle, send, recvbuf, started.recv_bytes.data(),
+                                           reducer.type, reducer.reduction, &started.device);
+        });
+    }
+
+    void keep(Kept& kept) { kept.array(recvcounts, team->size); }
+};
+
+struct ReduceScatterBlock : Call {
+    static constexpr Op op = Op::ireduce_scatter_block;
+    static constexpr bool each_pair_decides = false;
+
+    const void* sendbuf;
+    void* recvbuf;
+    int recvcount;
+    MPI_Datatype type;
+    MPI_Op operation;
+    MPI_Comm comm;
+    Reducer reducer{};
+
+    bool plausible() {
+        if (!plausible_operands(sendbuf, recvbuf, type, operation) || recvcount < 0) return false;
+        from_others = static_cast<std::size_t>(recvcount) * type_bytes(type);
+        decided_by = from_others * static_cast<std::size_t>(team->size);
+        host_reason = find_reducer(type, operation, reducer);
+        return true;
+    }
+
+    bool prepare() { return true; }
+
+    offpath_status_t start(Operation& started) {
+        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        return start_on_device([&] {
+            return offpath_ireduce_scatter_block(team->handle, send, recvbuf,
+                                                 static_cast<std::size_t>(recvcount), reducer.type,
+                                                 reducer.reduction, &started.device);
+        });
+    }
+
+    void keep(Kept&) {}
+};
+
+}  // namespace
+
+COLLECTIVE(ReduceScatter, Reduce_scatter, reduce_scatter,
+           (const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype type, MPI_Op op,
+            MPI_Comm comm),
+           (sendbuf, recvbuf, recvcounts, type, op, comm))
+COLLECTIVE(ReduceScatterBlock, Reduce_scatter_block, reduce_scatter_block,
+           (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (sendbuf, recvbuf, recvcount, type, op, comm))
