@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "call.h"
+#include "pairs.h"
 
 using namespace offpath::mpi;
 
@@ -37,13 +37,13 @@ struct Allgatherv : Call {
             elements += static_cast<std::size_t>(recvcounts[i]);
         }
         decided_by = elements * type_bytes(recvtype);
-        return in_place() || (sendtype != MPI_DATATYPE_NULL && sendcount >= 0);
+        return in_place() || (sendcount >= 0 && plausible_type(sendtype, sendcount > 0));
     }
 
     bool prepare() {
         recv_use = use_type(recvtype);
         if (in_place()) return recv_use.usable;
-        send_use = use_type(sendtype);
+        send_use = use_type_of(sendtype, sendcount > 0);
         return recv_use.usable && send_use.usable &&
                static_cast<std::size_t>(sendcount) * send_use.bytes == own_bytes();
     }

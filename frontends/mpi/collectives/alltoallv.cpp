@@ -32,13 +32,13 @@ struct Alltoallv : Call {
     bool in_place() const { return sendbuf == MPI_IN_PLACE; }
 
     bool plausible() {
-        const int n = team->size;
-        if (recvbuf == MPI_IN_PLACE || !plausible_counts(recvcounts, n) || rdispls == nullptr ||
-            recvtype == MPI_DATATYPE_NULL) {
-            return false;
-        }
-        return in_place() ||
-               (plausible_counts(sendcounts, n) && sdispls != nullptr && sendtype != MPI_DATATYPE_NULL);
+        return recvbuf != MPI_IN_PLACE && plausible_side(recvcounts, rdispls, recvtype) &&
+               (in_place() || plausible_side(sendcounts, sdispls, sendtype));
+    }
+
+    bool plausible_side(const int* counts, const int* displs, MPI_Datatype type) const {
+        return plausible_counts(counts, team->size) && displs != nullptr &&
+               plausible_type(type, any_elements(counts, team->size));
     }
 
     bool prepare() {
@@ -47,8 +47,8 @@ struct Alltoallv : Call {
             sdispls = rdispls;
             sendtype = recvtype;
         }
-        send_use = use_type(sendtype);
-        recv_use = use_type(recvtype);
+        send_use = use_type_of(sendtype, any_elements(sendcounts, team->size));
+        recv_use = use_type_of(recvtype, any_elements(recvcounts, team->size));
         const auto self = team->rank;
         return send_use.usable && recv_use.usable &&
                static_cast<std::size_t>(sendcounts[self]) * send_use.bytes ==
@@ -99,7 +99,7 @@ struct Alltoallw : Call {
     bool plausible_side(const int* counts, const int* displs, const MPI_Datatype* types) const {
         if (!plausible_counts(counts, team->size) || displs == nullptr || types == nullptr) return false;
         for (int i = 0; i < team->size; ++i) {
-            if (types[i] == MPI_DATATYPE_NULL) return false;
+            if (!plausible_type(types[i], counts[i] > 0)) return false;
         }
         return true;
     }
@@ -121,17 +121,20 @@ struct Alltoallw : Call {
             sdispls = rdispls;
             sendtypes = recvtypes;
         }
-        const auto self = team->rank;
         return usable_types(recvcounts, recvtypes) && usable_types(sendcounts, sendtypes) &&
-               static_cast<std::size_t>(sendcounts[self]) * type_bytes(sendtypes[self]) ==
-                   static_cast<std::size_t>(recvcounts[self]) * type_bytes(recvtypes[self]);
+               own_bytes(sendcounts, sendtypes) == own_bytes(recvcounts, recvtypes);
+    }
+
+    std::size_t own_bytes(const int* counts, const MPI_Datatype* types) const {
+        const auto count = static_cast<std::size_t>(counts[team->rank]);
+        return count > 0 ? count * type_bytes(types[team->rank]) : 0;
     }
 
     offpath_status_t start(Operation& operation) {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
         const void* from = in_place() ? recvbuf : sendbuf;
-        const auto use = [](int count, MPI_Datatype type) { return count > 0 ? use_type(type) : TypeUse{}; };
+        const auto use = [](int count, MPI_Datatype type) { return use_type_of(type, count > 0); };
         for (int i = 0; i < team->size; ++i) {
             exchange.sends.push_back(
                 {i, at(from, sdispls[i]), sendcounts[i], sendtypes[i], use(sendcounts[i], sendtypes[i])});

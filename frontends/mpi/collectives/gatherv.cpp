@@ -25,16 +25,16 @@ struct RootedBlocks : Call {
     bool plausible() {
         if (root < 0 || (in_place() && !is_root())) return false;
         if (is_root() && (all == MPI_IN_PLACE || !plausible_counts(counts, team->size) || displs == nullptr ||
-                          all_type == MPI_DATATYPE_NULL)) {
+                          !plausible_type(all_type, any_elements(counts, team->size)))) {
             return false;
         }
-        return in_place() || (one_count >= 0 && one_type != MPI_DATATYPE_NULL);
+        return in_place() || (one_count >= 0 && plausible_type(one_type, one_count > 0));
     }
 
     bool prepare() {
         if (root >= team->size) return false;
-        if (is_root()) all_use = use_type(all_type);
-        if (!in_place()) one_use = use_type(one_type);
+        if (is_root()) all_use = use_type_of(all_type, any_elements(counts, team->size));
+        if (!in_place()) one_use = use_type_of(one_type, one_count > 0);
         if ((is_root() && !all_use.usable) || (!in_place() && !one_use.usable)) return false;
         return !is_root() || in_place() ||
                static_cast<std::size_t>(one_count) * one_use.bytes ==

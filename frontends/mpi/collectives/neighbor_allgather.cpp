@@ -19,11 +19,12 @@ struct NeighborAllgather : Neighbourhood {
 
     bool plausible() {
         return sendbuf != MPI_IN_PLACE && recvbuf != MPI_IN_PLACE && sendcount >= 0 && recvcount >= 0 &&
-               sendtype != MPI_DATATYPE_NULL && recvtype != MPI_DATATYPE_NULL && find_neighbours(comm);
+               plausible_type(sendtype, sendcount > 0) && plausible_type(recvtype, recvcount > 0) &&
+               find_neighbours(comm);
     }
     bool prepare() {
-        send_use = use_type(sendtype);
-        recv_use = use_type(recvtype);
+        send_use = use_type_of(sendtype, sendcount > 0);
+        recv_use = use_type_of(recvtype, recvcount > 0);
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {
@@ -58,15 +59,16 @@ struct NeighborAllgatherv : Neighbourhood {
 
     bool plausible() {
         if (sendbuf == MPI_IN_PLACE || recvbuf == MPI_IN_PLACE || sendcount < 0 ||
-            sendtype == MPI_DATATYPE_NULL || recvtype == MPI_DATATYPE_NULL || !find_neighbours(comm)) {
+            !plausible_type(sendtype, sendcount > 0) || !find_neighbours(comm)) {
             return false;
         }
         return around == nullptr || indegree() == 0 ||
-               (plausible_counts(recvcounts, indegree()) && displs != nullptr);
+               (plausible_counts(recvcounts, indegree()) && displs != nullptr &&
+                plausible_type(recvtype, any_elements(recvcounts, indegree())));
     }
     bool prepare() {
-        send_use = use_type(sendtype);
-        recv_use = use_type(recvtype);
+        send_use = use_type_of(sendtype, sendcount > 0);
+        recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()));
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {

@@ -20,11 +20,12 @@ struct NeighborAlltoall : Neighbourhood {
 
     bool plausible() {
         return sendbuf != MPI_IN_PLACE && recvbuf != MPI_IN_PLACE && sendcount >= 0 && recvcount >= 0 &&
-               sendtype != MPI_DATATYPE_NULL && recvtype != MPI_DATATYPE_NULL && find_neighbours(comm);
+               plausible_type(sendtype, sendcount > 0) && plausible_type(recvtype, recvcount > 0) &&
+               find_neighbours(comm);
     }
     bool prepare() {
-        send_use = use_type(sendtype);
-        recv_use = use_type(recvtype);
+        send_use = use_type_of(sendtype, sendcount > 0);
+        recv_use = use_type_of(recvtype, recvcount > 0);
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {
@@ -85,12 +86,13 @@ struct NeighborAlltoallv : Blocks<int> {
           comm(the_comm) {}
 
     bool plausible() {
-        return sendtype != MPI_DATATYPE_NULL && recvtype != MPI_DATATYPE_NULL && find_neighbours(comm) &&
-               plausible_arrays();
+        if (!find_neighbours(comm) || !plausible_arrays()) return false;
+        return around == nullptr || (plausible_type(sendtype, any_elements(sendcounts, outdegree())) &&
+                                     plausible_type(recvtype, any_elements(recvcounts, indegree())));
     }
     bool prepare() {
-        send_use = use_type(sendtype);
-        recv_use = use_type(recvtype);
+        send_use = use_type_of(sendtype, any_elements(sendcounts, outdegree()));
+        recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()));
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {
@@ -127,9 +129,9 @@ struct NeighborAlltoallw : Blocks<MPI_Aint> {
           recvtypes(recv_types),
           comm(the_comm) {}
 
-    static bool plausible_types(const MPI_Datatype* types, int n) {
+    static bool plausible_types(const int* counts, const MPI_Datatype* types, int n) {
         for (int i = 0; i < n; ++i) {
-            if (types == nullptr || types[i] == MPI_DATATYPE_NULL) return false;
+            if (types == nullptr || !plausible_type(types[i], counts[i] > 0)) return false;
         }
         return true;
     }
@@ -142,8 +144,8 @@ struct NeighborAlltoallw : Blocks<MPI_Aint> {
 
     bool plausible() {
         if (!find_neighbours(comm) || !plausible_arrays()) return false;
-        return around == nullptr ||
-               (plausible_types(sendtypes, outdegree()) && plausible_types(recvtypes, indegree()));
+        return around == nullptr || (plausible_types(sendcounts, sendtypes, outdegree()) &&
+                                     plausible_types(recvcounts, recvtypes, indegree()));
     }
     bool prepare() {
         return usable_types(sendcounts, sendtypes, outdegree()) &&
@@ -151,7 +153,7 @@ struct NeighborAlltoallw : Blocks<MPI_Aint> {
     }
     offpath_status_t start(Operation& operation) {
         const auto block = [](int peer, char* elements, int count, MPI_Datatype type) {
-            return Block{peer, elements, count, type, count > 0 ? use_type(type) : TypeUse{}};
+            return Block{peer, elements, count, type, use_type_of(type, count > 0)};
         };
         return start_blocks(
             operation, op,

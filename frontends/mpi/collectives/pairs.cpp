@@ -191,4 +191,15 @@ bool plausible_counts(const int* counts, int n) {
     return counts != nullptr && std::none_of(counts, counts + n, [](int count) { return count < 0; });
 }
 
+bool any_elements(const int* counts, int n) {
+    return std::any_of(counts, counts + n, [](int count) { return count > 0; });
+}
+
+TypeUse use_type_of(MPI_Datatype type, bool any) {
+    if (any) return use_type(type);
+    TypeUse nothing;
+    nothing.usable = true;
+    return nothing;
+}
+
 }  // namespace offpath::mpi

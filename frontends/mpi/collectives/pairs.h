@@ -59,7 +59,15 @@ offpath_status_t start_exchange(Call& call, Operation& operation, Op op, const E
     return status == OFFPATH_OK ? start_on_device([&] { return start(device); }) : status;
 }
 
-// Counts that are counts, and all arrays there.
+// Counts that are counts.
 bool plausible_counts(const int* counts, int n);
+bool any_elements(const int* counts, int n);
+
+// A rank that has no elements may describe them with a type that is none: some MPI libraries never look at
+// it, and this rank must not decide otherwise than the others.
+inline bool plausible_type(MPI_Datatype type, bool any) {
+    return !any || type != MPI_DATATYPE_NULL;
+}
+TypeUse use_type_of(MPI_Datatype type, bool any);
 
 }  // namespace offpath::mpi
