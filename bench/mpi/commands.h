@@ -55,6 +55,7 @@ int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
 int run_calibrate(const CalibrateOptions& options, const mpi_support::World& world);
 int run_latency(const CommonOptions& options, const mpi_support::World& world);
 int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
+int run_rma(const RmaOptions& options, const mpi_support::World& world);
 
 // What overlap.cpp measures, in seconds.
 struct Overlap {
@@ -67,7 +68,6 @@ struct Overlap {
 };
 // Collective.
 Overlap measure_overlap(const OverlapOptions& options, Interval& interval);
-int run_rma(const RmaOptions& options, const mpi_support::World& world);
 
 // The options that all subcommands have.
 void declare_common(CLI::App& command, CommonOptions& options);

@@ -38,6 +38,8 @@ def mca_settings(namespaced: bool, engine: Engine, extra: dict[str, str]) -> dic
         "pml": "ob1",
         "btl": "self,vader,tcp",
         "btl_base_warn_component_unused": "0",
+        # osc rdma takes TCP and then cannot make a window; osc ucx is not what pml ob1 goes with.
+        "osc": "sm,pt2pt",
         "mpi_yield_when_idle": "1",
         "plm": "rsh",
         # Messages of a job that fails are worth seeing each once, not aggregated with a delay.
