@@ -1,0 +1,97 @@
+#include "transport/tcp/parts.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace offpath::transport::tcp {
+namespace {
+
+// Strangers that have not said whom they want.
+constexpr std::size_t max_strangers = 64;
+
+}  // namespace
+
+void TcpTransport::accept_all() {
+    for (int socket = listener_.accept(ips_, !config_.devices.empty()); socket >= 0;
+         socket = listener_.accept(ips_, !config_.devices.empty())) {
+        make_room_for_strangers();
+        Connection& connection = add(socket);
+        connection.receiver.connect(socket);
+    }
+}
+
+void TcpTransport::make_room_for_strangers() {
+    const auto stranger = [](const auto& each) { return !each->ours && !each->established; };
+    if (static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), stranger)) <
+        max_strangers)
+        return;
+    close(**std::find_if(connections_.begin(), connections_.end(), stranger));
+}
+
+bool TcpTransport::on_hello(Connection& connection, std::span<const std::byte> header) {
+    if (connection.ours || connection.established ||
+        !std::equal(address_.id.begin(), address_.id.end(), header.begin()))
+        return false;
+    std::copy_n(header.begin() + 16, connection.peer.size(), connection.peer.begin());
+    connection.number = static_cast<std::uint32_t>(read_little(header, 32, 4));
+    // The same by another of our addresses: one is enough.
+    for (const auto& other : connections_) {
+        if (other.get() != &connection && !other->ours && other->established &&
+            other->peer == connection.peer && other->number == connection.number)
+            return false;
+    }
+    std::array<std::byte, prefix_bytes> welcome;
+    encode_prefix({FrameKind::welcome, 0, 0}, welcome);
+    if (::send(connection.socket, welcome.data(), welcome.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(welcome.size()))
+        return false;
+    connection.established = true;
+    for (auto& endpoint : endpoints_) {
+        if (endpoint->connection == nullptr && endpoint->attempts == 0 && !endpoint->lost &&
+            endpoint->peer == connection.peer && endpoint->number == connection.number) {
+            join(connection, *endpoint);
+            break;
+        }
+    }
+    return true;
+}
+
+bool TcpTransport::on_welcome(Connection& connection) {
+    if (!connection.ours || connection.established || connection.endpoint == nullptr) return false;
+    TcpEndpoint& endpoint = *connection.endpoint;
+    connection.established = true;
+    for (std::size_t i = connections_.size(); i-- > 0;) {
+        Connection& other = *connections_[i];
+        if (&other == &connection || other.endpoint != &endpoint) continue;
+        other.endpoint = nullptr;
+        close(other);
+    }
+    endpoint.attempts = 0;
+    join(connection, endpoint);
+    return true;
+}
+
+void TcpTransport::say_hello(Connection& connection) {
+    connection.connecting = false;
+    connection.receiver.connect(connection.socket);
+    std::array<std::byte, prefix_bytes + hello_bytes> hello;
+    encode_prefix({FrameKind::hello, hello_bytes, 0}, hello);
+    std::copy(connection.peer.begin(), connection.peer.end(), hello.begin() + prefix_bytes);
+    std::copy(address_.id.begin(), address_.id.end(), hello.begin() + prefix_bytes + 16);
+    write_little(hello, prefix_bytes + 32, connection.number, 4);
+    if (::send(connection.socket, hello.data(), hello.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(hello.size()))
+        lose(connection, "it does not take messages");
+}
+
+// Both know each other: what waited goes out.
+void TcpTransport::join(Connection& connection, TcpEndpoint& endpoint) {
+    connection.endpoint = &endpoint;
+    endpoint.connection = &connection;
+    endpoint.sender.connect(connection.socket);
+    if (endpoint.sender.flush(over_) != Status::ok) lose(connection, "it does not take messages");
+}
+
+}  // namespace offpath::transport::tcp

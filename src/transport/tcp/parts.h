@@ -1,0 +1,114 @@
+// What a TCP transport is made of: endpoints, which the program sees, connections, of which each becomes an
+// endpoint's or comes from a stranger, and the loop that serves them. Its parts: endpoints.cpp,
+// connections.cpp, handshake.cpp and, for the rest, tcp_transport.cpp. Ownership: the transport owns both;
+// what is closed or disconnected inside progress() is buried until its end. Threads: as the transport.
+#pragma once
+
+#include "transport/tcp/address.h"
+#include "transport/tcp/listener.h"
+#include "transport/tcp/receiver.h"
+#include "transport/tcp/sender.h"
+#include "transport/tcp/tcp_transport.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace offpath::transport::tcp {
+
+class TcpTransport;
+struct Connection;
+
+struct TcpEndpoint final : Endpoint {
+    Id peer{};
+    std::uint32_t number = 0;
+    Sender sender;
+    Connection* connection = nullptr;  // null: it has not come yet, or is lost
+    unsigned attempts = 0;             // connections that may become it
+    bool lost = false;
+};
+
+struct Connection final : ReceiverClient {
+    explicit Connection(TcpTransport& transport) : owner(transport), receiver(*this) {}
+    bool on_frame(const Prefix& prefix, std::span<const std::byte> header) override;
+    void on_message(const Incoming& message) override;
+    void over(Completion* completion, Status status) override;
+    Arrival* new_arrival() override;
+    void end_arrival(Arrival* arrival) override;
+    PipeCopy& pipe() override;
+    std::span<std::byte> scratch() override;
+
+    TcpTransport& owner;
+    int socket = -1;
+    Receiver receiver;
+    TcpEndpoint* endpoint = nullptr;
+    bool ours = false;         // this side connects
+    bool connecting = false;   // the kernel has not answered yet
+    bool established = false;  // both sides know whom they talk to
+    bool listed = false;       // among the ready
+    Id peer{};
+    std::uint32_t number = 0;
+};
+
+class TcpTransport final : public Transport {
+  public:
+    explicit TcpTransport(const TcpConfig& config) : config_(config) {}
+    ~TcpTransport() override;
+    Status open(std::string& problem);
+
+    void set_handler(Handler* handler) override { handler_ = handler; }
+    std::vector<std::byte> address() const override { return encode(address_); }
+    Status connect(std::span<const std::byte> address, Endpoint** endpoint) override;
+    void disconnect(Endpoint* endpoint) override;
+    Status post(Endpoint& endpoint, std::span<const std::byte> header,
+                std::span<const std::byte> payload) override;
+    Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload, std::size_t bytes,
+                Completion* completion) override;
+    Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
+    void discard(void* rendezvous) override;
+    bool checks_memory() const override { return true; }
+    unsigned progress() override;
+    int event_fd() const override { return epoll_; }
+    Status arm() override;
+    std::string describe() const override { return description_; }
+
+  private:
+    friend struct Connection;
+    bool start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint, std::string& problem);
+    Connection& add(int socket);
+    void accept_all();
+    void make_room_for_strangers();
+    bool on_hello(Connection& connection, std::span<const std::byte> header);
+    bool on_welcome(Connection& connection);
+    void join(Connection& connection, TcpEndpoint& endpoint);
+    void say_hello(Connection& connection);
+    void mark(Connection& connection, std::uint32_t events);
+    void serve(Connection& connection, unsigned& work);
+    void lose(Connection& connection, const char* why);
+    void lose(TcpEndpoint& endpoint);
+    void close(Connection& connection);
+    unsigned run_over();
+
+    TcpConfig config_;
+    Address address_;
+    std::vector<Ip> ips_;
+    std::string description_;
+    Listener listener_;
+    int epoll_ = -1;
+    Handler* handler_ = nullptr;
+    std::vector<std::unique_ptr<TcpEndpoint>> endpoints_;
+    std::vector<std::unique_ptr<Connection>> connections_;
+    std::vector<Connection*> ready_, serving_;
+    std::vector<std::unique_ptr<Connection>> buried_;
+    std::vector<std::unique_ptr<TcpEndpoint>> buried_endpoints_;
+    std::vector<TcpEndpoint*> lost_;  // on_endpoint_lost is due
+    std::vector<Over> over_, running_;
+    std::map<Id, std::uint32_t> numbers_;  // of the next connect()
+    FreeList<Arrival> arrivals_;
+    PipeCopy pipe_;
+    std::vector<std::byte> scratch_ = std::vector<std::byte>(std::size_t{64} << 10);
+    bool in_progress_ = false;
+};
+
+}  // namespace offpath::transport::tcp
