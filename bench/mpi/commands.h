@@ -37,6 +37,13 @@ struct CalibrateOptions : CommonOptions {
     double seconds = 0.3;
 };
 
+struct MessagesOptions {
+    std::vector<std::uint64_t> sizes = {8, 64, 512, 1024, 4096};
+    std::string json = "-";
+    int batches = 30;
+    int batch = 200;
+};
+
 struct BandwidthOptions : CommonOptions {
     int window = 64;
 };
@@ -47,12 +54,14 @@ struct RmaOptions : CommonOptions {
 
 CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options);
 CLI::App* declare_calibrate(CLI::App& app, CalibrateOptions& options);
+CLI::App* declare_messages(CLI::App& app, MessagesOptions& options);
 CLI::App* declare_latency(CLI::App& app, CommonOptions& options);
 CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options);
 CLI::App* declare_rma(CLI::App& app, RmaOptions& options);
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
 int run_calibrate(const CalibrateOptions& options, const mpi_support::World& world);
+int run_messages(const MessagesOptions& options, const mpi_support::World& world);
 int run_latency(const CommonOptions& options, const mpi_support::World& world);
 int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
 int run_rma(const RmaOptions& options, const mpi_support::World& world);

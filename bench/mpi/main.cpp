@@ -25,10 +25,12 @@ int main(int argc, char** argv) {
     CLI::App app("Benchmarks of MPI operations; prints one JSON line.", "offpath-bench-mpi");
     mpi_bench::OverlapOptions overlap;
     mpi_bench::CalibrateOptions calibrate;
+    mpi_bench::MessagesOptions messages;
     mpi_bench::CommonOptions latency;
     mpi_bench::BandwidthOptions bandwidth;
     const CLI::App* overlap_command = mpi_bench::declare_overlap(app, overlap);
     const CLI::App* calibrate_command = mpi_bench::declare_calibrate(app, calibrate);
+    const CLI::App* messages_command = mpi_bench::declare_messages(app, messages);
     const CLI::App* latency_command = mpi_bench::declare_latency(app, latency);
     mpi_bench::declare_bandwidth(app, bandwidth);
     mpi_bench::RmaOptions rma;
@@ -39,6 +41,7 @@ int main(int argc, char** argv) {
         if (overlap_command->parsed()) return mpi_bench::run_overlap(overlap, world);
         if (calibrate_command->parsed()) return mpi_bench::run_calibrate(calibrate, world);
         if (rma_command->parsed()) return mpi_bench::run_rma(rma, world);
+        if (messages_command->parsed()) return mpi_bench::run_messages(messages, world);
         if (latency_command->parsed()) return mpi_bench::run_latency(latency, world);
         return mpi_bench::run_bandwidth(bandwidth, world);
     });

@@ -2,13 +2,20 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
-from offpath import bench, control, launch, tune, tuning_table
+from offpath import bench, control, launch, overhead, tune, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner
+from offpath.lab.cluster import LabSpec
+
+from conftest import command, environment
+
+
+LAUNCHER = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", "2"]
 
 
 def said(pure: float, overlap: float, ranks: int = 4, nodes: int = 2) -> dict:
@@ -120,18 +127,17 @@ def test_every_operation_that_tune_measures_by_default_is_one_of_the_benchmarks(
 
 def test_tune_on_a_real_launcher_writes_a_table_that_the_front_end_takes(offpath, tmp_path):
     table = tmp_path / "table.json"
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", "2"]
-    done = offpath("tune", "--ops", "ibcast", "--sizes", "64K,256K", "--runs", "1", "--seconds", "0.01", "-o", str(table), "--", *launcher, timeout=120)
+    done = offpath("tune", "--ops", "ibcast", "--sizes", "64K,256K", "--runs", "1", "--seconds", "0.01", "-o", str(table), "--", *LAUNCHER, timeout=120)
     assert done.returncode == 0, done.stderr
     rows = json.loads(table.read_text())["rows"]
     assert [(row["op"], row["ranks"], row["nodes"], row["bytes"]) for row in rows] == [("ibcast", 2, 1, 65536), ("ibcast", 2, 1, 262144)]
     program = str(launch_program())
-    run = offpath("run", "--", *launcher, program, "latency", "--op", "ibcast", "--bytes", "64K", "--iterations", "3",
+    run = offpath("run", "--", *LAUNCHER, program, "latency", "--op", "ibcast", "--bytes", "64K", "--iterations", "3",
                   OFFPATH_TUNING=str(table), OFFPATH_EXPLAIN="1", timeout=120)
     assert run.returncode == 0, run.stderr
     assert "the table for 2 ranks on 1 nodes: host" in run.stderr, run.stderr
     table.write_text("{")
-    run = offpath("run", "--", *launcher, program, "latency", "--op", "ibcast", "--bytes", "1M", "--iterations", "3",
+    run = offpath("run", "--", *LAUNCHER, program, "latency", "--op", "ibcast", "--bytes", "1M", "--iterations", "3",
                   OFFPATH_TUNING=str(table), timeout=120)
     assert run.returncode == 0 and "the fixed switch-overs are used" in run.stderr and "offloaded" in run.stderr, run.stderr
 
@@ -140,3 +146,38 @@ def launch_program():
     from offpath.artifacts import find_artifacts
 
     return find_artifacts().program(bench.PROGRAM)
+
+
+def test_a_running_job_is_switched_by_its_control_file(tmp_path):
+    file = tmp_path / "control"
+    line = command("run", "--", *LAUNCHER, str(launch_program()), "latency", "--op", "ibcast", "--bytes", "256K", "--iterations", "1000000")
+    job = subprocess.Popen(
+        line, env=environment(OFFPATH_CONTROL=str(file), OFFPATH_AGREE_MS="10", OFFPATH_EXPLAIN="1"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        seen = []
+        # What is in the file before the job explains its first call would be another job's.
+        for wanted, text in (("MPI_Ibcast on", None), ("no effect", "of f"), ("switched off", "off"), ("switched to", "on")):
+            if text:
+                control.tell(file, text)
+            while wanted not in (read := job.stderr.readline()):
+                assert read, "\n".join(seen)
+                seen.append(read)
+    finally:
+        job.terminate()
+        job.communicate(timeout=60)
+
+
+def test_overhead_takes_medians_and_compares_them():
+    def run(value):
+        return [{"test": "rate", "where": "node", "bytes": 8, "value": value}]
+
+    (row,) = overhead.rows({"host": [run(1.0), run(2.0), run(9.0)], "offpath": [run(3.0), run(1.0), run(1.0)]})
+    assert (row["plain_mpi"], row["preloaded"], row["ratio"]) == (2.0, 1.0, 0.5)
+    assert row["runs"] == {"plain_mpi": [1.0, 2.0, 9.0], "preloaded": [3.0, 1.0, 1.0]}
+
+
+@pytest.mark.parametrize("spec", [{"sizes": [12]}, {"sizes": [8], "runs": 0}, {"sizes": [2**21]}])
+def test_overhead_refuses_what_it_cannot_measure(spec):
+    with pytest.raises(OffpathError):
+        overhead.OverheadSpec(**spec).check(LabSpec())

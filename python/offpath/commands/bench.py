@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import bench, bench_rma, console, osu, staging, units
+from offpath import bench, bench_rma, console, osu, overhead, staging, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.compare import choose_engines
@@ -158,6 +158,35 @@ def staging_(
         found = staging.report(cluster, spec, *staging.measure(cluster, spec))
     staging.show(found)
     staging.write(found, json, plot)
+
+
+@app.command("overhead")
+@options.cluster_options(nodes=2, link="unlimited", placement="shared", ranks_per_node=2)
+def overhead_(
+    lab: clusters.LabSpec, no_namespaces: bool,
+    sizes: Annotated[str, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes, multiples of 8.")] = "8,64,512,1K,4K",
+    runs: Annotated[int, typer.Option("--runs", help="Runs with and without, alternating; medians are taken.")] = 5,
+    batches: Annotated[int, typer.Option("--batches", help="Batches in a run, of which the median is taken.")] = 30,
+    batch: Annotated[int, typer.Option("--batch", help="Round trips, windows of 64 messages, or collectives in a batch.")] = 200,
+    json: options.Json = None,
+) -> None:
+    """What loading offpath costs what stays on the host's path: latency and rate of small messages, small collectives.
+
+    Two ranks with a core each: two on one node, and two on different nodes. The devices are there and idle.
+
+    Example: offpath bench overhead --json overhead.json
+    """
+    spec = overhead.OverheadSpec(units.parse_sizes(sizes), runs, batches, batch)
+    spec.check(lab)
+    options.check_outputs(json, None)
+    artifacts = find_artifacts()
+    artifacts.program(bench.PROGRAM), artifacts.device(lab.dpu), artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        found = overhead.report(cluster, spec, overhead.measure(cluster, spec))
+    overhead.show(found)
+    overhead.write(found, json)
 
 
 def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str) -> bench.BenchSpec:

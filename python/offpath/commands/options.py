@@ -75,11 +75,11 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: FILE.png, .svg or .pdf.", rich_help_panel="Results")]
 
 
-def cluster_options(nodes: int, link: str, dpu: str = "local"):
+def cluster_options(nodes: int, link: str, dpu: str = "local", placement: str = "split", ranks_per_node: int = 1):
     """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a LabSpec, and `no_namespaces`."""
     defaults = {
-        "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, 1), "link": (LinkRate, link), "latency": (Latency, "0us"),
-        "placement": (Placement, "split"), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
+        "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, ranks_per_node), "link": (LinkRate, link), "latency": (Latency, "0us"),
+        "placement": (Placement, placement), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
         "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
     }
 
