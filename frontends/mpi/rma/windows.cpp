@@ -41,6 +41,9 @@ int raise(const Window& window, int error) {
 }
 
 int error_of(offpath_status_t status) {
+    if (status != OFFPATH_OK)
+        say(fmt::format("rank {}: a one-sided operation failed: {}", runtime().rank,
+                        offpath_status_string(status)));
     switch (status) {
         case OFFPATH_OK:
             return MPI_SUCCESS;

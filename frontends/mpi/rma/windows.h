@@ -67,7 +67,7 @@ inline std::atomic<std::uint32_t> windows_served{0};
 
 // Calls the window's error handler and returns what the MPI call returns.
 int raise(const Window& window, int error);
-// The MPI error of a device's status.
+// The MPI error of a device's status; says what it was.
 int error_of(offpath_status_t status);
 
 // Waits for a request of the device, frees it, and lets the host's MPI progress meanwhile.

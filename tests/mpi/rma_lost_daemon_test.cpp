@@ -1,0 +1,68 @@
+// The daemon dies while windows are in use. Run with "return", every rank gets an error within 10 s, from an
+// operation or a lock that it waits for, and the program goes on; with "fatal", the job ends
+// (lost_daemon.sh checks how).
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "check.h"
+
+namespace {
+
+// The one daemon of this run; its pid file lies beside its socket.
+void kill_daemon() {
+    const char* directory = std::getenv("OFFPATH_DIR");
+    for (const auto& file : std::filesystem::directory_iterator(directory != nullptr ? directory : ".")) {
+        if (file.path().extension() != ".pid") continue;
+        pid_t pid = 0;
+        std::ifstream(file.path()) >> pid;
+        if (pid > 1) kill(pid, SIGKILL);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    const bool errors_return = argc > 1 && std::string_view(argv[1]) == "return";
+    const int rank = check::rank_of(MPI_COMM_WORLD);
+    const int ranks = check::size_of(MPI_COMM_WORLD);
+    const int count = 1 << 20;
+    std::vector<int> memory(static_cast<std::size_t>(count)), data(memory.size(), rank);
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_create(memory.data(), static_cast<MPI_Aint>(count) * 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (errors_return) {
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+        PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    // Rank 0 holds a lock for which the others wait when the daemon dies.
+    if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const auto start = std::chrono::steady_clock::now();
+    int result = MPI_SUCCESS;
+    if (rank == 0) {
+        result = MPI_Put(data.data(), count, MPI_INT, 0, 0, count, MPI_INT, win);
+        kill_daemon();
+        for (int i = 0; i < 1000 && result == MPI_SUCCESS; ++i) {
+            result = MPI_Put(data.data(), count, MPI_INT, 0, 0, count, MPI_INT, win);
+            if (result == MPI_SUCCESS) result = MPI_Win_flush(0, win);
+        }
+    } else {
+        result = MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    check::that(result != MPI_SUCCESS, "windows work without their daemon");
+    check::that(took.count() < 10, "the loss was noticed after {:.1f} s only", took.count());
+
+    // A window can be given up, and the host's MPI still works.
+    if (rank == 0) check::that(MPI_Win_unlock(0, win) != MPI_SUCCESS, "unlock without a daemon");
+    check::that(MPI_Win_free(&win) != MPI_SUCCESS, "MPI_Win_free says nothing");
+    int sum = 1;
+    PMPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    check::that(sum == ranks, "the host's MPI gave {}", sum);
+    return check::finish();
+}
