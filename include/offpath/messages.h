@@ -35,6 +35,12 @@ OFFPATH_API offpath_status_t offpath_message_recv(offpath_team_h team, void* buf
 OFFPATH_API offpath_status_t offpath_message_cancel(offpath_team_h team, uint32_t source,
                                                     offpath_message_key_t key);
 
+/* Asks the device of rank `dest` to take in a message of ours that no receive has met, as far as it has room
+ * for it. The send can end then, and the receive gets the message from the device. For senders that wait
+ * while their receiver may wait for something else. Returns at once. */
+OFFPATH_API offpath_status_t offpath_message_store(offpath_team_h team, uint32_t dest,
+                                                   offpath_message_key_t key);
+
 #ifdef __cplusplus
 }
 #endif

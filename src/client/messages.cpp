@@ -47,6 +47,19 @@ bool usable(const char* call, offpath_team_h team, const void* buffer, std::size
     return false;
 }
 
+template <typename Command>
+Status post_named(offpath_team_h team, std::uint32_t peer, const offpath_message_key_t& key) {
+    if (team == nullptr || team->destroyed || peer >= team->size) return Status::invalid;
+    auto guard = team->context->lock();
+    Command command;
+    command.team = team->id;
+    command.peer = peer;
+    command.key = {key.high, key.low};
+    const Status status = team->context->post(command);
+    if (status == Status::ok) team->context->ring();
+    return status;
+}
+
 }  // namespace
 
 extern "C" {
@@ -68,16 +81,14 @@ offpath_status_t offpath_message_recv(offpath_team_h team, void* buffer, size_t 
 }
 
 offpath_status_t offpath_message_cancel(offpath_team_h team, uint32_t source, offpath_message_key_t key) try {
-    if (team == nullptr || team->destroyed || source >= team->size) return OFFPATH_ERR_INVALID;
-    auto guard = team->context->lock();
-    control::MailCancel command;
-    command.team = team->id;
-    command.peer = source;
-    command.key = {key.high, key.low};
-    const Status status = team->context->post(command);
-    if (status == Status::ok) team->context->ring();
-    return to_c(status);
+    return to_c(post_named<control::MailCancel>(team, source, key));
 } catch (...) {
     return caught("offpath_message_cancel");
+}
+
+offpath_status_t offpath_message_store(offpath_team_h team, uint32_t dest, offpath_message_key_t key) try {
+    return to_c(post_named<control::MailStore>(team, dest, key));
+} catch (...) {
+    return caught("offpath_message_store");
 }
 }

@@ -28,6 +28,7 @@ struct BodyBytes {
     std::size_t operator()(const MailSend&) const { return 8 + 8 + sizeof(MailKey) + fixed_range_bytes; }
     std::size_t operator()(const MailRecv&) const { return 8 + 8 + sizeof(MailKey) + fixed_range_bytes; }
     std::size_t operator()(const MailCancel&) const { return 8 + 4 + sizeof(MailKey); }
+    std::size_t operator()(const MailStore&) const { return 8 + 4 + sizeof(MailKey); }
 };
 
 struct BodyWriter {
@@ -89,11 +90,14 @@ struct BodyWriter {
     }
     void operator()(const MailSend& c) const { mail(c); }
     void operator()(const MailRecv& c) const { mail(c); }
-    void operator()(const MailCancel& c) const {
+    template <typename Named>
+    void named(const Named& c) const {
         out.value(c.team);
         out.value(c.peer);
         out.value(c.key);
     }
+    void operator()(const MailCancel& c) const { named(c); }
+    void operator()(const MailStore& c) const { named(c); }
 };
 
 template <typename T>
@@ -142,6 +146,15 @@ std::uint16_t kind_of(const Command& command) {
             return static_cast<std::uint16_t>(command.index() + 1);
         },
         command);
+}
+
+template <typename Named>
+Named read_named_mail(FieldReader& in) {
+    Named c;
+    c.team = in.value<std::uint64_t>();
+    c.peer = in.value<std::uint32_t>();
+    c.key = in.value<MailKey>();
+    return c;
 }
 
 bool part_fits(std::uint64_t first, std::uint64_t count, std::uint64_t total) {
@@ -223,14 +236,12 @@ const char* read_body(std::uint16_t kind, FieldReader& in, Command& command) {
         case 11:
             command = read_mail<MailRecv>(in);
             return nullptr;
-        case 12: {
-            MailCancel c;
-            c.team = in.value<std::uint64_t>();
-            c.peer = in.value<std::uint32_t>();
-            c.key = in.value<MailKey>();
-            command = c;
+        case 12:
+            command = read_named_mail<MailCancel>(in);
             return nullptr;
-        }
+        case 13:
+            command = read_named_mail<MailStore>(in);
+            return nullptr;
         case CreateWindow::kind:
             return read_as<CreateWindow>(in, command);
         case DestroyWindow::kind:

@@ -85,10 +85,16 @@ struct MailCancel {
     std::uint32_t peer = 0;
     MailKey key;
 };
+// Asks the device of `peer` to take in a message of ours that no receive has met.
+struct MailStore {
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0;
+    MailKey key;
+};
 
 // Windows: window_commands.h.
 using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
-                             BasicSend, BasicRecv, MailSend, MailRecv, MailCancel, CreateWindow,
+                             BasicSend, BasicRecv, MailSend, MailRecv, MailCancel, MailStore, CreateWindow,
                              DestroyWindow, AttachWindow, DetachWindow, WindowOperation, FlushWindow>;
 
 // Bytes of the record, header included.

@@ -199,6 +199,10 @@ void Engine::mail_cancel(Team& team, std::uint32_t source, const MailKey& key) {
     impl_->mail_cancel(team, source, key);
 }
 
+void Engine::mail_store(Team& team, std::uint32_t dest, const MailKey& key) {
+    impl_->mail_store(team, dest, key);
+}
+
 Status Engine::create_window(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
                              Window** window) {
     return impl_->one_sided->create(team, id, memory, dynamic, window);
@@ -300,6 +304,8 @@ bool Engine::Impl::advance() {
             Completion* done = basic->done;
             const Status status = basic->status;
             team->basics.erase(basic);
+            const std::shared_ptr<StoredMail> kept = std::move(basic->kept);
+            if (kept != nullptr && kept->receive == basic) kept->receive = nullptr;
             basics.give_back(basic);
             (is_error(status) ? counters.instances_failed : counters.instances_done)++;
             if (done != nullptr) (*done)(status);
@@ -373,6 +379,7 @@ void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte
         return;
     }
     if (header.kind == Kind::mail) return on_mail(*team, header);
+    if (header.kind == Kind::mail_store) return on_mail_store(*team, header);
     auto running = team->instances.find(header.sequence);
     if (running != team->instances.end()) {
         deliver(*running->second, header, payload);

@@ -35,6 +35,7 @@ struct Config {
     std::uint32_t reduce_tiles = 16;     // for operands without a pointer; two at least
     std::uint64_t most_scratch_bytes = std::uint64_t{256} << 20;  // of one running schedule
     std::uint64_t scratch_kept_bytes = 64 << 20;                  // for the next ones
+    std::uint64_t stored_bytes = 256 << 20;                       // of mail that no receive has met
 };
 
 struct Counters {
@@ -134,6 +135,9 @@ class Engine final : public transport::Handler {
                      MessageInfo* info, Completion* done);
     // The receive ends with Status::canceled if no message has met it; else nothing happens.
     void mail_cancel(Team& team, std::uint32_t source, const MailKey& key);
+    // Asks the engine that serves `dest` to take the message of this key in, up to Config::stored_bytes for
+    // all, if no receive has met it. Then the send is done.
+    void mail_store(Team& team, std::uint32_t dest, const MailKey& key);
 
     // Windows (onesided.h). Every rank of the team makes its own under the same id, before any rank uses it.
     // `memory` is what it exposes at offset 0, nothing if it has no bytes; a dynamic one exposes what is

@@ -30,7 +30,7 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
         if (read(bytes, finished_message)) return on_finished(finished_message);
     } else {
         Exchange exchange;
-        if (kind >= Kind::eager && kind <= Kind::mail && read(bytes, exchange)) {
+        if (kind >= Kind::eager && kind <= Kind::mail_store && read(bytes, exchange)) {
             std::span<const std::byte> payload;
             if (incoming != nullptr) payload = {incoming->data, incoming->bytes};
             return on_exchange(exchange, payload);

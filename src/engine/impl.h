@@ -84,7 +84,11 @@ struct Engine::Impl {
     Status mail_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, const MailKey& key,
                      MessageInfo* info, Completion* done);
     void mail_cancel(Team& team, std::uint32_t source, const MailKey& key);
+    void mail_store(Team& team, std::uint32_t dest, const MailKey& key);
     void on_mail(Team& team, const Exchange& header);
+    void on_mail_store(Team& team, const Exchange& header);
+    void receive_stored(BasicOp& receive, const std::shared_ptr<StoredMail>& stored);
+    void mail_is_stored(StoredMail& stored, Status status);
 
     // transfer.cpp
     SendTransfer* new_send(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
@@ -127,6 +131,7 @@ struct Engine::Impl {
     std::deque<ReducePass*> ready_passes;    // have a tile, or can take one
     std::deque<ReducePass*> waiting_passes;  // for buffers
     ScratchPool scratch;
+    std::uint64_t stored_bytes = 0;  // of mail
 
     std::unique_ptr<OneSided> one_sided;
 

@@ -59,6 +59,12 @@ Status Engine::Impl::mail_recv(Team& team, const memory::HostRange& buffer, std:
     mail->peer = source;
     mail->key = key;
     team.basics.insert(mail);
+    if (const auto stored = team.mail_stored.find(address); stored != team.mail_stored.end()) {
+        const std::shared_ptr<StoredMail> kept = std::move(stored->second);
+        team.mail_stored.erase(stored);
+        receive_stored(*mail, kept);
+        return Status::in_progress;
+    }
     if (arrived == team.mail_arrived.end()) {
         mail->wanted = true;
         team.mail_wanted.emplace(address, mail);
@@ -92,6 +98,82 @@ void Engine::Impl::on_mail(Team& team, const Exchange& header) {
                header.token == 0 ? "it names no transfer" : "its key is in use, or too many wait");
     const Finished answer{Kind::finished, static_cast<std::int32_t>(Status::invalid), header.token};
     tell(*team.peers[header.route.source], bytes_of(answer));
+}
+
+void Engine::Impl::mail_store(Team& team, std::uint32_t dest, const MailKey& key) {
+    if (dest >= team.peers.size() || is_gone(team, dest)) return;
+    const Exchange header{Kind::mail_store, 0, team.route_to(dest), key.low, key.high, 0, 0};
+    tell(*team.peers[dest], bytes_of(header));
+}
+
+StoredMail::StoredMail(Engine::Impl& impl, Team& its_team, const Exchange& announced)
+    : engine(impl), team(its_team), header(announced), bytes(new std::byte[announced.bytes]) {
+    engine.stored_bytes += header.bytes;
+    function = [](Completion* self, Status status) {
+        auto& stored = *static_cast<StoredMail*>(self);
+        stored.engine.mail_is_stored(stored, status);
+    };
+}
+
+StoredMail::~StoredMail() {
+    engine.stored_bytes -= header.bytes;
+}
+
+void Engine::Impl::on_mail_store(Team& team, const Exchange& request) {
+    const MailAddress address{request.route.source, {request.offset, request.tag}};
+    const auto arrived = team.mail_arrived.find(address);
+    if (arrived == team.mail_arrived.end() || team.session->closing) return;
+    const Exchange header = arrived->second;
+    if (header.bytes == 0 || header.bytes > config.stored_bytes - std::min(config.stored_bytes, stored_bytes))
+        return;
+    team.mail_arrived.erase(arrived);
+    auto stored = std::make_shared<StoredMail>(*this, team, header);
+    BasicOp* storing = basics.take();
+    storing->team = &team;
+    storing->receives = true;
+    storing->done = stored.get();
+    storing->kept = stored;
+    storing->peer = address.source;
+    team.basics.insert(storing);
+    Location place;
+    place.pointer = stored->bytes.get();
+    storing->recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, storing}, place, header.bytes);
+    const Grant grant{Kind::grant, static_cast<std::uint32_t>(config.chunk_bytes), header.token,
+                      storing->recv->token, header.bytes};
+    team.mail_stored.emplace(address, std::move(stored));
+    tell(*team.peers[address.source], bytes_of(grant));
+}
+
+// Called by the operation that took it in, which keeps it meanwhile.
+void Engine::Impl::mail_is_stored(StoredMail& stored, Status status) {
+    stored.here = status == Status::ok;
+    if (stored.receive == nullptr) {
+        if (!stored.here)
+            stored.team.mail_stored.erase(
+                {stored.header.route.source, {stored.header.offset, stored.header.tag}});
+        return;
+    }
+    BasicOp& receive = *stored.receive;
+    if (receive.over) return;
+    if (!stored.here) return basic_over(receive, status);
+    receive_stored(receive, receive.kept);
+}
+
+void Engine::Impl::receive_stored(BasicOp& receive, const std::shared_ptr<StoredMail>& stored) {
+    const Exchange& header = stored->header;
+    if (receive.info != nullptr)
+        *receive.info = {header.route.source, static_cast<std::uint32_t>(header.tag), header.bytes};
+    if (header.bytes > receive.buffer.bytes) return basic_over(receive, Status::truncated);
+    receive.kept = stored;
+    stored->receive = &receive;
+    if (!stored->here) return;
+    Location from;
+    from.pointer = stored->bytes.get();
+    receive.send =
+        new_send(*receive.team->session, {Owner::Kind::basic, 0, nullptr, &receive}, from, header.bytes);
+    receive.send->local = true;
+    receive.send->copy_to = whole(*receive.team, receive.buffer);
+    begin(*receive.send);
 }
 
 }  // namespace offpath::engine

@@ -30,17 +30,18 @@ constexpr std::uint64_t eager_bytes = 4 << 10;
 constexpr std::uint64_t every_team = UINT64_MAX;
 
 enum class Kind : std::uint32_t {
-    eager = 1,    // payload of a planned send
-    ready,        // a planned recv waits for its payload
-    chunk,        // a piece of payload, addressed by token
-    signal,       // for an instance
-    put_request,  // asks the peer's instance for a place to put
-    get_request,  // asks the peer's instance to send
-    request,      // a basic send, with its payload if that is small
-    grant,        // sender may send: answers put_request and request
-    finished,     // the receiver has everything (or the exchange ended with an error)
-    abort,        // an instance failed at a peer
-    mail,         // a message with a key of its own; answered by grant
+    eager = 1,         // payload of a planned send
+    ready,             // a planned recv waits for its payload
+    chunk,             // a piece of payload, addressed by token
+    signal,            // for an instance
+    put_request,       // asks the peer's instance for a place to put
+    get_request,       // asks the peer's instance to send
+    request,           // a basic send, with its payload if that is small
+    grant,             // sender may send: answers put_request and request
+    finished,          // the receiver has everything (or the exchange ended with an error)
+    abort,             // an instance failed at a peer
+    mail,              // a message with a key of its own; answered by grant
+    mail_store,        // take in the mail of this key, if no receive has met it
     one_sided = 40,    // an operation on a window
     one_sided_answer,  // it is done at the target
 };

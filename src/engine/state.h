@@ -148,6 +148,22 @@ struct MailAddressHash {
     }
 };
 
+// Mail that was taken in before its receive came: on its way here, or here. Kept by the team, then by the
+// receive that it goes on to.
+struct StoredMail : Completion {
+    StoredMail(Engine::Impl& impl, Team& its_team, const Exchange& announced);
+    ~StoredMail();
+    StoredMail(const StoredMail&) = delete;
+    StoredMail& operator=(const StoredMail&) = delete;
+
+    Engine::Impl& engine;
+    Team& team;
+    const Exchange header;
+    std::unique_ptr<std::byte[]> bytes;
+    bool here = false;
+    BasicOp* receive = nullptr;  // waits until it is here
+};
+
 // A basic operation, or mail.
 struct BasicOp {
     std::uint64_t token = 0;
@@ -155,6 +171,7 @@ struct BasicOp {
     bool receives = false;
     bool wanted = false;  // mail: a receive that no message has met
     MailKey key;
+    std::shared_ptr<StoredMail> kept;  // what it reads from or writes to
     Completion* done = nullptr;
     MessageInfo* info = nullptr;
     memory::HostRange buffer;
@@ -233,6 +250,7 @@ class Team {
     std::uint64_t next_cookie = 1;
     std::unordered_map<MailAddress, BasicOp*, MailAddressHash> mail_wanted;
     std::unordered_map<MailAddress, Exchange, MailAddressHash> mail_arrived;
+    std::unordered_map<MailAddress, std::shared_ptr<StoredMail>, MailAddressHash> mail_stored;
     std::unordered_set<BasicOp*> basics;
     std::vector<bool> left;  // ranks that are gone, by team rank; empty: none
     std::size_t windows = 0;

@@ -49,4 +49,11 @@ bool Session::execute(const control::MailCancel& command) {
     return true;
 }
 
+bool Session::execute(const control::MailStore& command) {
+    TeamEntry* team = find_team(command.team);
+    if (team == nullptr) return false;
+    if (team->failure == Status::ok) engine_.mail_store(*team->team, command.peer, to_key(command.key));
+    return true;
+}
+
 }  // namespace offpath::proxy

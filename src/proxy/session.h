@@ -120,6 +120,7 @@ class Session {
     bool execute(const control::MailSend& command);
     bool execute(const control::MailRecv& command);
     bool execute(const control::MailCancel& command);
+    bool execute(const control::MailStore& command);
     // windows.cpp
     bool execute(const control::CreateWindow& command);
     bool execute(const control::DestroyWindow& command);

@@ -55,6 +55,7 @@ inline std::vector<Command> commands(const Storage& s) {
             MailSend{77, 2, 13, {5, 6}, {0, 0x2000, 512}},
             MailRecv{77, 1, 14, {7, 8}, {4, 0, 1024}},
             MailCancel{77, 1, {7, 8}},
+            MailStore{77, 2, {9, 10}},
             CreateWindow{77, 6, 13, 1, {5, 0, 2048}},
             DestroyWindow{77, 6, 14},
             AttachWindow{77, 6, 0x7f0000001000, 15, {0, 0x7f0000001000, 4096}},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -30,6 +31,7 @@ class EngineMail : public ::testing::TestWithParam<std::tuple<BackEnd, std::uint
         WorldOptions made;
         made.memory = std::get<0>(GetParam());
         made.proxies = std::get<1>(GetParam());
+        made.engine.stored_bytes = (5 << 20) / 2;
         made.faults = transport::FaultPlan{.seed = 11, .delay_message = 0.4, .delay_completion = 0.2};
         return made;
     }
@@ -114,6 +116,62 @@ TEST_P(EngineMail, CancelTakesBackWhatNothingHasMet) {
     EXPECT_EQ(again, 3);
     EXPECT_EQ(got, 0);
     world.engine_of(1).mail_cancel(world.team(1), 0, {4, 4});  // too late
+}
+
+TEST_P(EngineMail, AStoredMessageFreesItsSender) {
+    std::vector<int> out(50000), early(50000), late(50000), small(10);
+    std::iota(out.begin(), out.end(), 5);
+    const std::size_t bytes = out.size() * sizeof(int);
+    for (int rounds : {0, 1, 3, 1000}) {
+        std::fill(late.begin(), late.end(), 0);
+        Done sent, received;
+        engine::MessageInfo info;
+        send(out.data(), bytes, {6, 1}, &sent);
+        world.run_until([] { return false; });
+        EXPECT_FALSE(sent.status.has_value());
+        world.engine_of(0).mail_store(world.team(0), 1, {6, 2});  // nobody has it
+        world.engine_of(0).mail_store(world.team(0), 1, {6, 1});
+        world.engine_of(0).mail_store(world.team(0), 1, {6, 1});
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        if (rounds == 1000) {
+            EXPECT_EQ(sent.status, Status::ok) << "it was to be stored";
+        }
+        ASSERT_EQ(recv(late.data(), bytes, {6, 1}, &received, &info), Status::in_progress);
+        ASSERT_TRUE(over(sent, received));
+        EXPECT_EQ(*sent.status, Status::ok);
+        EXPECT_EQ(*received.status, Status::ok);
+        EXPECT_EQ(info.bytes, bytes);
+        EXPECT_EQ(late, out);
+    }
+    Done sent, received;
+    send(out.data(), bytes, {6, 3}, &sent);
+    world.engine_of(0).mail_store(world.team(0), 1, {6, 3});
+    ASSERT_TRUE(world.run_until([&] { return sent.status.has_value(); }));
+    ASSERT_EQ(recv(small.data(), 40, {6, 3}, &received), Status::in_progress);
+    ASSERT_TRUE(over(sent, received));
+    EXPECT_EQ(*received.status, Status::truncated);
+    EXPECT_EQ(small, std::vector<int>(10));
+}
+
+TEST_P(EngineMail, NoMoreIsStoredThanThereIsRoomFor) {
+    std::vector<char> out(1 << 20);
+    std::array<Done, 3> sent;
+    for (std::size_t i = 0; i < sent.size(); ++i)
+        send(out.data(), out.size(), {7, i}, &sent[i]);
+    world.run_until([] { return false; });
+    for (std::size_t i = 0; i < sent.size(); ++i)
+        world.engine_of(0).mail_store(world.team(0), 1, {7, i});
+    world.run_until([] { return false; });
+    EXPECT_EQ(
+        std::count_if(sent.begin(), sent.end(), [](const Done& done) { return done.status.has_value(); }), 2)
+        << "room is for two and a half";
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        Done received;
+        ASSERT_EQ(recv(out.data(), out.size(), {7, i}, &received), Status::in_progress);
+        ASSERT_TRUE(over(sent[i], received));
+        EXPECT_EQ(*received.status, Status::ok);
+    }
 }
 
 TEST_P(EngineMail, EndsWhenTheOtherRankIsLost) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backoff.h"
+#include "base/clock.h"
 #include "communicators.h"
 #include "counts.h"
 #include "lock.h"
@@ -15,6 +16,8 @@ namespace offpath::mpi::p2p {
 namespace {
 
 constexpr int attended_a_poll = 4;
+constexpr std::uint64_t patience_ns = 20'000'000;
+constexpr std::uint64_t ask_again_ns = 200'000'000;
 
 void fail(Parcel& parcel, int error, const char* what, offpath_status_t status) {
     parcel.error = error;
@@ -37,6 +40,21 @@ bool mail_is_done(Parcel& parcel) {
         fail(parcel, MPI_ERR_OTHER, parcel.receives ? "receive" : "send", status);
     }
     return true;
+}
+
+// A send that waits for long may wait for a receiver that waits for something else, in a call of the host's
+// MPI where nobody looks after receives: its device takes the message in, then.
+void ask_to_store(Parcel& parcel) {
+    const std::uint64_t now = SteadyClock().now_ns();
+    if (parcel.asked_ns == 0) {
+        parcel.asked_ns = now - ask_again_ns + patience_ns;
+    } else if (now - parcel.asked_ns >= ask_again_ns) {
+        parcel.asked_ns = now;
+        offpath_team_h world = nullptr;
+        offpath_team_world(runtime().context, &world);
+        offpath_message_store(world, static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)),
+                              parcel.key);
+    }
 }
 
 void end_status(Parcel& parcel) {
@@ -66,7 +84,10 @@ bool advance(Parcel& parcel) {
     } else if (parcel.attended && !parcel.forsaken) {
         disregard(parcel);  // the device needs nobody
     }
-    if (parcel.mail != nullptr && !mail_is_done(parcel)) return false;
+    if (parcel.mail != nullptr && !mail_is_done(parcel)) {
+        if (!parcel.receives) ask_to_store(parcel);
+        return false;
+    }
     if (parcel.receives && parcel.error == MPI_SUCCESS) deliver(parcel);
     end_status(parcel);
     parcel.complete = true;

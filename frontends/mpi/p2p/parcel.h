@@ -63,6 +63,8 @@ struct Parcel {
     char* landing = nullptr;  // where the host's receive goes; capacity below
     std::size_t landing_bytes = 0;
 
+    std::uint64_t asked_ns = 0;  // a send: when it was seen to wait, or its storing was asked for
+
     MPI_Status status{};
     int error = MPI_SUCCESS;
     bool error_is_ours = false;  // the error handler has not been called for it
