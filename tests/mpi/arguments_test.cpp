@@ -22,8 +22,9 @@ void same(const char* what, Offloaded offloaded, Host host) {
     check::that(expected_class != MPI_SUCCESS, "{}: the host's MPI accepts it", what);
     check::that(expected_class == got_class, "{}: error class {} instead of {}", what, got_class,
                 expected_class);
-    check::that(host_calls == 1 && handler_calls == 1, "{}: the error handler ran {} times", what,
-                handler_calls);
+    // Once, but for neighbours without a topology in Open MPI 4.1.
+    check::that(host_calls > 0 && handler_calls == host_calls,
+                "{}: the error handler ran {} times instead of {}", what, handler_calls, host_calls);
 }
 
 }  // namespace
