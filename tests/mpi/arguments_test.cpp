@@ -73,12 +73,18 @@ int main(int argc, char** argv) {
     SAME("null type", Ibcast, (s, 10, MPI_DATATYPE_NULL, 0, w, &r));
     SAME("negative count", Ibcast, (s, -10, MPI_INT, 0, w, &r));
     SAME("type that was not committed", Ibcast, (s, 1, raw, 0, w, &r));
+#ifdef OPEN_MPI  // MPICH accepts it here and fails later
     SAME("operation not for the type", Iallreduce, (s, t, 10, MPI_FLOAT, MPI_BAND, w, &r));
+#endif
     SAME("null operation", Iallreduce, (s, t, 10, MPI_INT, MPI_OP_NULL, w, &r));
     SAME("negative count", Iallreduce, (s, t, -1, MPI_INT, MPI_SUM, w, &r));
+#ifdef OPEN_MPI  // MPICH accepts it here and fails later
     SAME("operation not for the type", Allreduce, (s, t, 10, MPI_INT, MPI_MINLOC, w));
+#endif
     SAME("root out of range", Ireduce, (s, t, 10, MPI_INT, MPI_SUM, size, w, &r));
+#ifdef OPEN_MPI  // MPICH accepts it here and fails later
     SAME("operation not for the type", Iscan, (s, t, 10, MPI_DOUBLE, MPI_LXOR, w, &r));
+#endif
     SAME("negative count of the last", Ireduce_scatter, (s, t, negative.data(), MPI_INT, MPI_SUM, w, &r));
     SAME("root out of range", Igather, (s, 10, MPI_INT, t, 10, MPI_INT, size, w, &r));
     SAME("negative count", Igather, (s, -1, MPI_INT, t, 10, MPI_INT, 0, w, &r));

@@ -24,6 +24,14 @@ struct Neighbourhood : Call {
         return around != nullptr;
     }
 
+    // Of several blocks between the same two ranks, MPICH's receives are matched from the last to the first,
+    // so the host does all of them there.
+    void leave_repeated_to_host() {
+#if !defined(OPEN_MPI)
+        host_reason = HostReason::foreign;
+#endif
+    }
+
     // `block(i)` describes what goes to destination i, or comes from source i.
     template <typename SendBlock, typename RecvBlock>
     offpath_status_t start_blocks(Operation& operation, Op op, SendBlock send_block, RecvBlock recv_block) {

@@ -19,6 +19,7 @@ struct NeighborAlltoall : Neighbourhood {
     TypeUse send_use{}, recv_use{};
 
     bool plausible() {
+        leave_repeated_to_host();
         return sendbuf != MPI_IN_PLACE && recvbuf != MPI_IN_PLACE && sendcount >= 0 && recvcount >= 0 &&
                plausible_type(sendtype, sendcount > 0) && plausible_type(recvtype, recvcount > 0) &&
                find_neighbours(comm);
@@ -86,6 +87,7 @@ struct NeighborAlltoallv : Blocks<int> {
           comm(the_comm) {}
 
     bool plausible() {
+        leave_repeated_to_host();
         if (!find_neighbours(comm) || !plausible_arrays()) return false;
         return around == nullptr || (plausible_type(sendtype, any_elements(sendcounts, outdegree())) &&
                                      plausible_type(recvtype, any_elements(recvcounts, indegree())));
@@ -143,6 +145,7 @@ struct NeighborAlltoallw : Blocks<MPI_Aint> {
     }
 
     bool plausible() {
+        leave_repeated_to_host();
         if (!find_neighbours(comm) || !plausible_arrays()) return false;
         return around == nullptr || (plausible_types(sendcounts, sendtypes, outdegree()) &&
                                      plausible_types(recvcounts, recvtypes, indegree()));
