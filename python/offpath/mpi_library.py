@@ -54,6 +54,14 @@ def of_job(command: list[str], chosen: str | None) -> str:
     return kind
 
 
+def of_program(program: list[str]) -> str:
+    """The MPI of a program that the lab starts; Open MPI where nothing says otherwise."""
+    found = next(uses(program), None)
+    if found is not None and found.kind not in KINDS:
+        raise OffpathError(f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end")
+    return found.kind if found else "openmpi"
+
+
 def start_with(command: list[str], kind: str) -> list[str]:
     """`command` with a launcher of that MPI, if its own is of the other one and was not asked for by its full name."""
     if kind == NONE or launcher_of(command) in (None, "srun"):

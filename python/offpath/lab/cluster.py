@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console
+from offpath import console, mpi_library
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic
@@ -132,7 +132,8 @@ class Cluster:
         environment.pop(sandbox.INSIDE, None)
         session = job / "session"
         session.mkdir(mode=0o700)
-        preload = self.artifacts.mpi_preload if engine.offload else None
+        library = mpi_library.of_program(program) if layout is None else "openmpi"
+        preload = self.artifacts.front_end(library) if engine.offload else None
         remote = RemoteAttach(len(self.nodes), session) if engine.offload and self.spec.remote and not engine.local else None
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
         ranks = mpi.rank_environment(engine, attach, preload, self.spec.environment)
@@ -141,7 +142,9 @@ class Cluster:
         (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room, limits))
         (job / "agent").chmod(0o700)
         mca = mpi.mca_settings(self.namespaced, engine, self.spec.mca)
-        if layout is None:
+        if library == "mpich":
+            command = mpi.mpiexec_command(self.nodes, self.spec.ranks_per_node, program, job, ranks)
+        elif layout is None:
             command = mpi.mpirun_command(self.nodes, self.spec.ranks_per_node, program, job, mca, ranks)
         else:
             device_ranks.route_over_pcie(self.nodes)

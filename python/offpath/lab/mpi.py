@@ -1,4 +1,4 @@
-"""Command lines and environments for the real Open MPI: how mpirun reaches the nodes and what the ranks see."""
+"""Command lines and environments for the real MPI: how mpirun, or MPICH's mpiexec, reaches the nodes and what the ranks see."""
 
 import shlex
 from dataclasses import dataclass, field
@@ -99,4 +99,19 @@ def mpirun_command(
         command += ["--mca", key, value]
     for key, value in environment.items():
         command += ["-x", f"{key}={value}"]
+    return [*command, *program]
+
+
+def mpiexec_command(nodes: list[Node], ranks_per_node: int, program: list[str], job: Path, environment: dict[str, str]) -> list[str]:
+    """The same for MPICH, whose launcher calls the agent as it would call rsh."""
+    command = ["mpiexec.mpich", "-n", str(len(nodes) * ranks_per_node)]
+    if nodes[0].holder is not None:
+        (job / "machines").write_text("".join(f"{node.name}:{ranks_per_node}\n" for node in nodes))
+        command += ["-launcher", "rsh", "-launcher-exec", str(job / "agent"), "-f", str(job / "machines"), "-localhost", network.HEAD_ADDRESS]
+        # Nodes have one kernel: UCX would find that they share memory.
+        environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": network.INTERFACE} | environment
+    else:
+        command += ["-launcher", "fork"]
+    for key, value in environment.items():
+        command += ["-genv", key, value]
     return [*command, *program]
