@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace offpath::transport::tcp {
@@ -59,6 +60,7 @@ Arrival* Connection::new_arrival() {
 }
 
 void Connection::end_arrival(Arrival* arrival) {
+    arrival->own.reset();
     owner.arrivals_.give_back(arrival);
 }
 
@@ -70,16 +72,16 @@ std::span<std::byte> Connection::scratch() {
     return owner.scratch_;
 }
 
-Connection& TcpTransport::add(int socket) {
-    Connection& made = *connections_.emplace_back(std::make_unique<Connection>(*this));
+Connection* TcpTransport::add(int socket) {
+    connections_.reserve(connections_.size() + 1);
+    auto made = std::make_unique<Connection>(*this);
     set_up(socket);
-    made.socket = socket;
+    made->socket = socket;
     epoll_event event{};
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    event.data.ptr = &made;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event) != 0)
-        log::error("epoll takes no further connection: {}", std::strerror(errno));
-    return made;
+    event.data.ptr = made.get();
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event) != 0) return nullptr;
+    return connections_.emplace_back(std::move(made)).get();
 }
 
 void TcpTransport::mark(Connection& connection, std::uint32_t events) {
@@ -106,11 +108,17 @@ void TcpTransport::serve(Connection& connection, unsigned& work) {
     if (endpoint != nullptr && endpoint->connection == &connection && !endpoint->sender.idle() &&
         endpoint->sender.flush(over_) != Status::ok)
         return lose(connection, "it does not take messages");
-    const Status status = connection.receiver.receive(work);
+    Status status;
+    try {
+        status = connection.receiver.receive(work);
+    } catch (const std::bad_alloc&) {
+        status = Status::memory;  // what came is lost, and the stream with it
+    }
     if (connection.socket < 0) return;
     if (status != Status::ok)
-        return lose(connection,
-                    status == Status::protocol ? "it sends nonsense" : "the connection has ended");
+        return lose(connection, status == Status::protocol ? "it sends nonsense"
+                                : status == Status::memory ? "there is no memory for what comes"
+                                                           : "the connection has ended");
     if (connection.receiver.readable() && !std::exchange(connection.listed, true))
         ready_.push_back(&connection);
 }
@@ -142,7 +150,7 @@ void TcpTransport::close(Connection& connection) {
                                  [&](const auto& each) { return each.get() == &connection; });
     buried_.push_back(std::move(*at));
     connections_.erase(at);
-    listener_.room_again(epoll_);
+    listener_.room_again();
 }
 
 }  // namespace offpath::transport::tcp

@@ -24,8 +24,9 @@ bool TcpTransport::start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint
         const socklen_t own_length = to_socket_address(*own, 0, from);
         fine = bind(made, reinterpret_cast<sockaddr*>(&from), own_length) == 0;
     }
-    if (fine) {
-        Connection& connection = add(made);
+    Connection* const added = fine ? add(made) : nullptr;
+    if (added != nullptr) {
+        Connection& connection = *added;
         connection.ours = connection.connecting = true;
         connection.endpoint = &endpoint;
         connection.peer = endpoint.peer;
@@ -39,9 +40,20 @@ bool TcpTransport::start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint
         close(connection);
         return false;
     }
-    problem = made < 0 ? std::strerror(errno) : "no address of this kind here";
+    problem = made < 0 || fine ? std::strerror(errno) : "no address of this kind here";
     if (made >= 0) ::close(made);
     return false;
+}
+
+// A device serves any number of hosts, one after another.
+void TcpTransport::forget_peers() {
+    if (numbers_.size() < forget_at_) return;
+    const auto is_of = [](const Id& id) { return [&id](const auto& each) { return each->peer == id; }; };
+    std::erase_if(numbers_, [&](const auto& each) {
+        return std::none_of(endpoints_.begin(), endpoints_.end(), is_of(each.first)) &&
+               std::none_of(connections_.begin(), connections_.end(), is_of(each.first));
+    });
+    forget_at_ = std::max(forget_at_, 2 * numbers_.size());
 }
 
 Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoint) {
@@ -53,6 +65,7 @@ Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     }
     auto made = std::make_unique<TcpEndpoint>();
     made->peer = address.id;
+    forget_peers();
     made->number = numbers_[address.id]++;
     if (address.port == 0) {
         if (!config_.listen) return Status::unavailable;
@@ -123,7 +136,8 @@ Status TcpTransport::fetch(void* rendezvous, void* destination, std::size_t byte
         return Status::in_progress;
     }
     Status status = arrival.status;
-    if (status == Status::ok) status = pipe_.copy(to, arrival.own.data(), bytes);
+    if (status == Status::ok) status = pipe_.copy(to, arrival.own.get(), bytes);
+    arrival.own.reset();
     arrivals_.give_back(&arrival);
     return status;
 }
@@ -132,8 +146,10 @@ void TcpTransport::discard(void* rendezvous) {
     auto& arrival = *static_cast<Arrival*>(rendezvous);
     if (arrival.from != nullptr)
         arrival.from->discard(arrival);
-    else
+    else {
+        arrival.own.reset();
         arrivals_.give_back(&arrival);
+    }
 }
 
 void TcpTransport::lose(TcpEndpoint& endpoint) {

@@ -1,6 +1,7 @@
 #include "transport/tcp/parts.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,26 +9,40 @@
 namespace offpath::transport::tcp {
 namespace {
 
-// Strangers that have not said whom they want.
-constexpr std::size_t max_strangers = 64;
+// Strangers that have not said whom they want. More than one host's ranks make when all attach at once.
+constexpr std::size_t max_strangers = 512;
+// Of one round: what these say is read before the next are let in, so that who speaks is no stranger for
+// long.
+constexpr int max_accepted = 32;
 
 }  // namespace
 
-void TcpTransport::accept_all() {
-    for (int socket = listener_.accept(ips_, !config_.devices.empty()); socket >= 0;
-         socket = listener_.accept(ips_, !config_.devices.empty())) {
-        make_room_for_strangers();
-        Connection& connection = add(socket);
-        connection.receiver.connect(socket);
+void TcpTransport::accept_some() {
+    for (int i = 0; i < max_accepted; ++i) {
+        const int socket = listener_.accept(ips_, !config_.devices.empty());
+        if (socket < 0 && listener_.full() && !drop_stranger(1)) return listener_.pause();
+        if (socket < 0 && !listener_.full()) return;
+        if (socket < 0) continue;
+        (void)drop_stranger(max_strangers);
+        Connection* const connection = add(socket);
+        if (connection == nullptr) {
+            ::close(socket);
+            continue;
+        }
+        connection->receiver.connect(socket);
+        connection->receiver.became_readable(false);
+        connection->listed = true;
+        ready_.push_back(connection);
     }
 }
 
-void TcpTransport::make_room_for_strangers() {
+// The oldest, if there are so many.
+bool TcpTransport::drop_stranger(std::size_t limit) {
     const auto stranger = [](const auto& each) { return !each->ours && !each->established; };
-    if (static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), stranger)) <
-        max_strangers)
-        return;
+    if (static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), stranger)) < limit)
+        return false;
     close(**std::find_if(connections_.begin(), connections_.end(), stranger));
+    return true;
 }
 
 bool TcpTransport::on_hello(Connection& connection, std::span<const std::byte> header) {

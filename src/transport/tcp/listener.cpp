@@ -16,6 +16,7 @@ namespace offpath::transport::tcp {
 namespace {
 
 constexpr int backlog = 512;
+constexpr std::chrono::milliseconds pause_time{100};
 
 // At all addresses of both kinds, or, where there is no IPv6, of the one.
 int bind_any() {
@@ -55,12 +56,11 @@ Status Listener::open(int epoll, std::uint16_t& port, std::string& problem) {
 }
 
 int Listener::accept(const std::vector<Ip>& ips, bool strict) {
+    full_ = false;
     while (socket_ >= 0) {
         const int made = accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (made < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
-            log::error("no room for new links; they wait: {}", std::strerror(errno));
-            epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_, nullptr);
-            paused_ = true;
+            full_ = true;
             return -1;
         }
         if (made < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -1;
@@ -68,18 +68,27 @@ int Listener::accept(const std::vector<Ip>& ips, bool strict) {
         sockaddr_storage here{};
         socklen_t length = sizeof here;
         if (!strict || (getsockname(made, reinterpret_cast<sockaddr*>(&here), &length) == 0 &&
-                        std::find(ips.begin(), ips.end(), from_socket_address(here)) != ips.end()))
+                        std::find(ips.begin(), ips.end(), from_socket_address(here)) != ips.end())) {
+            complained_ = false;
             return made;
+        }
         ::close(made);
     }
     return -1;
 }
 
-void Listener::room_again(int epoll) {
+void Listener::pause() {
+    if (!std::exchange(complained_, true)) log::error("no descriptors for new links; they wait");
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_, nullptr);
+    paused_ = true;
+    again_ = std::chrono::steady_clock::now() + pause_time;
+}
+
+void Listener::room_again() {
     if (!std::exchange(paused_, false) || socket_ < 0) return;
     epoll_event event{};
     event.events = EPOLLIN;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, socket_, &event);
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_, &event);
 }
 
 void Listener::close() {

@@ -75,10 +75,12 @@ class TcpTransport final : public Transport {
 
   private:
     friend struct Connection;
+    void forget_peers();
     bool start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint, std::string& problem);
-    Connection& add(int socket);
-    void accept_all();
-    void make_room_for_strangers();
+    // Null with errno: it cannot be watched.
+    Connection* add(int socket);
+    void accept_some();
+    bool drop_stranger(std::size_t limit);
     bool on_hello(Connection& connection, std::span<const std::byte> header);
     bool on_welcome(Connection& connection);
     void join(Connection& connection, TcpEndpoint& endpoint);
@@ -105,6 +107,7 @@ class TcpTransport final : public Transport {
     std::vector<TcpEndpoint*> lost_;  // on_endpoint_lost is due
     std::vector<Over> over_, running_;
     std::map<Id, std::uint32_t> numbers_;  // of the next connect()
+    std::size_t forget_at_ = 4096;         // so many of them
     FreeList<Arrival> arrivals_;
     PipeCopy pipe_;
     std::vector<std::byte> scratch_ = std::vector<std::byte>(std::size_t{64} << 10);

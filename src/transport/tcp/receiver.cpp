@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace offpath::transport::tcp {
@@ -165,15 +166,16 @@ Status Receiver::take_large(const Prefix& prefix) {
     client_.on_message(message);
     if (arrival_ != arrival || arrival->fetched || arrival->discarded) return Status::ok;
     if (arrival->bytes > max_own_bytes) return Status::protocol;
-    arrival->own.resize(arrival->bytes);
-    arrival->to = arrival->own.data();
+    arrival->own.reset(new (std::nothrow) std::byte[arrival->bytes]);
+    arrival->to = arrival->own.get();
+    if (arrival->to == nullptr) return Status::memory;
     return Status::ok;
 }
 
 void Receiver::fetch(Arrival& arrival, std::byte* to, Completion* completion) {
     arrival.fetched = true;
     arrival.completion = completion;
-    (arrival.own.empty() ? arrival.to : arrival.wanted) = to;
+    (arrival.own == nullptr ? arrival.to : arrival.wanted) = to;
 }
 
 void Receiver::discard(Arrival& arrival) {
@@ -186,7 +188,7 @@ void Receiver::finish(Status status) {
     if (arrival.status == Status::ok) arrival.status = status;
     if (arrival.fetched) {
         if (arrival.wanted != nullptr && arrival.status == Status::ok)
-            arrival.status = client_.pipe().copy(arrival.wanted, arrival.own.data(), arrival.bytes);
+            arrival.status = client_.pipe().copy(arrival.wanted, arrival.own.get(), arrival.bytes);
         client_.over(arrival.completion, arrival.status);
     }
     if (arrival.fetched || arrival.discarded) client_.end_arrival(&arrival);

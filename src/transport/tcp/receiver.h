@@ -10,7 +10,6 @@
 
 #include <array>
 #include <memory>
-#include <vector>
 
 namespace offpath::transport::tcp {
 
@@ -24,8 +23,8 @@ struct Arrival {
     bool fetched = false, discarded = false;
     Status status = Status::ok;
     Completion* completion = nullptr;
-    std::vector<std::byte> own;   // for what nobody has fetched yet
-    std::byte* wanted = nullptr;  // where fetch() wants what comes into `own`
+    std::unique_ptr<std::byte[]> own;  // for what nobody has fetched yet; untouched memory until it comes
+    std::byte* wanted = nullptr;       // where fetch() wants what comes into `own`
 };
 
 class ReceiverClient {
@@ -54,7 +53,7 @@ class Receiver {
     }
     bool readable() const { return readable_ && socket_ >= 0; }
     // Takes a bounded amount; `work` grows by what there was. peer_lost: the connection has ended; protocol:
-    // nonsense came.
+    // nonsense came; memory: there is none for it.
     Status receive(unsigned& work);
     // Before sleep: to be woken when there is enough, not by every packet.
     void prefer_much();

@@ -60,18 +60,21 @@ TcpTransport::~TcpTransport() {
         endpoint->sender.cancel(Status::canceled, over_);
     listener_.close();
     if (epoll_ >= 0) ::close(epoll_);
+    over_.insert(over_.end(), running_.begin(), running_.end());
     for (const Over& each : std::exchange(over_, {}))
         if (each.completion != nullptr)
             (*each.completion)(each.status == Status::peer_lost ? Status::canceled : each.status);
 }
 
-// What is called here may disconnect, send and fail again.
+// What is called here may disconnect, send and fail again. It may throw: the rest is called in the next
+// round.
 unsigned TcpTransport::run_over() {
     unsigned events = 0;
-    running_.swap(over_);
-    for (const Over& each : running_) {
-        if (each.completion == nullptr) continue;
-        (*each.completion)(each.status);
+    if (running_.empty()) running_.swap(over_);
+    for (Over& each : running_) {
+        Completion* const completion = std::exchange(each.completion, nullptr);
+        if (completion == nullptr) continue;
+        (*completion)(each.status);
         ++events;
     }
     running_.clear();
@@ -87,12 +90,15 @@ unsigned TcpTransport::run_over() {
 unsigned TcpTransport::progress() {
     if (in_progress_) return 0;
     in_progress_ = true;
+    // Also where a handler throws.
+    const std::unique_ptr<bool, void (*)(bool*)> done(&in_progress_, [](bool* flag) { *flag = false; });
+    listener_.tend();
     unsigned work = 0;
     epoll_event events[32];
     const int count = epoll_wait(epoll_, events, 32, 0);
     for (int i = 0; i < count; ++i) {
         if (events[i].data.ptr == nullptr) {
-            accept_all();
+            accept_some();
             continue;
         }
         auto* const connection = static_cast<Connection*>(events[i].data.ptr);
@@ -106,15 +112,15 @@ unsigned TcpTransport::progress() {
         connection.listed = false;
         serve(connection, work);
     }
-    if (!over_.empty() || !lost_.empty()) work += run_over();
+    if (!over_.empty() || !running_.empty() || !lost_.empty()) work += run_over();
     buried_.clear();
     buried_endpoints_.clear();
-    in_progress_ = false;
     return work;
 }
 
 Status TcpTransport::arm() {
-    if (!ready_.empty() || !over_.empty() || !lost_.empty()) return Status::retry;
+    if (!ready_.empty() || !serving_.empty() || !over_.empty() || !running_.empty() || !lost_.empty())
+        return Status::retry;
     for (auto& connection : connections_)
         connection->receiver.prefer_much();
     return Status::ok;
