@@ -13,7 +13,8 @@ LockQueue::Answer LockQueue::lock(const Asker& asker) {
     const bool waits_already = std::any_of(waiting_.begin(), waiting_.end(),
                                            [&](const Asker& other) { return other.rank == asker.rank; });
     if (waits_already || holders_.contains(asker.rank)) return Answer::refused;
-    if (!waiting_.empty() || !free_for(asker)) {
+    // What waits while nothing is held exclusively are exclusive askers only.
+    if (!free_for(asker)) {
         waiting_.push_back(asker);
         return Answer::waits;
     }
@@ -23,11 +24,19 @@ LockQueue::Answer LockQueue::lock(const Asker& asker) {
 
 bool LockQueue::unlock(std::uint32_t rank, std::vector<Asker>& granted) {
     if (holders_.erase(rank) == 0) return false;
-    if (holders_.empty()) exclusive_ = false;
-    while (!waiting_.empty() && free_for(waiting_.front())) {
-        grant(waiting_.front());
-        granted.push_back(waiting_.front());
-        waiting_.pop_front();
+    if (!holders_.empty()) return true;
+    exclusive_ = false;
+    if (waiting_.empty()) return true;
+    const bool one = waiting_.front().exclusive;
+    for (auto asker = waiting_.begin(); asker != waiting_.end();) {
+        if (asker->exclusive != one) {
+            ++asker;
+            continue;
+        }
+        grant(*asker);
+        granted.push_back(*asker);
+        asker = waiting_.erase(asker);
+        if (one) break;
     }
     return true;
 }

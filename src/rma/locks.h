@@ -1,5 +1,7 @@
-// LockQueue: the lock of a window at one target. Shared and exclusive holders, granted strictly in the order
-// of asking, so that neither sort starves. Pure. Threads: one.
+// LockQueue: the lock of a window at one target. Exclusive askers are served in the order of asking. Who asks
+// for a shared lock never waits for somebody that only waits: the holders may need it before they let go (a
+// collective inside their epochs), and MPI libraries grant it. So programs that never stop sharing keep
+// writers waiting. Pure. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -299,13 +300,20 @@ int main(int argc, char** argv) {
     size = check::size_of(MPI_COMM_WORLD);
     next = (rank + 1) % size;
     previous = (rank + size - 1) % size;
+#ifdef MPICH_VERSION
+    constexpr bool mpich = true;
+    if (rank == 0) std::puts("skipped with MPICH: truncation");
+#else
+    constexpr bool mpich = false;
+#endif
     const std::pair<const char*, void (*)()> parts[] = {
         {"busy", size > 1 ? arrives_at_a_busy_receiver : nobody},
         {"sendrecv", sendrecv},
         {"nobody", nobody},
         {"modes", modes},
-        // To itself, Open MPI 4.1 writes past the receive without an error.
-        {"truncation", size > 1 ? truncation : nobody},
+        // To itself, Open MPI 4.1 writes past the receive without an error. MPICH 4.0 ends the job in a wait
+        // for several.
+        {"truncation", size > 1 && !mpich ? truncation : nobody},
         {"cancelling", cancelling},
         {"freeing", freeing},
         {"parts", parts_of_elements},

@@ -33,8 +33,8 @@ grep -q '^offpath:' "$dir/err" && fail "OFFPATH=off is not silent"
 
 run OFFPATH_MIN_BYTES=many && fail "OFFPATH_MIN_BYTES=many is accepted"
 grep -q "^offpath: OFFPATH_MIN_BYTES='many'.*accepted" "$dir/err" || fail "no clear error for OFFPATH_MIN_BYTES=many"
-run OFFPATH_OPS=ialltoall,iscan && fail "OFFPATH_OPS=ialltoall,iscan is accepted"
-grep -q "^offpath: OFFPATH_OPS=.*'iscan'.*accepted are all" "$dir/err" || fail "no clear error for OFFPATH_OPS"
+run OFFPATH_OPS=ialltoall,iscam && fail "OFFPATH_OPS=ialltoall,iscam is accepted"
+grep -q "^offpath: OFFPATH_OPS=.*'iscam'.*accepted are default, all" "$dir/err" || fail "no clear error for OFFPATH_OPS"
 
 # Devices of their own that are not there, or not meant for us: an error that says which, then the host's MPI.
 (umask 077 && head -c 32 /dev/urandom >"$dir/key")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 namespace offpath::rma {
@@ -10,22 +11,35 @@ namespace {
 
 using Answer = LockQueue::Answer;
 
-TEST(Locks, SharersShareAndAWriterComesInItsTurn) {
+TEST(Locks, SharersShareAndNeverWaitForAWriterThatWaits) {
     LockQueue lock;
     EXPECT_EQ(lock.lock({0, false, 10}), Answer::granted);
     EXPECT_EQ(lock.lock({1, false, 11}), Answer::granted);
     EXPECT_EQ(lock.lock({2, true, 12}), Answer::waits);
-    EXPECT_EQ(lock.lock({3, false, 13}), Answer::waits) << "a sharer must not overtake a writer";
+    EXPECT_EQ(lock.lock({3, false, 13}), Answer::granted) << "0 may wait for what 3 does under its lock";
     std::vector<LockQueue::Asker> granted;
-    EXPECT_TRUE(lock.unlock(0, granted));
-    EXPECT_TRUE(granted.empty());
+    for (std::uint32_t rank : {0u, 3u}) {
+        EXPECT_TRUE(lock.unlock(rank, granted));
+        EXPECT_TRUE(granted.empty());
+    }
     EXPECT_TRUE(lock.unlock(1, granted));
     ASSERT_EQ(granted.size(), 1u);
     EXPECT_EQ(granted[0].token, 12u);
     granted.clear();
+    EXPECT_EQ(lock.lock({0, false, 14}), Answer::waits);
+    EXPECT_EQ(lock.lock({1, true, 15}), Answer::waits);
+    EXPECT_EQ(lock.lock({3, false, 16}), Answer::waits);
     EXPECT_TRUE(lock.unlock(2, granted));
+    ASSERT_EQ(granted.size(), 2u) << "all sharers at once";
+    EXPECT_EQ(granted[0].token, 14u);
+    EXPECT_EQ(granted[1].token, 16u);
+    granted.clear();
+    for (std::uint32_t rank : {0u, 3u})
+        EXPECT_TRUE(lock.unlock(rank, granted));
     ASSERT_EQ(granted.size(), 1u);
-    EXPECT_EQ(granted[0].token, 13u);
+    EXPECT_TRUE(lock.unlock(1, granted));
+    EXPECT_FALSE(lock.held());
+    EXPECT_EQ(lock.lock({5, false, 17}), Answer::granted);
 }
 
 TEST(Locks, RefuseWhoHasItAndWhoGivesBackWhatItHasNot) {
@@ -39,7 +53,7 @@ TEST(Locks, RefuseWhoHasItAndWhoGivesBackWhatItHasNot) {
     EXPECT_FALSE(lock.unlock(5, granted));
 }
 
-TEST(Locks, ManyAskersAllGetItOnceInOrder) {
+TEST(Locks, ManyAskersAllGetItOnceAndWritersInOrder) {
     std::mt19937 random(3);
     LockQueue lock;
     std::vector<std::uint32_t> holders, order;
@@ -60,7 +74,12 @@ TEST(Locks, ManyAskersAllGetItOnceInOrder) {
             holders.push_back(asker.rank);
     }
     ASSERT_EQ(order.size(), 200u);
-    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    std::vector<std::uint32_t> writers;
+    std::copy_if(order.begin(), order.end(), std::back_inserter(writers),
+                 [&](auto r) { return exclusive[r]; });
+    EXPECT_TRUE(std::is_sorted(writers.begin(), writers.end()));
+    std::sort(order.begin(), order.end());
+    EXPECT_EQ(std::unique(order.begin(), order.end()), order.end());
     EXPECT_FALSE(lock.held());
 }
 
