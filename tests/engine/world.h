@@ -79,7 +79,8 @@ struct WorldOptions {
     std::optional<transport::FaultPlan> faults;
     transport::LoopbackConfig loopback;
     bool advance_first = false;  // as a proxy's loop does, which looks at messages last
-    engine::Config engine{.chunk_bytes = 4096, .send_bounces = 2, .recv_bounces = 2, .chunks_in_flight = 2, .reduce_tiles = 3};
+    engine::Config engine{
+        .chunk_bytes = 4096, .send_bounces = 2, .recv_bounces = 2, .chunks_in_flight = 2, .reduce_tiles = 3};
 };
 
 class World {

@@ -6,11 +6,11 @@
 #define WIN_T type(MPI_Win)
 #define GROUP_T type(MPI_Group)
 #define MESSAGE_T type(MPI_Message)
-#define STATUS_T(name) type(MPI_Status) :: name
-#define STATUSES_T(name, n) type(MPI_Status) :: name(n)
-#define SOURCE_OF(s) s%MPI_SOURCE
-#define TAG_OF(s) s%MPI_TAG
-#define SOURCE_OF_NTH(s, i) s(i)%MPI_SOURCE
+#define STATUS_T(name) type(MPI_Status)::name
+#define STATUSES_T(name, n) type(MPI_Status)::name(n)
+#define SOURCE_OF(s) s % MPI_SOURCE
+#define TAG_OF(s) s % MPI_TAG
+#define SOURCE_OF_NTH(s, i) s(i) % MPI_SOURCE
 #define IERR
 #else
 #define COMM_T integer
@@ -19,8 +19,8 @@
 #define WIN_T integer
 #define GROUP_T integer
 #define MESSAGE_T integer
-#define STATUS_T(name) integer :: name(MPI_STATUS_SIZE)
-#define STATUSES_T(name, n) integer :: name(MPI_STATUS_SIZE, n)
+#define STATUS_T(name) integer ::name(MPI_STATUS_SIZE)
+#define STATUSES_T(name, n) integer ::name(MPI_STATUS_SIZE, n)
 #define SOURCE_OF(s) s(MPI_SOURCE)
 #define TAG_OF(s) s(MPI_TAG)
 #define SOURCE_OF_NTH(s, i) s(MPI_SOURCE, i)
