@@ -196,7 +196,11 @@ def test_a_job_on_machines_that_an_agent_reaches(offpath, programs, tmp_path):
     hosts, devices, agent, log = (tmp_path / name for name in ("hosts", "devices", "agent", "log"))
     hosts.write_text("nodeA slots=2\nnodeB slots=2\n")
     devices.write_text("nodeB dpuB:7471\nnodeA dpuA:7471\n")
-    agent.write_text(f'#!/bin/sh\nhost=$1\nshift\necho "$host" >>{log}\nexec sh -c "$*"\n')
+    # Machines have a /tmp each: daemons that share one make and remove the same directories.
+    agent.write_text(
+        f'#!/bin/sh\nhost=$1\nshift\necho "$host" >>{log}\n'
+        f'mkdir -p {tmp_path}/tmp-$host\nTMPDIR={tmp_path}/tmp-$host\nexport TMPDIR\nexec sh -c "$*"\n'
+    )
     agent.chmod(0o755)
     done = offpath(
         "run", "--dpu-ranks", "--hosts", str(hosts), "--devices", str(devices), "--agent", str(agent), "--",
