@@ -88,7 +88,7 @@ class Bench:
         for operation, size in self._points(1 + self.spec.runs * len(self.spec.engines)):
             pure = self._measure(mpi.HOST, "latency", operation, size, iterations=5)["pure_s"]
             iterations = self._iterations(3.5 * pure)
-            units_ = self._calibrate(operation, size, pure)
+            units_ = self._calibrate(operation, size, pure, iterations)
             self._advance()
             taken: dict[str, list[dict]] = {engine.name: [] for engine in self.spec.engines}
             for engine in self._alternate():
@@ -98,12 +98,13 @@ class Bench:
             rows += [self._overlap_row(operation, size, units_, name, found) for name, found in taken.items()]
         return rows
 
-    def _calibrate(self, operation: str, size: int, pure: float) -> int:
+    def _calibrate(self, operation: str, size: int, pure: float, iterations: int) -> int:
         """Units of work that take as long as the operation when all ranks compute at once on the host's placement.
 
-        The program's own calibration computes in a row; the correction is for taking turns with communication.
+        The program's own calibration computes in a row; the correction is for taking turns with communication, which is faster the longer the links' token
+        buckets had time to fill.
         """
-        said = self._measure(mpi.HOST, "overlap", operation, size, iterations=5, arguments=["--compute-s", f"{max(pure, 1e-6):.9f}"])
+        said = self._measure(mpi.HOST, "overlap", operation, size, iterations, arguments=["--compute-s", f"{max(pure, 1e-6):.9f}"])
         return max(1, round(said["work_units"] * said["pure_s"] / max(said["compute_s"], 1e-9)))
 
     def _overlap_row(self, operation: str, size: int, work_units: int, engine: str, found: list[dict]) -> dict:

@@ -29,6 +29,7 @@ def test_link_is_shaped_at_its_rate_with_a_burst_for_large_segments():
     ((*_, rate, _, burst, _, limit),) = network.shaping_commands("v0", Link(2 * 10**9))
     assert rate == "2000000000bit" and int(burst) >= 256 * 1024 and int(limit) > int(burst)
     assert network.burst_bytes(10**11) > 10**11 / 8 * 0.001
+    assert network.burst_bytes(10**8) <= 10**8 / 8 * 0.003
     assert network.shaping_commands("v0", Link(None)) == []
 
 

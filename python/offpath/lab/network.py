@@ -19,7 +19,8 @@ INTERFACE = "v0"  # of every node, every device, and of the switch itself: one n
 PCIE_INTERFACE = "p0"  # both ends of the host-device link
 DEVICE_PORT = 7471  # TCP, where a device listens for its hosts
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %
-SEGMENT_BYTES = 128 * 1024  # largest that TCP hands to a link: half the timers of the usual 64 KiB, 1 ms of a 1 gbit link
+_MAX_SEGMENT_BYTES = 128 * 1024  # largest that TCP hands to a link: half the timers of the usual 64 KiB
+_MIN_SEGMENT_BYTES = 16 * 1024
 MAX_NODES = 250
 _QUEUE_BYTES = 64 * 2**20  # no loss: TCP's own window bounds the queue, as credits do in an HPC fabric
 
@@ -135,9 +136,14 @@ def address_commands(interface: str, address: str, prefix: int) -> list[str]:
     return ["link set lo up", f"addr add {address}/{prefix} dev {interface}", f"link set {interface} up"]
 
 
+def segment_bytes(rate: int | None) -> int:
+    """Largest segment that TCP hands to a link: every one costs a timer on a shaped link, so a millisecond of it as far as segments can be that large."""
+    return _MAX_SEGMENT_BYTES if rate is None else min(max(rate // 8 // 1000, _MIN_SEGMENT_BYTES), _MAX_SEGMENT_BYTES)
+
+
 def burst_bytes(rate: int) -> int:
     """Two milliseconds of the rate, but never less than what one of the largest segments takes, headers included."""
-    return max(2 * SEGMENT_BYTES, rate // 8 // 500)
+    return max(2 * segment_bytes(rate), rate // 8 // 500)
 
 
 def shaping_commands(device: str, link: Link) -> list[list[str]]:

@@ -79,7 +79,7 @@ def _hold(name: str, hosts: str) -> subprocess.Popen:
 
 def _connect_to_switch(node: Node, link: Link) -> None:
     port, plug = network.port(node.index), network.plug(node.index)
-    _pair(port, plug)
+    _pair(port, plug, link)
     _plug_in(node, plug, INTERFACE, network.node_address(node.index), 16, link)
     _join(INTERFACE, port, link)
 
@@ -88,26 +88,26 @@ def _connect_by_card(node: Node, link: Link, pcie: Link) -> None:
     index, device = node.index, node.dpu
     run_ip(network.card_commands(index))
     port, uplink = network.port(index), network.uplink(index)
-    _pair(port, uplink)
+    _pair(port, uplink, link)
     _join(INTERFACE, port, link)
     _join(network.card(index), uplink, link)
     for machine, of_device, address, crossed in (
         (node, False, network.node_address(index), pcie), (device, True, network.device_address(index), Link(None)),
     ):
         socket = network.socket(index, of_device)
-        _pair(socket, network.plug(index))
+        _pair(socket, network.plug(index), link)
         _plug_in(machine, network.plug(index), INTERFACE, address, 16, crossed)
         _join(network.card(index), socket, crossed)
     ends = [network.pcie_plug(index, of_device) for of_device in (False, True)]
-    _pair(*ends)
+    _pair(*ends, pcie)
     for machine, of_device in ((node, False), (device, True)):
         _plug_in(machine, ends[of_device], PCIE_INTERFACE, network.pcie_address(index, of_device), 30, pcie)
 
 
-def _pair(end: str, other: str) -> None:
+def _pair(end: str, other: str, link: Link) -> None:
     run_ip(network.pair_commands(end, other))
     for each in (end, other):
-        segments.set_largest(each, network.SEGMENT_BYTES)
+        segments.set_largest(each, network.segment_bytes(link.rate))
 
 
 def _join(bridge: str, end: str, link: Link) -> None:
