@@ -10,7 +10,7 @@ Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint
     if (dest >= team.peers.size() || tag == matching::any || team.destroyed) return Status::invalid;
     if (team.session->closing) return Status::canceled;
     Peer& peer = *team.peers[dest];
-    if (peer.lost || (!team.left.empty() && team.left[dest])) return Status::peer_lost;
+    if (team.gone(dest)) return Status::peer_lost;
     ++counters.instances_started;
     BasicOp* basic = basics.take();
     basic->team = &team;
@@ -63,8 +63,7 @@ Status Engine::Impl::recv(Team& team, const memory::HostRange& buffer, std::uint
     if (const auto cookie = team.matcher.post({source, tag}, basic->token)) {
         auto message = team.arrived.extract(*cookie);
         take_message(*basic, std::move(message.mapped()));
-    } else if (source != matching::any &&
-               (team.peers[source]->lost || (!team.left.empty() && team.left[source]))) {
+    } else if (source != matching::any && team.gone(source)) {
         basic_over(*basic, Status::peer_lost);
     }
     return Status::in_progress;
@@ -103,6 +102,8 @@ void Engine::Impl::take_message(BasicOp& receive, EarlyMessage message) {
         }
         return basic_over(receive, header.bytes == 0 ? Status::ok : Status::truncated);
     }
+    // Its announcement is here, its payload will never be.
+    if (header.token != 0 && team.gone(header.route.source)) return basic_over(receive, Status::peer_lost);
     receive.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &receive},
                             whole(team, receive.buffer), header.bytes);
     if (header.token == 0) {

@@ -10,17 +10,13 @@ namespace {
 // Announced and not yet received, from one team: more than this means that somebody has gone wrong.
 constexpr std::size_t max_waiting = 1 << 20;
 
-bool is_gone(const Team& team, std::uint32_t rank) {
-    return team.peers[rank]->lost || (!team.left.empty() && team.left[rank]);
-}
-
 }  // namespace
 
 Status Engine::Impl::mail_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest,
                                const MailKey& key, Completion* done) {
     if (dest >= team.peers.size() || team.destroyed) return Status::invalid;
     if (team.session->closing) return Status::canceled;
-    if (is_gone(team, dest)) return Status::peer_lost;
+    if (team.gone(dest)) return Status::peer_lost;
     Peer& peer = *team.peers[dest];
     ++counters.instances_started;
     BasicOp* mail = basics.take();
@@ -44,8 +40,9 @@ Status Engine::Impl::mail_recv(Team& team, const memory::HostRange& buffer, std:
     if (source >= team.peers.size() || team.destroyed || team.mail_wanted.contains(address))
         return Status::invalid;
     if (team.session->closing) return Status::canceled;
+    const auto stored = team.mail_stored.find(address);
     const auto arrived = team.mail_arrived.find(address);
-    if (is_gone(team, source)) {
+    if (team.gone(source) && stored == team.mail_stored.end()) {
         if (arrived != team.mail_arrived.end()) team.mail_arrived.erase(arrived);
         return Status::peer_lost;
     }
@@ -59,7 +56,7 @@ Status Engine::Impl::mail_recv(Team& team, const memory::HostRange& buffer, std:
     mail->peer = source;
     mail->key = key;
     team.basics.insert(mail);
-    if (const auto stored = team.mail_stored.find(address); stored != team.mail_stored.end()) {
+    if (stored != team.mail_stored.end()) {
         const std::shared_ptr<StoredMail> kept = std::move(stored->second);
         team.mail_stored.erase(stored);
         receive_stored(*mail, kept);
@@ -101,7 +98,7 @@ void Engine::Impl::on_mail(Team& team, const Exchange& header) {
 }
 
 void Engine::Impl::mail_store(Team& team, std::uint32_t dest, const MailKey& key) {
-    if (dest >= team.peers.size() || is_gone(team, dest)) return;
+    if (dest >= team.peers.size() || team.gone(dest)) return;
     const Exchange header{Kind::mail_store, 0, team.route_to(dest), key.low, key.high, 0, 0};
     tell(*team.peers[dest], bytes_of(header));
 }
@@ -122,7 +119,7 @@ StoredMail::~StoredMail() {
 void Engine::Impl::on_mail_store(Team& team, const Exchange& request) {
     const MailAddress address{request.route.source, {request.offset, request.tag}};
     const auto arrived = team.mail_arrived.find(address);
-    if (arrived == team.mail_arrived.end() || team.session->closing) return;
+    if (arrived == team.mail_arrived.end() || team.session->closing || team.gone(address.source)) return;
     const Exchange header = arrived->second;
     if (header.bytes == 0 || header.bytes > config.stored_bytes - std::min(config.stored_bytes, stored_bytes))
         return;

@@ -57,8 +57,7 @@ Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
     Team& team = *window.team;
     if (window.ending || asked.target >= team.peers.size() || !fits(asked)) return Status::invalid;
     if (team.session->closing) return Status::canceled;
-    if (team.peers[asked.target]->lost || (!team.left.empty() && team.left[asked.target]))
-        return Status::peer_lost;
+    if (team.gone(asked.target)) return Status::peer_lost;
     if (asked.bytes == 0 && !is_lock(asked.kind)) return Status::ok;
     if (asked.segments.empty()) asked.segments.push_back({asked.offset, asked.bytes});
     Call* call = calls_.take();
@@ -89,6 +88,8 @@ void OneSided::failed(Window& window, std::uint32_t target, Status status) {
 }
 
 void OneSided::pump(Window& window, std::uint32_t rank) {
+    // What waits is about to be failed; its target's owner would never be rid of it.
+    if (window.session().closing || window.team->gone(rank)) return;
     Window::Target& target = window.targets[rank];
     while (!target.queue.empty() && target.parts < most_parts && target.owner_memory < most_owner_memory) {
         Call& call = *target.queue.front();

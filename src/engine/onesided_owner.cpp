@@ -46,7 +46,8 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
 void OneSided::accept(Window& window, OneSidedRequest request) {
     const OneSidedHeader& header = request.header;
     Peer& peer = *window.team->peers[header.route.source];
-    if (window.session().closing) return answer(peer, header.part, Status::peer_lost);
+    if (window.session().closing || window.team->gone(header.route.source))
+        return answer(peer, header.part, Status::peer_lost);
     if (!rma::is_kind(header.operation)) return answer(peer, header.part, Status::protocol);
     if (rma::is_lock(static_cast<OpKind>(header.operation))) return accept_lock(window, header);
 
@@ -123,7 +124,7 @@ void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
         return;
     }
     // A rank that is gone may hold it for ever.
-    if (!window.team->left.empty()) return answer(*peers[rank], header.part, Status::peer_lost);
+    if (window.team->any_gone()) return answer(*peers[rank], header.part, Status::peer_lost);
     switch (window.lock.lock({rank, kind == OpKind::lock_exclusive, header.part})) {
         case rma::LockQueue::Answer::granted:
             return answer(*peers[rank], header.part, Status::ok);

@@ -88,7 +88,10 @@ void Engine::Impl::fail_where(Team& team, const std::function<bool(std::uint32_t
         fail(*instance, Status::peer_lost, true);
     std::vector<BasicOp*> touched;
     for (BasicOp* basic : team.basics) {
-        if (!basic->over && (basic->peer == matching::any || gone(basic->peer))) touched.push_back(basic);
+        // What is here already outlives its sender.
+        const bool here = basic->kept != nullptr && basic->kept->here;
+        if (!basic->over && !here && (basic->peer == matching::any || gone(basic->peer)))
+            touched.push_back(basic);
     }
     for (BasicOp* basic : touched)
         basic_over(*basic, Status::peer_lost);

@@ -257,6 +257,13 @@ class Team {
     bool destroyed = false;
 
     bool idle() const { return instances.empty() && basics.empty() && windows == 0; }
+    // Whether the rank, or the proxy that serves it, is no more.
+    bool gone(std::uint32_t member) const { return peers[member]->lost || (!left.empty() && left[member]); }
+    bool any_gone() const {
+        for (std::uint32_t member = 0; member < peers.size(); ++member)
+            if (gone(member)) return true;
+        return false;
+    }
     Route route_to(std::uint32_t dest) const;
 };
 

@@ -165,6 +165,22 @@ void alltoall_with_accident(std::uint32_t rounds, bool kill_proxy) {
         EXPECT_EQ(world.engine_of(r).outstanding(*world.session(r)), 0u);
 }
 
+// Announced by a rank that has gone since: nobody can send the rest.
+TEST_P(EngineBasic, AMessageOfARankThatIsGoneEndsItsReceive) {
+    World world(options(2));
+    const std::vector<std::byte> out(50000);
+    std::vector<std::byte> in(50000);
+    Done sent, received;
+    world.engine_of(0).send(world.team(0), World::range(out.data(), out.size()), 1, 9, &sent);
+    world.run_until([] { return false; });
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.engine_of(0).close_session(world.session(0), Status::peer_lost); }));
+    world.run_until([] { return false; });
+    world.engine_of(1).recv(world.team(1), World::range(in.data(), in.size()), 0, 9, nullptr, &received);
+    ASSERT_TRUE(world.run_until([&] { return received.status.has_value(); }));
+    EXPECT_EQ(*received.status, Status::peer_lost);
+}
+
 TEST(EngineAccidents, ProxyDiesAtAnyMoment) {
     for (std::uint32_t rounds = 0; rounds < 60; ++rounds)
         alltoall_with_accident(rounds, true);

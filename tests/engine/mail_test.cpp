@@ -189,6 +189,47 @@ TEST_P(EngineMail, EndsWhenTheOtherRankIsLost) {
     EXPECT_EQ(*received.status, Status::peer_lost);
 }
 
+TEST_P(EngineMail, WhatIsStoredOutlivesItsSender) {
+    std::vector<int> out(50000), in(50000);
+    std::iota(out.begin(), out.end(), 9);
+    const std::size_t bytes = out.size() * sizeof(int);
+    Done sent, received;
+    send(out.data(), bytes, {9, 1}, &sent);
+    world.engine_of(0).mail_store(world.team(0), 1, {9, 1});
+    // The two may come in another order.
+    for (int i = 0; i < 100 && !world.run_until([&] { return sent.status.has_value(); }); ++i)
+        world.engine_of(0).mail_store(world.team(0), 1, {9, 1});
+    ASSERT_EQ(sent.status, Status::ok);
+    world.run_until([] { return false; });
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.engine_of(0).close_session(world.session(0), Status::peer_lost); }));
+    world.run_until([] { return false; });
+    ASSERT_EQ(recv(in.data(), bytes, {9, 1}, &received), Status::in_progress);
+    ASSERT_TRUE(over(received, received));
+    EXPECT_EQ(*received.status, Status::ok);
+    EXPECT_EQ(in, out);
+    Done never;
+    EXPECT_EQ(recv(in.data(), bytes, {9, 2}, &never), Status::peer_lost);
+}
+
+TEST_P(EngineMail, NothingIsStoredForASenderThatIsGone) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        WorldOptions options = EngineMail::options();
+        options.faults->seed = seed;
+        World other(options);
+        const std::vector<char> out(100000);
+        Done sent;
+        ASSERT_EQ(other.engine_of(0).mail_send(other.team(0), World::range(out.data(), out.size()), 1, {1, 1},
+                                               &sent),
+                  Status::in_progress);
+        other.engine_of(0).mail_store(other.team(0), 1, {1, 1});
+        ASSERT_TRUE(other.run_until(
+            [&] { return other.engine_of(0).close_session(other.session(0), Status::peer_lost); }));
+        other.run_until([] { return false; });
+        EXPECT_EQ(other.engine_of(1).outstanding(*other.session(1)), 0u) << "seed " << seed;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Memories, EngineMail,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 2u)));

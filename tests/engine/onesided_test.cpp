@@ -407,6 +407,45 @@ TEST_P(OneSided, ARankThatGoesEndsWhatWaitsForIt) {
     EXPECT_EQ(windows.memory[0][50], std::byte{6});
 }
 
+// More than may be under way to one target at a time, from a rank that dies: the target gets rid of all of
+// it.
+TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
+    for (const int rounds : {0, 1, 10, 100}) {
+        World world(options(3));
+        Windows windows(world, 128 << 10);
+        const std::vector<std::uint64_t> ones((128 << 10) / 8, 1);
+        const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+        for (int i = 0; i < 80; ++i)
+            windows.start(2, update(OpKind::accumulate, sum, DataType::uint64, 1, 0,
+                                    std::span<const std::uint64_t>(ones)));
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+        Done ended;
+        ASSERT_EQ(world.engine_of(1).destroy_window(*windows.window[1], &ended), Status::in_progress);
+        EXPECT_TRUE(world.run_until([&] { return ended.status.has_value(); }))
+            << "after " << rounds << " rounds";
+    }
+}
+
+TEST_P(OneSided, ALockOfALostProxysRankIsNotWaitedFor) {
+    if (std::get<1>(GetParam()) == 1) GTEST_SKIP() << "all ranks have the same proxy";
+    World world(options(3));
+    Windows windows(world, 100);
+    OneSidedCall lock;
+    lock.kind = OpKind::lock_exclusive;
+    lock.target = 0;
+    Done held, asked;
+    windows.start(2, lock, &held);
+    ASSERT_TRUE(world.run_until([&] { return held.status.has_value(); }));
+    world.kill_proxy(2);
+    world.run_until([] { return false; });
+    windows.start(1, lock, &asked);
+    ASSERT_TRUE(world.run_until([&] { return asked.status.has_value(); }));
+    EXPECT_EQ(*asked.status, Status::peer_lost);
+}
+
 INSTANTIATE_TEST_SUITE_P(Memory, OneSided,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 3u)));
