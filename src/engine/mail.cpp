@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "engine/impl.h"
 
+#include <new>
+
 namespace offpath::engine {
 namespace {
 
@@ -103,8 +105,9 @@ void Engine::Impl::mail_store(Team& team, std::uint32_t dest, const MailKey& key
     tell(*team.peers[dest], bytes_of(header));
 }
 
-StoredMail::StoredMail(Engine::Impl& impl, Team& its_team, const Exchange& announced)
-    : engine(impl), team(its_team), header(announced), bytes(new std::byte[announced.bytes]) {
+StoredMail::StoredMail(Engine::Impl& impl, Team& its_team, const Exchange& announced,
+                       std::unique_ptr<std::byte[]> room)
+    : engine(impl), team(its_team), header(announced), bytes(std::move(room)) {
     engine.stored_bytes += header.bytes;
     function = [](Completion* self, Status status) {
         auto& stored = *static_cast<StoredMail*>(self);
@@ -123,8 +126,11 @@ void Engine::Impl::on_mail_store(Team& team, const Exchange& request) {
     const Exchange header = arrived->second;
     if (header.bytes == 0 || header.bytes > config.stored_bytes - std::min(config.stored_bytes, stored_bytes))
         return;
+    std::unique_ptr<std::byte[]> room(new (std::nothrow) std::byte[header.bytes]);
+    if (room == nullptr) return;
+    auto stored = std::make_shared<StoredMail>(*this, team, header, std::move(room));
     team.mail_arrived.erase(arrived);
-    auto stored = std::make_shared<StoredMail>(*this, team, header);
+    ++counters.instances_started;
     BasicOp* storing = basics.take();
     storing->team = &team;
     storing->receives = true;

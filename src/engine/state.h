@@ -151,7 +151,8 @@ struct MailAddressHash {
 // Mail that was taken in before its receive came: on its way here, or here. Kept by the team, then by the
 // receive that it goes on to.
 struct StoredMail : Completion {
-    StoredMail(Engine::Impl& impl, Team& its_team, const Exchange& announced);
+    StoredMail(Engine::Impl& impl, Team& its_team, const Exchange& announced,
+               std::unique_ptr<std::byte[]> room);
     ~StoredMail();
     StoredMail(const StoredMail&) = delete;
     StoredMail& operator=(const StoredMail&) = delete;

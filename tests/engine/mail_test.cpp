@@ -230,6 +230,34 @@ TEST_P(EngineMail, NothingIsStoredForASenderThatIsGone) {
     }
 }
 
+// Without memory for it, a message stays where it is.
+TEST_P(EngineMail, WhatCannotBeStoredWaitsForItsReceive) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the sanitizer's allocator does not return";
+#endif
+    WorldOptions options = EngineMail::options();
+    options.engine.stored_bytes = UINT64_MAX;
+    World other(options);
+    const char out = 0;
+    char in = 0;
+    Done sent, received;
+    constexpr std::size_t too_much = std::size_t{1} << 60;
+    ASSERT_EQ(other.engine_of(0).mail_send(other.team(0), World::range(&out, too_much), 1, {1, 1}, &sent),
+              Status::in_progress);
+    other.run_until([] { return false; });
+    other.engine_of(0).mail_store(other.team(0), 1, {1, 1});
+    other.run_until([] { return false; });
+    EXPECT_FALSE(sent.status.has_value());
+    ASSERT_EQ(
+        other.engine_of(1).mail_recv(other.team(1), World::range(&in, 1), 0, {1, 1}, nullptr, &received),
+        Status::in_progress);
+    ASSERT_TRUE(other.run_until([&] { return sent.status && received.status; }));
+    EXPECT_EQ(*received.status, Status::truncated);
+    EXPECT_EQ(*sent.status, Status::ok);
+    const engine::Counters& counters = other.engine_of(1).counters();
+    EXPECT_EQ(counters.instances_started, counters.instances_done + counters.instances_failed);
+}
+
 INSTANTIATE_TEST_SUITE_P(Memories, EngineMail,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 2u)));
