@@ -20,7 +20,7 @@ Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint
     basic->tag = tag;
     team.basics.insert(basic);
 
-    Exchange header{Kind::request, team.send_order[dest]++, team.route_to(dest), tag, 0, buffer.bytes, 0};
+    Exchange header{Kind::request, team.send_order[dest], team.route_to(dest), tag, 0, buffer.bytes, 0};
     const Location place = whole(team, buffer);
     const bool immediate = buffer.bytes == 0 || place.pointer != nullptr ||
                            place.memory->back_end(buffer) == memory::BackEnd::cma;
@@ -34,11 +34,13 @@ Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint
                 return Status::in_progress;
             }
         }
+        ++team.send_order[dest];
         tell(peer, bytes_of(header), {payload, buffer.bytes});
         counters.bytes_sent += buffer.bytes;
         basic_over(*basic, Status::ok);
         return Status::in_progress;
     }
+    ++team.send_order[dest];
     basic->send = new_send(*team.session, {Owner::Kind::basic, 0, nullptr, basic}, place, buffer.bytes);
     basic->send->peer = &peer;
     header.token = basic->send->token;

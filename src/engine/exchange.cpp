@@ -28,6 +28,9 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
     } else if (kind == Kind::finished) {
         Finished finished_message;
         if (read(bytes, finished_message)) return on_finished(finished_message);
+    } else if (kind == Kind::broken) {
+        Finished message;
+        if (read(bytes, message)) return on_broken(message);
     } else {
         Exchange exchange;
         if (kind >= Kind::eager && kind <= Kind::mail_store && read(bytes, exchange)) {
@@ -226,7 +229,7 @@ void Engine::Impl::on_grant(const Grant& grant) {
 }
 
 void Engine::Impl::on_finished(const Finished& message) {
-    SendTransfer* transfer = sends.find(message.sender);
+    SendTransfer* transfer = sends.find(message.token);
     if (transfer == nullptr || transfer->dead) return;
     const auto status = static_cast<Status>(message.status);
     transfer->awaits_finished = false;
@@ -239,6 +242,14 @@ void Engine::Impl::on_finished(const Finished& message) {
     }
     if (transfer->pieces == 0 && (is_error(transfer->status) || transfer->moved == transfer->bytes))
         send_over(*transfer);
+}
+
+void Engine::Impl::on_broken(const Finished& message) {
+    RecvTransfer* transfer = recvs.find(message.token);
+    if (transfer == nullptr || transfer->dead) return;
+    const auto status = static_cast<Status>(message.status);
+    transfer->status = is_error(status) ? status : Status::protocol;
+    if (transfer->pieces == 0) recv_over(*transfer);
 }
 
 }  // namespace offpath::engine

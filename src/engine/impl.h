@@ -63,6 +63,7 @@ struct Engine::Impl {
     void deliver(Instance& instance, const Exchange& header, std::span<const std::byte> payload);
     void on_grant(const Grant& grant);
     void on_finished(const Finished& finished);
+    void on_broken(const Finished& broken);
     void launch_send(Instance& instance, schedule::OpId op);
     void start_recv(Instance& instance, schedule::OpId op);
     void place_put(Instance& instance, const Exchange& header);

@@ -42,6 +42,7 @@ enum class Kind : std::uint32_t {
     abort,             // an instance failed at a peer
     mail,              // a message with a key of its own; answered by grant
     mail_store,        // take in the mail of this key, if no receive has met it
+    broken,            // the sender could not send the rest: the receiver waits for nothing more
     one_sided = 40,    // an operation on a window
     one_sided_answer,  // it is done at the target
 };
@@ -79,10 +80,11 @@ struct Grant {
     std::uint64_t receiver;  // token of the receiving one
     std::uint64_t bytes;     // that it takes
 };
+// finished, broken: the end of a transfer, told to its other half.
 struct Finished {
     Kind kind;
     std::int32_t status;
-    std::uint64_t sender;
+    std::uint64_t token;  // finished: of the sending transfer; broken: of the receiving one
 };
 // A put, get, update or lock of a window. Payload: the segments (rma::Segment) where there are several, then
 // the operands where `sender` is 0.

@@ -240,6 +240,15 @@ void Engine::Impl::send_over(SendTransfer& transfer) {
     const Owner owner = transfer.owner;
     const Status status = transfer.status;
     const bool dead = transfer.dead;
+    // Instances tell each other of their failures; any other receiver would wait for the rest for ever.
+    const bool planned = owner.kind == Owner::Kind::op || owner.kind == Owner::Kind::guest;
+    const bool cut = is_error(status) || (dead && transfer.moved < transfer.bytes);
+    if (cut && !planned && transfer.peer != nullptr && transfer.remote_token != 0) {
+        const Finished message{Kind::broken,
+                               static_cast<std::int32_t>(is_error(status) ? status : Status::canceled),
+                               transfer.remote_token};
+        tell(*transfer.peer, bytes_of(message));
+    }
     release(transfer);
     switch (owner.kind) {
         case Owner::Kind::op: {

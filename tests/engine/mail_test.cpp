@@ -189,6 +189,18 @@ TEST_P(EngineMail, EndsWhenTheOtherRankIsLost) {
     EXPECT_EQ(*received.status, Status::peer_lost);
 }
 
+TEST_P(EngineMail, AMessageThatCannotBeReadEndsItsReceive) {
+    if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";
+    std::vector<char> out(100000), in(100000);
+    Done sent, received;
+    send(out.data(), out.size(), {8, 1}, &sent);
+    world.memory(0).forbid();
+    ASSERT_EQ(recv(in.data(), in.size(), {8, 1}, &received), Status::in_progress);
+    ASSERT_TRUE(over(sent, received));
+    EXPECT_EQ(*sent.status, Status::access);
+    EXPECT_EQ(*received.status, Status::access);
+}
+
 TEST_P(EngineMail, WhatIsStoredOutlivesItsSender) {
     std::vector<int> out(50000), in(50000);
     std::iota(out.begin(), out.end(), 9);

@@ -429,6 +429,30 @@ TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
     }
 }
 
+// The origin cannot read its operands any more: its owner waits for none of them.
+TEST_P(OneSided, OperandsThatCannotBeReadHoldNothingBack) {
+    if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";
+    World world(options(2));
+    Windows windows(world, 20000);
+    const std::vector<std::uint64_t> ones(2500, 1);
+    const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+    windows.start(
+        0, update(OpKind::accumulate, sum, DataType::uint64, 1, 0, std::span<const std::uint64_t>(ones)));
+    windows.start(0, put(1, 0, std::as_bytes(std::span(ones))));
+    world.memory(0).forbid();
+    EXPECT_EQ(windows.flush(0), Status::access);
+    // What follows in the lane is done all the same.
+    windows.start(0, update(OpKind::accumulate, sum, DataType::uint64, 1, 0,
+                            std::span<const std::uint64_t>(ones).first(2)));
+    EXPECT_EQ(windows.flush(0), Status::ok);
+    std::uint64_t value = 0;
+    std::memcpy(&value, windows.memory[1].data(), 8);
+    EXPECT_EQ(value, 1u);
+    Done ended;
+    ASSERT_EQ(world.engine_of(1).destroy_window(*windows.window[1], &ended), Status::in_progress);
+    EXPECT_TRUE(world.run_until([&] { return ended.status.has_value(); }));
+}
+
 TEST_P(OneSided, ALockOfALostProxysRankIsNotWaitedFor) {
     if (std::get<1>(GetParam()) == 1) GTEST_SKIP() << "all ranks have the same proxy";
     World world(options(3));
