@@ -73,10 +73,12 @@ Status post_parts(offpath_context& context, control::WindowOperation& command, c
 Status start(offpath_window& window, const Operation& operation, const offpath_place_t& place,
              offpath_request_h* request) {
     offpath_context& context = *window.context;
-    if (request == nullptr && context.unwatched >= most_unwatched) {
-        if (Status status = flush_all(context); status != Status::ok) return status;
-    }
     auto guard = context.lock();
+    if (request == nullptr && context.unwatched >= most_unwatched) {
+        guard = {};
+        if (Status status = flush_all(context); status != Status::ok) return status;
+        guard = context.lock();
+    }
     offpath_request* made = nullptr;
     if (operation.bytes == 0) {
         if (request != nullptr) *request = context.requests.finished(&context, Status::ok);

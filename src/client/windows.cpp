@@ -116,6 +116,7 @@ offpath_status_t offpath_window_destroy(offpath_window_h window) try {
     const Status ended = post_and_wait(context, command);
     if (status == Status::ok) status = ended;
     auto guard = context.lock();
+    context.unwatched -= window->unwatched;
     context.windows.erase(window);
     return to_c(status);
 } catch (...) {

@@ -57,6 +57,8 @@ bool Session::execute(const control::DestroyWindow& command) {
     Operation& operation = take_operation(command.completion);
     engine::Window* window = entry->window;
     operation.pinned = std::move(entry->pinned);
+    for (const auto& [begin, ranges] : entry->attached)
+        operation.pinned.insert(operation.pinned.end(), ranges.begin(), ranges.end());
     windows_.erase({command.team, command.window});
     const Status status = window == nullptr ? Status::ok : engine_.destroy_window(*window, &operation);
     if (status != Status::in_progress) settle(operation, status);

@@ -198,6 +198,55 @@ TEST(Windows, AnOldWindowIsNeverWrittenThrough) {
     })) << daemon.log();
 }
 
+// Attached ranges end with their window: their memory can be given back.
+TEST(Windows, AttachedMemoryIsFreeAfterTheEnd) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        constexpr std::size_t bytes = 1 << 20;
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create_dynamic(me.world(context), &window), OFFPATH_OK, "create_dynamic");
+        std::array<void*, 2> memory{};
+        for (void*& base : memory) {
+            expect(offpath_mem_alloc(context, bytes, &base), OFFPATH_OK, "alloc");
+            expect(offpath_window_attach(window, base, bytes), OFFPATH_OK, "attach");
+        }
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        for (void* base : memory)
+            expect(offpath_mem_free(context, base), OFFPATH_OK, "free");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    })) << daemon.log();
+}
+
+// What a window had under way does not count any more after its end: a put outside another window is an error
+// of that one's flush, not of the put after it, which would have flushed.
+TEST(Windows, PutsIntoAnEndedWindowDoNotCount) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        std::vector<std::uint64_t> memory(2);
+        const std::size_t bytes = memory.size() * sizeof memory[0];
+        const std::uint64_t one = 1;
+        const offpath_place_t inside = at(1 - me.rank, 0), outside = at(1 - me.rank, bytes);
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create(world, memory.data(), bytes, &window), OFFPATH_OK, "create");
+        for (int i = 0; i < 1 << 14; ++i)
+            expect(offpath_put(window, &one, 8, &inside, nullptr), OFFPATH_OK, "one of many puts");
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        expect(offpath_window_create(world, memory.data(), bytes, &window), OFFPATH_OK, "create");
+        expect(offpath_put(window, &one, 8, &outside, nullptr), OFFPATH_OK, "put outside");
+        expect(offpath_put(window, &one, 8, &inside, nullptr), OFFPATH_OK, "put after it");
+        expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr), OFFPATH_ERR_ACCESS, "flush");
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    })) << daemon.log();
+}
+
 TEST(Windows, AKilledDaemonEndsEverythingWithAnError) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
