@@ -29,7 +29,7 @@ Status HostStaging::send_part(const FetchItem& item, std::uint32_t offset, std::
     header.id = item.id;
     header.bytes = bytes;
     const std::uint64_t address = item.address + offset;
-    if (direct) {
+    if (direct && bytes > transport::Transport::max_post) {
         this->count(bytes_to_device_, bytes);
         // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, as the device says it back
         const auto* const from = reinterpret_cast<const void*>(address);

@@ -109,8 +109,12 @@ TEST_P(StagingTest, BadAddressesAreErrors) {
         static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     auto* const forbidden =
         static_cast<std::byte*>(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    for (const std::size_t size : {std::size_t{1}, page, bytes}) {
-        const std::byte* const broken = size == bytes ? hole : hole + bytes / 2;
+    // Of one size the hole is in a short part at the end.
+    const std::size_t cut = std::size_t{part_bytes} + 100;
+    for (const std::size_t size : {std::size_t{1}, page, cut, bytes}) {
+        const std::byte* const broken = size == bytes ? hole
+                                        : size == cut ? hole + bytes / 2 - part_bytes
+                                                      : hole + bytes / 2;
         for (const void* where : {static_cast<const void*>(broken), static_cast<const void*>(forbidden),
                                   reinterpret_cast<const void*>(std::uintptr_t{64}),
                                   reinterpret_cast<const void*>(UINTPTR_MAX - 8 - size)}) {
