@@ -177,12 +177,19 @@ void Links::take_payload(DevicePeer& peer, const Header& header, std::span<const
 }
 
 void Links::fetch(const std::shared_ptr<DevicePeer>& peer, const Header& header, void* rendezvous) {
-    Fetching* const fetching = fetches_.take();
+    Fetching* fetching = nullptr;
+    try {
+        fetching = fetches_.take();
+        fetching->bytes.resize(header.bytes);
+    } catch (const std::bad_alloc&) {
+        if (fetching != nullptr) fetches_.give_back(fetching);
+        transport_->discard(rendezvous);
+        throw;
+    }
     fetching->function = &Links::on_fetched;
     fetching->owner = this;
     fetching->peer = peer;
     fetching->header = header;
-    fetching->bytes.resize(header.bytes);
     ++peer->fetching;
     const Status status = transport_->fetch(rendezvous, fetching->bytes.data(), header.bytes, fetching);
     if (status != Status::in_progress) on_fetched(fetching, status);
