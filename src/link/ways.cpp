@@ -32,6 +32,13 @@ bool beyond_tcp(const transport::Transport& ucx) {
     return false;
 }
 
+void tell_missing(const char* way, const std::string& why, bool asked_for) {
+    if (asked_for)
+        log::warn("the link is not offered over {}: {}", way, why);
+    else
+        log::info("the link is not offered over {}: {}", way, why);
+}
+
 struct Transports {
     std::unique_ptr<transport::Transport> ucx, tcp;  // null: not this way
 };
@@ -43,14 +50,23 @@ Status open(const std::string& devices, bool listens, Transports& made, std::str
         problem = fmt::format("OFFPATH_LINK={}: auto, tcp, ucx or both is accepted", way);
         return Status::invalid;
     }
-    std::string why;
+    std::string no_ucx, no_tcp;
     Status status = Status::ok;
     if (way == "ucx" || way == "both" || (way == "auto" && has_rdma())) {
-        status = make_ucx_way(devices, made.ucx, problem);
-        if (way == "auto" && made.ucx != nullptr && !beyond_tcp(*made.ucx)) made.ucx.reset();
+        status = make_ucx_way(devices, made.ucx, no_ucx);
+        if (way == "auto" && made.ucx != nullptr && !beyond_tcp(*made.ucx)) {
+            made.ucx.reset();
+            no_ucx = "it found nothing but TCP";
+        }
     }
-    if (way != "ucx") status = make_tcp_way(devices, listens, made.tcp, made.ucx ? why : problem);
-    return made.ucx != nullptr || made.tcp != nullptr ? Status::ok : status;
+    if (way != "ucx") status = make_tcp_way(devices, listens, made.tcp, no_tcp);
+    if (made.ucx == nullptr && made.tcp == nullptr) {
+        problem = no_tcp.empty() ? no_ucx : no_tcp;
+        return status;
+    }
+    if (made.ucx == nullptr && !no_ucx.empty()) tell_missing("UCX", no_ucx, way == "both");
+    if (made.tcp == nullptr && !no_tcp.empty()) tell_missing("plain TCP", no_tcp, way == "both");
+    return Status::ok;
 }
 
 }  // namespace
