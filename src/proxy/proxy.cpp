@@ -121,32 +121,27 @@ void Proxy::run() {
     }
     std::uint64_t give_up_ns = 0;
     while (true) {
-        unsigned work = 0;
         try {
-            work = accept_sessions();
+            unsigned work = accept_sessions();
             work += drain_channels();
             work += advance_schedules();
             work += progress_fabric();
             complete();
+            if (work > 0)
+                resting_.worked();
+            else
+                rest();
+            if (stop_.load(std::memory_order_acquire) && !ending_) {
+                ending_ = true;
+                give_up_ns = now_ns() + stop_patience_ns;
+                std::lock_guard lock(mutex_);
+                for (auto& session : sessions_)
+                    session->end(Status::unavailable, stop_why_, true);
+            }
         } catch (const std::bad_alloc&) {
-            // Whose fault it is cannot be told: all start anew rather than the daemon dies.
-            for (auto& session : sessions_)
-                session->end_for_memory();
-            work = 1;
+            end_for_memory();
         }
         if (ending_ && (sessions_.empty() || now_ns() > give_up_ns)) break;
-        if (work > 0) {
-            resting_.worked();
-        } else {
-            rest();
-        }
-        if (stop_.load(std::memory_order_acquire) && !ending_) {
-            ending_ = true;
-            give_up_ns = now_ns() + stop_patience_ns;
-            std::lock_guard lock(mutex_);
-            for (auto& session : sessions_)
-                session->end(Status::unavailable, stop_why_, true);
-        }
     }
     if (!sessions_.empty())
         log::warn("proxy {} ends with {} sessions that still had transfers in flight", config_.index,
@@ -162,6 +157,17 @@ void Proxy::run() {
     if (!sessions_.empty()) return;
     hosts_ = {};
     engine_.reset();
+}
+
+// Whose fault it is cannot be told: all start anew rather than the daemon dies.
+void Proxy::end_for_memory() {
+    for (auto& session : sessions_) {
+        try {
+            session->end_for_memory();
+        } catch (const std::bad_alloc&) {
+            // It has ended all the same; only its client is not told why.
+        }
+    }
 }
 
 unsigned Proxy::accept_sessions() {

@@ -60,6 +60,7 @@ class Proxy {
     void complete();
     void rest();
 
+    void end_for_memory();
     void sleep_until_event();
     void serve_events(int timeout_ms);
     void tend_sessions();

@@ -301,7 +301,7 @@ void Session::deliver() {
     });
 }
 
-void Session::end(Status reason, const std::string& why, bool tell) {
+void Session::end(Status reason, std::string_view why, bool tell) {
     if (ended_) return;
     ended_ = true;
     reason_ = reason;
@@ -311,7 +311,7 @@ void Session::end(Status reason, const std::string& why, bool tell) {
         log::error("the session of {} ends: {} ({} operations were outstanding)", name_, why, outstanding_);
     }
     // If the client is gone already it does not matter.
-    if (tell) (void)socket_.send(control::Refusal{reason, why});
+    if (tell) (void)socket_.send(control::Refusal{reason, std::string(why)});
     ended_ns_ = SteadyClock().now_ns();
     abandoned_ = reason == Status::peer_lost;
     if (abandoned_) {

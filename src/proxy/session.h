@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -47,7 +48,7 @@ class Session {
 
     bool ended() const { return ended_; }
     // Ends the session. With `tell`, the client hears why.
-    void end(Status reason, const std::string& why, bool tell);
+    void end(Status reason, std::string_view why, bool tell);
     // What is given back lets the device live on, and its other sessions.
     void end_for_memory();
     // After end(): true when the engine and the memory have let go, and the session may be destroyed.
