@@ -4,6 +4,8 @@
 
 #include "transport/transport.h"
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -101,6 +103,14 @@ bool pump(std::initializer_list<Transport*> transports, Done done, std::chrono::
             transport->progress();
     }
     return true;
+}
+
+// Whether this process may have so many descriptors.
+inline bool room_for_descriptors(rlim_t count) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= count;
 }
 
 }  // namespace offpath::transport::test
