@@ -7,6 +7,7 @@
 #include "transport/tcp/tcp_transport.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -56,7 +57,7 @@ class BarePeer {
     std::vector<std::byte> hello() const {
         auto bytes = frame(FrameKind::hello, tcp::hello_bytes, 0);
         std::copy(address_.id.begin(), address_.id.end(), bytes.begin() + tcp::prefix_bytes);
-        bytes[tcp::prefix_bytes + 16] = static_cast<std::byte>(socket_);
+        tcp::write_little(bytes, tcp::prefix_bytes + 16, static_cast<unsigned>(socket_), 4);
         return bytes;
     }
     // The listener has ended it.
@@ -285,6 +286,19 @@ TEST_F(TcpPeers, StrangersGiveWayWhereDescriptorsRunOut) {
     EXPECT_TRUE(served);
 }
 
+// Who knows the address and whom nobody wants does not take all descriptors either.
+TEST_F(TcpPeers, WhoIsWantedByNobodyGivesWay) {
+    if (!room_for_descriptors(1500)) GTEST_SKIP() << "fewer than 1500 descriptors may be open";
+    std::deque<BarePeer> peers;
+    for (int i = 0; i < 600; ++i) {
+        peers.emplace_back(*here);
+        peers.back().say(peers.back().hello());
+        here->progress();
+    }
+    expect_service();
+    EXPECT_GE(std::ranges::count_if(peers, [](const BarePeer& peer) { return peer.dropped(); }), 600 - 512);
+}
+
 std::size_t resident_bytes() {
     std::ifstream file("/proc/self/statm");
     std::size_t all = 0, resident = 0;
@@ -357,6 +371,45 @@ TEST(TcpSlow, WhoTakesNothingIsLost) {
     EXPECT_EQ(sent.status, Status::peer_lost);
     EXPECT_EQ(at_a.lost, std::vector<Endpoint*>{to_b});
     EXPECT_LT(std::chrono::steady_clock::now() - start, 16s);
+}
+
+// Who connects and says nothing has 5 s, who is connected to and does not answer 8 s, also where both sides
+// sleep.
+TEST(TcpSlow, WhoSaysNothingIsGivenUp) {
+    auto a = make(false), b = make();
+    Recorder at_a;
+    a->set_handler(&at_a);
+    const BarePeer stranger(*b);
+    tcp::Address address;
+    std::string problem;
+    ASSERT_EQ(tcp::decode(b->address(), address, problem), Status::ok) << problem;
+    sockaddr_storage where{};
+    socklen_t length = tcp::to_socket_address(address.ips.front(), 0, where);
+    const int mute = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(mute, reinterpret_cast<sockaddr*>(&where), length), 0);
+    ASSERT_EQ(listen(mute, 1), 0);
+    ASSERT_EQ(getsockname(mute, reinterpret_cast<sockaddr*>(&where), &length), 0);
+    address.port = ntohs(reinterpret_cast<const sockaddr_in&>(where).sin_port);
+    Endpoint* to_nobody = nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_EQ(a->connect(tcp::encode(address), &to_nobody), Status::ok);
+    auto dropped_after = 0ns, lost_after = 0ns;
+    while (dropped_after == 0ns || lost_after == 0ns) {
+        const auto passed = std::chrono::steady_clock::now() - start;
+        ASSERT_LT(passed, 20s);
+        if (dropped_after == 0ns && stranger.dropped()) dropped_after = passed;
+        if (lost_after == 0ns && !at_a.lost.empty()) lost_after = passed;
+        pollfd entries[2] = {{a->event_fd(), POLLIN, 0}, {b->event_fd(), POLLIN, 0}};
+        if (a->arm() == Status::ok && b->arm() == Status::ok) poll(entries, 2, 20000);
+        a->progress();
+        b->progress();
+    }
+    close(mute);
+    EXPECT_EQ(at_a.lost, std::vector<Endpoint*>{to_nobody});
+    EXPECT_GT(dropped_after, 4900ms);
+    EXPECT_LT(dropped_after, 8s);
+    EXPECT_GT(lost_after, 7900ms);
+    EXPECT_LT(lost_after, 12s);
 }
 
 }  // namespace

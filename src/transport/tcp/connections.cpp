@@ -72,16 +72,21 @@ std::span<std::byte> Connection::scratch() {
     return owner.scratch_;
 }
 
-Connection* TcpTransport::add(int socket) {
+Connection* TcpTransport::add(int socket) try {
     connections_.reserve(connections_.size() + 1);
     auto made = std::make_unique<Connection>(*this);
     set_up(socket);
     made->socket = socket;
+    made->since = std::chrono::steady_clock::now();
     epoll_event event{};
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     event.data.ptr = made.get();
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event) != 0) return nullptr;
+    tick(true);
     return connections_.emplace_back(std::move(made)).get();
+} catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return nullptr;
 }
 
 void TcpTransport::mark(Connection& connection, std::uint32_t events) {

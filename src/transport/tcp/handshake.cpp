@@ -1,16 +1,22 @@
 #include "transport/tcp/parts.h"
 
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace offpath::transport::tcp {
 namespace {
 
-// Strangers that have not said whom they want. More than one host's ranks make when all attach at once.
+// Who has not said whom he wants, or wants somebody whom nobody here connects to. More than one host's ranks
+// make when all attach at once.
 constexpr std::size_t max_strangers = 512;
+// For a stranger to say whom he wants, and for a listener to answer.
+constexpr std::chrono::seconds hello_time{5}, welcome_time{8};
+constexpr long tick_ns = 500'000'000;
 // Of one round: what these say is read before the next are let in, so that who speaks is no stranger for
 // long.
 constexpr int max_accepted = 32;
@@ -20,7 +26,10 @@ constexpr int max_accepted = 32;
 void TcpTransport::accept_some() {
     for (int i = 0; i < max_accepted; ++i) {
         const int socket = listener_.accept(ips_, !config_.devices.empty());
-        if (socket < 0 && listener_.full() && !drop_stranger(1)) return listener_.pause();
+        if (socket < 0 && listener_.full() && !drop_stranger(1)) {
+            listener_.pause();
+            return tick(true);
+        }
         if (socket < 0 && !listener_.full()) return;
         if (socket < 0) continue;
         (void)drop_stranger(max_strangers);
@@ -38,11 +47,35 @@ void TcpTransport::accept_some() {
 
 // The oldest, if there are so many.
 bool TcpTransport::drop_stranger(std::size_t limit) {
-    const auto stranger = [](const auto& each) { return !each->ours && !each->established; };
+    const auto stranger = [](const auto& each) { return !each->ours && each->endpoint == nullptr; };
     if (static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), stranger)) < limit)
         return false;
     close(**std::find_if(connections_.begin(), connections_.end(), stranger));
     return true;
+}
+
+// While something has to happen within a time.
+void TcpTransport::tick(bool on) {
+    if (std::exchange(ticking_, on) == on) return;
+    itimerspec time{};
+    if (on) time.it_value.tv_nsec = time.it_interval.tv_nsec = tick_ns;
+    (void)timerfd_settime(timer_, 0, &time, nullptr);
+}
+
+void TcpTransport::tend() {
+    std::uint64_t ticks = 0;
+    [[maybe_unused]] const auto got = ::read(timer_, &ticks, sizeof ticks);
+    const auto now = std::chrono::steady_clock::now();
+    bool some = listener_.paused();
+    for (std::size_t i = connections_.size(); i-- > 0;) {
+        Connection& each = *connections_[i];
+        if (each.established) continue;
+        if (now - each.since > (each.ours ? welcome_time : hello_time))
+            lose(each, "it does not answer");
+        else
+            some = true;
+    }
+    tick(some);
 }
 
 bool TcpTransport::on_hello(Connection& connection, std::span<const std::byte> header) {

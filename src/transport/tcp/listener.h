@@ -25,6 +25,7 @@ class Listener {
     bool full() const { return full_; }
     // Nothing is accepted for now.
     void pause();
+    bool paused() const { return paused_; }
     // A descriptor has been closed.
     void room_again();
     // Of every round.

@@ -10,6 +10,7 @@
 #include "transport/tcp/sender.h"
 #include "transport/tcp/tcp_transport.h"
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,6 +50,7 @@ struct Connection final : ReceiverClient {
     bool listed = false;       // among the ready
     Id peer{};
     std::uint32_t number = 0;
+    std::chrono::steady_clock::time_point since;
 };
 
 class TcpTransport final : public Transport {
@@ -81,6 +83,8 @@ class TcpTransport final : public Transport {
     Connection* add(int socket);
     void accept_some();
     bool drop_stranger(std::size_t limit);
+    void tick(bool on);
+    void tend();
     bool on_hello(Connection& connection, std::span<const std::byte> header);
     bool on_welcome(Connection& connection);
     void join(Connection& connection, TcpEndpoint& endpoint);
@@ -97,7 +101,8 @@ class TcpTransport final : public Transport {
     std::vector<Ip> ips_;
     std::string description_;
     Listener listener_;
-    int epoll_ = -1;
+    int epoll_ = -1, timer_ = -1;
+    bool ticking_ = false;
     Handler* handler_ = nullptr;
     std::vector<std::unique_ptr<TcpEndpoint>> endpoints_;
     std::vector<std::unique_ptr<Connection>> connections_;

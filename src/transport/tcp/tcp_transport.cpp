@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,8 +32,12 @@ Status TcpTransport::open(std::string& problem) {
     if (const Status status = find_ips(config_.devices, ips_, names, problem); status != Status::ok)
         return status;
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) {
-        problem = fmt::format("epoll: {}", std::strerror(errno));
+    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = &timer_;
+    if (epoll_ < 0 || timer_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, timer_, &event) != 0) {
+        problem = fmt::format("epoll and timerfd: {}", std::strerror(errno));
         return Status::system;
     }
     address_.id = draw_id();
@@ -59,7 +64,8 @@ TcpTransport::~TcpTransport() {
     for (auto& endpoint : endpoints_)
         endpoint->sender.cancel(Status::canceled, over_);
     listener_.close();
-    if (epoll_ >= 0) ::close(epoll_);
+    for (int fd : {timer_, epoll_})
+        if (fd >= 0) ::close(fd);
     over_.insert(over_.end(), running_.begin(), running_.end());
     for (const Over& each : std::exchange(over_, {}))
         if (each.completion != nullptr)
@@ -94,11 +100,16 @@ unsigned TcpTransport::progress() {
     const std::unique_ptr<bool, void (*)(bool*)> done(&in_progress_, [](bool* flag) { *flag = false; });
     listener_.tend();
     unsigned work = 0;
+    bool due = false;
     epoll_event events[32];
     const int count = epoll_wait(epoll_, events, 32, 0);
     for (int i = 0; i < count; ++i) {
         if (events[i].data.ptr == nullptr) {
             accept_some();
+            continue;
+        }
+        if (events[i].data.ptr == &timer_) {
+            due = count < 32;
             continue;
         }
         auto* const connection = static_cast<Connection*>(events[i].data.ptr);
@@ -112,6 +123,8 @@ unsigned TcpTransport::progress() {
         connection.listed = false;
         serve(connection, work);
     }
+    // After what has come, which may be what is waited for; if there is more the timer fires again.
+    if (due) tend();
     if (!over_.empty() || !running_.empty() || !lost_.empty()) work += run_over();
     buried_.clear();
     buried_endpoints_.clear();

@@ -12,7 +12,8 @@
 // 8 s. Destruction sends what it can for `drain_ms`; completions that are still out are called with canceled.
 //
 // Trust: who connects must name the listener's address, which holds a random number of 128 bits, before
-// anything that he sends counts; at most 512 who have not may stay.
+// anything that he sends counts, and has 5 s for that. At most 512 connections may stay that no connect()
+// here wants; then the oldest goes. Who connects waits 8 s for the answer.
 #pragma once
 
 #include "transport/transport.h"
