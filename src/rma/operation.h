@@ -14,7 +14,7 @@ enum class OpKind : std::uint8_t {
     accumulate,      // target <- target (reduction) operand
     get_accumulate,  // result <- target, then as accumulate
     compare_swap,    // result <- target; if that is the second operand: target <- the first
-    lock_shared,     // granted in the order of arrival
+    lock_shared,     // whose turn it is: locks.h
     lock_exclusive,
     unlock,
 };
