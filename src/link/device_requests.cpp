@@ -1,0 +1,233 @@
+// The requests of DeviceStaging: the pieces of transfers that are on their way, and the answers to them.
+#include "link/device_staging.h"
+
+#include "memory/copy.h"
+
+#include <algorithm>
+
+namespace offpath::link {
+namespace {
+
+using memory::StagingDirection;
+
+constexpr std::uint32_t place_bits = 16;
+constexpr std::uint32_t place_mask = (1u << place_bits) - 1;
+static_assert(3 * DeviceStaging::window_requests <= place_mask);
+
+constexpr std::uint32_t parts_of(std::size_t bytes) {
+    return static_cast<std::uint32_t>((bytes + part_bytes - 1) / part_bytes);
+}
+
+}  // namespace
+
+bool DeviceStaging::may_issue(const Direction& direction) const {
+    if (direction.queue.empty() || direction.requests >= window_requests) return false;
+    const Transfer& transfer = *direction.queue.front();
+    const std::size_t rest = transfer.bytes - transfer.issued;
+    return direction.bytes + std::min<std::size_t>(rest, part_bytes) <= window_bytes;
+}
+
+DeviceStaging::Request& DeviceStaging::take_request(Transfer& transfer, std::size_t bytes) {
+    if (free_requests_.empty()) {
+        Request& made = requests_.emplace_back();
+        made.owner = this;
+        made.function = &DeviceStaging::on_sent;
+        made.id = static_cast<std::uint32_t>(requests_.size() - 1);
+        free_requests_.push_back(&made);
+    }
+    Request& request = *free_requests_.back();
+    free_requests_.pop_back();
+    request.transfer = &transfer;
+    request.offset = transfer.issued;
+    request.bytes = static_cast<std::uint32_t>(bytes);
+    request.held = 0;
+    Direction& direction = of(transfer);
+    direction.bytes += bytes;
+    ++direction.requests;
+    transfer.issued += bytes;
+    ++transfer.open;
+    if (transfer.issued == transfer.bytes) direction.queue.pop_front();
+    return request;
+}
+
+unsigned DeviceStaging::issue_fetches() {
+    unsigned issued = 0;
+    while (may_issue(to_device_)) {
+        items_.clear();
+        std::uint32_t count = 0;
+        while (count < max_items<FetchItem> && may_issue(to_device_)) {
+            Transfer& transfer = *to_device_.queue.front();
+            const std::size_t rest = transfer.bytes - transfer.issued;
+            // Whole parts, as many as the window takes.
+            const std::size_t room = (window_bytes - to_device_.bytes) / part_bytes * part_bytes;
+            const std::size_t bytes =
+                rest <= part_bytes ? rest : std::min({rest, room, std::size_t{max_fetch_bytes}});
+            Request& request = take_request(transfer, bytes);
+            request.awaited = (1u << parts_of(bytes)) - 1;
+            const FetchItem item{transfer.host_address + request.offset, request.id, request.bytes};
+            items_.resize(items_.size() + FetchItem::wire_bytes);
+            encode_item(item, std::span(items_).last(FetchItem::wire_bytes));
+            ++count;
+        }
+        post_items(Kind::fetch, count);
+        issued += count;
+    }
+    return issued;
+}
+
+unsigned DeviceStaging::issue_copies() {
+    unsigned issued = 0;
+    while (may_issue(within_)) {
+        items_.clear();
+        std::uint32_t count = 0;
+        while (count < max_items<CopyItem> && may_issue(within_)) {
+            Transfer& transfer = *within_.queue.front();
+            Request& request =
+                take_request(transfer, std::min<std::size_t>(transfer.bytes - transfer.issued, part_bytes));
+            request.awaited = 1;
+            const CopyItem item{transfer.host_address + request.offset, transfer.copy_to + request.offset,
+                                request.id, request.bytes};
+            items_.resize(items_.size() + CopyItem::wire_bytes);
+            encode_item(item, std::span(items_).last(CopyItem::wire_bytes));
+            ++count;
+        }
+        post_items(Kind::copy, count);
+        issued += count;
+    }
+    return issued;
+}
+
+void DeviceStaging::post_items(Kind kind, std::uint32_t count) {
+    Header header;
+    header.kind = kind;
+    header.token = ends_.token;
+    header.count = count;
+    header.bytes = static_cast<std::uint32_t>(items_.size());
+    if (const Status status = ends_.out.post(*ends_.control, header, items_); status != Status::ok)
+        transport_failed(status);
+}
+
+unsigned DeviceStaging::issue_stores() {
+    unsigned issued = 0;
+    while (may_issue(to_host_)) {
+        Transfer& transfer = *to_host_.queue.front();
+        Request& request =
+            take_request(transfer, std::min<std::size_t>(transfer.bytes - transfer.issued, part_bytes));
+        request.awaited = 1;
+        Header header;
+        header.kind = Kind::store;
+        header.token = ends_.token;
+        header.position = transfer.host_address + request.offset;
+        header.id = request.id;
+        header.bytes = request.bytes;
+        const std::byte* const from = transfer.local + request.offset;
+        Status status;
+        if (request.bytes <= batch_bytes) {
+            status = ends_.out.post(*ends_.control, header, {from, request.bytes});
+        } else {
+            status = ends_.out.send(*ends_.bulk, header, from, request.bytes, &request);
+            if (status == Status::in_progress) {
+                ++request.held;
+                status = Status::ok;
+            }
+        }
+        if (status != Status::ok) transport_failed(status);
+        ++issued;
+    }
+    return issued;
+}
+
+DeviceStaging::Request* DeviceStaging::find(std::uint32_t id) {
+    const std::uint32_t place = id & place_mask;
+    if (place >= requests_.size()) return nullptr;
+    Request& request = requests_[place];
+    return request.transfer != nullptr && request.id == id ? &request : nullptr;
+}
+
+void DeviceStaging::on_sent(Completion* self, Status status) {
+    auto& request = *static_cast<Request*>(self);
+    DeviceStaging& owner = *request.owner;
+    --request.held;
+    if (status != Status::ok) owner.transport_failed(status);
+    owner.finish_if_over(request);
+}
+
+bool DeviceStaging::on_data(const Header& header, const transport::Incoming& message) {
+    Request* const request = find(header.id);
+    const auto part = static_cast<std::uint32_t>(header.position / part_bytes);
+    if (request == nullptr || request->transfer->direction != StagingDirection::to_device ||
+        header.position % part_bytes != 0 || (request->awaited >> part & 1) == 0)
+        return false;
+    Transfer& transfer = *request->transfer;
+    if (header.status != Status::ok) {
+        fail(transfer, header.status);
+        request->awaited &= ~(1u << part);
+        finish_if_over(*request);
+        return true;
+    }
+    if (header.bytes != std::min<std::uint64_t>(part_bytes, request->bytes - header.position)) return false;
+    request->awaited &= ~(1u << part);
+    bytes_to_device_ += header.bytes;
+    std::byte* const to = transfer.local + request->offset + header.position;
+    if (message.rendezvous == nullptr) {
+        memory::copy_bytes(to, message.data, header.bytes);
+        finish_if_over(*request);
+        return true;
+    }
+    Fetching* const fetching = fetches_.take();
+    fetching->function = &DeviceStaging::on_fetched;
+    fetching->owner = this;
+    fetching->request = request;
+    ++request->held;
+    ++fetching_;
+    const Status status = ends_.transport.fetch(message.rendezvous, to, header.bytes, fetching);
+    if (status != Status::in_progress) on_fetched(fetching, status);
+    return true;
+}
+
+void DeviceStaging::on_fetched(Completion* self, Status status) {
+    auto* const fetching = static_cast<Fetching*>(self);
+    DeviceStaging& owner = *fetching->owner;
+    Request& request = *fetching->request;
+    owner.fetches_.give_back(fetching);
+    --owner.fetching_;
+    --request.held;
+    if (status != Status::ok) {
+        // The client's memory is not there: its transfer's affair only.
+        if (status != Status::access) owner.transport_failed(status);
+        if (request.transfer != nullptr) owner.fail(*request.transfer, status);
+    }
+    owner.finish_if_over(request);
+}
+
+bool DeviceStaging::on_stored(std::span<const std::byte> items, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const auto item = decode_item<StoredItem>(items, i);
+        Request* const request = find(item.id);
+        if (request == nullptr || request->transfer->direction != StagingDirection::to_host ||
+            request->awaited == 0)
+            return false;
+        request->awaited = 0;
+        if (item.status != Status::ok)
+            fail(*request->transfer, item.status);
+        else if (request->transfer->copy_to == 0)
+            bytes_to_host_ += request->bytes;
+        finish_if_over(*request);
+    }
+    return true;
+}
+
+void DeviceStaging::finish_if_over(Request& request) {
+    Transfer* const transfer = request.transfer;
+    if (transfer == nullptr || request.awaited != 0 || request.held != 0) return;
+    Direction& direction = of(*transfer);
+    direction.bytes -= request.bytes;
+    --direction.requests;
+    request.transfer = nullptr;
+    request.id += 1u << place_bits;
+    free_requests_.push_back(&request);
+    --transfer->open;
+    retire_if_over(transfer);
+}
+
+}  // namespace offpath::link

@@ -1,0 +1,106 @@
+// Host: the one implementation of HostLink. Its parts: host_link.cpp, how it comes, is progressed and ends,
+// and host_messages.cpp, what comes over it. Ownership: it owns the transport, which goes first. Threads: who
+// has the lock may use the transport and all else that is not atomic; who posts leaves a note to whoever has
+// it.
+#pragma once
+
+#include "link/agent.h"
+#include "link/host_channel.h"
+#include "link/host_link.h"
+#include "link/host_staging.h"
+#include "transport/transport.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace offpath::link {
+
+// Whoever has it may use the transport. Nobody waits for it for long: who cannot have it leaves a note.
+class TryLock {
+  public:
+    bool try_acquire() { return !taken_.exchange(true, std::memory_order_seq_cst); }
+    void acquire() {
+        while (!try_acquire())
+            sched_yield();
+    }
+    void release() { taken_.store(false, std::memory_order_seq_cst); }
+
+  private:
+    std::atomic<bool> taken_{false};
+};
+
+class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::Work {
+  public:
+    explicit Host(std::unique_ptr<transport::Transport> transport)
+        : out_(*transport), staging_(*transport, out_), agent_(*this), transport_(std::move(transport)) {
+        transport_->set_handler(this);
+    }
+    ~Host() override { agent_.stop(); }
+
+    Status start(std::string& problem) { return agent_.start(transport_->event_fd(), problem); }
+
+    std::vector<std::byte> address() const override { return transport_->address(); }
+    std::string describe() const override { return transport_->describe(); }
+    Status connect(std::span<const std::byte> device_address, std::uint64_t token,
+                   const control::ChannelSizes& sizes, std::unique_ptr<control::ClientChannel>& channel,
+                   std::string& problem) override;
+    HostLinkCounters counters() const override;
+
+    void kick() override;
+    bool begin_progress() override;
+    void progress() override;
+    void end_progress() override;
+    bool lost(std::string& why) override;
+    void abandon() override;
+    void forget_channel() override;
+
+  private:
+    // Payload of completions or requests that did not come with its header.
+    struct Fetching : Completion {
+        Host* owner = nullptr;
+        Header header;
+        std::vector<std::byte> bytes;
+    };
+
+    void on_message(const transport::Incoming& message) override;
+    void on_endpoint_lost(transport::Endpoint& endpoint) override;
+    void take_payload(const Header& header, std::span<const std::byte> payload);
+    void fetch(const Header& header, void* rendezvous);
+    static void on_fetched(Completion* self, Status status);
+
+    std::optional<int> work_for_agent() override;
+    // Under the lock.
+    unsigned work();
+    void send_batches();
+    void fail(std::string why);
+    bool held() const { return out_.in_flight() > 0 || staging_.fetching() > 0 || fetching_ > 0; }
+    void release();
+
+    TryLock lock_;
+    Outgoing out_;
+    HostStaging staging_;
+    std::uint64_t token_ = 0;
+    transport::Endpoint* control_ = nullptr;
+    transport::Endpoint* bulk_ = nullptr;
+    LinkClientChannel* channel_ = nullptr;
+    std::vector<Batch> batches_;
+    transport::FreeList<Fetching> fetches_;
+    std::size_t fetching_ = 0;
+    bool closed_ = false;
+    std::string why_lost_;
+
+    std::atomic<bool> pending_{false};  // batches wait for whoever has the lock
+    std::atomic<bool> driving_{false};  // a spinning thread progresses; the agent does not look at events
+    std::atomic<bool> lost_{false};
+    std::atomic<std::uint64_t> messages_{0}, foreign_{0};
+    LinkAgent agent_;
+    std::unique_ptr<transport::Transport> transport_;  // last: its end calls what it holds
+};
+
+}  // namespace offpath::link
