@@ -97,6 +97,7 @@ Type value_and_index(const char* name, MPI_Datatype mpi) {
 std::vector<Type> all_types() {
     return {
         number<signed char>("signed char", MPI_SIGNED_CHAR, c_integer),
+        number<char>("char", MPI_CHAR, c_integer),
         number<unsigned char>("unsigned char", MPI_UNSIGNED_CHAR, c_integer),
         number<short>("short", MPI_SHORT, c_integer),
         number<unsigned short>("unsigned short", MPI_UNSIGNED_SHORT, c_integer),

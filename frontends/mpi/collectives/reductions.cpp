@@ -1,6 +1,7 @@
 #include "reductions.h"
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 #include <vector>
 
@@ -86,6 +87,8 @@ std::vector<Type> all_types() {
         {MPI_LONG_LONG, signed_of(sizeof(long long)), c_integer},
         {MPI_UNSIGNED_LONG_LONG, unsigned_of(sizeof(long long)), c_integer},
         {MPI_SIGNED_CHAR, OFFPATH_INT8, c_integer},
+        // The standard keeps it for text; Open MPI and MPICH take it as the number that it is in C.
+        {MPI_CHAR, CHAR_MIN < 0 ? OFFPATH_INT8 : OFFPATH_UINT8, c_integer},
         {MPI_UNSIGNED_CHAR, OFFPATH_UINT8, c_integer},
         {MPI_INT8_T, OFFPATH_INT8, c_integer},
         {MPI_INT16_T, OFFPATH_INT16, c_integer},

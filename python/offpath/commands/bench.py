@@ -1,5 +1,7 @@
 """`offpath bench`: overlap, latency, bandwidth, osu, staging."""
 
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -82,14 +84,7 @@ def rma_(
     if not 0 < busy_s <= 60:
         raise OffpathError(f"--busy-s {busy_s:g} is out of range", "use more than 0, 60 at most")
     busy_s = busy_s if busy_target else 0.0
-    options.check_outputs(json, None)
-    artifacts = find_artifacts()
-    artifacts.program(bench.PROGRAM)
-    if any(engine.offload for engine in spec.engines):
-        artifacts.device(lab.dpu), artifacts.mpi_preload
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with _cluster_for(spec, lab, no_namespaces, json, None) as cluster:
         found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())
     bench_rma.show(found)
     bench.write(found, json, None)
@@ -200,7 +195,9 @@ def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, 
     return bench.BenchSpec(operations, units.parse_sizes(sizes), choose_engines(engines, baselines), runs, iterations)
 
 
-def _run(kind: str, lab: clusters.LabSpec, no_namespaces: bool, spec: bench.BenchSpec, json, plot) -> None:
+@contextmanager
+def _cluster_for(spec: bench.BenchSpec, lab: clusters.LabSpec, no_namespaces: bool, json: Path | None, plot: Path | None):
+    """The cluster, described; what would fail after the measurement (a path to write to, a program that is not built) fails before it."""
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     artifacts.program(bench.PROGRAM)
@@ -209,6 +206,11 @@ def _run(kind: str, lab: clusters.LabSpec, no_namespaces: bool, spec: bench.Benc
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         console.note(cluster.describe())
+        yield cluster
+
+
+def _run(kind: str, lab: clusters.LabSpec, no_namespaces: bool, spec: bench.BenchSpec, json, plot) -> None:
+    with _cluster_for(spec, lab, no_namespaces, json, plot) as cluster:
         session = bench.Bench(cluster, spec)
         found = bench.report(cluster, spec, kind, getattr(session, kind)())
     bench.show(found)
