@@ -188,9 +188,10 @@ TEST_P(StagingTest, StopWaitsForWhatIsOnItsWay) {
 }
 
 TEST_P(StagingTest, AbandonEndsEverythingAtOnce) {
-    Joined joined(GetParam());
     constexpr std::size_t bytes = 4 << 20;
+    // The host's end looks at them until it ends.
     std::vector<std::byte> from(bytes), to(bytes), local(bytes);
+    Joined joined(GetParam());
     Arrival in, out;
     ASSERT_EQ(joined.transfers->start(StagingDirection::to_device, address_of(from.data()), local.data(),
                                       bytes, &in),
