@@ -365,7 +365,12 @@ void test_dynamic() {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_detach(win, first.data());
     MPI_Win_detach(win, second.data());
+    // What is still attached goes with the window, and may then be freed.
+    void* mapped = nullptr;
+    MPI_Alloc_mem(1 << 18, MPI_INFO_NULL, &mapped);
+    MPI_Win_attach(win, mapped, 1 << 18);
     MPI_Win_free(&win);
+    MPI_Free_mem(mapped);
 }
 
 // Windows on a communicator that is freed before them, of different sizes and units, and attributes.
