@@ -46,6 +46,20 @@ bool has_no_gaps(MPI_Datatype type) {
     return lower == 0 && extent == static_cast<MPI_Count>(type_bytes(type));
 }
 
+bool is_contiguous(MPI_Datatype type);
+
+// Whether the blocks of a structure follow each other and are plain bytes.
+bool blocks_follow(const Contents& contents) {
+    MPI_Aint next = 0;
+    for (std::size_t i = 0; i < contents.types.size(); ++i) {
+        const MPI_Aint count = contents.integers[i + 1];
+        if (count == 0) continue;
+        if (contents.addresses[i] != next || !is_contiguous(contents.types[i])) return false;
+        next += count * static_cast<MPI_Aint>(type_bytes(contents.types[i]));
+    }
+    return true;
+}
+
 // Whether an array of `type` is its bytes one after the other *in the order of the type map*. Size and extent
 // alone do not tell: an indexed type may visit every byte once and yet in another order.
 bool is_contiguous(MPI_Datatype type) {
@@ -62,6 +76,9 @@ bool is_contiguous(MPI_Datatype type) {
         case MPI_COMBINER_DUP:
         case MPI_COMBINER_RESIZED:
             inner = is_contiguous(contents.types[0]);
+            break;
+        case MPI_COMBINER_STRUCT:
+            inner = blocks_follow(contents);
             break;
         default:
             inner = false;

@@ -15,7 +15,8 @@ import table
 def main() -> None:
     nm, library, calls_path, header = sys.argv[1:]
     text = table.declarations(Path(header))
-    intercepted = {call.name for call in table.read(Path(calls_path), text)}
+    calls = table.read(Path(calls_path), text)
+    intercepted = {call.name for call in calls} | {call.large for call in calls if call.large}
     known = {call.name for call in table.read(Path(calls_path), text, known=True)}
     listing = subprocess.run([nm, "--defined-only", library], capture_output=True, text=True, check=True).stdout
     defined = set(re.findall(r" [Tt] (MPIX?_[A-Z][a-z0-9]\w*)$", listing, re.MULTILINE))

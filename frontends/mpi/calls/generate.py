@@ -17,6 +17,11 @@ def c_type(p: Parameter) -> str:
     if p.base in table.HANDLES:
         handle = "MPI_Datatype" if p.base == "type" else f"MPI_{table.HANDLES[p.base]}"
         return {"": f"{handle} ", "*": f"{handle}* ", "&": f"{handle}* ", "[n]": f"const {handle}* ", "[n]&": f"{handle}* "}[p.shape]
+    if p.base == "buffer":
+        # The names tell which are written.
+        return "void* " if p.name in ("base", "recvbuf", "result") else "const void* "
+    if p.base == "status":
+        return "MPI_Status* "
     return {
         "int": "int ", "aint": "MPI_Aint ", "logical": "int ", "int[]": "const int* ", "aint[]": "const MPI_Aint* ", "weights": "const int* ",
         "logical[n]": "const int* ", "int*": "int* ", "aint*": "MPI_Aint* ", "logical*": "int* ", "pointer*": "void* ",
@@ -32,6 +37,45 @@ def c_function(call: Call) -> str:
         f"    if (result == MPI_SUCCESS) {call.hook}(*{call.parameters[-1].name});\n"
         f"    return result;\n}}\n"
     )
+
+
+def narrowed(p: Parameter, call: Call) -> str:
+    """The argument of a call with an int for each count, from that of the form with large counts."""
+    if p.kind == "int" and p.name == "disp_unit":
+        return "Narrowed::displacement_unit(disp_unit)"
+    if p.kind == "int" and p.name.endswith("count"):
+        return f"{p.name}_.count()"
+    if p.kind == "type":
+        return f"{large_count_of(p, call).name}_.type()"
+    return p.name
+
+
+def large_count_of(type_: Parameter, call: Call) -> Parameter:
+    """The count of elements of this type is the nearest one before it."""
+    before = call.parameters[: call.parameters.index(type_)]
+    return [p for p in before if p.kind == "int" and p.name.endswith("count")][-1]
+
+
+def large_function(call: Call) -> str:
+    """MPI_X_c, which calls MPI_X."""
+
+    def large(p: Parameter) -> str:
+        if p.kind == "int" and p.name.endswith("count"):
+            return f"MPI_Count {p.name}"
+        return ("MPI_Aint " if p.name == "disp_unit" else c_type(p)) + p.name
+
+    parameters = ", ".join(large(p) for p in call.parameters)
+    arguments = ", ".join(p.name for p in call.parameters)
+    types = [p for p in call.parameters if p.kind == "type"]
+    counts = [f"{large_count_of(p, call).name}_" for p in types]
+    owner = next((p.name if p.kind == "comm" else f"OfWindow{{{p.name}}}" for p in call.parameters if p.kind in ("comm", "win")), "MPI_COMM_WORLD")
+    text = f'extern "C" OFFPATH_API int {call.large}({parameters}) {{\n'
+    text += f"    if (!active()) return P{call.large}({arguments});\n"
+    for p, count in zip(types, counts):
+        text += f"    const Narrowed {count}({count[:-1]}, {p.name});\n"
+    if counts:
+        text += f"    if ({' || '.join(f'!{count}.good()' for count in counts)}) return refuse_count({owner});\n"
+    return text + f"    return {call.name}({', '.join(narrowed(p, call) for p in call.parameters)});\n}}\n"
 
 
 def fortran_type(p: Parameter) -> str:
@@ -121,11 +165,12 @@ def main() -> None:
     mpi, calls_path, header, c_path, fortran_path, map_path = sys.argv[1:]
     try:
         calls = table.read(Path(calls_path), table.declarations(Path(header)))
-        c_text = BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n\nusing namespace offpath::mpi;\n\n'
-        c_text += "\n".join(c_function(call) for call in calls if call.hook)
+        c_text = BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n#include "calls/large.h"\n\nusing namespace offpath::mpi;\n\n'
+        c_text += "\n".join([c_function(call) for call in calls if call.hook] + [large_function(call) for call in calls if call.large and call.generated])
         fortran_text = BANNER + '#include "calls/fortran.h"\n\n#include <offpath/types.h>\n\nusing namespace offpath::mpi::fortran;\n\n'
         fortran_text += "\n".join(text for call in calls if (text := fortran_function(call, mpi)))
-        symbols = [call.name for call in calls] + [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
+        symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
+        symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
     except table.TableError as error:
         sys.exit(f"generate.py: {error}")
     Path(c_path).write_text(c_text)

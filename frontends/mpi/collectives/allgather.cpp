@@ -9,10 +9,10 @@ struct Allgather : Call {
     static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
-    int sendcount;
+    std::int64_t sendcount;
     MPI_Datatype sendtype;
     void* recvbuf;
-    int recvcount;
+    std::int64_t recvcount;
     MPI_Datatype recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
@@ -63,6 +63,6 @@ struct Allgather : Call {
 }  // namespace
 
 COLLECTIVE(Allgather, Allgather, allgather,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
             MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))

@@ -11,11 +11,11 @@ struct Allgatherv : Call {
     static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
-    int sendcount;
+    std::int64_t sendcount;
     MPI_Datatype sendtype;
     void* recvbuf;
-    const int* recvcounts;
-    const int* displs;
+    Counts recvcounts;
+    Counts displs;
     MPI_Datatype recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
@@ -113,6 +113,6 @@ struct Allgatherv : Call {
 }  // namespace
 
 COLLECTIVE(Allgatherv, Allgatherv, allgatherv,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
-            const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+            const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))

@@ -16,7 +16,7 @@ struct Everywhere : Call {
 
     const void* sendbuf;
     void* recvbuf;
-    int count;
+    std::int64_t count;
     MPI_Datatype type;
     MPI_Op operation;
     MPI_Comm comm;
@@ -50,11 +50,11 @@ using Exscan = Everywhere<Op::iexscan, offpath_iexscan>;
 }  // namespace
 
 COLLECTIVE(Allreduce, Allreduce, allreduce,
-           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, count, type, op, comm))
 COLLECTIVE(Scan, Scan, scan,
-           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, count, type, op, comm))
 COLLECTIVE(Exscan, Exscan, exscan,
-           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, count, type, op, comm))

@@ -19,12 +19,12 @@ struct Alltoallv : Call {
     static constexpr bool each_pair_decides = true;
 
     const void* sendbuf;
-    const int* sendcounts;
-    const int* sdispls;
+    Counts sendcounts;
+    Counts sdispls;
     MPI_Datatype sendtype;
     void* recvbuf;
-    const int* recvcounts;
-    const int* rdispls;
+    Counts recvcounts;
+    Counts rdispls;
     MPI_Datatype recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
@@ -36,7 +36,7 @@ struct Alltoallv : Call {
                (in_place() || plausible_side(sendcounts, sdispls, sendtype));
     }
 
-    bool plausible_side(const int* counts, const int* displs, MPI_Datatype type) const {
+    bool plausible_side(Counts counts, Counts displs, MPI_Datatype type) const {
         return plausible_counts(counts, team->size) && displs != nullptr &&
                plausible_type(type, any_elements(counts, team->size));
     }
@@ -85,25 +85,25 @@ struct Alltoallw : Call {
     static constexpr bool each_pair_decides = true;
 
     const void* sendbuf;
-    const int* sendcounts;
-    const int* sdispls;
+    Counts sendcounts;
+    Counts sdispls;
     const MPI_Datatype* sendtypes;
     void* recvbuf;
-    const int* recvcounts;
-    const int* rdispls;
+    Counts recvcounts;
+    Counts rdispls;
     const MPI_Datatype* recvtypes;
     MPI_Comm comm;
 
     bool in_place() const { return sendbuf == MPI_IN_PLACE; }
 
-    bool plausible_side(const int* counts, const int* displs, const MPI_Datatype* types) const {
+    bool plausible_side(Counts counts, Counts displs, const MPI_Datatype* types) const {
         if (!plausible_counts(counts, team->size) || displs == nullptr || types == nullptr) return false;
         for (int i = 0; i < team->size; ++i) {
             if (!plausible_type(types[i], counts[i] > 0)) return false;
         }
         return true;
     }
-    bool usable_types(const int* counts, const MPI_Datatype* types) const {
+    bool usable_types(Counts counts, const MPI_Datatype* types) const {
         for (int i = 0; i < team->size; ++i) {
             if (counts[i] > 0 && !use_type(types[i]).usable) return false;
         }
@@ -125,7 +125,7 @@ struct Alltoallw : Call {
                own_bytes(sendcounts, sendtypes) == own_bytes(recvcounts, recvtypes);
     }
 
-    std::size_t own_bytes(const int* counts, const MPI_Datatype* types) const {
+    std::size_t own_bytes(Counts counts, const MPI_Datatype* types) const {
         const auto count = static_cast<std::size_t>(counts[team->rank]);
         return count > 0 ? count * type_bytes(types[team->rank]) : 0;
     }
@@ -134,7 +134,7 @@ struct Alltoallw : Call {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
         const void* from = in_place() ? recvbuf : sendbuf;
-        const auto use = [](int count, MPI_Datatype type) { return use_type_of(type, count > 0); };
+        const auto use = [](std::int64_t count, MPI_Datatype type) { return use_type_of(type, count > 0); };
         for (int i = 0; i < team->size; ++i) {
             exchange.sends.push_back(
                 {i, at(from, sdispls[i]), sendcounts[i], sendtypes[i], use(sendcounts[i], sendtypes[i])});
@@ -159,11 +159,12 @@ struct Alltoallw : Call {
 }  // namespace
 
 COLLECTIVE(Alltoallv, Alltoallv, alltoallv,
-           (const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-            void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+           (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],
+            MPI_Datatype sendtype, void* recvbuf, const Count recvcounts[], const Displacement rdispls[],
+            MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
 COLLECTIVE(Alltoallw, Alltoallw, alltoallw,
-           (const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-            void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-            MPI_Comm comm),
+           (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],
+            const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],
+            const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
            (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))

@@ -20,4 +20,4 @@ struct Barrier : Call {
 
 }  // namespace
 
-COLLECTIVE(Barrier, Barrier, barrier, (MPI_Comm comm), (comm))
+COLLECTIVE_OF_NOTHING(Barrier, Barrier, barrier, (MPI_Comm comm), (comm))

@@ -9,7 +9,7 @@ struct Bcast : Call {
     static constexpr bool each_pair_decides = false;
 
     void* buffer;
-    int count;
+    std::int64_t count;
     MPI_Datatype type;
     int root;
     MPI_Comm comm;
@@ -44,5 +44,5 @@ struct Bcast : Call {
 
 }  // namespace
 
-COLLECTIVE(Bcast, Bcast, bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
+COLLECTIVE(Bcast, Bcast, bcast, (void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm),
            (buffer, count, type, root, comm))

@@ -32,6 +32,15 @@ void Kept::type(MPI_Datatype& type) {
     type = held;
 }
 
+void Kept::array(Counts& numbers, int count) {
+    if (numbers == nullptr) return;
+    auto copy = std::make_shared<std::vector<std::int64_t>>();
+    for (int i = 0; i < count; ++i)
+        copy->push_back(numbers[i]);
+    numbers = copy->data();
+    owned_.push_back(std::move(copy));
+}
+
 void Kept::types(const MPI_Datatype*& types, int count) {
     if (types == nullptr) return;
     auto copy = std::make_shared<std::vector<MPI_Datatype>>(types, types + count);

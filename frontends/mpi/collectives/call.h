@@ -6,8 +6,7 @@
 //   static constexpr Op op
 //   static constexpr bool each_pair_decides   no rank knows all sizes; start() divides, see pairs.h
 //   bool plausible()            false: wrong arguments, which the host's MPI is to report. Sets decided_by
-//   and,
-//                               for reductions, host_reason.
+//                               and, for reductions, host_reason
 //   bool prepare()              looks at the datatypes; false as above
 //   offpath_status_t start(Operation&)        finds places for the buffers and starts. Sets from_others.
 //   void keep(Kept&)            has copied what has to outlive the call that makes a persistent request
@@ -32,6 +31,7 @@
 #include "../runtime.h"
 #include "../tuning/agreement.h"
 #include "../tuning/samples.h"
+#include "counts.h"
 
 namespace offpath::mpi {
 
@@ -54,13 +54,7 @@ class Kept {
 
     void type(MPI_Datatype& type);
     void types(const MPI_Datatype*& types, int count);
-    template <typename Number>
-    void array(const Number*& numbers, int count) {
-        if (numbers == nullptr) return;
-        auto copy = std::make_shared<std::vector<Number>>(numbers, numbers + count);
-        numbers = copy->data();
-        owned_.push_back(std::move(copy));
-    }
+    void array(Counts& numbers, int count);
 
   private:
     Team& team_;
@@ -133,17 +127,24 @@ int persistent(C call, MPI_Request* request, OnHost on_host) {
 }  // namespace offpath::mpi
 
 // Defines the calls of one collective: COLLECTIVE(Alltoall, Alltoall, alltoall, (parameters), (arguments)),
-// each list up to the communicator. Persistent ones have the names that the MPI at hand gives them, if it has
-// them.
+// each list up to the communicator, with parameters of type Count and Displacement. Those with large counts
+// and persistent ones have the names that the MPI at hand gives them, if it has them.
 #define OFFPATH_UNPACK(...) __VA_ARGS__
 #if MPI_VERSION >= 4
 #define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
     OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init, PMPI_##Name##_init, parameters, arguments)
+#define OFFPATH_LARGE(Call, Name, name, parameters, arguments)                                    \
+    namespace offpath::mpi::large_counts {                                                        \
+    OFFPATH_FORMS(Call, Name##_c, name##_c, parameters, arguments)                                \
+    OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init_c, PMPI_##Name##_init_c, parameters, arguments) \
+    }
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
 #define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
     OFFPATH_PERSISTENT_AS(Call, MPIX_##Name##_init, PMPIX_##Name##_init, parameters, arguments)
+#define OFFPATH_LARGE(Call, Name, name, parameters, arguments)
 #else
 #define OFFPATH_PERSISTENT(Call, Name, parameters, arguments)
+#define OFFPATH_LARGE(Call, Name, name, parameters, arguments)
 #endif
 // Weak: another build of the same MPI may lack the extension.
 #define OFFPATH_PRAGMA(text) _Pragma(#text)
@@ -153,7 +154,7 @@ int persistent(C call, MPI_Request* request, OnHost on_host) {
         return offpath::mpi::persistent(Call{{}, OFFPATH_UNPACK arguments}, request,                    \
                                         [&] { return host(OFFPATH_UNPACK arguments, info, request); }); \
     }
-#define COLLECTIVE(Call, Name, name, parameters, arguments)                                                \
+#define OFFPATH_FORMS(Call, Name, name, parameters, arguments)                                             \
     extern "C" OFFPATH_API int MPI_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) {              \
         return offpath::mpi::nonblocking(Call{{}, OFFPATH_UNPACK arguments}, request,                      \
                                          [&] { return PMPI_I##name(OFFPATH_UNPACK arguments, request); }); \
@@ -161,5 +162,13 @@ int persistent(C call, MPI_Request* request, OnHost on_host) {
     extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                                     \
         return offpath::mpi::blocking(Call{{}, OFFPATH_UNPACK arguments},                                  \
                                       [&] { return PMPI_##Name(OFFPATH_UNPACK arguments); });              \
-    }                                                                                                      \
+    }
+// Of a collective without counts.
+#define COLLECTIVE_OF_NOTHING(Call, Name, name, parameters, arguments) \
+    OFFPATH_FORMS(Call, Name, name, parameters, arguments)             \
     OFFPATH_PERSISTENT(Call, Name, parameters, arguments)
+#define COLLECTIVE(Call, Name, name, parameters, arguments)        \
+    namespace offpath::mpi::int_counts {                           \
+    COLLECTIVE_OF_NOTHING(Call, Name, name, parameters, arguments) \
+    }                                                              \
+    OFFPATH_LARGE(Call, Name, name, parameters, arguments)

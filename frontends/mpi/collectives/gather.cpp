@@ -9,7 +9,7 @@ namespace {
 // One rank's block, or all of them at the root, as the user describes them.
 struct Side {
     void* buffer;
-    int count;  // of one block
+    std::int64_t count;  // of one block
     MPI_Datatype type;
     TypeUse use{};
 
@@ -59,8 +59,8 @@ struct Gather : Rooted {
 
     MPI_Comm comm;
 
-    Gather(Call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-           MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
+    Gather(Call, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype, void* recvbuf,
+           std::int64_t recvcount, MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
         : comm(the_comm) {
         one = {const_cast<void*>(sendbuf), sendcount, sendtype};
         all = {recvbuf, recvcount, recvtype};
@@ -95,8 +95,8 @@ struct Scatter : Rooted {
 
     MPI_Comm comm;
 
-    Scatter(Call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-            MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
+    Scatter(Call, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype, void* recvbuf,
+            std::int64_t recvcount, MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
         : comm(the_comm) {
         one = {recvbuf, recvcount, recvtype};
         all = {const_cast<void*>(sendbuf), sendcount, sendtype};
@@ -127,10 +127,10 @@ struct Scatter : Rooted {
 }  // namespace
 
 COLLECTIVE(Gather, Gather, gather,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
             MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm))
 COLLECTIVE(Scatter, Scatter, scatter,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
             MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm))

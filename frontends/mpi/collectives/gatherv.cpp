@@ -10,11 +10,11 @@ struct RootedBlocks : Call {
     static constexpr bool each_pair_decides = true;
 
     void* one = nullptr;
-    int one_count = 0;
+    std::int64_t one_count = 0;
     MPI_Datatype one_type = MPI_DATATYPE_NULL;
     void* all = nullptr;
-    const int* counts = nullptr;
-    const int* displs = nullptr;
+    Counts counts = nullptr;
+    Counts displs = nullptr;
     MPI_Datatype all_type = MPI_DATATYPE_NULL;
     int root = 0;
     TypeUse one_use{}, all_use{};
@@ -55,7 +55,7 @@ struct RootedBlocks : Call {
     // The root's own block has no bytes where it stays in place.
     void add_all(std::vector<Block>& blocks) const {
         for (int i = 0; is_root() && i < team->size; ++i) {
-            const int count = in_place() && i == root ? 0 : counts[i];
+            const std::int64_t count = in_place() && i == root ? 0 : counts[i];
             blocks.push_back({i, at(all, displs[i] * all_use.extent), count, all_type, all_use});
         }
     }
@@ -66,9 +66,8 @@ struct Gatherv : RootedBlocks {
 
     MPI_Comm comm;
 
-    Gatherv(Call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-            const int* recvcounts, const int* the_displs, MPI_Datatype recvtype, int the_root,
-            MPI_Comm the_comm)
+    Gatherv(Call, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype, void* recvbuf,
+            Counts recvcounts, Counts the_displs, MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
         : comm(the_comm) {
         one = const_cast<void*>(sendbuf);
         one_count = sendcount;
@@ -98,8 +97,8 @@ struct Scatterv : RootedBlocks {
 
     MPI_Comm comm;
 
-    Scatterv(Call, const void* sendbuf, const int* sendcounts, const int* the_displs, MPI_Datatype sendtype,
-             void* recvbuf, int recvcount, MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
+    Scatterv(Call, const void* sendbuf, Counts sendcounts, Counts the_displs, MPI_Datatype sendtype,
+             void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, int the_root, MPI_Comm the_comm)
         : comm(the_comm) {
         one = recvbuf;
         one_count = recvcount;
@@ -127,10 +126,11 @@ struct Scatterv : RootedBlocks {
 }  // namespace
 
 COLLECTIVE(Gatherv, Gatherv, gatherv,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
-            const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm),
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+            const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, int root,
+            MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm))
 COLLECTIVE(Scatterv, Scatterv, scatterv,
-           (const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
-            void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),
+           (const void* sendbuf, const Count sendcounts[], const Displacement displs[], MPI_Datatype sendtype,
+            void* recvbuf, Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm))

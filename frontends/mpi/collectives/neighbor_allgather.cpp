@@ -9,10 +9,10 @@ struct NeighborAllgather : Neighbourhood {
     static constexpr Op op = Op::ineighbor_allgather;
 
     const void* sendbuf;
-    int sendcount;
+    std::int64_t sendcount;
     MPI_Datatype sendtype;
     void* recvbuf;
-    int recvcount;
+    std::int64_t recvcount;
     MPI_Datatype recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
@@ -48,11 +48,11 @@ struct NeighborAllgatherv : Neighbourhood {
     static constexpr Op op = Op::ineighbor_allgatherv;
 
     const void* sendbuf;
-    int sendcount;
+    std::int64_t sendcount;
     MPI_Datatype sendtype;
     void* recvbuf;
-    const int* recvcounts;
-    const int* displs;
+    Counts recvcounts;
+    Counts displs;
     MPI_Datatype recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
@@ -93,10 +93,10 @@ struct NeighborAllgatherv : Neighbourhood {
 }  // namespace
 
 COLLECTIVE(NeighborAllgather, Neighbor_allgather, neighbor_allgather,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
             MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
 COLLECTIVE(NeighborAllgatherv, Neighbor_allgatherv, neighbor_allgatherv,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
-            const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+            const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))

@@ -10,10 +10,10 @@ struct NeighborAlltoall : Neighbourhood {
     static constexpr Op op = Op::ineighbor_alltoall;
 
     const void* sendbuf;
-    int sendcount;
+    std::int64_t sendcount;
     MPI_Datatype sendtype;
     void* recvbuf;
-    int recvcount;
+    std::int64_t recvcount;
     MPI_Datatype recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
@@ -48,14 +48,13 @@ struct NeighborAlltoall : Neighbourhood {
 };
 
 // Arrays of blocks; displacements in elements (v) or bytes (w).
-template <typename Displacement>
 struct Blocks : Neighbourhood {
     const void* sendbuf;
-    const int* sendcounts;
-    const Displacement* sdispls;
+    Counts sendcounts;
+    Counts sdispls;
     void* recvbuf;
-    const int* recvcounts;
-    const Displacement* rdispls;
+    Counts recvcounts;
+    Counts rdispls;
 
     bool plausible_arrays() const {
         if (sendbuf == MPI_IN_PLACE || recvbuf == MPI_IN_PLACE) return false;
@@ -71,16 +70,16 @@ struct Blocks : Neighbourhood {
     }
 };
 
-struct NeighborAlltoallv : Blocks<int> {
+struct NeighborAlltoallv : Blocks {
     static constexpr Op op = Op::ineighbor_alltoallv;
 
     MPI_Datatype sendtype, recvtype;
     MPI_Comm comm;
     TypeUse send_use{}, recv_use{};
 
-    NeighborAlltoallv(Call, const void* from, const int* send_counts, const int* send_displs,
-                      MPI_Datatype send_type, void* to, const int* recv_counts, const int* recv_displs,
-                      MPI_Datatype recv_type, MPI_Comm the_comm)
+    NeighborAlltoallv(Call, const void* from, Counts send_counts, Counts send_displs, MPI_Datatype send_type,
+                      void* to, Counts recv_counts, Counts recv_displs, MPI_Datatype recv_type,
+                      MPI_Comm the_comm)
         : Blocks{{}, from, send_counts, send_displs, to, recv_counts, recv_displs},
           sendtype(send_type),
           recvtype(recv_type),
@@ -116,28 +115,28 @@ struct NeighborAlltoallv : Blocks<int> {
     }
 };
 
-struct NeighborAlltoallw : Blocks<MPI_Aint> {
+struct NeighborAlltoallw : Blocks {
     static constexpr Op op = Op::ineighbor_alltoallw;
 
     const MPI_Datatype* sendtypes;
     const MPI_Datatype* recvtypes;
     MPI_Comm comm;
 
-    NeighborAlltoallw(Call, const void* from, const int* send_counts, const MPI_Aint* send_displs,
-                      const MPI_Datatype* send_types, void* to, const int* recv_counts,
-                      const MPI_Aint* recv_displs, const MPI_Datatype* recv_types, MPI_Comm the_comm)
+    NeighborAlltoallw(Call, const void* from, Counts send_counts, Counts send_displs,
+                      const MPI_Datatype* send_types, void* to, Counts recv_counts, Counts recv_displs,
+                      const MPI_Datatype* recv_types, MPI_Comm the_comm)
         : Blocks{{}, from, send_counts, send_displs, to, recv_counts, recv_displs},
           sendtypes(send_types),
           recvtypes(recv_types),
           comm(the_comm) {}
 
-    static bool plausible_types(const int* counts, const MPI_Datatype* types, int n) {
+    static bool plausible_types(Counts counts, const MPI_Datatype* types, int n) {
         for (int i = 0; i < n; ++i) {
             if (types == nullptr || !plausible_type(types[i], counts[i] > 0)) return false;
         }
         return true;
     }
-    static bool usable_types(const int* counts, const MPI_Datatype* types, int n) {
+    static bool usable_types(Counts counts, const MPI_Datatype* types, int n) {
         for (int i = 0; i < n; ++i) {
             if (counts[i] > 0 && !use_type(types[i]).usable) return false;
         }
@@ -155,7 +154,7 @@ struct NeighborAlltoallw : Blocks<MPI_Aint> {
                usable_types(recvcounts, recvtypes, indegree());
     }
     offpath_status_t start(Operation& operation) {
-        const auto block = [](int peer, char* elements, int count, MPI_Datatype type) {
+        const auto block = [](int peer, char* elements, std::int64_t count, MPI_Datatype type) {
             return Block{peer, elements, count, type, use_type_of(type, count > 0)};
         };
         return start_blocks(
@@ -177,15 +176,16 @@ struct NeighborAlltoallw : Blocks<MPI_Aint> {
 }  // namespace
 
 COLLECTIVE(NeighborAlltoall, Neighbor_alltoall, neighbor_alltoall,
-           (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+           (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
             MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
 COLLECTIVE(NeighborAlltoallv, Neighbor_alltoallv, neighbor_alltoallv,
-           (const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-            void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+           (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],
+            MPI_Datatype sendtype, void* recvbuf, const Count recvcounts[], const Displacement rdispls[],
+            MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
 COLLECTIVE(NeighborAlltoallw, Neighbor_alltoallw, neighbor_alltoallw,
-           (const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-            const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+           (const void* sendbuf, const Count sendcounts[], const MPI_Aint sdispls[],
+            const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[], const MPI_Aint rdispls[],
             const MPI_Datatype recvtypes[], MPI_Comm comm),
            (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))

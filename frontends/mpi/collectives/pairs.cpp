@@ -112,7 +112,8 @@ bool start_small(const Exchange& exchange, Operation& operation) {
     for (std::size_t i = 0; i < exchange.recvs.size() && result == MPI_SUCCESS; ++i) {
         const Block& block = exchange.recvs[i];
         if (operation.recv_bytes[i] != 0 || block.bytes() == 0) continue;
-        result = PMPI_Irecv(block.elements, block.count, block.type, block.peer, tag, team.shadow, next());
+        result = PMPI_Irecv(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
+                            team.shadow, next());
     }
     const std::size_t sends = exchange.sends.size();
     for (std::size_t step = 0; step < sends && result == MPI_SUCCESS; ++step) {
@@ -125,8 +126,8 @@ bool start_small(const Exchange& exchange, Operation& operation) {
             result = PMPI_Isend(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, tag,
                                 team.shadow, next());
         } else {
-            result =
-                PMPI_Isend(block.elements, block.count, block.type, block.peer, tag, team.shadow, next());
+            result = PMPI_Isend(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
+                                team.shadow, next());
         }
     }
     return result == MPI_SUCCESS;
@@ -187,12 +188,19 @@ offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange&
     return OFFPATH_OK;
 }
 
-bool plausible_counts(const int* counts, int n) {
-    return counts != nullptr && std::none_of(counts, counts + n, [](int count) { return count < 0; });
+bool plausible_counts(Counts counts, int n) {
+    if (counts == nullptr) return false;
+    for (int i = 0; i < n; ++i) {
+        if (counts[i] < 0) return false;
+    }
+    return true;
 }
 
-bool any_elements(const int* counts, int n) {
-    return std::any_of(counts, counts + n, [](int count) { return count > 0; });
+bool any_elements(Counts counts, int n) {
+    for (int i = 0; i < n; ++i) {
+        if (counts[i] > 0) return true;
+    }
+    return false;
 }
 
 TypeUse use_type_of(MPI_Datatype type, bool any) {

@@ -19,7 +19,7 @@ namespace offpath::mpi {
 struct Block {
     int peer;
     char* elements;
-    int count;
+    std::int64_t count;
     MPI_Datatype type;
     TypeUse use;
 
@@ -60,8 +60,8 @@ offpath_status_t start_exchange(Call& call, Operation& operation, Op op, const E
 }
 
 // Counts that are counts.
-bool plausible_counts(const int* counts, int n);
-bool any_elements(const int* counts, int n);
+bool plausible_counts(Counts counts, int n);
+bool any_elements(Counts counts, int n);
 
 // A rank that has no elements may describe them with a type that is none: some MPI libraries never look at
 // it, and this rank must not decide otherwise than the others.

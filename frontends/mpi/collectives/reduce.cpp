@@ -11,7 +11,7 @@ struct Reduce : Call {
 
     const void* sendbuf;
     void* recvbuf;
-    int count;
+    std::int64_t count;
     MPI_Datatype type;
     MPI_Op operation;
     int root;
@@ -47,6 +47,6 @@ struct Reduce : Call {
 }  // namespace
 
 COLLECTIVE(Reduce, Reduce, reduce,
-           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root,
+           (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype type, MPI_Op op, int root,
             MPI_Comm comm),
            (sendbuf, recvbuf, count, type, op, root, comm))

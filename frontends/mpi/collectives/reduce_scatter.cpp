@@ -1,6 +1,4 @@
 // MPI_Reduce_scatter and MPI_Reduce_scatter_block in their forms.
-#include <numeric>
-
 #include "call.h"
 #include "pairs.h"
 #include "reductions.h"
@@ -15,7 +13,7 @@ struct ReduceScatter : Call {
 
     const void* sendbuf;
     void* recvbuf;
-    const int* recvcounts;
+    Counts recvcounts;
     MPI_Datatype type;
     MPI_Op operation;
     MPI_Comm comm;
@@ -26,7 +24,9 @@ struct ReduceScatter : Call {
             !plausible_counts(recvcounts, team->size)) {
             return false;
         }
-        const std::size_t elements = std::accumulate(recvcounts, recvcounts + team->size, std::size_t{0});
+        std::size_t elements = 0;
+        for (int i = 0; i < team->size; ++i)
+            elements += static_cast<std::size_t>(recvcounts[i]);
         decided_by = elements * type_bytes(type);
         host_reason = find_reducer(type, operation, reducer);
         return true;
@@ -37,7 +37,9 @@ struct ReduceScatter : Call {
     offpath_status_t start(Operation& started) {
         const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
         // Elements, not bytes: the array is only borrowed.
-        started.recv_bytes.assign(recvcounts, recvcounts + team->size);
+        started.recv_bytes.clear();
+        for (int i = 0; i < team->size; ++i)
+            started.recv_bytes.push_back(static_cast<std::size_t>(recvcounts[i]));
         from_others = static_cast<std::size_t>(recvcounts[team->rank]) * type_bytes(type);
         return start_on_device([&] {
             return offpath_ireduce_scatter(team->handle, send, recvbuf, started.recv_bytes.data(),
@@ -54,7 +56,7 @@ struct ReduceScatterBlock : Call {
 
     const void* sendbuf;
     void* recvbuf;
-    int recvcount;
+    std::int64_t recvcount;
     MPI_Datatype type;
     MPI_Op operation;
     MPI_Comm comm;
@@ -85,9 +87,9 @@ struct ReduceScatterBlock : Call {
 }  // namespace
 
 COLLECTIVE(ReduceScatter, Reduce_scatter, reduce_scatter,
-           (const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype type, MPI_Op op,
+           (const void* sendbuf, void* recvbuf, const Count recvcounts[], MPI_Datatype type, MPI_Op op,
             MPI_Comm comm),
            (sendbuf, recvbuf, recvcounts, type, op, comm))
 COLLECTIVE(ReduceScatterBlock, Reduce_scatter_block, reduce_scatter_block,
-           (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (const void* sendbuf, void* recvbuf, Count recvcount, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, recvcount, type, op, comm))

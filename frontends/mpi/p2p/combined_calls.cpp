@@ -1,9 +1,13 @@
-// MPI_Sendrecv and MPI_Sendrecv_replace: a receive and a send.
+// MPI_Sendrecv, MPI_Sendrecv_replace and their non-blocking forms: a receive and a send.
 #include <mpi.h>
 #include <offpath/types.h>
 
+#include <algorithm>
+#include <climits>
+
 #include "buffers.h"
 #include "communicators.h"
+#include "joined.h"
 #include "lock.h"
 #include "moving.h"
 
@@ -12,28 +16,93 @@ using namespace offpath::mpi::p2p;
 
 namespace {
 
+// Starts both. An error: neither is under way.
+int start(const Arguments& out, const Arguments& in, MPI_Request* receive, MPI_Request* send) {
+    int error = receive_now(in, receive);
+    if (error != MPI_SUCCESS) return error;
+    error = send_now(out, Mode::standard, send);
+    if (error == MPI_SUCCESS) return MPI_SUCCESS;
+    MPI_Cancel(receive);
+    complete(receive, MPI_STATUS_IGNORE);
+    return error;
+}
+
 int both(const Arguments& out, const Arguments& in, MPI_Status* status) {
     MPI_Request receive = MPI_REQUEST_NULL;
     MPI_Request send = MPI_REQUEST_NULL;
-    int error = receive_now(in, &receive);
-    if (error != MPI_SUCCESS) return error;
-    error = send_now(out, Mode::standard, &send);
-    if (error != MPI_SUCCESS) {
-        MPI_Cancel(&receive);
-        complete(&receive, MPI_STATUS_IGNORE);
-        return error;
-    }
+    if (const int error = start(out, in, &receive, &send); error != MPI_SUCCESS) return error;
     const int received = complete(&receive, status);
     const int sent = complete(&send, MPI_STATUS_IGNORE);
     return received != MPI_SUCCESS ? received : sent;
 }
 
 // Neither end may meet a header, so it is the host's.
-bool all_on_host(const Arguments& out, const Arguments& in) {
+bool no_header(const Arguments& out, const Arguments& in) {
     Team* team = nullptr;
     Pairs* pairs = nullptr;
-    return !must_attend() && !takes_part(out, team, pairs) && !may_get_header(in, team, pairs);
+    return !takes_part(out, team, pairs) && !may_get_header(in, team, pairs);
 }
+bool all_on_host(const Arguments& out, const Arguments& in) {
+    return !must_attend() && no_header(out, in);
+}
+
+// Whether the arguments are such that the message can be copied; else the host's MPI is to say what is wrong.
+bool is_usable(const Arguments& out) {
+    return out.count >= 0 && out.type != MPI_DATATYPE_NULL && use_type(out.type).usable;
+}
+
+// What is sent from, as the buffer is received to. Its type is needed no more once the send has started.
+struct Copy {
+    StagingBlock bytes;
+    MPI_Datatype element = MPI_DATATYPE_NULL;  // as bytes, where the host's MPI cannot count those of all
+
+    Copy() = default;
+    ~Copy() {
+        if (element != MPI_DATATYPE_NULL) PMPI_Type_free(&element);
+    }
+    Copy(const Copy&) = delete;
+    Copy& operator=(const Copy&) = delete;
+
+    // Makes `out` send a copy. An error has been reported.
+    int make(Arguments& out) {
+        const TypeUse use = use_type(out.type);
+        const std::size_t size = static_cast<std::size_t>(out.count) * use.bytes;
+        if (!use.contiguous() && use.bytes > INT_MAX) return report(out, MPI_ERR_COUNT);
+        bytes = acquire_staging(std::max<std::size_t>(size, 1));
+        if (bytes.address == nullptr ||
+            !copy_packed(use, out.buffer, static_cast<std::size_t>(out.count), bytes.address)) {
+            release_staging(bytes);
+            return report(out, MPI_ERR_NO_MEM);
+        }
+        out.buffer = bytes.address;
+        if (use.contiguous()) return MPI_SUCCESS;
+        if (size <= INT_MAX) {
+            out.count = static_cast<int>(size);
+            out.type = MPI_PACKED;
+            return MPI_SUCCESS;
+        }
+        PMPI_Type_contiguous(static_cast<int>(use.bytes), MPI_BYTE, &element);
+        PMPI_Type_commit(&element);
+        out.type = element;
+        return MPI_SUCCESS;
+    }
+
+    static int report(const Arguments& out, int error) {
+        PMPI_Comm_call_errhandler(out.comm, error);
+        return error;
+    }
+};
+
+#if MPI_VERSION >= 4
+// `sent_from` is given back when both are done; not with an error.
+int start_both(const Arguments& out, const Arguments& in, const StagingBlock& sent_from,
+               MPI_Request* request) {
+    MPI_Request receive = MPI_REQUEST_NULL;
+    MPI_Request send = MPI_REQUEST_NULL;
+    const int error = start(out, in, &receive, &send);
+    return error == MPI_SUCCESS ? join(receive, send, sent_from, request) : error;
+}
+#endif
 
 }  // namespace
 
@@ -54,27 +123,40 @@ OFFPATH_API int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type,
                                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
     const Arguments in{buffer, count, type, source, recvtag, comm};
     Arguments out{buffer, count, type, dest, sendtag, comm};
-    const auto on_host = [&] {
+    if (all_on_host(out, in) || !is_usable(out))
         return PMPI_Sendrecv_replace(buffer, count, type, dest, sendtag, source, recvtag, comm, status);
-    };
-    if (all_on_host(out, in) || count < 0 || type == MPI_DATATYPE_NULL) return on_host();
-    const TypeUse use = use_type(type);
-    const std::size_t bytes = static_cast<std::size_t>(count) * use.bytes;
-    // Beyond an int the host's MPI could not send the copy.
-    if (!use.usable || (bytes > INT_MAX && !use.contiguous())) return on_host();
-    StagingBlock copy = acquire_staging(bytes > 0 ? bytes : 1);
-    if (copy.address == nullptr || !copy_packed(use, buffer, static_cast<std::size_t>(count), copy.address)) {
-        PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
-        return MPI_ERR_NO_MEM;
-    }
-    out.buffer = copy.address;
-    if (!use.contiguous()) {
-        out.count = static_cast<int>(bytes);
-        out.type = MPI_PACKED;
-    }
-    const int error = both(out, in, status);
-    release_staging(copy);
+    Copy copy;
+    int error = copy.make(out);
+    if (error == MPI_SUCCESS) error = both(out, in, status);
+    release_staging(copy.bytes);
     return error;
 }
+
+#if MPI_VERSION >= 4
+OFFPATH_API int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                              int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+                              int recvtag, MPI_Comm comm, MPI_Request* request) {
+    const Arguments out{const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag, comm};
+    const Arguments in{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    if (no_header(out, in) || request == nullptr)
+        return PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                              source, recvtag, comm, request);
+    StagingBlock none;
+    return start_both(out, in, none, request);
+}
+
+OFFPATH_API int MPI_Isendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, int sendtag,
+                                      int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+    const Arguments in{buffer, count, type, source, recvtag, comm};
+    Arguments out{buffer, count, type, dest, sendtag, comm};
+    if (no_header(out, in) || !is_usable(out) || request == nullptr)
+        return PMPI_Isendrecv_replace(buffer, count, type, dest, sendtag, source, recvtag, comm, request);
+    Copy copy;
+    int error = copy.make(out);
+    if (error == MPI_SUCCESS) error = start_both(out, in, copy.bytes, request);
+    if (error != MPI_SUCCESS) release_staging(copy.bytes);
+    return error;
+}
+#endif
 
 }  // extern "C"

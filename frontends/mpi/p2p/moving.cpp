@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "communicators.h"
 #include "counts.h"
+#include "joined.h"
 #include "lock.h"
 #include "operations.h"
 
@@ -168,6 +169,7 @@ void forsake(Parcel& parcel) {
 
 void poll() {
     if (!must_attend()) return;
+    if (any_joined()) poll_joined();
     for (int i = 0; i < attended_a_poll; ++i) {
         std::unique_lock<std::mutex> guard;
         if (runtime().threads) {
@@ -186,7 +188,7 @@ void poll() {
 }
 
 void finish_all() {
-    for (Backoff backoff; any_forsaken_send(); backoff.pause())
+    for (Backoff backoff; any_forsaken_send() || any_joined(); backoff.pause())
         poll();
 }
 

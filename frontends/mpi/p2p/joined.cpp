@@ -1,0 +1,104 @@
+#include "joined.h"
+
+#include <mutex>
+#include <vector>
+
+#include "lock.h"
+#include "moving.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+struct Joined {
+    MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;  // null: ended
+    StagingBlock sent_from;
+    MPI_Request handle = MPI_REQUEST_NULL;
+    MPI_Status status{};
+    int error = MPI_SUCCESS;
+    std::atomic<int> holders{2};  // the host's MPI, until it frees the request, and poll_joined
+};
+
+// Guards the list; held by the one thread that looks after it.
+std::mutex mutex;
+std::vector<Joined*> under_way;
+
+void let_go(Joined& joined) {
+    if (joined.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &joined;
+}
+
+int on_query(void* state, MPI_Status* status) {
+    const auto& joined = *static_cast<Joined*>(state);
+    copy_status(joined.status, status);
+    return joined.error;
+}
+
+int on_free(void* state) {
+    let_go(*static_cast<Joined*>(state));
+    return MPI_SUCCESS;
+}
+
+int on_cancel(void*, int) {
+    return MPI_SUCCESS;
+}
+
+// Whether one of the two has ended, which is then null. The first error is kept.
+bool has_ended(MPI_Request& request, MPI_Status* status, int& error) {
+    if (request == MPI_REQUEST_NULL) return true;
+    auto guard = lock();
+    int its = MPI_SUCCESS;
+    if (Parcel* parcel = find_parcel(request)) {
+        if (!advance(*parcel)) return false;
+        its = finish(guard, *parcel, status);
+    } else {
+        if (guard.owns_lock()) guard.unlock();
+        int flag = 0;
+        its = PMPI_Test(&request, &flag, status);
+        if (flag == 0 && its == MPI_SUCCESS) return false;
+    }
+    request = MPI_REQUEST_NULL;
+    if (error == MPI_SUCCESS) error = its;
+    return true;
+}
+
+bool are_over(Joined& joined) {
+    const bool received = has_ended(joined.receive, &joined.status, joined.error);
+    return has_ended(joined.send, MPI_STATUS_IGNORE, joined.error) && received;
+}
+
+}  // namespace
+
+int join(MPI_Request receive, MPI_Request send, StagingBlock sent_from, MPI_Request* request) {
+    auto* joined = new Joined;
+    joined->receive = receive;
+    joined->send = send;
+    joined->sent_from = sent_from;
+    const int result = PMPI_Grequest_start(on_query, on_free, on_cancel, joined, &joined->handle);
+    *request = joined->handle;
+    const std::lock_guard guard(mutex);
+    under_way.push_back(joined);
+    joined_under_way.fetch_add(1, std::memory_order_relaxed);
+    parcels_attended.fetch_add(1, std::memory_order_relaxed);
+    return result;
+}
+
+void poll_joined() {
+    std::vector<Joined*> over;
+    {
+        const std::unique_lock guard(mutex, std::try_to_lock);
+        if (!guard.owns_lock()) return;
+        std::erase_if(under_way, [&](Joined* joined) {
+            if (!are_over(*joined)) return false;
+            over.push_back(joined);
+            return true;
+        });
+    }
+    for (Joined* joined : over) {
+        release_staging(joined->sent_from);
+        joined_under_way.fetch_sub(1, std::memory_order_relaxed);
+        parcels_attended.fetch_sub(1, std::memory_order_relaxed);
+        PMPI_Grequest_complete(joined->handle);
+        let_go(*joined);
+    }
+}
+
+}  // namespace offpath::mpi::p2p

@@ -1,0 +1,392 @@
+// The calls of MPI 4 with large counts, against their forms with an int on the other ranks, and
+// MPI_Isendrecv. An MPI without them: skipped. With the argument `huge`, one message of more elements than an
+// int counts (two ranks, 5 GiB). The switch-over is 4096 bytes (CMakeLists.txt).
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "check.h"
+
+#if MPI_VERSION < 4
+
+int main() {
+    return 77;
+}
+
+#else
+
+namespace {
+
+constexpr int large = 200000;
+const int every_size[] = {0, 8, 61, 100, 4095, 4096, 5000, large};
+
+int rank, size, next, previous;
+bool wide;  // whether this rank uses the calls with large counts
+
+std::vector<char> filled(int bytes, int seed) {
+    std::vector<char> data(static_cast<std::size_t>(bytes));
+    for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<char>(i * 31 + i / 256 + static_cast<std::size_t>(seed) * 77);
+    return data;
+}
+
+void check_message(const std::vector<char>& in, int bytes, const MPI_Status& status, int tag,
+                   const char* how) {
+    MPI_Count count = -1;
+    MPI_Get_count_c(&status, MPI_BYTE, &count);
+    check::that(status.MPI_SOURCE == previous && status.MPI_TAG == tag && count == bytes,
+                "{}: status has source {}, tag {}, {} bytes; {}, {}, {} were expected", how,
+                status.MPI_SOURCE, status.MPI_TAG, count, previous, tag, bytes);
+    check::that(std::equal(in.begin(), in.begin() + bytes, filled(bytes, previous).begin()), "{} of {} bytes",
+                how, bytes);
+}
+
+// Both ends of every message use other calls, as neighbours differ in `wide`.
+void messages() {
+    std::vector<char> attached(large + MPI_BSEND_OVERHEAD + 1000);
+    MPI_Buffer_attach(attached.data(), static_cast<int>(attached.size()));
+    for (int bytes : every_size) {
+        const std::vector<char> out = filled(bytes, rank);
+        std::vector<char> in(large);
+        MPI_Request requests[2];
+        MPI_Status status;
+        const auto receive = [&](int tag, const char* how) {
+            in.assign(in.size(), 9);
+            if (wide) {
+                MPI_Recv_c(in.data(), large, MPI_BYTE, previous, tag, MPI_COMM_WORLD, &status);
+            } else {
+                MPI_Recv(in.data(), large, MPI_BYTE, previous, tag, MPI_COMM_WORLD, &status);
+            }
+            check_message(in, bytes, status, tag, how);
+        };
+        if (wide) {
+            MPI_Isend_c(out.data(), bytes, MPI_BYTE, next, 1, MPI_COMM_WORLD, &requests[0]);
+            MPI_Issend_c(out.data(), bytes, MPI_BYTE, next, 2, MPI_COMM_WORLD, &requests[1]);
+            MPI_Bsend_c(out.data(), bytes, MPI_BYTE, next, 3, MPI_COMM_WORLD);
+        } else {
+            MPI_Isend(out.data(), bytes, MPI_BYTE, next, 1, MPI_COMM_WORLD, &requests[0]);
+            MPI_Issend(out.data(), bytes, MPI_BYTE, next, 2, MPI_COMM_WORLD, &requests[1]);
+            MPI_Bsend(out.data(), bytes, MPI_BYTE, next, 3, MPI_COMM_WORLD);
+        }
+        receive(1, "isend");
+        receive(2, "issend");
+        receive(3, "bsend");
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+
+        if (wide) {
+            MPI_Irecv_c(in.data(), large, MPI_BYTE, previous, 4, MPI_COMM_WORLD, &requests[0]);
+            MPI_Ssend_c(out.data(), bytes, MPI_BYTE, next, 4, MPI_COMM_WORLD);
+        } else {
+            MPI_Irecv(in.data(), large, MPI_BYTE, previous, 4, MPI_COMM_WORLD, &requests[0]);
+            MPI_Send(out.data(), bytes, MPI_BYTE, next, 4, MPI_COMM_WORLD);
+        }
+        MPI_Wait(&requests[0], &status);
+        check_message(in, bytes, status, 4, "irecv");
+
+        if (wide) {
+            MPI_Sendrecv_c(out.data(), bytes, MPI_BYTE, next, 5, in.data(), large, MPI_BYTE, previous, 5,
+                           MPI_COMM_WORLD, &status);
+        } else {
+            MPI_Sendrecv(out.data(), bytes, MPI_BYTE, next, 5, in.data(), large, MPI_BYTE, previous, 5,
+                         MPI_COMM_WORLD, &status);
+        }
+        check_message(in, bytes, status, 5, "sendrecv");
+        std::vector<char> both = out;
+        if (wide) {
+            MPI_Sendrecv_replace_c(both.data(), bytes, MPI_BYTE, next, 6, previous, 6, MPI_COMM_WORLD,
+                                   &status);
+        } else {
+            MPI_Sendrecv_replace(both.data(), bytes, MPI_BYTE, next, 6, previous, 6, MPI_COMM_WORLD, &status);
+        }
+        check_message(both, bytes, status, 6, "sendrecv_replace");
+
+        MPI_Message message;
+        MPI_Isend(out.data(), bytes, MPI_BYTE, next, 7, MPI_COMM_WORLD, &requests[0]);
+        MPI_Mprobe(previous, 7, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv_c(in.data(), large, MPI_BYTE, &message, &status);
+        check_message(in, bytes, status, 7, "mrecv");
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        MPI_Isend_c(out.data(), bytes, MPI_BYTE, next, 8, MPI_COMM_WORLD, &requests[0]);
+        MPI_Mprobe(previous, 8, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Imrecv_c(in.data(), large, MPI_BYTE, &message, &requests[1]);
+        MPI_Wait(&requests[1], &status);
+        check_message(in, bytes, status, 8, "imrecv");
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+
+        MPI_Recv_init_c(in.data(), large, MPI_BYTE, previous, 9, MPI_COMM_WORLD, &requests[0]);
+        MPI_Send_init_c(out.data(), bytes, MPI_BYTE, next, 9, MPI_COMM_WORLD, &requests[1]);
+        for (int i = 0; i < 2; ++i) {
+            MPI_Status statuses[2];
+            in.assign(in.size(), 9);
+            MPI_Startall(2, requests);
+            MPI_Waitall(2, requests, statuses);
+            check_message(in, bytes, statuses[0], 9, "recv_init");
+        }
+        MPI_Request_free(&requests[0]);
+        MPI_Request_free(&requests[1]);
+    }
+    void* address = nullptr;
+    int bytes = 0;
+    MPI_Buffer_detach(&address, &bytes);
+}
+
+// Receive and send behind one request, waited for and tested, alone and among others.
+void isendrecv() {
+    MPI_Datatype gaps;
+    PMPI_Type_vector(1, 3, 5, MPI_CHAR, &gaps);
+    MPI_Datatype spread;
+    PMPI_Type_create_resized(gaps, 0, 5, &spread);
+    PMPI_Type_commit(&spread);
+    for (int bytes : every_size) {
+        const std::vector<char> out = filled(bytes, rank);
+        std::vector<char> in(large, 9), both = out;
+        MPI_Request requests[3];
+        MPI_Status statuses[3];
+        MPI_Isendrecv(out.data(), bytes, MPI_BYTE, next, 11, in.data(), large, MPI_BYTE, MPI_ANY_SOURCE, 11,
+                      MPI_COMM_WORLD, &requests[0]);
+        MPI_Wait(&requests[0], &statuses[0]);
+        check_message(in, bytes, statuses[0], 11, "isendrecv");
+
+        in.assign(in.size(), 9);
+        MPI_Isendrecv_c(out.data(), bytes, MPI_BYTE, next, 12, in.data(), large, MPI_BYTE, previous, 12,
+                        MPI_COMM_WORLD, &requests[0]);
+        MPI_Isendrecv_replace(both.data(), bytes, MPI_BYTE, next, 13, previous, 13, MPI_COMM_WORLD,
+                              &requests[1]);
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);
+        MPI_Waitall(3, requests, statuses);
+        check_message(in, bytes, statuses[0], 12, "isendrecv_c");
+        check_message(both, bytes, statuses[1], 13, "isendrecv_replace");
+
+        std::vector<char> spread_out = filled(bytes * 5, rank);
+        const std::vector<char> before = spread_out, expected = filled(bytes * 5, previous);
+        MPI_Isendrecv_replace_c(spread_out.data(), bytes, spread, next, 14, previous, 14, MPI_COMM_WORLD,
+                                &requests[0]);
+        for (int flag = 0; flag == 0;)
+            MPI_Test(&requests[0], &flag, &statuses[0]);
+        bool good = true;
+        for (std::size_t i = 0; i < spread_out.size(); ++i)
+            good = good && spread_out[i] == (i % 5 < 3 ? expected[i] : before[i]);
+        check::that(good, "isendrecv_replace of {} elements with gaps", bytes);
+    }
+    // To and from nobody, and only one way.
+    std::vector<char> in(large, 9);
+    const std::vector<char> out = filled(large, rank);
+    MPI_Request request;
+    MPI_Status status;
+    const int to = rank == 0 ? MPI_PROC_NULL : rank - 1;
+    const int from = rank == size - 1 ? MPI_PROC_NULL : rank + 1;
+    MPI_Isendrecv(out.data(), large, MPI_BYTE, to, 15, in.data(), large, MPI_BYTE, from, 15, MPI_COMM_WORLD,
+                  &request);
+    MPI_Wait(&request, &status);
+    // Of a receive from nobody MPICH 4.0 says that it was from rank 0.
+    check::that(from == MPI_PROC_NULL || (status.MPI_SOURCE == from && in == filled(large, from)),
+                "isendrecv along a line: source {}", status.MPI_SOURCE);
+    // A receive that is too short is told so.
+    int error = MPI_SUCCESS;
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Isendrecv(out.data(), large, MPI_BYTE, next, 16, in.data(), large / 2, MPI_BYTE, previous, 16,
+                  MPI_COMM_WORLD, &request);
+    PMPI_Error_class(MPI_Wait(&request, &status), &error);
+    check::that(error == MPI_ERR_TRUNCATE, "isendrecv into too little room: error class {}", error);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    PMPI_Type_free(&gaps);
+    PMPI_Type_free(&spread);
+}
+
+void collectives() {
+    for (const int n : {10, 3000}) {
+        const auto each = static_cast<std::size_t>(n), all = each * static_cast<std::size_t>(size);
+        const std::vector<int> out = check::pattern(all, 3);
+        std::vector<int> in(all), expected(all);
+        const auto compare = [&](const char* how) {
+            check::that(in == expected, "{} of {} numbers", how, n);
+            in.assign(all, 7);
+            expected.assign(all, 7);
+        };
+        const auto done = [](MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); };
+        MPI_Request request;
+        compare("nothing");
+
+        PMPI_Alltoall(out.data(), n, MPI_INT, expected.data(), n, MPI_INT, MPI_COMM_WORLD);
+        if (wide) {
+            MPI_Ialltoall_c(out.data(), n, MPI_INT, in.data(), n, MPI_INT, MPI_COMM_WORLD, &request);
+        } else {
+            MPI_Ialltoall(out.data(), n, MPI_INT, in.data(), n, MPI_INT, MPI_COMM_WORLD, &request);
+        }
+        done(request);
+        compare("ialltoall");
+
+        // Rank r sends i * n / size + r numbers to rank i.
+        std::vector<int> send_counts, send_at, recv_counts, recv_at;
+        std::vector<MPI_Count> wide_send_counts, wide_recv_counts;
+        std::vector<MPI_Aint> wide_send_at, wide_recv_at;
+        for (int i = 0; i < size; ++i) {
+            send_counts.push_back(std::min(i * n / size + rank, n));
+            recv_counts.push_back(std::min(rank * n / size + i, n));
+            send_at.push_back((size - 1 - i) * n);
+            recv_at.push_back(i * n);
+        }
+        wide_send_counts.assign(send_counts.begin(), send_counts.end());
+        wide_recv_counts.assign(recv_counts.begin(), recv_counts.end());
+        wide_send_at.assign(send_at.begin(), send_at.end());
+        wide_recv_at.assign(recv_at.begin(), recv_at.end());
+        const auto exact = [&] {
+            PMPI_Alltoallv(out.data(), send_counts.data(), send_at.data(), MPI_INT, expected.data(),
+                           recv_counts.data(), recv_at.data(), MPI_INT, MPI_COMM_WORLD);
+        };
+        exact();
+        if (wide) {
+            MPI_Ialltoallv_c(out.data(), wide_send_counts.data(), wide_send_at.data(), MPI_INT, in.data(),
+                             wide_recv_counts.data(), wide_recv_at.data(), MPI_INT, MPI_COMM_WORLD, &request);
+        } else {
+            MPI_Ialltoallv(out.data(), send_counts.data(), send_at.data(), MPI_INT, in.data(),
+                           recv_counts.data(), recv_at.data(), MPI_INT, MPI_COMM_WORLD, &request);
+        }
+        done(request);
+        compare("ialltoallv");
+
+        // The arrays may be gone once a persistent request is made.
+        if (wide) {
+            auto counts = wide_send_counts, counts2 = wide_recv_counts;
+            auto places = wide_send_at, places2 = wide_recv_at;
+            MPI_Alltoallv_init_c(out.data(), counts.data(), places.data(), MPI_INT, in.data(), counts2.data(),
+                                 places2.data(), MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+            for (auto* numbers : {&counts, &counts2})
+                numbers->assign(numbers->size(), 1);
+            places.assign(places.size(), 0);
+            places2.assign(places2.size(), 0);
+        } else {
+            MPI_Alltoallv_init(out.data(), send_counts.data(), send_at.data(), MPI_INT, in.data(),
+                               recv_counts.data(), recv_at.data(), MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               &request);
+        }
+        for (int i = 0; i < 2; ++i) {
+            exact();
+            MPI_Start(&request);
+            done(request);
+            compare("alltoallv_init");
+        }
+        MPI_Request_free(&request);
+
+        std::vector<int> own_counts(static_cast<std::size_t>(size), n);
+        const std::vector<MPI_Count> wide_counts(own_counts.begin(), own_counts.end());
+        PMPI_Allgather(out.data(), n, MPI_INT, expected.data(), n, MPI_INT, MPI_COMM_WORLD);
+        if (wide) {
+            MPI_Iallgatherv_c(out.data(), n, MPI_INT, in.data(), wide_counts.data(), wide_recv_at.data(),
+                              MPI_INT, MPI_COMM_WORLD, &request);
+        } else {
+            MPI_Iallgatherv(out.data(), n, MPI_INT, in.data(), own_counts.data(), recv_at.data(), MPI_INT,
+                            MPI_COMM_WORLD, &request);
+        }
+        done(request);
+        compare("iallgatherv");
+
+        PMPI_Gather(out.data(), n, MPI_INT, expected.data(), n, MPI_INT, 0, MPI_COMM_WORLD);
+        if (wide) {
+            MPI_Igatherv_c(out.data(), n, MPI_INT, in.data(), wide_counts.data(), wide_recv_at.data(),
+                           MPI_INT, 0, MPI_COMM_WORLD, &request);
+        } else {
+            MPI_Igatherv(out.data(), n, MPI_INT, in.data(), own_counts.data(), recv_at.data(), MPI_INT, 0,
+                         MPI_COMM_WORLD, &request);
+        }
+        done(request);
+        compare("igatherv");
+
+        PMPI_Allreduce(out.data(), expected.data(), n, MPI_INT, MPI_BXOR, MPI_COMM_WORLD);
+        if (wide) {
+            MPI_Iallreduce_c(out.data(), in.data(), n, MPI_INT, MPI_BXOR, MPI_COMM_WORLD, &request);
+        } else {
+            MPI_Iallreduce(out.data(), in.data(), n, MPI_INT, MPI_BXOR, MPI_COMM_WORLD, &request);
+        }
+        done(request);
+        compare("iallreduce");
+
+        std::copy_n(out.begin(), n, in.begin());
+        std::copy_n(out.begin(), n, expected.begin());
+        PMPI_Bcast(expected.data(), n, MPI_INT, size - 1, MPI_COMM_WORLD);
+        if (wide) {
+            MPI_Bcast_c(in.data(), n, MPI_INT, size - 1, MPI_COMM_WORLD);
+        } else {
+            MPI_Bcast(in.data(), n, MPI_INT, size - 1, MPI_COMM_WORLD);
+        }
+        compare("bcast");
+    }
+}
+
+void one_sided() {
+    constexpr int n = 3000;
+    std::vector<int> memory(n, 1), out = check::pattern(n, 5), in(n);
+    MPI_Win win;
+    if (wide) {
+        MPI_Win_create_c(memory.data(), n * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    } else {
+        MPI_Win_create(memory.data(), n * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    }
+    MPI_Win_fence(0, win);
+    MPI_Put_c(out.data(), n, MPI_INT, next, 0, n, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    MPI_Accumulate_c(out.data(), n, MPI_INT, next, 0, n, MPI_INT, MPI_BXOR, win);
+    MPI_Win_fence(0, win);
+    check::that(std::count(memory.begin(), memory.end(), 0) == n, "put_c and accumulate_c");
+    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_Put(out.data(), n, MPI_INT, next, 0, n, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    MPI_Get_c(in.data(), n, MPI_INT, next, 0, n, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    check::that(in == out, "get_c");
+    MPI_Win_free(&win);
+}
+
+// More elements than an int counts, in one message and in one broadcast.
+void huge() {
+    const auto n = static_cast<MPI_Count>((std::size_t{1} << 31) + 5);
+    std::vector<char> data(static_cast<std::size_t>(n), static_cast<char>(rank));
+    const auto is_of = [&](char seed) {
+        bool good = true;
+        for (std::size_t i = 0; i < data.size(); i += 4093)
+            good = good && data[i] == static_cast<char>(seed + static_cast<char>(i * 7 / 4093));
+        return good && data.back() == 42;
+    };
+    const auto fill = [&](char seed) {
+        for (std::size_t i = 0; i < data.size(); i += 4093)
+            data[i] = static_cast<char>(seed + static_cast<char>(i * 7 / 4093));
+        data.back() = 42;
+    };
+    MPI_Status status;
+    if (rank == 0) {
+        fill(3);
+        MPI_Send_c(data.data(), n, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Count count = 0;
+        MPI_Recv_c(data.data(), n, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &status);
+        MPI_Get_count_c(&status, MPI_CHAR, &count);
+        check::that(is_of(3) && count == n, "a huge message: {} elements", count);
+    }
+    if (rank == 0) fill(5);
+    MPI_Request request;
+    MPI_Ibcast_c(data.data(), n, MPI_CHAR, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(is_of(5), "a huge broadcast");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    rank = check::rank_of(MPI_COMM_WORLD);
+    size = check::size_of(MPI_COMM_WORLD);
+    next = (rank + 1) % size;
+    previous = (rank + size - 1) % size;
+    wide = rank % 2 == 0;
+    if (argc > 1 && std::strcmp(argv[1], "huge") == 0) {
+        huge();
+        return check::finish();
+    }
+    messages();
+    isendrecv();
+    collectives();
+    one_sided();
+    return check::finish();
+}
+
+#endif
