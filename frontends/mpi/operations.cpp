@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "p2p/state.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -233,8 +234,10 @@ void wait_until_done(MPI_Request request) {
     }
     if (operation == nullptr) return;
     poll();
-    for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll())
+    for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll()) {
+        p2p::poll();
         backoff.pause(waking_device(*operation));
+    }
 }
 
 void pause_for_any(Backoff& backoff) {
@@ -247,14 +250,17 @@ void pause_for_any(Backoff& backoff) {
 }
 
 void finish_operations_of(const Team& team) {
-    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; pause_for_any(backoff))
+    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; pause_for_any(backoff)) {
         poll();
+        p2p::poll();
+    }
 }
 
 void finish_all_operations() {
     Backoff backoff;
     bool complained = false;
     for (poll(); any_under_way(); poll()) {
+        p2p::poll();
         backoff.pause();
         if (!complained && backoff.waited_ns() > complain_after_ns) {
             complained = true;

@@ -227,7 +227,7 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
     if (window->device != nullptr) {
         error = error_of(flush(*window, all_targets));
         // Everybody's operations are done here when everybody is here; then nothing touches the memory.
-        PMPI_Barrier(window->comm);
+        meet(*window);
         const offpath_status_t status = offpath_window_destroy(window->device);
         if (error == MPI_SUCCESS) error = error_of(status);
     }

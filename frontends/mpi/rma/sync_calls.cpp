@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "../operations.h"
+#include "../p2p/moving.h"
 #include "transfer.h"
 
 using namespace offpath::mpi;
@@ -40,7 +42,8 @@ void tell(const Window& window, const std::vector<int>& ranks, int tag, std::vec
 }
 
 void wait_all(std::vector<MPI_Request>& requests) {
-    PMPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    for (MPI_Request& request : requests)
+        p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
     requests.clear();
 }
 
@@ -54,7 +57,7 @@ int fence(Window& window, int assertion) {
         window.fence = (assertion & MPI_MODE_NOSUCCEED) == 0;
     }
     const offpath_status_t status = flush(window, all_targets);
-    PMPI_Barrier(window.comm);
+    meet(window);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return error_of(status);
 }
@@ -70,8 +73,12 @@ int start_access(Window& window, MPI_Group group, int assertion) {
         window.started = ranks;
     }
     if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
-    for (int rank : ranks)
-        PMPI_Recv(nullptr, 0, MPI_BYTE, rank, post_tag, window.comm, MPI_STATUS_IGNORE);
+    std::vector<MPI_Request> requests;
+    for (int rank : ranks) {
+        requests.emplace_back();
+        PMPI_Irecv(nullptr, 0, MPI_BYTE, rank, post_tag, window.comm, &requests.back());
+    }
+    wait_all(requests);
     return MPI_SUCCESS;
 }
 
@@ -125,6 +132,8 @@ int end_exposure(Window& window, bool waits, bool& over) {
     if (waits) {
         wait_all(window.awaited);
     } else {
+        poll();
+        p2p::poll();
         PMPI_Testall(static_cast<int>(window.awaited.size()), window.awaited.data(), &flag,
                      MPI_STATUSES_IGNORE);
     }

@@ -7,7 +7,7 @@
 #include "../backoff.h"
 #include "../counters.h"
 #include "../operations.h"
-#include "../p2p/state.h"
+#include "../p2p/moving.h"
 #include "../runtime.h"
 #include "creation.h"
 
@@ -94,6 +94,12 @@ offpath_status_t flush(Window& window, int target) {
     // What the target's proxy wrote here before it answered is to be seen by what follows.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return status;
+}
+
+void meet(Window& window) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Ibarrier(window.comm, &request);
+    p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
 }
 
 void count_one_sided(std::uint64_t bytes) {

@@ -77,6 +77,9 @@ offpath_status_t wait_for(offpath_request_h request);
 inline constexpr int all_targets = -1;
 offpath_status_t flush(Window& window, int target);
 
+// A barrier of the window's ranks. Receives that are pending are looked after meanwhile.
+void meet(Window& window);
+
 void count_one_sided(std::uint64_t bytes);
 // Collective over the world.
 void print_one_sided_summary();
