@@ -292,6 +292,77 @@ void a_receiver_in_a_collective() {
     check::that(in == filled(large, previous), "a message to a receiver in a collective");
 }
 
+// More large sends than may be on the device at once end while their receiver, whose receives are posted, is
+// in a collective of the host's MPI.
+void many_large_sends() {
+    constexpr int messages = 1100, bytes = 20000;
+    const std::vector<char> out = filled(bytes, 7);
+    std::vector<char> in(rank == 0 ? std::size_t{messages} * bytes : 0);
+    std::vector<MPI_Request> requests(messages);
+    for (int i = 0; i < messages && rank == 0; ++i)
+        MPI_Irecv(in.data() + std::size_t{bytes} * static_cast<std::size_t>(i), bytes, MPI_BYTE,
+                  MPI_ANY_SOURCE, 20, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < messages && rank == 1; ++i)
+        MPI_Isend(out.data(), bytes, MPI_BYTE, 0, 20, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(i)]);
+    if (rank == 1) MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) return;
+    MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE);
+    for (std::size_t i = 0; i < in.size(); i += bytes)
+        check::that(std::equal(out.begin(), out.end(), in.begin() + static_cast<std::ptrdiff_t>(i)),
+                    "message {} of many", i / bytes);
+}
+
+// Waits of offpath's own take pending receives further: those of offloaded collectives and of windows. The
+// message is more than a device takes in for a receiver that does not look.
+void waits_look_after_receives() {
+    constexpr int bytes = 270 << 20;
+    std::vector<char> data(rank < 2 ? bytes : 0, static_cast<char>(rank));
+    int numbers[2] = {rank, rank};
+    MPI_Win win;
+    MPI_Win_create(numbers, sizeof numbers, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Group all, other;
+    MPI_Win_get_group(win, &all);
+    const int partner = 1 - rank;
+    MPI_Group_incl(all, 1, &partner, &other);
+    const auto collective = [&] {
+        MPI_Request request;
+        std::vector<char> from(5000 * static_cast<std::size_t>(size)), to(from.size());
+        MPI_Ialltoall(from.data(), 5000, MPI_BYTE, to.data(), 5000, MPI_BYTE, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    };
+    const auto fence = [&] { MPI_Win_fence(0, win); };
+    const auto started = [&] {
+        if (rank == 1) MPI_Win_post(other, 0, win);
+        if (rank == 0) MPI_Win_start(other, 0, win);
+        if (rank == 0) MPI_Win_complete(win);
+        if (rank == 1) MPI_Win_wait(win);
+    };
+    const auto posted = [&] {
+        if (rank == 0) MPI_Win_post(other, 0, win);
+        if (rank == 1) MPI_Win_start(other, 0, win);
+        if (rank == 1) MPI_Win_complete(win);
+        if (rank == 0) MPI_Win_wait(win);
+    };
+    const auto past = [&](const char* what, auto wait) {
+        MPI_Request request;
+        if (rank == 0) MPI_Irecv(data.data(), bytes, MPI_BYTE, MPI_ANY_SOURCE, 21, MPI_COMM_WORLD, &request);
+        if (rank == 1) MPI_Send(data.data(), bytes, MPI_BYTE, 0, 21, MPI_COMM_WORLD);
+        wait();
+        if (rank != 0) return;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check::that(data.front() == 1 && data.back() == 1, "a message that came in {}", what);
+        data.front() = data.back() = 0;
+    };
+    past("a wait for a collective", collective);
+    past("a fence", fence);
+    past("MPI_Win_start", started);
+    past("MPI_Win_wait", posted);
+    MPI_Group_free(&other);
+    MPI_Group_free(&all);
+    MPI_Win_free(&win);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -318,6 +389,8 @@ int main(int argc, char** argv) {
         {"freeing", freeing},
         {"parts", parts_of_elements},
         {"collective", size > 1 ? a_receiver_in_a_collective : nobody},
+        {"many", size > 1 ? many_large_sends : nobody},
+        {"waits", size == 2 ? waits_look_after_receives : nobody},
     };
     for (const auto& [name, part] : parts) {
         if (argc > 1 && std::strcmp(argv[1], name) != 0) continue;

@@ -7,7 +7,9 @@
 
 namespace offpath::mpi::p2p {
 
-inline std::atomic<std::uint32_t> sends_in_flight{0};  // on the device
+// On the device. Of this process, so that operations that end by themselves always have room in the channel.
+inline constexpr std::uint32_t most_sends_in_flight = 1024;
+inline std::atomic<std::uint32_t> sends_in_flight{0};
 inline std::atomic<std::uint32_t> early_in_flight{0};  // receives on the device that nothing has met yet
 
 void count_sent(std::size_t bytes);  // by the device

@@ -33,7 +33,7 @@ bool mail_is_done(Parcel& parcel) {
     if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_RETRY) return false;
     offpath_request_free(parcel.mail);
     parcel.mail = nullptr;
-    if (!parcel.receives) sends_in_flight.fetch_sub(1, std::memory_order_relaxed);
+    if (!parcel.receives) left_device(parcel);
     if (parcel.early) not_early(parcel);
     if (status == OFFPATH_ERR_TRUNCATED) {
         fail(parcel, MPI_ERR_TRUNCATE, "receive", status);

@@ -26,6 +26,11 @@ enum class Mode : std::uint8_t { standard, synchronous, ready, buffered };
 // nothing was sent, and `ours` says whether the error handler is still to be called.
 int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                Parcel** parcel, bool* ours);
+// The device has no part in a send any more.
+void left_device(Parcel& parcel);
+// Not under the lock. While as many sends as may be are on the device, has their receivers' devices take them
+// in; gives up where those have no room either: the next goes by the host's MPI.
+void make_room();
 // Whether a message to a rank that takes part is announced by a header.
 bool goes_with_header(std::size_t bytes);
 

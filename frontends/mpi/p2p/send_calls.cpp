@@ -3,6 +3,7 @@
 #include <offpath/types.h>
 
 #include "communicators.h"
+#include "counts.h"
 #include "lock.h"
 #include "moving.h"
 
@@ -53,6 +54,7 @@ std::size_t bytes_of(const Arguments& a) {
 int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                       Parcel** parcel) {
     bool ours = false;
+    if (sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight) make_room();
     auto guard = lock();
     const int error = start_send(a, use, mode, team, pairs, parcel, &ours);
     if (error == MPI_SUCCESS && mode == Mode::buffered) forsake(**parcel);

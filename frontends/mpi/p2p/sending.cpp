@@ -3,19 +3,24 @@
 #include <fmt/format.h>
 
 #include <climits>
+#include <vector>
 
+#include "backoff.h"
 #include "buffers.h"
 #include "communicators.h"
 #include "counts.h"
 #include "lock.h"
 #include "moving.h"
+#include "operations.h"
 #include "staging.h"
 
 namespace offpath::mpi::p2p {
 namespace {
 
-// Of this process, so that operations that end by themselves always have room in the channel.
-constexpr std::uint32_t most_sends_in_flight = 1024;
+constexpr std::uint64_t longest_wait_for_room_ns = 1'000'000'000;
+
+std::vector<Parcel*> device_sends;
+bool gave_up = false;  // there was no room for long, and no send has left since
 
 offpath_team_h world_team() {
     offpath_team_h team = nullptr;
@@ -56,6 +61,29 @@ bool goes_with_header(std::size_t bytes) {
     return bytes >= runtime().settings.p2p.min_bytes || bytes == header_bytes;
 }
 
+void left_device(Parcel& parcel) {
+    std::erase(device_sends, &parcel);
+    gave_up = false;
+    sends_in_flight.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void make_room() {
+    const auto is_full = [] {
+        return sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight;
+    };
+    for (Backoff backoff; is_full(); backoff.pause()) {
+        {
+            const auto guard = lock();
+            if (gave_up) return;
+            for (std::size_t i = device_sends.size(); i-- > 0;)  // one that is done takes itself off the list
+                advance(*device_sends[i]);
+            gave_up = is_full() && backoff.waited_ns() > longest_wait_for_room_ns;
+        }
+        mpi::poll();
+        poll();
+    }
+}
+
 int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                Parcel** made, bool* ours) {
     Parcel& parcel = acquire_parcel(team, pairs, false);
@@ -94,6 +122,7 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
                             parcel.capacity, pairs.world(parcel.peer), offpath_status_string(status)));
             return give_up(MPI_ERR_OTHER, true);
         }
+        device_sends.push_back(&parcel);
         sends_in_flight.fetch_add(1, std::memory_order_relaxed);
     }
     parcel.header = encode(header);
@@ -106,7 +135,7 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
         // The payload has no use any more; it ends with the attachment.
         if (parcel.mail != nullptr) {
             offpath_request_free(parcel.mail);
-            sends_in_flight.fetch_sub(1, std::memory_order_relaxed);
+            left_device(parcel);
         }
         return give_up(error, false);
     }
