@@ -54,6 +54,24 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offp
     assert all(node["sent"] < 10_000 for node in host["pcie"])
 
 
+# The messages of mpi_p2p_calls_test that have to arrive at a busy receiver go to the next rank: on another node.
+@pytest.mark.parametrize("dpu", ["local", "remote"])
+@pytest.mark.parametrize(
+    ("nodes", "ranks_per_node", "program", "arguments", "carried"),
+    [
+        (3, 1, "mpi_p2p_calls_test", [], "point-to-point messages"),
+        (2, 2, "mpi_p2p_random_test", ["5", "20"], "point-to-point messages"),
+        (2, 2, "mpi_rma_random_test", [], "operations"),
+    ],
+)
+def test_messages_and_windows_are_right_with_the_settings_that_users_have(offpath, namespaces, build, dpu, nodes, ranks_per_node, program, arguments, carried):
+    """Messages inside a node are the host's, those between nodes the device's."""
+    settings = ["--nodes", str(nodes), "--ranks-per-node", str(ranks_per_node), "--env", "OFFPATH_MIN_BYTES=2000"]
+    done = offpath("lab", "run", "--dpu", dpu, *settings, "--", str(build.program(program)), *arguments)
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"^offpath: .*[1-9][0-9]* {carried}", done.stderr, re.MULTILINE), done.stderr
+
+
 def test_aarch64_devices_serve_ranks_of_another_architecture(offpath, namespaces, bench, build):
     try:
         build.aarch64_daemon
