@@ -3,12 +3,15 @@
 #include "base/log.h"
 #include "memory/copy.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -19,6 +22,8 @@ namespace offpath::link {
 namespace {
 
 constexpr std::size_t file_bytes = 256 << 10;
+// What a pipe holds of pages, where it may be made larger than usual; else it takes less at a time.
+constexpr std::size_t pipe_bytes = 256 << 10;
 
 char* pointer(std::uint64_t address) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of this process come back as numbers
@@ -35,6 +40,10 @@ OwnMemory::OwnMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESI
     // Emulators take every advice and do nothing: the first page, which nobody has, must be refused.
     can_tell_ = present(MADV_POPULATE_READ, reinterpret_cast<std::uint64_t>(&here), 1) == Status::ok &&
                 present(MADV_POPULATE_READ, 0, 1) == Status::access;
+}
+
+OwnMemory::~OwnMemory() {
+    close_pipe();
 }
 
 // Between the memory and the file's beginning. Plain system calls: race detectors that wrap the library's
@@ -82,14 +91,56 @@ Status OwnMemory::put(std::uint64_t address, const void* source, std::size_t byt
 
 Status OwnMemory::copy(std::uint64_t from, std::uint64_t to, std::size_t bytes) const {
     while (bytes > 0) {
-        const std::size_t piece = std::min(bytes, file_bytes);
-        for (const bool out : {true, false})
-            if (const Status status = pass(out, out ? from : to, piece); status != Status::ok) return status;
-        from += piece;
-        to += piece;
-        bytes -= piece;
+        std::size_t moved = 0;
+        Status status = splice(from, to, bytes, moved);
+        if (status == Status::unsupported) {
+            moved = std::min(bytes, file_bytes);
+            status = pass(true, from, moved);
+            if (status == Status::ok) status = pass(false, to, moved);
+        }
+        if (status != Status::ok) return status;
+        from += moved;
+        to += moved;
+        bytes -= moved;
     }
     return Status::ok;
+}
+
+Status OwnMemory::splice(std::uint64_t from, std::uint64_t to, std::size_t bytes, std::size_t& moved) const {
+    if (pipe_[0] < 0) open_pipe();
+    if (pipe_[0] < 0) return Status::unsupported;
+    const iovec source{pointer(from), std::min(bytes, pipe_bytes)};
+    long in;
+    do {
+        in = syscall(SYS_vmsplice, pipe_[1], &source, 1UL, 0U);
+    } while (in < 0 && errno == EINTR);
+    if (in <= 0) return in < 0 && errno == EFAULT ? Status::access : Status::unsupported;
+    for (long out = 0; out < in;) {
+        const long got = syscall(SYS_read, pipe_[0], pointer(to + static_cast<std::uint64_t>(out)),
+                                 static_cast<std::size_t>(in - out));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            const bool not_there = got < 0 && errno == EFAULT;
+            close_pipe();  // with what is left in it
+            return not_there ? Status::access : Status::system;
+        }
+        out += got;
+    }
+    moved = static_cast<std::size_t>(in);
+    return Status::ok;
+}
+
+void OwnMemory::open_pipe() const {
+    if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
+        pipe_[0] = pipe_[1] = -1;
+        return;
+    }
+    fcntl(pipe_[1], F_SETPIPE_SZ, static_cast<int>(pipe_bytes));
+}
+
+void OwnMemory::close_pipe() const {
+    for (int& end : pipe_)
+        if (end >= 0) close(std::exchange(end, -1));
 }
 
 Status OwnMemory::present(int advice, std::uint64_t address, std::size_t bytes) const {
