@@ -205,6 +205,33 @@ void scans(const Case& c) {
     c.compare("exscan", recv, FORMS(Exscan, exscan, from, to, c.count, c.type.mpi, c.op.mpi, c.comm));
 }
 
+// What the receive buffer of an exclusive scan's first rank says decides nothing, and it stays as it is; nor
+// do buffers of no elements decide.
+void insignificant_buffers() {
+    const int rank = check::rank_of(MPI_COMM_WORLD);
+    const std::vector<int> send(2000, rank + 1);
+    std::vector<int> recv(2000, -1);
+    void* const at_first[] = {nullptr, const_cast<int*>(send.data()), recv.data()};
+    for (void* first : at_first) {
+        recv.assign(recv.size(), -1);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Iexscan(send.data(), rank == 0 ? first : recv.data(), 2000, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                    &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const int expected = rank == 0 ? -1 : rank * (rank + 1) / 2;
+        check::that(recv == std::vector<int>(2000, expected) && send == std::vector<int>(2000, rank + 1),
+                    "exscan gave {} instead of {}", recv[0], expected);
+    }
+    std::vector<int> counts(static_cast<std::size_t>(check::size_of(MPI_COMM_WORLD)), 0);
+    counts[0] = 2000;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ireduce_scatter(send.data(), rank == 0 ? recv.data() : const_cast<int*>(send.data()), counts.data(),
+                        MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(rank != 0 || recv == std::vector<int>(2000, check::size_of(MPI_COMM_WORLD)),
+                "reduce_scatter to the first rank only");
+}
+
 void reduce(const Case& c, int root) {
     const bool is_root = check::rank_of(c.comm) == root;
     const Bytes send = operands(c.type, static_cast<std::size_t>(c.count), root);
@@ -294,6 +321,7 @@ int main(int argc, char** argv) {
         all_calls({doubles, ops[3], parity, "parity", 700, check::every_form, in_place});
     }
     user_defined();
+    if (check::size_of(MPI_COMM_WORLD) > 1) insignificant_buffers();
     MPI_Comm_free(&reversed);
     MPI_Comm_free(&parity);
     return check::finish();

@@ -22,8 +22,13 @@ struct Everywhere : Call {
     MPI_Comm comm;
     Reducer reducer{};
 
+    // Of an exclusive scan rank 0 gives only, and what it says of a receive buffer means nothing.
+    bool gives_only() const { return op == Op::iexscan && team->rank == 0 && sendbuf != MPI_IN_PLACE; }
+
     bool plausible() {
-        if (!plausible_operands(sendbuf, recvbuf, type, operation) || count < 0) return false;
+        const std::int64_t arriving = gives_only() ? 0 : count;
+        const void* result = gives_only() ? nullptr : recvbuf;
+        if (!plausible_operands(sendbuf, result, arriving, type, operation) || count < 0) return false;
         decided_by = static_cast<std::size_t>(count) * type_bytes(type);
         host_reason = find_reducer(type, operation, reducer);
         return true;
@@ -32,10 +37,12 @@ struct Everywhere : Call {
     bool prepare() { return true; }
 
     offpath_status_t start(Operation& started) {
-        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        // In place, where nothing arrives, its operand stays as it is.
+        const void* send = sendbuf == MPI_IN_PLACE || gives_only() ? OFFPATH_IN_PLACE : sendbuf;
+        void* result = gives_only() ? const_cast<void*>(sendbuf) : recvbuf;
         from_others = op == Op::iallreduce || team->rank > 0 ? decided_by : 0;
         return start_on_device([&] {
-            return start_it(team->handle, send, recvbuf, static_cast<std::size_t>(count), reducer.type,
+            return start_it(team->handle, send, result, static_cast<std::size_t>(count), reducer.type,
                             reducer.reduction, &started.device);
         });
     }

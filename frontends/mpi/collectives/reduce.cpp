@@ -22,7 +22,8 @@ struct Reduce : Call {
 
     bool plausible() {
         const void* result = is_root() ? recvbuf : nullptr;
-        if (!plausible_operands(sendbuf, result, type, operation) || count < 0 || root < 0) return false;
+        if (!plausible_operands(sendbuf, result, count, type, operation) || count < 0 || root < 0)
+            return false;
         if (sendbuf == MPI_IN_PLACE && !is_root()) return false;
         decided_by = static_cast<std::size_t>(count) * type_bytes(type);
         host_reason = find_reducer(type, operation, reducer);

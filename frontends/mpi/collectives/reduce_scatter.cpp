@@ -20,8 +20,9 @@ struct ReduceScatter : Call {
     Reducer reducer{};
 
     bool plausible() {
-        if (!plausible_operands(sendbuf, recvbuf, type, operation) ||
-            !plausible_counts(recvcounts, team->size)) {
+        if (!plausible_counts(recvcounts, team->size)) return false;
+        const std::int64_t arriving = team->size > 0 ? recvcounts[team->rank] : 0;
+        if (!plausible_operands(sendbuf, recvbuf, arriving, type, operation)) {
             return false;
         }
         std::size_t elements = 0;
@@ -63,7 +64,7 @@ struct ReduceScatterBlock : Call {
     Reducer reducer{};
 
     bool plausible() {
-        if (!plausible_operands(sendbuf, recvbuf, type, operation) || recvcount < 0) return false;
+        if (!plausible_operands(sendbuf, recvbuf, recvcount, type, operation) || recvcount < 0) return false;
         from_others = static_cast<std::size_t>(recvcount) * type_bytes(type);
         decided_by = from_others * static_cast<std::size_t>(team->size);
         host_reason = find_reducer(type, operation, reducer);

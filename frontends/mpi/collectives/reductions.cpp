@@ -164,8 +164,10 @@ HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer) {
                : HostReason::reduction;
 }
 
-bool plausible_operands(const void* sendbuf, const void* recvbuf, MPI_Datatype type, MPI_Op op) {
-    return recvbuf != MPI_IN_PLACE && sendbuf != recvbuf && type != MPI_DATATYPE_NULL && op != MPI_OP_NULL;
+bool plausible_operands(const void* sendbuf, const void* recvbuf, std::int64_t count, MPI_Datatype type,
+                        MPI_Op op) {
+    return recvbuf != MPI_IN_PLACE && (sendbuf != recvbuf || count == 0) && type != MPI_DATATYPE_NULL &&
+           op != MPI_OP_NULL;
 }
 
 }  // namespace offpath::mpi

@@ -6,6 +6,7 @@
 #include <offpath/collectives.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "../selection.h"
 
@@ -19,7 +20,9 @@ struct Reducer {
 // HostReason::none, and `reducer` is set, where the device can do it. All ranks get the same answer.
 HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer);
 
-// Whether the buffers of a reduction are such that MPI allows them.
-bool plausible_operands(const void* sendbuf, const void* recvbuf, MPI_Datatype type, MPI_Op op);
+// Whether the buffers of a reduction are such that MPI allows them, `count` being the elements that arrive in
+// `recvbuf`. Where there are none, the buffers mean nothing: the ranks have to come to the same answer.
+bool plausible_operands(const void* sendbuf, const void* recvbuf, std::int64_t count, MPI_Datatype type,
+                        MPI_Op op);
 
 }  // namespace offpath::mpi
