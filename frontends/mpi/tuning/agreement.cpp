@@ -29,6 +29,11 @@ std::uint64_t now_ns() {
     return SteadyClock().now_ns();
 }
 
+Switch latest_known() {
+    const std::lock_guard lock(mutex);
+    return latest;
+}
+
 std::uint64_t& bucket_of(std::array<std::uint64_t, buckets>& calls, const Team& team) {
     return calls[(team.tuning->id * 0x9E3779B97F4A7C15U) >> 56];
 }
@@ -55,7 +60,8 @@ void follow_everywhere(const Team& here, MPI_Comm comm, const Switch& wanted) {
 // The words of an agreement: the time since the last one, the switch, what slots measured.
 enum Word : std::size_t { elapsed, number, operations, blocking_operations, square_of_number, fixed_words };
 
-std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, std::uint64_t now) {
+std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, const Switch& known,
+                                    std::uint64_t now) {
     std::vector<std::uint64_t> words(fixed_words);
     words[elapsed] = now - team.tuning->agreed_ns;
     if (whole_world && runtime().rank == 0) {
@@ -64,9 +70,8 @@ std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, std::uin
         words[operations] = wanted.ops.nonblocking;
         words[blocking_operations] = wanted.ops.blocking;
     } else if (!whole_world) {
-        const std::lock_guard lock(mutex);
-        words[number] = latest.number;
-        words[square_of_number] = latest.number * latest.number;
+        words[number] = known.number;
+        words[square_of_number] = known.number * known.number;
     }
     const std::vector<std::uint64_t> measured = team.tuning->choices.contribute();
     words.insert(words.end(), measured.begin(), measured.end());
@@ -88,13 +93,13 @@ void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) 
 }
 
 // On part of the world: follow what all members know already. They know the same one if the square of the sum
-// of their numbers is as large as it can be.
-void catch_up(Team& team, const std::vector<std::uint64_t>& sums) {
+// of their numbers is as large as it can be. `known`: what this rank said that it knows; it may know more
+// now.
+void catch_up(Team& team, const std::vector<std::uint64_t>& sums, const Switch& known) {
     const auto ranks = static_cast<std::uint64_t>(team.size);
     if (ranks * sums[square_of_number] != sums[number] * sums[number]) return;
-    const std::lock_guard lock(mutex);
-    if (sums[number] == ranks * latest.number && latest.number > team.tuning->switched_to)
-        follow(team, team.tuning->choices.calls(), latest);
+    if (sums[number] == ranks * known.number && known.number > team.tuning->switched_to)
+        follow(team, team.tuning->choices.calls(), known);
 }
 
 }  // namespace
@@ -114,7 +119,8 @@ void agree(Team& team, MPI_Comm comm) {
     TeamTuning& tuning = *team.tuning;
     const std::uint64_t now = now_ns();
     const bool whole_world = team.size == runtime().size;
-    const std::vector<std::uint64_t> mine = words_of(team, whole_world, now);
+    const Switch known = latest_known();
+    const std::vector<std::uint64_t> mine = words_of(team, whole_world, known, now);
     std::vector<std::uint64_t> sums(mine.size());
     // Every rank of `comm` is in the same blocking collective of it, so this one is in order, too.
     if (PMPI_Allreduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM,
@@ -127,7 +133,7 @@ void agree(Team& team, MPI_Comm comm) {
     if (whole_world) {
         take_up(team, comm, sums);
     } else {
-        catch_up(team, sums);
+        catch_up(team, sums, known);
     }
     const std::span<const std::uint64_t> measured = std::span(sums).subspan(fixed_words);
     for (const Slot* slot : tuning.choices.conclude(measured, ranks))
