@@ -25,14 +25,36 @@ void append(std::vector<Shape::Run>& runs, MPI_Aint offset, std::size_t bytes) {
     }
 }
 
-// The one predefined type below `type`; null if there are several.
+// What the types that a program chose by their precision consist of; null: nothing that the device knows.
+MPI_Datatype chosen_type(int combiner, std::size_t bytes) {
+    if (combiner == MPI_COMBINER_F90_REAL)
+        return bytes == 4 ? MPI_FLOAT : bytes == 8 ? MPI_DOUBLE : MPI_DATATYPE_NULL;
+    if (combiner == MPI_COMBINER_F90_COMPLEX)
+        return bytes == 8 ? MPI_C_FLOAT_COMPLEX : bytes == 16 ? MPI_C_DOUBLE_COMPLEX : MPI_DATATYPE_NULL;
+    if (combiner != MPI_COMBINER_F90_INTEGER) return MPI_DATATYPE_NULL;
+    switch (bytes) {
+        case 1:
+            return MPI_INT8_T;
+        case 2:
+            return MPI_INT16_T;
+        case 4:
+            return MPI_INT32_T;
+        case 8:
+            return MPI_INT64_T;
+        default:
+            return MPI_DATATYPE_NULL;
+    }
+}
+
+// The one predefined type below `type`; null if there are none or several.
 MPI_Datatype basic_of(MPI_Datatype type) {
     int integers = 0;
     int addresses = 0;
     int types = 0;
     int combiner = MPI_COMBINER_NAMED;
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED || types == 0) return type;
+    if (combiner == MPI_COMBINER_NAMED) return type;
+    if (types == 0) return chosen_type(combiner, type_bytes(type));
     std::vector<int> i(static_cast<std::size_t>(integers));
     std::vector<MPI_Aint> a(static_cast<std::size_t>(addresses));
     std::vector<MPI_Datatype> parts(static_cast<std::size_t>(types));
