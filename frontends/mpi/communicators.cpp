@@ -92,12 +92,6 @@ TeamShape shape_of(const std::vector<int>& members) {
     return {static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(nodes.size())};
 }
 
-bool all_agree(MPI_Comm comm, bool mine) {
-    int good = mine ? 1 : 0;
-    PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
-    return good == 1;
-}
-
 // A team of `comm` around `make`, which sets the handle, or the shared record when any rank could not make
 // its part.
 template <typename Make>
@@ -130,6 +124,12 @@ void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, const std::ve
 
 Team::Team() = default;
 Team::~Team() = default;
+
+bool all_agree(MPI_Comm comm, bool mine) {
+    int good = mine ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
+    return good == 1;
+}
 
 Team& find_team(MPI_Comm comm) {
     struct Latest {

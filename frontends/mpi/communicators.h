@@ -54,6 +54,9 @@ void release(Team& team);
 // Of one user. With the last one the device's team ends.
 void end_use(Team& team);
 
+// Collective over `comm`: whether all its ranks say yes.
+bool all_agree(MPI_Comm comm, bool mine);
+
 // A new communicator, before the user sees it. Collective over it.
 void communicator_created(MPI_Comm comm);
 

@@ -90,6 +90,14 @@ bool is_contiguous(MPI_Datatype type) {
     return inner && has_no_gaps(type);
 }
 
+// Not a duplicate: that would call the copy callbacks of the user's attributes.
+MPI_Datatype type_of_one(MPI_Datatype type) {
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    PMPI_Type_contiguous(1, type, &made);
+    PMPI_Type_commit(&made);
+    return made;
+}
+
 bool is_committed(MPI_Datatype type) {
     char nothing = 0;
     int position = 0;
@@ -102,11 +110,7 @@ Layout* make_layout(MPI_Datatype type) {
     layout->bytes = type_bytes(type);
     layout->contiguous = is_contiguous(type);
     PMPI_Type_get_extent(type, &lower, &layout->extent);
-    if (!layout->contiguous) {
-        // Not a duplicate: that would call the copy callbacks of the user's attributes.
-        PMPI_Type_contiguous(1, type, &layout->held);
-        PMPI_Type_commit(&layout->held);
-    }
+    if (!layout->contiguous) layout->held = type_of_one(type);
     return layout;
 }
 
@@ -176,6 +180,10 @@ TypeUse use_type(MPI_Datatype type) {
     use.extent = layout->extent;
     use.layout = layout->contiguous ? nullptr : layout;
     return use;
+}
+
+MPI_Datatype hold_type(MPI_Datatype type) {
+    return combiner_of(type, nullptr) == MPI_COMBINER_NAMED ? MPI_DATATYPE_NULL : type_of_one(type);
 }
 
 void retain(Layout& layout) {

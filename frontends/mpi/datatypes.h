@@ -40,6 +40,10 @@ inline std::size_t type_bytes(MPI_Datatype type) {
 
 TypeUse use_type(MPI_Datatype type);
 
+// A type of our own that means the same, for what outlives the user's. Freed by whoever asked for it; null
+// for predefined types.
+MPI_Datatype hold_type(MPI_Datatype type);
+
 void retain(Layout& layout);
 void release(Layout& layout);
 

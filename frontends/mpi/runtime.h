@@ -27,7 +27,7 @@ struct Settings {
     std::uint8_t on = 0;
     std::uint8_t verbose = 1;      // 0: errors only; 1: the summary; 2: every decision
     std::uint8_t explain = 0;      // why calls go where they go
-    std::uint8_t refine = 1;       // learn while the program runs
+    std::uint8_t refine = 0;       // learn while the program runs
     std::uint32_t agree_ms = 250;  // the time between two agreements, about
 };
 

@@ -52,6 +52,7 @@ constexpr std::array<const char*, host_reason_count> reasons = {
     "with a reduction that the device does not know",
     "switched off while the program ran",
     "where the host was measured to be faster, or was tried",
+    "among neighbours, whose blocks this MPI matches in an order of its own",
 };
 
 std::uint32_t bit(std::size_t index) {

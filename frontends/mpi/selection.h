@@ -65,8 +65,9 @@ enum class HostReason : std::uint8_t {
     reduction,
     turned_off,
     measured,
+    repeated,
 };
-inline constexpr std::size_t host_reason_count = 11;
+inline constexpr std::size_t host_reason_count = 12;
 // Reads after a number: "5 below the switch-over".
 const char* describe(HostReason reason);
 

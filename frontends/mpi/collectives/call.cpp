@@ -16,18 +16,10 @@ Kept::~Kept() {
     release(team_);
 }
 
-// Not a duplicate: that would call the copy callbacks of the user's attributes.
 void Kept::type(MPI_Datatype& type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
     if (type == MPI_DATATYPE_NULL) return;
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return;
-    MPI_Datatype held = MPI_DATATYPE_NULL;
-    PMPI_Type_contiguous(1, type, &held);
-    PMPI_Type_commit(&held);
+    const MPI_Datatype held = hold_type(type);
+    if (held == MPI_DATATYPE_NULL) return;
     types_.push_back(held);
     type = held;
 }

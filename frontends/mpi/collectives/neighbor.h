@@ -28,7 +28,7 @@ struct Neighbourhood : Call {
     // so the host does all of them there.
     void leave_repeated_to_host() {
 #if !defined(OPEN_MPI)
-        host_reason = HostReason::foreign;
+        host_reason = HostReason::repeated;
 #endif
     }
 

@@ -20,12 +20,6 @@ constexpr std::uint32_t most_early_in_flight = 1024;
 
 std::vector<Parcel*> early_parcels;
 
-offpath_team_h world_team() {
-    offpath_team_h team = nullptr;
-    offpath_team_world(runtime().context, &team);
-    return team;
-}
-
 }  // namespace
 
 bool wildcard_in_the_way(Pairs& pairs, int source, int tag) {

@@ -1,5 +1,6 @@
 // The lock of point-to-point: numbers and what the host's MPI is asked to do must come in one order, so it is
-// held over both. Taken only with MPI_THREAD_MULTIPLE. Nothing that waits for another rank is done under it.
+// held over both. Taken only with MPI_THREAD_MULTIPLE. Nothing that waits for another rank is done under it,
+// but that settle_early waits for messages that are on their way.
 #pragma once
 
 #include <mutex>

@@ -51,9 +51,7 @@ void ask_to_store(Parcel& parcel) {
         parcel.asked_ns = now - ask_again_ns + patience_ns;
     } else if (now - parcel.asked_ns >= ask_again_ns) {
         parcel.asked_ns = now;
-        offpath_team_h world = nullptr;
-        offpath_team_world(runtime().context, &world);
-        offpath_message_store(world, static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)),
+        offpath_message_store(world_team(), static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)),
                               parcel.key);
     }
 }

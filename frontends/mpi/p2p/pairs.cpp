@@ -8,7 +8,6 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-std::vector<int> node_of;  // by rank in the world: the lowest rank on its node
 MPI_Comm payloads = MPI_COMM_NULL;
 MPI_Comm self = MPI_COMM_NULL;
 int tag_limit = 32767;
@@ -24,22 +23,10 @@ MPI_Comm private_copy(MPI_Comm comm) {
     return made;
 }
 
-void find_nodes() {
-    const Runtime& r = runtime();
-    MPI_Comm node = MPI_COMM_NULL;
-    PMPI_Comm_split_type(r.service, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &node);
-    int leader = r.rank;
-    PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
-    PMPI_Comm_free(&node);
-    node_of.resize(static_cast<std::size_t>(r.size));
-    PMPI_Allgather(&leader, 1, MPI_INT, node_of.data(), 1, MPI_INT, r.service);
-}
-
 }  // namespace
 
 void open_pairs() {
     if (runtime().settings.p2p.scope == Scope::off) return;
-    find_nodes();
     payloads = private_copy(runtime().service);
     self = private_copy(MPI_COMM_SELF);
     void* value = nullptr;
@@ -52,13 +39,12 @@ void close_pairs() {
     if (payloads == MPI_COMM_NULL) return;
     PMPI_Comm_free(&payloads);
     PMPI_Comm_free(&self);
-    node_of.clear();
 }
 
 Pairs* make_pairs(std::uint64_t id, const std::vector<int>& members) {
     const Scope scope = runtime().settings.p2p.scope;
     if (scope == Scope::off) return nullptr;
-    const auto node = [](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
+    const auto node = [](int rank) { return runtime().node_of[static_cast<std::size_t>(rank)]; };
     const int mine = node(runtime().rank);
     // All ranks have to agree whether there are pairs at all only with those that take part: a rank without
     // any has nobody to disagree with.
@@ -82,6 +68,11 @@ Pairs* find_pairs(MPI_Comm comm, Team** team) {
     return (*team)->pairs;
 }
 
+offpath_team_h world_team() {
+    offpath_team_h team = nullptr;
+    offpath_team_world(runtime().context, &team);
+    return team;
+}
 MPI_Comm payload_comm() {
     return payloads;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <offpath/offpath.h>
 
 #include <cstdint>
 #include <deque>
@@ -67,6 +68,8 @@ Pairs* find_pairs(MPI_Comm comm, Team** team);
 void open_pairs();
 void close_pairs();
 
+// The device's team of all ranks, by which messages go.
+offpath_team_h world_team();
 // Of our own: what headers of kind by_host announce, by ranks of the world; and messages to ourselves.
 MPI_Comm payload_comm();
 MPI_Comm self_comm();

@@ -49,7 +49,6 @@ struct Parcel {
     std::size_t count = 0;
     std::size_t capacity = 0;  // bytes
     TypeUse use;
-    MPI_Datatype type = MPI_DATATYPE_NULL;  // valid while `use.layout` or a named type
 
     // The device's part, and the host's second message in its place.
     offpath_request_h mail = nullptr;

@@ -15,12 +15,6 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-offpath_team_h world_team() {
-    offpath_team_h team = nullptr;
-    offpath_team_world(runtime().context, &team);
-    return team;
-}
-
 Parcel& make_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs) {
     Parcel& parcel = acquire_parcel(team, pairs, true);
     parcel.buffer = arguments.buffer;

@@ -22,12 +22,6 @@ constexpr std::uint64_t longest_wait_for_room_ns = 1'000'000'000;
 std::vector<Parcel*> device_sends;
 bool gave_up = false;  // there was no room for long, and no send has left since
 
-offpath_team_h world_team() {
-    offpath_team_h team = nullptr;
-    offpath_team_world(runtime().context, &team);
-    return team;
-}
-
 offpath_message_key_t next_key(Parcel& parcel) {
     const auto number = parcel.pairs->sent.next(parcel.peer, parcel.tag);
     parcel.numbered = number.has_value();

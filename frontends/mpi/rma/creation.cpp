@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "../runtime.h"
+#include "../tuning/agreement.h"
 #include "base/environment.h"
 
 using namespace offpath;
@@ -37,24 +38,15 @@ Mode read_mode() {
     return Mode::remote;
 }
 
-bool on_one_node(MPI_Comm comm) {
-    MPI_Comm node = MPI_COMM_NULL;
-    int ranks = 0;
-    int all = 0;
-    PMPI_Comm_size(comm, &all);
-    PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    PMPI_Comm_size(node, &ranks);
-    PMPI_Comm_free(&node);
-    return ranks == all;
-}
-
 // Collective over `comm`; the same on all ranks.
 Left decide(MPI_Comm comm) {
-    if (find_team(comm).handle == nullptr) return Left::no_team;
+    const Team& team = find_team(comm);
+    if (team.handle == nullptr) return Left::no_team;
     auto mode = static_cast<std::uint64_t>(read_mode());
     PMPI_Bcast(&mode, 1, MPI_UINT64_T, 0, comm);
     if (static_cast<Mode>(mode) == Mode::off) return Left::off;
-    return static_cast<Mode>(mode) == Mode::remote && on_one_node(comm) ? Left::one_node : Left::no;
+    const bool on_one_node = team.tuning->choices.shape().nodes == 1;
+    return static_cast<Mode>(mode) == Mode::remote && on_one_node ? Left::one_node : Left::no;
 }
 
 bool is_candidate(MPI_Comm comm) {
@@ -70,12 +62,6 @@ void count(MPI_Comm comm, Left why) {
     (why == Left::no ? made : left[static_cast<std::size_t>(why)]).fetch_add(1, std::memory_order_relaxed);
     if (runtime().settings.verbose >= 2 && why != Left::no)
         say(fmt::format("a window on the host, {}", reasons[static_cast<std::size_t>(why)]));
-}
-
-bool all_agree(MPI_Comm comm, bool mine) {
-    int good = mine ? 1 : 0;
-    PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
-    return good == 1;
 }
 
 // Collective over `comm`. Null when some rank could not make its part.

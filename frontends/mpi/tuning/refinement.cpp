@@ -59,7 +59,6 @@ Slot::Call Slot::next() {
     const Engine engine = tries ? other(usual_) : usual_;
     const bool sampled = calls_ >= calls_to_warm_up && (tries || phase_ == Phase::watching);
     ++calls_;
-    ++calls_on_[at(engine)];
     return {engine, sampled};
 }
 

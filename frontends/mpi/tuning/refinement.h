@@ -79,8 +79,6 @@ class Slot {
     // Of the first call; what the class is called by.
     std::uint64_t bytes() const { return bytes_; }
     Engine usual() const { return usual_; }
-    bool trying() const { return phase_ == Phase::trying; }
-    std::uint64_t calls_on(Engine engine) const { return calls_on_[static_cast<std::size_t>(engine)]; }
     // The numbers of the last conclusion, in words; empty before there was one.
     const std::string& finding() const { return finding_; }
 
@@ -103,7 +101,6 @@ class Slot {
     Phase phase_ = Phase::watching;
     std::uint64_t calls_ = 0;         // in this phase
     std::uint64_t look_again_after_;  // calls of a settled slot
-    std::array<std::uint64_t, 2> calls_on_{};
     std::array<Samples, 2> samples_;
     std::string finding_;
 };

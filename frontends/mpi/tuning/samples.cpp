@@ -54,10 +54,6 @@ void begin_sample(Team& team, Slot& slot, Engine engine) {
     begun.begun_ns = now_ns();
 }
 
-void drop_sample() {
-    begun.team = nullptr;
-}
-
 int posted(int result, const MPI_Request* request) {
     if (begun.team == nullptr) return result;
     Followed one = begun;
@@ -103,7 +99,7 @@ void FollowedWait::end() {
 }
 
 void forget_samples() {
-    drop_sample();
+    begun.team = nullptr;
     const std::lock_guard lock(mutex);
     for (Followed& one : followed)
         forget(one);

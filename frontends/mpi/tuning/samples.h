@@ -21,8 +21,6 @@ struct Team;
 
 // This thread's next posted() gives the request of a call on `engine`, counted from now.
 void begin_sample(Team& team, Slot& slot, Engine engine);
-// Drops what this thread has begun, if anything: the next request is of something else.
-void drop_sample();
 // After posting; passes `result` through.
 int posted(int result, const MPI_Request* request);
 
