@@ -1,13 +1,35 @@
-// MPI_Comm_disconnect. The calls that make communicators are generated: see calls/calls.txt.
+// MPI_Comm_free and MPI_Comm_disconnect. The calls that make communicators are generated: see
+// calls/calls.txt.
 #include <mpi.h>
 #include <offpath/types.h>
 
 #include "communicators.h"
 #include "operations.h"
+#include "p2p/state.h"
 #include "runtime.h"
 
-extern "C" OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
-    using namespace offpath::mpi;
-    if (active() && comm != nullptr && *comm != MPI_COMM_NULL) finish_operations_of(find_team(*comm));
-    return PMPI_Comm_disconnect(comm);
+using namespace offpath::mpi;
+
+namespace {
+
+bool may_be_ours(const MPI_Comm* comm) {
+    return active() && comm != nullptr && *comm != MPI_COMM_NULL;
 }
+
+}  // namespace
+
+extern "C" {
+
+OFFPATH_API int MPI_Comm_free(MPI_Comm* comm) {
+    return may_be_ours(comm) && keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_free(comm);
+}
+
+OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
+    if (!may_be_ours(comm)) return PMPI_Comm_disconnect(comm);
+    const Team& team = find_team(*comm);
+    finish_operations_of(team);
+    p2p::finish_of(team);
+    return keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_disconnect(comm);
+}
+
+}  // extern "C"

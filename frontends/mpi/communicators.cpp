@@ -165,6 +165,28 @@ void end_use(Team& team) {
     offpath_team_destroy(team.handle);
 }
 
+void begin_message(Team& team) {
+    retain(team);
+    team.messages.fetch_add(1, std::memory_order_relaxed);
+}
+
+void end_message(Team& team) {
+    if (team.messages.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        MPI_Comm comm = team.freed;
+        PMPI_Comm_free(&comm);
+    }
+    release(team);
+}
+
+bool keep_for_messages(MPI_Comm* comm) {
+    Team& team = find_team(*comm);
+    if (team.pairs == nullptr || team.of_world) return false;
+    team.freed = *comm;
+    if (team.messages.fetch_sub(1, std::memory_order_acq_rel) == 1) return false;
+    *comm = MPI_COMM_NULL;
+    return true;
+}
+
 void communicator_created(MPI_Comm comm) {
     if (!active() || comm == MPI_COMM_NULL) return;
     int inter = 0;

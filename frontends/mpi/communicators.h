@@ -42,6 +42,8 @@ struct Team {
     bool of_world = false;                     // the context owns the handle
     std::atomic<std::uint32_t> under_way{0};   // operations that are not done
     std::atomic<std::uint32_t> users{1};       // the communicator and its persistent requests
+    std::atomic<std::uint32_t> messages{1};    // that use the communicator: persistent ones, and the user's
+    MPI_Comm freed = MPI_COMM_NULL;            // by the user, and kept for persistent messages
     std::unique_ptr<TeamTuning> tuning;        // null where the handle is
     std::atomic<std::uint32_t> references{1};  // the communicator's one, and one for each operation under way
 };
@@ -53,6 +55,13 @@ void retain(Team& team);
 void release(Team& team);
 // Of one user. With the last one the device's team ends.
 void end_use(Team& team);
+
+// A persistent message, which may be started when the user has freed its communicator. That ends with the
+// last.
+void begin_message(Team& team);
+void end_message(Team& team);
+// The user frees it. True: messages keep it, and the handle is null.
+bool keep_for_messages(MPI_Comm* comm);
 
 // Collective over `comm`: whether all its ranks say yes.
 bool all_agree(MPI_Comm comm, bool mine);

@@ -1,6 +1,7 @@
 // Point-to-point calls one by one: what completes when, errors, cancelling, freeing, and that a message
 // arrives while its receiver calls no MPI. The switch-over is 4096 bytes (CMakeLists.txt).
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -251,6 +252,49 @@ void freeing() {
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
+// A persistent message goes on when its communicator was freed.
+void persistent_outlives() {
+    for (int bytes : {small, large}) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        const std::vector<char> out = filled(bytes, rank), expected = filled(bytes, previous);
+        std::vector<char> in(static_cast<std::size_t>(bytes));
+        MPI_Request requests[2];
+        MPI_Recv_init(in.data(), bytes, MPI_BYTE, previous, 1, comm, &requests[0]);
+        MPI_Send_init(out.data(), bytes, MPI_BYTE, next, 1, comm, &requests[1]);
+        MPI_Comm_free(&comm);
+        check::that(comm == MPI_COMM_NULL, "a freed communicator's handle");
+        for (int i = 0; i < 3; ++i) {
+            std::fill(in.begin(), in.end(), 0);
+            MPI_Startall(2, requests);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            check::that(in == expected, "a persistent message of {} bytes on a freed communicator", bytes);
+        }
+        MPI_Request_free(&requests[0]);
+        MPI_Request_free(&requests[1]);
+    }
+}
+
+// MPI_Comm_disconnect waits for sends whose requests were freed.
+void disconnecting() {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<char> data = filled(large, 1);
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Isend(data.data(), large, MPI_BYTE, size - 1, 1, comm, &request);
+        MPI_Request_free(&request);
+    } else if (rank == size - 1) {
+        std::fill(data.begin(), data.end(), 0);
+        usleep(100'000);
+        MPI_Recv(data.data(), large, MPI_BYTE, 0, 1, comm, MPI_STATUS_IGNORE);
+        check::that(data == filled(large, 1), "a message on a communicator that was disconnected");
+    }
+    MPI_Comm_disconnect(&comm);
+    if (rank == 0) std::fill(data.begin(), data.end(), 0);
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
 // Part of a derived element: what came of it is there, and MPI_Get_elements counts it.
 void parts_of_elements() {
     MPI_Datatype triple;
@@ -387,6 +431,8 @@ int main(int argc, char** argv) {
         {"truncation", size > 1 && !mpich ? truncation : nobody},
         {"cancelling", cancelling},
         {"freeing", freeing},
+        {"persistent", persistent_outlives},
+        {"disconnecting", size > 1 ? disconnecting : nobody},
         {"parts", parts_of_elements},
         {"collective", size > 1 ? a_receiver_in_a_collective : nobody},
         {"many", size > 1 ? many_large_sends : nobody},

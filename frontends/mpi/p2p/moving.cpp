@@ -185,6 +185,17 @@ void poll() {
     }
 }
 
+void finish_of(const Team& team) {
+    const auto any = [&] {
+        const auto guard = lock();
+        return any_forsaken(team);
+    };
+    for (Backoff backoff; must_attend() && any(); backoff.pause()) {
+        mpi::poll();
+        poll();
+    }
+}
+
 void finish_all() {
     for (Backoff backoff; any_forsaken_send() || any_joined(); backoff.pause())
         poll();

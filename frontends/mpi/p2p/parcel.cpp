@@ -121,6 +121,11 @@ bool any_forsaken_send() {
                        [](const Parcel* parcel) { return parcel->forsaken && !parcel->receives; });
 }
 
+bool any_forsaken(const Team& team) {
+    return std::any_of(attended.begin(), attended.end(),
+                       [&](const Parcel* parcel) { return parcel->forsaken && parcel->team == &team; });
+}
+
 char* acquire_landing(std::size_t bytes) {
     for (Landing& landing : free_landings) {
         if (landing.bytes != bytes) continue;

@@ -89,6 +89,7 @@ void attend(Parcel& parcel);
 void disregard(Parcel& parcel);
 Parcel* next_attended();
 bool any_forsaken_send();
+bool any_forsaken(const Team& team);
 
 // Memory of ours for the host's receives.
 char* acquire_landing(std::size_t bytes);

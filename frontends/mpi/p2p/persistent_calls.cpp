@@ -14,24 +14,25 @@ using namespace offpath::mpi::p2p;
 
 namespace {
 
-// The user may free a datatype that a persistent request uses.
-std::shared_ptr<void> hold(MPI_Datatype* type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return nullptr;
-    // Not a duplicate: that would call the copy callbacks of the user's attributes.
-    MPI_Datatype held = MPI_DATATYPE_NULL;
-    PMPI_Type_contiguous(1, *type, &held);
-    PMPI_Type_commit(&held);
-    *type = held;
-    return {nullptr, [held](void*) {
-                MPI_Datatype mine = held;
-                PMPI_Type_free(&mine);
-            }};
-}
+// What a persistent message uses until it is freed, though the program may have freed it: its datatype, in
+// the place of which it sets its own, and its communicator.
+class KeptMessage {
+  public:
+    KeptMessage(Team& team, MPI_Datatype& type) : team_(team), held_(hold_type(type)) {
+        begin_message(team);
+        if (held_ != MPI_DATATYPE_NULL) type = held_;
+    }
+    ~KeptMessage() {
+        if (held_ != MPI_DATATYPE_NULL) PMPI_Type_free(&held_);
+        end_message(team_);
+    }
+    KeptMessage(const KeptMessage&) = delete;
+    KeptMessage& operator=(const KeptMessage&) = delete;
+
+  private:
+    Team& team_;
+    MPI_Datatype held_;
+};
 
 using Init = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 
@@ -41,7 +42,7 @@ int init_send(const Arguments& a, Mode mode, Init on_host, MPI_Request* request)
     if (request == nullptr || !takes_part(a, team, pairs) || !use_type(a.type).usable)
         return on_host(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
     Arguments kept = a;
-    const std::shared_ptr<void> held = hold(&kept.type);
+    const auto held = std::make_shared<KeptMessage>(*team, kept.type);
     return make_persistent([kept, held, mode](MPI_Request* started) { return send_now(kept, mode, started); },
                            request);
 }
@@ -67,7 +68,7 @@ extern "C" OFFPATH_API int MPI_Recv_init(void* buffer, int count, MPI_Datatype t
     Pairs* pairs = nullptr;
     if (request == nullptr || !may_get_header(kept, team, pairs) || !use_type(type).usable)
         return PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
-    const std::shared_ptr<void> held = hold(&kept.type);
+    const auto held = std::make_shared<KeptMessage>(*team, kept.type);
     return make_persistent([kept, held](MPI_Request* started) { return receive_now(kept, started); },
                            request);
 }

@@ -4,6 +4,10 @@
 #include <atomic>
 #include <cstdint>
 
+namespace offpath::mpi {
+struct Team;
+}
+
 namespace offpath::mpi::p2p {
 
 inline std::atomic<std::uint32_t> parcels_registered{0};
@@ -21,6 +25,8 @@ inline bool must_attend() {
 // Moves a few attended parcels on.
 void poll();
 
+// In MPI_Comm_disconnect: until what nobody waits for is done.
+void finish_of(const Team& team);
 // In MPI_Finalize: until what was sent, and nobody waits for, is on its way.
 void finish_all();
 
