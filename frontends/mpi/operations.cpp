@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "p2p/state.h"
+#include "rma/windows.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -63,7 +64,7 @@ int on_query(void* state, MPI_Status* status) {
     PMPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
-    return static_cast<Operation*>(state)->failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+    return static_cast<Operation*>(state)->error;
 }
 
 // A record is free when the host's MPI has let go of the request and finish() has as well. Open MPI calls
@@ -82,17 +83,27 @@ int on_cancel(void*, int) {
     return MPI_SUCCESS;
 }
 
-// Says what failed and calls the communicator's error handler, which by default ends the job.
-void report_failure(const Operation& operation, offpath_status_t status) {
+std::string name_of(const Operation& operation) {
+    return operation.call != nullptr ? operation.call : call_name(operation.op);
+}
+
+// Says what failed, calls the error handler of the window or the communicator, which by default ends the job,
+// and returns the error.
+int report_failure(const Operation& operation, offpath_status_t status) {
+    if (operation.window != MPI_WIN_NULL) {
+        const int error = error_of(status);
+        PMPI_Win_call_errhandler(operation.window, error);
+        return error;
+    }
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     const MPI_Comm comm = operation.team->comm;
     if (comm != MPI_COMM_NULL) PMPI_Comm_get_name(comm, name, &length);
-    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank,
-                    operation.call != nullptr ? operation.call : call_name(operation.op),
+    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank, name_of(operation),
                     length > 0 ? name : "an unnamed communicator", operation.team->size,
                     offpath_status_string(status)));
     PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, MPI_ERR_OTHER);
+    return MPI_ERR_OTHER;
 }
 
 // IN_PROGRESS, OK, or the error with which the operation ended.
@@ -124,8 +135,7 @@ void finish(Operation& operation, offpath_status_t status) {
     offpath_request_free(operation.device);
     operation.device = nullptr;
     if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
-    operation.failed = status != OFFPATH_OK;
-    if (operation.failed) report_failure(operation, status);
+    if (status != OFFPATH_OK) operation.error = report_failure(operation, status);
     const MPI_Request handle = operation.handle;
     {
         const std::lock_guard lock(mutex);
@@ -161,7 +171,8 @@ Operation& acquire_operation(Op op, Team& team) {
     operation->op = op;
     operation->call = nullptr;
     operation->team = &team;
-    operation->failed = false;
+    operation->window = MPI_WIN_NULL;
+    operation->error = MPI_SUCCESS;
     operation->done.store(false, std::memory_order_relaxed);
     operation->holders.store(2, std::memory_order_relaxed);
     retain(team);
@@ -174,9 +185,9 @@ void abandon(Operation& operation) {
 
 int publish(Operation& operation, offpath_status_t status, MPI_Request* request) {
     if (status != OFFPATH_OK) {
-        report_failure(operation, status);
+        const int error = report_failure(operation, status);
         abandon(operation);
-        return MPI_ERR_OTHER;
+        return error;
     }
     // Counted before it can be seen, so that no thread overlooks it.
     operations_under_way.fetch_add(1, std::memory_order_relaxed);
@@ -269,8 +280,7 @@ void finish_all_operations() {
             say(fmt::format(
                 "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
                 "communicator of {} ranks; has another rank not called it?",
-                runtime().rank, operations_under_way.load(), call_name(under_way->op),
-                under_way->team->size));
+                runtime().rank, operations_under_way.load(), name_of(*under_way), under_way->team->size));
         }
     }
 }

@@ -40,7 +40,8 @@ struct Operation {
     Team* team = nullptr;
     offpath_request_h device = nullptr;
     MPI_Request handle = MPI_REQUEST_NULL;
-    bool failed = false;
+    MPI_Win window = MPI_WIN_NULL;  // of one-sided calls: whose error handler is called
+    int error = MPI_SUCCESS;
     std::atomic<bool> done{false};
     std::atomic<int> holders{0};  // the host's MPI, until it frees the request, and the end of the operation
 

@@ -1,6 +1,7 @@
 // One-sided communication: every kind of synchronisation, datatypes on both sides, updates by all ranks at
 // once, dynamic windows, requests. What must come out is computed here, so the same program also tells
 // whether the host's MPI and the device agree (variant `host`).
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -336,6 +337,79 @@ void test_requests() {
     MPI_Win_free(&win);
 }
 
+// What a request used for its packing is free again when it is done, without a flush.
+void test_packed_requests() {
+    const int right = (me + 1) % ranks;
+    constexpr int count = 1 << 20, rounds = 40;
+    std::vector<int> memory(count, 0), source(2 * count, me);
+    MPI_Datatype halves = MPI_DATATYPE_NULL;
+    MPI_Type_vector(count / 256, 256, 512, MPI_INT, &halves);
+    MPI_Type_commit(&halves);
+    MPI_Win win = create(memory);
+    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+    rusage before{}, after{};
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < rounds; ++i) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Rput(source.data(), 1, halves, right, 0, count, MPI_INT, win, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    check::that(after.ru_maxrss - before.ru_maxrss < 100 << 10,
+                "{} rputs of 4 MiB with gaps took {} KiB of memory", rounds,
+                after.ru_maxrss - before.ru_maxrss);
+    MPI_Win_unlock(right, win);
+    MPI_Win_free(&win);
+    MPI_Type_free(&halves);
+}
+
+// Types that are known by their precision only.
+void test_chosen_types() {
+    const int right = (me + 1) % ranks;
+    MPI_Datatype integer = MPI_DATATYPE_NULL;
+    int bytes = 0;
+    MPI_Type_create_f90_integer(9, &integer);
+    MPI_Type_size(integer, &bytes);
+    if (bytes != sizeof(int)) return;
+    std::vector<int> memory(100, 5), source(100, me);
+    MPI_Win win = create(memory);
+    MPI_Win_fence(0, win);
+    MPI_Accumulate(source.data(), 100, integer, right, 0, 100, integer, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    check::that(memory[0] == 5 + (me + ranks - 1) % ranks && memory[99] == memory[0],
+                "a sum of chosen integers is {}", memory[0]);
+    MPI_Win_free(&win);
+}
+
+int handled_class = MPI_SUCCESS;
+void handle(MPI_Win*, int* error, ...) {
+    PMPI_Error_class(*error, &handled_class);
+}
+
+// What fails at the target is told by the request's end, to the window.
+void test_failed_request() {
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Win_create_errhandler(handle, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int right = (me + 1) % ranks;
+    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+    const int value = 1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Rput(&value, 1, MPI_INT, right, 4096, 1, MPI_INT, win, &request);
+    int its_class = MPI_SUCCESS;
+    PMPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &its_class);
+    check::that(its_class == MPI_ERR_RMA_RANGE && handled_class == MPI_ERR_RMA_RANGE,
+                "an rput beside what is attached: error class {}, {} for the window's handler", its_class,
+                handled_class);
+    MPI_Win_unlock(right, win);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Win_free(&win);
+}
+
 void test_dynamic() {
     MPI_Win win = MPI_WIN_NULL;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -508,10 +582,13 @@ int main(int argc, char** argv) {
     test_requests();
     test_dynamic();
     test_windows();
+    if (!host) test_packed_requests();
+    test_chosen_types();
     // What the host's MPI makes of these is its own affair, and a busy target keeps it waiting.
     if (!host && ranks > 1) {
         test_pairs();
         test_errors();
+        test_failed_request();
         if (ranks <= 3) test_busy_target();
     }
     return check::finish();

@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "../operations.h"
 #include "../runtime.h"
 #include "../tuning/agreement.h"
 #include "base/environment.h"
@@ -212,6 +213,7 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
     int error = MPI_SUCCESS;
     if (window->device != nullptr) {
         error = error_of(flush(*window, all_targets));
+        finish_operations_of(*window->team);  // done by now; what reports an error needs the window
         // Everybody's operations are done here when everybody is here; then nothing touches the memory.
         meet(*window);
         const offpath_status_t status = offpath_window_destroy(window->device);

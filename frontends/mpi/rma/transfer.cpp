@@ -37,9 +37,11 @@ char* advance(const void* address, std::size_t bytes) {
     return address == nullptr ? nullptr : static_cast<char*>(const_cast<void*>(address)) + bytes;
 }
 
-// All of it, in as many calls as its segments need. `request` only where one call is enough.
+// All of it, in as many calls as its segments need. `request` only where one call is enough. `started`: with
+// an error, whether a part is under way all the same.
 offpath_status_t call_all(Window& window, const Transfer& transfer, const void* origin, void* result,
-                          const std::vector<offpath_segment_t>& segments, offpath_request_h* request) {
+                          const std::vector<offpath_segment_t>& segments, offpath_request_h* request,
+                          bool& started) {
     std::size_t at = 0;
     for (std::size_t first = 0; first < segments.size();) {
         const std::size_t count = std::min<std::size_t>(segments.size() - first, OFFPATH_MAX_SEGMENTS);
@@ -55,27 +57,19 @@ offpath_status_t call_all(Window& window, const Transfer& transfer, const void* 
         const offpath_status_t status =
             call_device(window, transfer, advance(origin, at), advance(result, at), bytes, place, request);
         if (status != OFFPATH_OK) return status;
+        started = true;
         at += bytes;
         first += count;
     }
     return OFFPATH_OK;
 }
 
-// Memory that the operation uses until a flush of the target. Null: there is none.
-void* hold(Window& window, int target, std::size_t bytes, const Elements* elements, void* to) {
-    Window::Held held;
-    held.target = target;
-    held.block = acquire_staging(bytes);
-    if (held.block.address == nullptr) return nullptr;
-    if (elements != nullptr) {
-        held.elements = *elements;
-        held.to = to;
-    }
-    void* const address = held.block.address;
+// Gives the memory that an operation under way uses to the window, until a flush of the target.
+void keep(Window& window, Window::Held&& held) {
+    if (held.block.address == nullptr) return;
     const std::lock_guard lock(window.mutex);
     window.held_bytes += held.block.bytes;
     window.held.push_back(std::move(held));
-    return address;
 }
 
 bool inside(const Window& window, int rank, const std::vector<offpath_segment_t>& segments) {
@@ -86,10 +80,14 @@ bool inside(const Window& window, int rank, const std::vector<offpath_segment_t>
     });
 }
 
-int give_request(Window& window, offpath_request_h device, const char* call, MPI_Request* request) {
+// `used` is memory that the operation uses until it is done.
+int give_request(Window& window, offpath_request_h device, const char* call, const StagingBlock& used,
+                 MPI_Request* request) {
     Operation& operation = acquire_operation(Op::ibarrier, *window.team);
     operation.call = call;
+    operation.window = window.handle;
     operation.device = device;
+    operation.send_staging = used;
     return publish(operation, OFFPATH_OK, request);
 }
 
@@ -138,36 +136,54 @@ int start(Window& window, const Transfer& transfer, const char* call, MPI_Reques
     if (!inside(window, transfer.target, segments)) return raise(window, MPI_ERR_RMA_RANGE);
 
     std::vector<char> small;
+    Window::Held packed, unpacked;
+    packed.target = unpacked.target = transfer.target;
     const void* origin = transfer.origin.address;
     if (sends && !transfer.origin.elements.plain()) {
-        void* packed = nullptr;
         if (bytes <= copied_bytes) {
             small.resize(bytes);
-            packed = small.data();
         } else {
-            packed = hold(window, transfer.target, bytes, nullptr, nullptr);
+            packed.block = acquire_staging(bytes);
         }
-        if (packed == nullptr) return raise(window, MPI_ERR_NO_MEM);
-        transfer.origin.elements.pack(transfer.origin.address, packed);
-        origin = packed;
+        void* place = bytes <= copied_bytes ? small.data() : packed.block.address;
+        if (place == nullptr) return raise(window, MPI_ERR_NO_MEM);
+        transfer.origin.elements.pack(transfer.origin.address, place);
+        origin = place;
     }
     void* result = transfer.result.address;
     const bool unpacks = fetches && !transfer.result.elements.plain();
     if (unpacks) {
-        result = hold(window, transfer.target, bytes, &transfer.result.elements, transfer.result.address);
-        if (result == nullptr) return raise(window, MPI_ERR_NO_MEM);
+        unpacked.block = acquire_staging(bytes);
+        result = unpacked.block.address;
+    }
+    if (unpacks && result == nullptr) {
+        release_staging(packed.block);
+        return raise(window, MPI_ERR_NO_MEM);
     }
 
     offpath_request_h device = nullptr;
     const bool watched = request != nullptr && !unpacks && segments.size() <= OFFPATH_MAX_SEGMENTS;
+    bool started = false;
     offpath_status_t status =
-        call_all(window, transfer, origin, result, segments, watched ? &device : nullptr);
+        call_all(window, transfer, origin, result, segments, watched ? &device : nullptr, started);
+    if (status == OFFPATH_OK && unpacks) {
+        unpacked.elements = transfer.result.elements;
+        unpacked.to = transfer.result.address;
+    }
+    if (!started) {
+        release_staging(packed.block);
+        release_staging(unpacked.block);
+    } else if (!watched) {
+        keep(window, std::move(packed));
+        keep(window, std::move(unpacked));
+    }
     // What takes several calls, or has to be unpacked, is done when the call returns.
     if (status == OFFPATH_OK && request != nullptr && !watched) status = flush(window, transfer.target);
     if (status != OFFPATH_OK) return raise(window, error_of(status));
     count_one_sided(bytes);
     if (request != nullptr)
-        return watched ? give_request(window, device, call, request) : done_request(window, call, request);
+        return watched ? give_request(window, device, call, packed.block, request)
+                       : done_request(window, call, request);
     bool full = false;
     {
         const std::lock_guard lock(window.mutex);
@@ -181,7 +197,7 @@ int done_request(Window& window, const char* call, MPI_Request* request) {
     const offpath_place_t place{static_cast<std::uint32_t>(window.rank), 0, nullptr, 0};
     offpath_request_h device = nullptr;
     const offpath_status_t status = offpath_put(window.device, nullptr, 0, &place, &device);
-    return status == OFFPATH_OK ? give_request(window, device, call, request)
+    return status == OFFPATH_OK ? give_request(window, device, call, {}, request)
                                 : raise(window, error_of(status));
 }
 
