@@ -110,6 +110,7 @@ int report_failure(const Operation& operation, offpath_status_t status) {
 offpath_status_t state_of(Operation& operation) {
     const offpath_status_t device = offpath_request_test(operation.device);
     if (device != OFFPATH_OK || operation.host_parts.empty()) return device;
+    if (operation.host_failed) return OFFPATH_ERR_PEER_LOST;
     int done = 0;
     const int result = PMPI_Testall(static_cast<int>(operation.host_parts.size()),
                                     operation.host_parts.data(), &done, MPI_STATUSES_IGNORE);
@@ -173,6 +174,7 @@ Operation& acquire_operation(Op op, Team& team) {
     operation->team = &team;
     operation->window = MPI_WIN_NULL;
     operation->error = MPI_SUCCESS;
+    operation->host_failed = false;
     operation->done.store(false, std::memory_order_relaxed);
     operation->holders.store(2, std::memory_order_relaxed);
     retain(team);

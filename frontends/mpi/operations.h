@@ -48,6 +48,7 @@ struct Operation {
     StagingBlock send_staging, recv_staging;
     std::vector<Piece> pieces;
     std::vector<MPI_Request> host_parts;  // pairs of ranks that decided against the device
+    bool host_failed = false;             // one of them could not be started
     std::vector<std::size_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
 
     Operation* next = nullptr;       // under way, or free in the pool

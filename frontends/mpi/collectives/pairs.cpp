@@ -102,37 +102,6 @@ bool stage_receives(const std::vector<Block>& recvs, const Places& places, Opera
     return true;
 }
 
-bool start_small(const Exchange& exchange, Operation& operation) {
-    const Team& team = *operation.team;
-    int result = MPI_SUCCESS;
-    const auto next = [&]() -> MPI_Request* {
-        operation.host_parts.push_back(MPI_REQUEST_NULL);
-        return &operation.host_parts.back();
-    };
-    for (std::size_t i = 0; i < exchange.recvs.size() && result == MPI_SUCCESS; ++i) {
-        const Block& block = exchange.recvs[i];
-        if (operation.recv_bytes[i] != 0 || block.bytes() == 0) continue;
-        result = PMPI_Irecv(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
-                            team.shadow, next());
-    }
-    const std::size_t sends = exchange.sends.size();
-    for (std::size_t step = 0; step < sends && result == MPI_SUCCESS; ++step) {
-        const std::size_t i = (exchange.first_send + step) % sends;
-        const Block& block = exchange.sends[i];
-        if (operation.send_bytes[i] != 0 || block.bytes() == 0) continue;
-        if (exchange.send_copies) {
-            const void* packed =
-                at(operation.send_staging.address, static_cast<MPI_Aint>(operation.send_offsets[i]));
-            result = PMPI_Isend(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, tag,
-                                team.shadow, next());
-        } else {
-            result = PMPI_Isend(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
-                                team.shadow, next());
-        }
-    }
-    return result == MPI_SUCCESS;
-}
-
 // By what this rank sees: the call counts as offloaded if one of its pairs is.
 void tell_sizes(Call& call, const Operation& operation, const Exchange& exchange) {
     call.decided_by = 0;
@@ -177,7 +146,6 @@ offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange&
     if (sent.staged && !stage_sends(exchange, sent, operation)) return OFFPATH_ERR_MEMORY;
     if (received.staged && !stage_receives(exchange.recvs, received, operation)) return OFFPATH_ERR_MEMORY;
     tell_sizes(call, operation, exchange);
-    if (!start_small(exchange, operation)) return OFFPATH_ERR_SYSTEM;
     // What has no bytes for the device may have an offset of its own in the staging memory.
     device = {sent.staged ? operation.send_staging.address : sent.base,
               operation.send_bytes.data(),
@@ -186,6 +154,37 @@ offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange&
               operation.recv_bytes.data(),
               operation.recv_offsets.data()};
     return OFFPATH_OK;
+}
+
+void start_small(const Exchange& exchange, Operation& operation) {
+    const Team& team = *operation.team;
+    int result = MPI_SUCCESS;
+    const auto next = [&]() -> MPI_Request* {
+        operation.host_parts.push_back(MPI_REQUEST_NULL);
+        return &operation.host_parts.back();
+    };
+    for (std::size_t i = 0; i < exchange.recvs.size() && result == MPI_SUCCESS; ++i) {
+        const Block& block = exchange.recvs[i];
+        if (operation.recv_bytes[i] != 0 || block.bytes() == 0) continue;
+        result = PMPI_Irecv(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
+                            team.shadow, next());
+    }
+    const std::size_t sends = exchange.sends.size();
+    for (std::size_t step = 0; step < sends && result == MPI_SUCCESS; ++step) {
+        const std::size_t i = (exchange.first_send + step) % sends;
+        const Block& block = exchange.sends[i];
+        if (operation.send_bytes[i] != 0 || block.bytes() == 0) continue;
+        if (exchange.send_copies) {
+            const void* packed =
+                at(operation.send_staging.address, static_cast<MPI_Aint>(operation.send_offsets[i]));
+            result = PMPI_Isend(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, tag,
+                                team.shadow, next());
+        } else {
+            result = PMPI_Isend(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
+                                team.shadow, next());
+        }
+    }
+    operation.host_failed = result != MPI_SUCCESS;
 }
 
 bool plausible_counts(Counts counts, int n) {

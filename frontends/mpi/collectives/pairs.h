@@ -46,17 +46,23 @@ struct DeviceExchange {
     const std::size_t* recv_offsets;
 };
 
-// Makes places for the blocks and starts the messages of the small ones; large ones remain for the device, in
-// arrays of the operation. Sets what `call` tells of the sizes.
+// Makes places for the blocks; large ones are for the device, in arrays of the operation. Sets what `call`
+// tells of the sizes.
 offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange& exchange,
                         DeviceExchange& device);
+
+// Starts the messages of the small ones. One that cannot be started ends the operation with an error, once
+// the device is done.
+void start_small(const Exchange& exchange, Operation& operation);
 
 template <typename StartDevice>
 offpath_status_t start_exchange(Call& call, Operation& operation, Op op, const Exchange& exchange,
                                 StartDevice start) {
     DeviceExchange device{};
-    const offpath_status_t status = divide(call, operation, op, exchange, device);
-    return status == OFFPATH_OK ? start_on_device([&] { return start(device); }) : status;
+    offpath_status_t status = divide(call, operation, op, exchange, device);
+    if (status == OFFPATH_OK) status = start_on_device([&] { return start(device); });
+    if (status == OFFPATH_OK) start_small(exchange, operation);
+    return status;
 }
 
 // Counts that are counts.
