@@ -106,6 +106,8 @@ void print_summary() {
     offpath_context_info_t info{};
     info.struct_size = sizeof info;
     const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;
+    if (runtime().settings.verbose >= 2 && known)
+        say(fmt::format("completions by {}", static_cast<const char*>(info.completions)));
     say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}", all[0], all[0] + on_host,
                     human_bytes(all[1]), on_host > 0 ? fmt::format(", {} on the host: {}", on_host, why) : "",
                     known ? offpath_back_end_string(info.default_back_end) : "unknown"));

@@ -60,6 +60,8 @@ typedef struct offpath_context_info {
     char node[64];   /* the name that the daemon gives its node */
     uint32_t proxy;  /* index of the proxy on that device */
     char fabric[64]; /* what connects the proxies, for people */
+    /* how completions come: "shared memory" (local attach), "messages" or "remote memory"; may change */
+    char completions[24];
 } offpath_context_info_t;
 
 /* Facts about the attachment. Set struct_size before the call. Local, thread-safe. */

@@ -234,6 +234,8 @@ offpath_status_t offpath_context_query(offpath_context_h context, offpath_contex
     info->proxy = welcome.proxy_index;
     copy_text(info->node, welcome.node);
     copy_text(info->fabric, welcome.fabric);
+    const auto& link = context->attachment.link;
+    copy_text(info->completions, link == nullptr ? "shared memory" : link->rings());
     return OFFPATH_OK;
 }
 

@@ -33,6 +33,7 @@ void WaitWords::wake() const {
 
 std::uint32_t ClientChannel::enter_wait() {
     words_.waiting->fetch_add(1, std::memory_order_seq_cst);
+    announce_wait();
     return words_.sequence->load(std::memory_order_seq_cst);
 }
 
@@ -44,6 +45,7 @@ void ClientChannel::sleep(std::uint32_t sequence, std::uint64_t timeout_ns) {
 
 void ClientChannel::leave_wait() {
     words_.waiting->fetch_sub(1, std::memory_order_relaxed);
+    withdraw_wait();
 }
 
 void ClientChannel::wake_waiters() {

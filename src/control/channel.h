@@ -40,6 +40,7 @@ constexpr Status completion_status(std::uint32_t word) {
 struct ChannelSizes {
     std::uint32_t completions = 4096;    // a multiple of 128
     std::uint64_t ring_bytes = 1 << 20;  // of commands that the proxy has not taken yet; a power of two
+    friend bool operator==(const ChannelSizes&, const ChannelSizes&) = default;
 };
 bool acceptable(const ChannelSizes& sizes);
 
@@ -92,6 +93,9 @@ class ClientChannel {
     ClientChannel(CompletionEntry* table, std::uint32_t completions, WaitWords words)
         : table_(table), completions_(completions), words_(words) {}
     const WaitWords& words() const { return words_; }
+    // For channels whose other side does not see `waiting`: before the sequence is taken, and after.
+    virtual void announce_wait() {}
+    virtual void withdraw_wait() {}
 
   private:
     CompletionEntry* const table_;

@@ -2,6 +2,9 @@
 
 #include "base/log.h"
 #include "link/device_ends.h"
+#include "link/event_set.h"
+#include "link/introduction.h"
+#include "link/rings.h"
 
 #include <fmt/format.h>
 
@@ -35,18 +38,28 @@ class Link final : public DeviceLink {
 
 class Links final : public DeviceLinks, transport::Handler {
   public:
-    explicit Links(std::unique_ptr<transport::Transport> transport) : transport_(std::move(transport)) {
+    Links(std::unique_ptr<transport::Transport> transport, std::unique_ptr<transport::OneSided> one_sided)
+        : one_sided_(std::move(one_sided)), transport_(std::move(transport)) {
         transport_->set_handler(this);
+        if (one_sided_ == nullptr) return;
+        if (events_.open(transport_->event_fd(), one_sided_->event_fd()) == Status::ok) return;
+        log::warn("epoll: completions of remote clients go in messages");
+        one_sided_.reset();
     }
 
     std::vector<std::byte> address() const override { return transport_->address(); }
-    std::string describe() const override { return transport_->describe(); }
+    std::string describe() const override {
+        return transport_->describe() + (one_sided_ != nullptr ? ", completions into the hosts' memory" : "");
+    }
     Status open(std::span<const std::byte> client_address, std::uint64_t token,
                 const control::ChannelSizes& sizes, std::unique_ptr<DeviceLink>& link,
                 std::string& problem) override;
     unsigned progress() override;
-    int event_fd() const override { return transport_->event_fd(); }
-    Status arm() override { return transport_->arm(); }
+    int event_fd() const override { return one_sided_ != nullptr ? events_.fd() : transport_->event_fd(); }
+    Status arm() override {
+        const Status status = transport_->arm();
+        return status == Status::ok && one_sided_ != nullptr ? one_sided_->arm() : status;
+    }
     Counters counters() const override;
     void close(const std::shared_ptr<DevicePeer>& peer);
 
@@ -59,6 +72,7 @@ class Links final : public DeviceLinks, transport::Handler {
         std::vector<std::byte> bytes;
     };
 
+    Status open_rings(std::span<const std::byte> key, DevicePeer& peer);
     void on_message(const transport::Incoming& message) override;
     void on_endpoint_lost(transport::Endpoint& endpoint) override;
     void take(const std::shared_ptr<DevicePeer>& peer, const Header& header,
@@ -67,6 +81,8 @@ class Links final : public DeviceLinks, transport::Handler {
     void fetch(const std::shared_ptr<DevicePeer>& peer, const Header& header, void* rendezvous);
     static void on_fetched(Completion* self, Status status);
 
+    std::unique_ptr<transport::OneSided> one_sided_;  // null: messages only; after its windows
+    EventSet events_;
     std::unordered_map<std::uint64_t, std::shared_ptr<DevicePeer>> peers_;
     std::vector<std::shared_ptr<DevicePeer>> closing_;
     transport::FreeList<Fetching> fetches_;
@@ -79,7 +95,8 @@ Link::~Link() {
 }
 
 std::vector<std::byte> Link::address() const {
-    return links_.address();
+    if (peer_->rings == nullptr) return links_.address();
+    return join_introduction({links_.address(), peer_->rings->key()});
 }
 
 Status Links::open(std::span<const std::byte> client_address, std::uint64_t token,
@@ -90,8 +107,11 @@ Status Links::open(std::span<const std::byte> client_address, std::uint64_t toke
         return Status::invalid;
     }
     auto peer = std::make_shared<DevicePeer>(*transport_, token, sizes);
-    Status status = transport_->connect(client_address, &peer->ends.control);
-    if (status == Status::ok) status = transport_->connect(client_address, &peer->ends.bulk);
+    const Introduction client = split_introduction(client_address);
+    Status status = transport_->connect(client.address, &peer->ends.control);
+    if (status == Status::ok) status = transport_->connect(client.address, &peer->ends.bulk);
+    if (status == Status::ok && one_sided_ != nullptr && !client.key.empty())
+        status = open_rings(client.key, *peer);
     if (status != Status::ok) {
         problem = fmt::format("the client's link address cannot be connected to from {}: {}",
                               transport_->describe(), to_string(status));
@@ -100,6 +120,28 @@ Status Links::open(std::span<const std::byte> client_address, std::uint64_t toke
     }
     peers_.emplace(token, peer);
     link = std::make_unique<Link>(*this, std::move(peer));
+    return Status::ok;
+}
+
+// A client that is out of this one's reach gets messages; one that offers nonsense gets nothing.
+Status Links::open_rings(std::span<const std::byte> key, DevicePeer& peer) {
+    std::unique_ptr<transport::RemoteWindow> host;
+    std::unique_ptr<transport::Window> own;
+    const Status status = one_sided_->attach(key, host);
+    if (status == Status::protocol) return status;
+    if (status == Status::ok && host->bytes() != host_window_bytes(peer.sizes)) return Status::protocol;
+    if (status != Status::ok || one_sided_->offer(device_window_bytes, own) != Status::ok) {
+        log::info("completions of a remote client go in messages: its memory cannot be written: {}",
+                  to_string(status));
+        return Status::ok;
+    }
+    DeviceRings::Events events;
+    events.ring = [&peer] { peer.send({}); };
+    events.failed = [&peer] {
+        peer.fail(Status::peer_lost, "the host's memory no longer takes completions");
+    };
+    peer.rings = std::make_unique<DeviceRings>(std::move(own), std::move(host), std::move(events));
+    peer.rings->start();
     return Status::ok;
 }
 
@@ -113,7 +155,8 @@ void Links::close(const std::shared_ptr<DevicePeer>& peer) {
 }
 
 unsigned Links::progress() {
-    const unsigned events = transport_->progress();
+    unsigned events = transport_->progress();
+    if (one_sided_ != nullptr) events += one_sided_->progress();
     if (!closing_.empty()) std::erase_if(closing_, [](const auto& peer) { return !peer->held(); });
     return events;
 }
@@ -209,8 +252,9 @@ void Links::on_fetched(Completion* self, Status status) {
 
 }  // namespace
 
-std::unique_ptr<DeviceLinks> make_device_links(std::unique_ptr<transport::Transport> transport) {
-    return std::make_unique<Links>(std::move(transport));
+std::unique_ptr<DeviceLinks> make_device_links(std::unique_ptr<transport::Transport> transport,
+                                               std::unique_ptr<transport::OneSided> one_sided) {
+    return std::make_unique<Links>(std::move(transport), std::move(one_sided));
 }
 
 }  // namespace offpath::link

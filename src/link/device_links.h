@@ -12,6 +12,7 @@
 
 #include "control/channel.h"
 #include "memory/staged_transfers.h"
+#include "transport/one_sided.h"
 #include "transport/transport.h"
 
 #include <cstdint>
@@ -71,6 +72,8 @@ class DeviceLinks {
     virtual Counters counters() const = 0;
 };
 
-std::unique_ptr<DeviceLinks> make_device_links(std::unique_ptr<transport::Transport> transport);
+// `one_sided` may be null: then completions are messages (rings.h).
+std::unique_ptr<DeviceLinks> make_device_links(std::unique_ptr<transport::Transport> transport,
+                                               std::unique_ptr<transport::OneSided> one_sided);
 
 }  // namespace offpath::link

@@ -5,9 +5,11 @@
 
 #include "link/command_stream.h"
 #include "link/device_links.h"
+#include "link/device_rings.h"
 #include "link/device_staging.h"
 #include "link/outgoing.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,7 @@ struct DevicePeer {
         return health;
     }
     void disconnect() {
+        rings.reset();
         for (transport::Endpoint** endpoint : {&ends.control, &ends.bulk})
             if (*endpoint != nullptr) ends.transport.disconnect(std::exchange(*endpoint, nullptr));
     }
@@ -44,6 +47,16 @@ struct DevicePeer {
 
     // Tells the client of completions, and of room for commands.
     void tell(std::span<const std::byte> items) {
+        if (health != Status::ok || ends.control == nullptr) return;
+        if (rings != nullptr && rings->ready()) {
+            told = commands.taken();
+            rings->put(items, told);
+            return;
+        }
+        send(items);
+    }
+    // In a message.
+    void send(std::span<const std::byte> items) {
         if (health != Status::ok || ends.control == nullptr) return;
         Header header;
         header.kind = Kind::completions;
@@ -60,8 +73,9 @@ struct DevicePeer {
     DeviceStaging::Ends ends;
     DeviceStaging staging;
     CommandStream commands;
-    std::uint64_t told = 0;    // bytes of commands that the client knows to be taken
-    std::size_t fetching = 0;  // messages whose payload is on its way
+    std::unique_ptr<DeviceRings> rings;  // null: messages only
+    std::uint64_t told = 0;              // bytes of commands that the client knows to be taken
+    std::size_t fetching = 0;            // messages whose payload is on its way
     Status health = Status::ok;
     std::string why;
 };

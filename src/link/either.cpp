@@ -1,10 +1,10 @@
 #include "link/either.h"
 
+#include "link/event_set.h"
+#include "link/introduction.h"
 #include "transport/tcp/address.h"
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -19,29 +19,18 @@ using transport::Transport;
 constexpr char magic[4] = {'O', 'F', 'E', 'I'};
 constexpr std::size_t envelope_bytes = 8;
 
-Status watch_both(int first, int second, int& epoll, std::string& problem) {
-    epoll = epoll_create1(EPOLL_CLOEXEC);
-    for (int fd : {first, second}) {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-            problem = fmt::format("epoll: {}", std::strerror(errno));
-            return Status::system;
-        }
-    }
-    return Status::ok;
+template <typename Way>
+Status open_both(EventSet& events, const Way& ucx, const Way& tcp, std::string& problem) {
+    const Status status = events.open(ucx.event_fd(), tcp.event_fd());
+    if (status != Status::ok) problem = fmt::format("epoll: {}", std::strerror(errno));
+    return status;
 }
 
 class EitherTransport final : public Transport {
   public:
     EitherTransport(std::unique_ptr<Transport> ucx, std::unique_ptr<Transport> tcp)
         : ucx_(std::move(ucx)), tcp_(std::move(tcp)) {}
-    ~EitherTransport() override {
-        if (epoll_ >= 0) close(epoll_);
-    }
-    Status open(std::string& problem) {
-        return watch_both(ucx_->event_fd(), tcp_->event_fd(), epoll_, problem);
-    }
+    Status open(std::string& problem) { return open_both(events_, *ucx_, *tcp_, problem); }
 
     void set_handler(transport::Handler* handler) override {
         for (Transport* each : {ucx_.get(), tcp_.get()})
@@ -83,7 +72,7 @@ class EitherTransport final : public Transport {
         if (chosen_ != nullptr) return chosen_->progress();
         return ucx_->progress() + tcp_->progress();
     }
-    int event_fd() const override { return epoll_; }
+    int event_fd() const override { return events_.fd(); }
     Status arm() override {
         if (chosen_ != nullptr) return chosen_->arm();
         const Status status = ucx_->arm();
@@ -97,29 +86,25 @@ class EitherTransport final : public Transport {
   private:
     std::unique_ptr<Transport> ucx_, tcp_;
     Transport* chosen_ = nullptr;
-    int epoll_ = -1;
+    EventSet events_;
 };
 
 class EitherLinks final : public DeviceLinks {
   public:
     EitherLinks(std::unique_ptr<DeviceLinks> ucx, std::unique_ptr<DeviceLinks> tcp)
         : ucx_(std::move(ucx)), tcp_(std::move(tcp)) {}
-    ~EitherLinks() override {
-        if (epoll_ >= 0) close(epoll_);
-    }
-    Status open(std::string& problem) {
-        return watch_both(ucx_->event_fd(), tcp_->event_fd(), epoll_, problem);
-    }
+    Status open(std::string& problem) { return open_both(events_, *ucx_, *tcp_, problem); }
     std::vector<std::byte> address() const override { return ucx_->address(); }
     std::string describe() const override { return ucx_->describe() + " or " + tcp_->describe(); }
     Status open(std::span<const std::byte> client_address, std::uint64_t token,
                 const control::ChannelSizes& sizes, std::unique_ptr<DeviceLink>& link,
                 std::string& problem) override {
-        DeviceLinks& way = split_addresses(client_address).ucx.empty() ? *tcp_ : *ucx_;
+        const auto address = split_introduction(client_address).address;
+        DeviceLinks& way = split_addresses(address).ucx.empty() ? *tcp_ : *ucx_;
         return way.open(client_address, token, sizes, link, problem);
     }
     unsigned progress() override { return ucx_->progress() + tcp_->progress(); }
-    int event_fd() const override { return epoll_; }
+    int event_fd() const override { return events_.fd(); }
     Status arm() override {
         const Status status = ucx_->arm();
         return status == Status::ok ? tcp_->arm() : status;
@@ -136,7 +121,7 @@ class EitherLinks final : public DeviceLinks {
 
   private:
     std::unique_ptr<DeviceLinks> ucx_, tcp_;
-    int epoll_ = -1;
+    EventSet events_;
 };
 
 // Serves a host that offers both ways on the one that there is here.
@@ -148,14 +133,15 @@ class OneWay final : public DeviceLinks {
     Status open(std::span<const std::byte> client_address, std::uint64_t token,
                 const control::ChannelSizes& sizes, std::unique_ptr<DeviceLink>& link,
                 std::string& problem) override {
-        const BothAddresses both = split_addresses(client_address);
+        const Introduction client = split_introduction(client_address);
+        const BothAddresses both = split_addresses(client.address);
         const auto ours = ucx_ ? both.ucx : both.tcp;
-        if (ours.empty() && !client_address.empty()) {
+        if (ours.empty() && !client.address.empty()) {
             problem = fmt::format("the device's links go over {}, the client's do not (OFFPATH_LINK)",
                                   ucx_ ? "UCX" : "plain TCP");
             return Status::unavailable;
         }
-        return links_->open(ours, token, sizes, link, problem);
+        return links_->open(join_introduction({ours, client.key}), token, sizes, link, problem);
     }
     unsigned progress() override { return links_->progress(); }
     int event_fd() const override { return links_->event_fd(); }
@@ -200,11 +186,13 @@ Status make_either_transport(std::unique_ptr<Transport> ucx, std::unique_ptr<Tra
 }
 
 Status make_either_links(std::unique_ptr<Transport> ucx, std::unique_ptr<Transport> tcp,
-                         std::unique_ptr<DeviceLinks>& links, std::string& problem) {
+                         std::unique_ptr<transport::OneSided> one_sided, std::unique_ptr<DeviceLinks>& links,
+                         std::string& problem) {
     const bool over_ucx = ucx != nullptr, over_tcp = tcp != nullptr;
     std::unique_ptr<DeviceLinks> first, second;
-    if (over_ucx) first = std::make_unique<OneWay>(make_device_links(std::move(ucx)), true);
-    if (over_tcp) second = std::make_unique<OneWay>(make_device_links(std::move(tcp)), false);
+    if (over_ucx)
+        first = std::make_unique<OneWay>(make_device_links(std::move(ucx), std::move(one_sided)), true);
+    if (over_tcp) second = std::make_unique<OneWay>(make_device_links(std::move(tcp), nullptr), false);
     if (!over_ucx || !over_tcp) {
         links = std::move(over_ucx ? first : second);
         return Status::ok;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "link/device_links.h"
+#include "transport/one_sided.h"
 #include "transport/transport.h"
 
 #include <cstddef>
@@ -26,8 +27,9 @@ Status make_either_transport(std::unique_ptr<transport::Transport> ucx,
                              std::unique_ptr<transport::Transport> tcp,
                              std::unique_ptr<transport::Transport>& transport, std::string& problem);
 
-// One of the two may be null. UCX for hosts that have it.
+// One of the two may be null. UCX for hosts that have it, and there `one_sided`, which may be null, too.
 Status make_either_links(std::unique_ptr<transport::Transport> ucx, std::unique_ptr<transport::Transport> tcp,
-                         std::unique_ptr<DeviceLinks>& links, std::string& problem);
+                         std::unique_ptr<transport::OneSided> one_sided, std::unique_ptr<DeviceLinks>& links,
+                         std::string& problem);
 
 }  // namespace offpath::link

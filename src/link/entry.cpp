@@ -16,10 +16,11 @@ extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
     }
     log::configure(options.log_role, options.log_level);
     std::unique_ptr<transport::Transport> transport;
-    if (const Status status = link::make_host_transport(options.devices, transport, problem);
+    std::unique_ptr<transport::OneSided> one_sided;
+    if (const Status status = link::make_host_transport(options.devices, transport, one_sided, problem);
         status != Status::ok)
         return status;
-    return link::make_host_link(std::move(transport), result, problem);
+    return link::make_host_link(std::move(transport), std::move(one_sided), result, problem);
 }
 
 extern "C" __attribute__((visibility("default"))) Status offpath_link_open_exporter(

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "link/agent.h"
+#include "link/event_set.h"
 #include "link/host_channel.h"
 #include "link/host_link.h"
+#include "link/host_rings.h"
 #include "link/host_staging.h"
 #include "transport/transport.h"
 
@@ -37,16 +39,21 @@ class TryLock {
 
 class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::Work {
   public:
-    explicit Host(std::unique_ptr<transport::Transport> transport)
-        : out_(*transport), staging_(*transport, out_), agent_(*this), transport_(std::move(transport)) {
+    Host(std::unique_ptr<transport::Transport> transport, std::unique_ptr<HostRings> rings)
+        : out_(*transport),
+          staging_(*transport, out_),
+          agent_(*this),
+          rings_(std::move(rings)),
+          transport_(std::move(transport)) {
         transport_->set_handler(this);
     }
     ~Host() override { agent_.stop(); }
 
-    Status start(std::string& problem) { return agent_.start(transport_->event_fd(), problem); }
+    Status start(std::string& problem);
 
-    std::vector<std::byte> address() const override { return transport_->address(); }
+    std::vector<std::byte> address() const override;
     std::string describe() const override { return transport_->describe(); }
+    std::string rings() const override;
     Status connect(std::span<const std::byte> device_address, std::uint64_t token,
                    const control::ChannelSizes& sizes, std::unique_ptr<control::ClientChannel>& channel,
                    std::string& problem) override;
@@ -59,6 +66,9 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     bool lost(std::string& why) override;
     void abandon() override;
     void forget_channel() override;
+    void enter_wait() override;
+    void leave_wait() override;
+    void broken(const char* why) override;
 
   private:
     // Payload of completions or requests that did not come with its header.
@@ -77,9 +87,15 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     std::optional<int> work_for_agent() override;
     // Under the lock.
     unsigned work();
+    Status arm();
+    void look_at_rings();
+    Status connect_rings(std::span<const std::byte> key, const control::ChannelSizes& sizes,
+                         WrittenByDevice& written);
     void send_batches();
     void fail(std::string why);
     bool held() const { return out_.in_flight() > 0 || staging_.fetching() > 0 || fetching_ > 0; }
+    // Whether something moves although no message comes.
+    bool busy() const { return held() || (rings_ != nullptr && rings_->telling()); }
     void release();
 
     TryLock lock_;
@@ -98,8 +114,11 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     std::atomic<bool> pending_{false};  // batches wait for whoever has the lock
     std::atomic<bool> driving_{false};  // a spinning thread progresses; the agent does not look at events
     std::atomic<bool> lost_{false};
+    std::atomic<bool> tells_of_waits_{false};
     std::atomic<std::uint64_t> messages_{0}, foreign_{0};
     LinkAgent agent_;
+    EventSet events_;                                  // of both, below
+    std::unique_ptr<HostRings> rings_;                 // null: messages only
     std::unique_ptr<transport::Transport> transport_;  // last: its end calls what it holds
 };
 

@@ -1,5 +1,6 @@
 #include "link/host_channel.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace offpath::link {
@@ -9,19 +10,26 @@ constexpr std::size_t max_spare = 16;
 
 }  // namespace
 
-LinkClientChannel::LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes)
-    : LinkClientChannel(link, sizes, std::make_unique<Words>(sizes.completions)) {}
+LinkClientChannel::LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes,
+                                     const WrittenByDevice& written)
+    : LinkClientChannel(link, sizes, written, std::make_unique<Words>(sizes.completions, written)) {}
 
 LinkClientChannel::LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes,
-                                     std::unique_ptr<Words> words)
-    : ClientChannel(words->table.get(), sizes.completions, {&words->sequence, &words->waiting}),
+                                     const WrittenByDevice& written, std::unique_ptr<Words> words)
+    : ClientChannel(words->table, sizes.completions, {&words->sequence, &words->waiting}),
       link_(link),
       room_(sizes.ring_bytes),
+      taken_by_device_(written.taken),
       words_(std::move(words)) {}
 
 Status LinkClientChannel::post(const control::Command& command) {
     const std::size_t bytes = control::record_bytes(command);
-    if (posted_ + bytes - taken_.load(std::memory_order_acquire) > room_) {
+    const std::uint64_t taken = this->taken();
+    if (taken > posted_) {
+        link_.broken("the device says that it took commands that were never posted");
+        return Status::retry;
+    }
+    if (posted_ + bytes - taken > room_) {
         // The device tells of room in messages that somebody has to take.
         ring();
         if (link_.begin_progress()) {
@@ -38,6 +46,12 @@ Status LinkClientChannel::post(const control::Command& command) {
     control::encode_command(command, std::span(current_.bytes).last(bytes));
     posted_ += bytes;
     return Status::ok;
+}
+
+std::uint64_t LinkClientChannel::taken() const {
+    const std::uint64_t told = taken_.load(std::memory_order_acquire);
+    if (taken_by_device_ == nullptr) return told;
+    return std::max(told, taken_by_device_->load(std::memory_order_acquire));
 }
 
 void LinkClientChannel::seal() {
@@ -83,7 +97,7 @@ bool LinkClientChannel::on_completions(const Header& header, std::span<const std
         entry.bytes = item.bytes;
         entry.word.store(item.word, std::memory_order_release);
     }
-    if (header.count > 0) words().wake();
+    words().wake();
     return true;
 }
 

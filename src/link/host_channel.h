@@ -36,11 +36,23 @@ class LinkDriver {
     // Ends the link: afterwards nothing of it touches the program's memory.
     virtual void abandon() = 0;
     virtual void forget_channel() = 0;
+    // A thread is about to sleep; it has slept.
+    virtual void enter_wait() = 0;
+    virtual void leave_wait() = 0;
+    // The device broke the rules.
+    virtual void broken(const char* why) = 0;
+};
+
+// Where the device writes by itself (rings.h). Null: it does not.
+struct WrittenByDevice {
+    control::CompletionEntry* table = nullptr;
+    const std::atomic<std::uint64_t>* taken = nullptr;
 };
 
 class LinkClientChannel final : public control::ClientChannel {
   public:
-    LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes);
+    LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes,
+                      const WrittenByDevice& written = {});
     ~LinkClientChannel() override { link_.forget_channel(); }
 
     Status post(const control::Command& command) override;
@@ -58,21 +70,29 @@ class LinkClientChannel final : public control::ClientChannel {
 
   private:
     struct Words {
-        explicit Words(std::uint32_t completions) : table(new control::CompletionEntry[completions]()) {}
-        std::unique_ptr<control::CompletionEntry[]> table;
+        Words(std::uint32_t completions, const WrittenByDevice& written)
+            : own(written.table == nullptr ? new control::CompletionEntry[completions]() : nullptr),
+              table(written.table == nullptr ? own.get() : written.table) {}
+        std::unique_ptr<control::CompletionEntry[]> own;
+        control::CompletionEntry* table;
         alignas(control::cache_line) std::atomic<std::uint32_t> sequence{0};
         alignas(control::cache_line) std::atomic<std::uint32_t> waiting{0};
     };
-    LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes, std::unique_ptr<Words> words);
+    LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes, const WrittenByDevice& written,
+                      std::unique_ptr<Words> words);
+    void announce_wait() override { link_.enter_wait(); }
+    void withdraw_wait() override { link_.leave_wait(); }
     void seal();
+    std::uint64_t taken() const;
 
     LinkDriver& link_;
     const std::uint64_t room_;
+    const std::atomic<std::uint64_t>* const taken_by_device_;
     std::unique_ptr<Words> words_;
     // The posting thread's.
     Batch current_;
     std::uint64_t posted_ = 0;  // bytes
-    // Bytes that the device has taken.
+    // Bytes that the device has taken, as its messages say.
     alignas(control::cache_line) std::atomic<std::uint64_t> taken_{0};
     std::mutex mutex_;  // guards what follows; never held for long
     std::vector<Batch> sealed_;

@@ -1,6 +1,7 @@
 #include "link/host.h"
 
 #include "base/log.h"
+#include "link/introduction.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,24 @@ constexpr int patience_ms = 100;
 
 }  // namespace
 
+Status Host::start(std::string& problem) {
+    if (rings_ == nullptr) return agent_.start(transport_->event_fd(), problem);
+    if (events_.open(transport_->event_fd(), rings_->one_sided().event_fd()) != Status::ok) {
+        problem = "epoll: the link cannot wait for its events";
+        return Status::system;
+    }
+    return agent_.start(events_.fd(), problem);
+}
+
+std::vector<std::byte> Host::address() const {
+    if (rings_ == nullptr) return transport_->address();
+    return join_introduction({transport_->address(), rings_->key()});
+}
+
+std::string Host::rings() const {
+    return rings_ != nullptr && rings_->in_use() ? "remote memory" : "messages";
+}
+
 Status Host::connect(std::span<const std::byte> device_address, std::uint64_t token,
                      const control::ChannelSizes& sizes, std::unique_ptr<control::ClientChannel>& channel,
                      std::string& problem) {
@@ -24,14 +43,18 @@ Status Host::connect(std::span<const std::byte> device_address, std::uint64_t to
         problem = "a token that is 0, a channel of unacceptable sizes, or a second connection";
         return Status::invalid;
     }
-    auto made = std::make_unique<LinkClientChannel>(static_cast<LinkDriver&>(*this), sizes);
+    const Introduction device = split_introduction(device_address);
+    WrittenByDevice written;
     lock_.acquire();
-    Status status = transport_->connect(device_address, &control_);
-    if (status == Status::ok) status = transport_->connect(device_address, &bulk_);
+    Status status = transport_->connect(device.address, &control_);
+    if (status == Status::ok) status = transport_->connect(device.address, &bulk_);
+    if (status == Status::ok && !device.key.empty()) status = connect_rings(device.key, sizes, written);
+    auto made = std::make_unique<LinkClientChannel>(static_cast<LinkDriver&>(*this), sizes, written);
     if (status == Status::ok) {
         token_ = token;
         channel_ = made.get();
         staging_.connect(token, control_, bulk_);
+        tells_of_waits_.store(rings_ != nullptr && rings_->connected(), std::memory_order_release);
     } else {
         release();
     }
@@ -44,6 +67,17 @@ Status Host::connect(std::span<const std::byte> device_address, std::uint64_t to
     agent_.wake();
     channel = std::move(made);
     return Status::ok;
+}
+
+// The device writes into our window only if it has told us of its own.
+Status Host::connect_rings(std::span<const std::byte> key, const control::ChannelSizes& sizes,
+                           WrittenByDevice& written) {
+    if (rings_ == nullptr || rings_->sizes() != sizes) return Status::protocol;
+    const Status status = rings_->connect(key, [this] {
+        if (channel_ != nullptr) channel_->wake_waiters();
+    });
+    if (status == Status::ok) written = {rings_->table(), &rings_->taken()};
+    return status;
 }
 
 void Host::forget_channel() {
@@ -88,11 +122,45 @@ void Host::send_batches() {
 }
 
 unsigned Host::work() {
-    const unsigned events = transport_->progress();
+    unsigned events = transport_->progress();
+    if (rings_ != nullptr) {
+        events += rings_->one_sided().progress();
+        look_at_rings();
+    }
     if (staging_.has_answers() && !lost_ && staging_.flush() != Status::ok)
         fail("the link to the device no longer takes messages");
     if (pending_.load(std::memory_order_seq_cst)) send_batches();
     return events;
+}
+
+void Host::look_at_rings() {
+    if (rings_->health() != Status::ok) fail("the link to the device no longer takes what is written");
+}
+
+Status Host::arm() {
+    const Status status = transport_->arm();
+    return status == Status::ok && rings_ != nullptr ? rings_->one_sided().arm() : status;
+}
+
+// The agent finishes what does not happen at once.
+void Host::enter_wait() {
+    if (!tells_of_waits_.load(std::memory_order_acquire)) return;
+    lock_.acquire();
+    const Status status = rings_->enter_wait();
+    look_at_rings();
+    lock_.release();
+    if (status == Status::in_progress) agent_.wake();
+}
+
+void Host::leave_wait() {
+    if (!tells_of_waits_.load(std::memory_order_acquire)) return;
+    rings_->leave_wait();
+}
+
+void Host::broken(const char* why) {
+    lock_.acquire();
+    fail(why);
+    lock_.release();
 }
 
 bool Host::begin_progress() {
@@ -104,6 +172,7 @@ bool Host::begin_progress() {
 
 void Host::progress() {
     if (!lock_.try_acquire()) return;
+    if (rings_ != nullptr) rings_->spin();
     (void)work();
     lock_.release();
     if (pending_.load(std::memory_order_seq_cst)) kick();
@@ -112,7 +181,7 @@ void Host::progress() {
 // The agent must find the transport armed when it looks at its events again.
 void Host::end_progress() {
     lock_.acquire();
-    const Status armed = transport_->arm();
+    const Status armed = arm();
     lock_.release();
     if (pending_.load(std::memory_order_seq_cst)) kick();
     (void)agent_.watch(true);
@@ -125,8 +194,8 @@ std::optional<int> Host::work_for_agent() {
         sched_yield();
         return {};
     }
-    const bool rest = work() == 0 && transport_->arm() == Status::ok;
-    const int timeout = held() ? patience_ms : -1;
+    const bool rest = work() == 0 && arm() == Status::ok;
+    const int timeout = busy() ? patience_ms : -1;
     lock_.release();
     if (pending_.load(std::memory_order_seq_cst)) {
         kick();
@@ -154,6 +223,7 @@ void Host::release() {
     for (transport::Endpoint** endpoint : {&control_, &bulk_})
         if (*endpoint != nullptr) transport_->disconnect(std::exchange(*endpoint, nullptr));
     staging_.connect(0, nullptr, nullptr);
+    if (rings_ != nullptr) rings_->disconnect();
 }
 
 void Host::abandon() {
@@ -167,9 +237,13 @@ void Host::abandon() {
     lock_.release();
 }
 
-Status make_host_link(std::unique_ptr<transport::Transport> transport, std::unique_ptr<HostLink>& link,
+Status make_host_link(std::unique_ptr<transport::Transport> transport,
+                      std::unique_ptr<transport::OneSided> one_sided, std::unique_ptr<HostLink>& link,
                       std::string& problem) {
-    auto made = std::make_unique<Host>(std::move(transport));
+    std::unique_ptr<HostRings> rings;
+    if (one_sided != nullptr && HostRings::make(std::move(one_sided), {}, rings) != Status::ok)
+        log::warn("no memory that the device could write completions into; they come in messages");
+    auto made = std::make_unique<Host>(std::move(transport), std::move(rings));
     if (const Status status = made->start(problem); status != Status::ok) return status;
     link = std::move(made);
     return Status::ok;

@@ -22,8 +22,9 @@
 #include <vector>
 
 namespace offpath::transport {
+class OneSided;
 class Transport;
-}
+}  // namespace offpath::transport
 
 namespace offpath::link {
 
@@ -50,8 +51,11 @@ class HostLink {
     virtual std::vector<std::byte> address() const = 0;
     // For people: e.g. "UCX 1.22.0 tcp/p0".
     virtual std::string describe() const = 0;
+    // How completions come now: "messages" or "remote memory" (rings.h). Threads: any.
+    virtual std::string rings() const = 0;
 
-    // What the welcome said. Does not wait for the device. Errors: invalid, protocol, version, unavailable.
+    // With what the welcome said. Does not wait for the device. Errors: invalid, protocol, version,
+    // unavailable.
     virtual Status connect(std::span<const std::byte> device_address, std::uint64_t token,
                            const control::ChannelSizes& sizes,
                            std::unique_ptr<control::ClientChannel>& channel, std::string& problem) = 0;
@@ -59,8 +63,9 @@ class HostLink {
     virtual HostLinkCounters counters() const = 0;
 };
 
-// Takes the transport over and starts the agent. Errors: system.
-Status make_host_link(std::unique_ptr<transport::Transport> transport, std::unique_ptr<HostLink>& link,
+// Takes the transport over, and `one_sided`, which may be null, and starts the agent. Errors: system.
+Status make_host_link(std::unique_ptr<transport::Transport> transport,
+                      std::unique_ptr<transport::OneSided> one_sided, std::unique_ptr<HostLink>& link,
                       std::string& problem);
 
 }  // namespace offpath::link

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "link/device_links.h"
+#include "transport/one_sided.h"
 #include "transport/transport.h"
 
 #include <memory>
@@ -22,9 +23,21 @@ Status make_ucx_way(const std::string& devices, std::unique_ptr<transport::Trans
 Status make_tcp_way(const std::string& devices, bool listens,
                     std::unique_ptr<transport::Transport>& transport, std::string& problem);
 
+// The way for completions that are written into the other side's memory, as OFFPATH_RINGS says (rings.h).
+// Null where they are to be messages; `note` says why, or over what, for people. invalid with `note`.
+Status make_rings(const std::string& devices, std::unique_ptr<transport::OneSided>& one_sided,
+                  std::string& note);
+
+// For people: what this side offers, and how completions come.
+struct LinkFacts {
+    std::string ways, completions;
+};
+LinkFacts link_facts(const std::string& devices);
+
 // All that this side has. A host's transport connects to one device only.
+// `one_sided` stays null where completions are to come in messages.
 Status make_host_transport(const std::string& devices, std::unique_ptr<transport::Transport>& transport,
-                           std::string& problem);
+                           std::unique_ptr<transport::OneSided>& one_sided, std::string& problem);
 Status open_device_links(const std::string& devices, std::unique_ptr<DeviceLinks>& links,
                          std::string& problem);
 

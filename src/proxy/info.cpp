@@ -2,6 +2,7 @@
 
 #include "control/messages.h"
 #include "control/socket.h"
+#include "link/ways.h"
 #include "memory/cma.h"
 #include "transport/ucx/ucx_transport.h"
 
@@ -88,6 +89,8 @@ std::string device_info(const std::string& node, const std::string& net_devices)
                    {"loaded", facts.loaded_version},
                    {"transports", facts.resources},
                    {"exported_memory_compiled", facts.exported_memory_compiled}};
+    const link::LinkFacts link = link::link_facts(net_devices);
+    info["link"] = {{"ways", link.ways}, {"completions", link.completions}};
     if (!facts.problem.empty()) info["ucx"]["problem"] = facts.problem;
     info["progress_guarantees"] = {{"device", "transfers need nothing from the process"},
                                    {"agent", "a sleeping thread of the process wakes to serve transfers"}};

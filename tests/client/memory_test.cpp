@@ -31,6 +31,7 @@ TEST_P(Memory, SaysHowItIsReached) {
         offpath_context_info_t info{};
         info.struct_size = sizeof info;
         expect(offpath_context_query(context, &info), OFFPATH_OK, "query");
+        require(remote_mode() == (std::string(info.completions) != "shared memory"), info.completions);
         require(!staged || info.default_back_end == OFFPATH_BACK_END_STAGED, "staged, as asked for");
         require(info.default_progress == (info.default_back_end == OFFPATH_BACK_END_STAGED
                                               ? OFFPATH_PROGRESS_AGENT

@@ -6,6 +6,7 @@
 #include "link/ways.h"
 #include "transport/faulty/faulty.h"
 #include "transport/loopback/loopback.h"
+#include "transport/ucx/one_sided.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,11 +22,14 @@ namespace offpath::link::test {
 
 using namespace std::chrono_literals;
 
+using OneSidedPair = std::pair<std::unique_ptr<transport::OneSided>, std::unique_ptr<transport::OneSided>>;
+
 // How the two sides' transports are made.
 struct Way {
     std::string name;
     std::function<std::pair<std::unique_ptr<transport::Transport>, std::unique_ptr<transport::Transport>>()>
         make;  // device's, host's
+    std::function<OneSidedPair()> make_one_sided = [] { return OneSidedPair(); };
 };
 
 inline Way ucx_way() {
@@ -78,6 +82,23 @@ inline Way faulty_way() {
         }};
 }
 
+// Completions go into the host's memory: passively, through shared memory, or emulated, over TCP.
+inline Way rings_way(Way way, const std::string& name, const std::string& tls) {
+    way.name = name;
+    way.make_one_sided = [tls] {
+        OneSidedPair made;
+        std::string problem;
+        transport::UcxConfig config;
+        config.tls = tls;
+        config.net_devices = "lo";
+        config.several_threads = true;
+        EXPECT_EQ(transport::make_ucx_one_sided(config, made.first, problem), Status::ok) << problem;
+        EXPECT_EQ(transport::make_ucx_one_sided(config, made.second, problem), Status::ok) << problem;
+        return made;
+    };
+    return way;
+}
+
 inline std::vector<Way> all_ways() {
     transport::LoopbackConfig shuffled;
     shuffled.order = transport::LoopbackConfig::Order::shuffled;
@@ -89,7 +110,9 @@ inline std::vector<Way> all_ways() {
             loopback_way("eager", eager),
             faulty_way(),
             tcp_way(),
-            ucx_way()};
+            ucx_way(),
+            rings_way(faulty_way(), "passive_rings", "posix"),
+            rings_way(ucx_way(), "emulated_rings", "tcp")};
 }
 
 // For one operation.
@@ -123,13 +146,19 @@ class Joined {
 
     explicit Joined(const Way& way, const control::ChannelSizes& sizes = {}) {
         auto [device, host_transport] = way.make();
+        auto [device_side, host_side] = way.make_one_sided();
+        const bool rings = device_side != nullptr;
         std::string problem;
-        links = make_device_links(std::move(device));
-        EXPECT_EQ(make_host_link(std::move(host_transport), host, problem), Status::ok) << problem;
+        links = make_device_links(std::move(device), std::move(device_side));
+        EXPECT_EQ(make_host_link(std::move(host_transport), std::move(host_side), host, problem), Status::ok)
+            << problem;
         EXPECT_EQ(links->open(host->address(), token, sizes, link, problem), Status::ok) << problem;
         proxy = link->take_channel();
         transfers = link->take_transfers();
-        EXPECT_EQ(host->connect(links->address(), token, sizes, client, problem), Status::ok) << problem;
+        EXPECT_EQ(host->connect(link->address(), token, sizes, client, problem), Status::ok) << problem;
+        if (rings) {
+            EXPECT_TRUE(until([&] { return host->rings() == "remote memory"; }));
+        }
     }
     ~Joined() {
         client.reset();

@@ -54,12 +54,12 @@ int be_device() {
         std::cerr << problem << '\n';
         return 1;
     }
-    std::cout << to_hex(links->address()) << std::endl;
     if (!std::getline(std::cin, line) ||
         links->open(from_hex(line), peer_token, {}, link, problem) != Status::ok) {
         std::cerr << problem << '\n';
         return 1;
     }
+    std::cout << to_hex(link->address()) << std::endl;
     const auto channel = link->take_channel();
     fcntl(0, F_SETFL, O_NONBLOCK);
     char byte = 0;

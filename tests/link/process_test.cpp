@@ -1,64 +1,14 @@
 // Two processes over UCX: one of them is killed; the library that clients load.
-#include "../other_program.h"
 #include "harness.h"
 #include "link/load.h"
-#include "peer.h"
+#include "peer_process.h"
 
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace offpath::link::test {
 namespace {
-
-class Peer {
-  public:
-    explicit Peer(const char* role) {
-        int in[2], out[2];
-        EXPECT_EQ(pipe(in), 0);
-        EXPECT_EQ(pipe(out), 0);
-        pid_ = fork();
-        if (pid_ == 0) {
-            dup2(in[0], 0);
-            dup2(out[1], 1);
-            for (int fd : {in[0], in[1], out[0], out[1]})
-                close(fd);
-            offpath::test::become_other_program(LINK_PEER, {role});
-        }
-        close(in[0]);
-        close(out[1]);
-        to_ = fdopen(in[1], "w");
-        from_ = fdopen(out[0], "r");
-    }
-    ~Peer() {
-        kill();
-        fclose(to_);
-        fclose(from_);
-    }
-    std::string read_line() {
-        std::string line;
-        for (int c = fgetc(from_); c != EOF && c != '\n'; c = fgetc(from_))
-            line += static_cast<char>(c);
-        return line;
-    }
-    void write_line(const std::string& line) {
-        fprintf(to_, "%s\n", line.c_str());
-        fflush(to_);
-    }
-    void kill() {
-        if (pid_ <= 0) return;
-        ::kill(pid_, SIGKILL);
-        waitpid(pid_, nullptr, 0);
-        pid_ = -1;
-    }
-
-  private:
-    pid_t pid_ = -1;
-    FILE *to_ = nullptr, *from_ = nullptr;
-};
 
 double seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -120,8 +70,8 @@ TEST(Processes, HostNoticesADeviceThatIsKilled) {
     std::unique_ptr<control::ClientChannel> channel;
     std::string problem;
     ASSERT_EQ(load_host_link({}, host, problem), Status::ok) << problem;
-    const auto device_address = from_hex(device.read_line());
     device.write_line(to_hex(host->address()));
+    const auto device_address = from_hex(device.read_line());
     ASSERT_EQ(host->connect(device_address, peer_token, {}, channel, problem), Status::ok) << problem;
     const auto wait = [&](auto done) {
         const double end = seconds() + 10;
@@ -146,7 +96,7 @@ TEST(Processes, HostNoticesADeviceThatIsKilled) {
 }
 
 TEST(Processes, AgentIsQuietWhenIdle) {
-    for (const Way& way : {tcp_way(), ucx_way()}) {
+    for (const Way& way : {tcp_way(), ucx_way(), rings_way(ucx_way(), "rings", "posix")}) {
         Joined joined(way);
         std::vector<std::byte> from(1 << 20), to(1 << 20);
         ASSERT_EQ(joined.staged(memory::StagingDirection::to_device, from.data(), to.data(), to.size()),

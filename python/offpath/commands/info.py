@@ -82,8 +82,10 @@ def of_lab(cluster: clusters.Cluster) -> dict:
     found = query(machine.command([*daemon, "--name", machine.name, *(["--net-devices", network.INTERFACE] if cluster.namespaced else [])]))
     shown = links.describe(cluster)
     if remote:
-        over_pcie = query(machine.command([*daemon, "--net-devices", network.PCIE_INTERFACE]))["ucx"].get("transports", [])
-        found["ucx"]["host_device_transports"] = [name for name in over_pcie if name.endswith("/" + network.PCIE_INTERFACE)]
+        over_pcie = query(machine.command([*daemon, "--net-devices", network.PCIE_INTERFACE]))
+        found["link"] = over_pcie.get("link", {})
+        transports = over_pcie["ucx"].get("transports", [])
+        found["ucx"]["host_device_transports"] = [name for name in transports if name.endswith("/" + network.PCIE_INTERFACE)]
         found["attach"] = "remote"
         for back_end in found["back_ends"]:
             if back_end["name"] in _LOCAL_ONLY:

@@ -150,9 +150,10 @@ class HostSide {
   public:
     explicit HostSide(const Options& options) : options_(options), memory_(region_bytes, std::byte{1}) {
         std::unique_ptr<transport::Transport> transport;
+        std::unique_ptr<transport::OneSided> one_sided;
         std::string problem;
-        check(make_host_transport(options.devices, transport, problem), problem);
-        check(make_host_link(std::move(transport), link_, problem), problem);
+        check(make_host_transport(options.devices, transport, one_sided, problem), problem);
+        check(make_host_link(std::move(transport), std::move(one_sided), link_, problem), problem);
         const auto address = reinterpret_cast<std::uint64_t>(memory_.data());
         put(options.dir + "/host-memory", std::as_bytes(std::span(&address, 1)));
         put(options.dir + "/host-link", link_->address());

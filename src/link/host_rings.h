@@ -1,0 +1,67 @@
+// HostRings: the client's half of rings.h: the window with the completion table, and telling the device
+// whether threads sleep. Ownership: the link; the channel whose table lies here ends first. Threads: whoever
+// has the link's lock, except where it says so; table(), taken() and in_use(): any.
+#pragma once
+
+#include "control/channel.h"
+#include "transport/one_sided.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace offpath::link {
+
+class HostRings : Completion {
+  public:
+    // Errors: of the memory.
+    static Status make(std::unique_ptr<transport::OneSided> one_sided, const control::ChannelSizes& sizes,
+                       std::unique_ptr<HostRings>& rings);
+    HostRings(const HostRings&) = delete;
+    HostRings& operator=(const HostRings&) = delete;
+
+    std::vector<std::byte> key() const { return window_->key(); }
+    // The device's key. `seen` is called inside progress() when what was said last can be seen there.
+    Status connect(std::span<const std::byte> device_key, std::function<void()> seen);
+    bool connected() const { return device_ != nullptr; }
+    const control::ChannelSizes& sizes() const { return sizes_; }
+    void disconnect() { device_.reset(); }
+
+    control::CompletionEntry* table() const;
+    const std::atomic<std::uint64_t>& taken() const;
+    // Whether the device writes here.
+    bool in_use() const;
+
+    // Tells the device that a thread is about to sleep. ok: it can see that; in_progress: `seen` follows; or
+    // an error.
+    Status enter_wait();
+    // Threads: any.
+    void leave_wait() { sleepers_.fetch_sub(1, std::memory_order_acq_rel); }
+    // A thread spins: unless another sleeps, the device need not send messages until the next enter_wait().
+    void spin();
+
+    transport::OneSided& one_sided() { return *one_sided_; }
+    bool telling() const { return telling_; }
+    // ok until telling fails.
+    Status health() const { return health_; }
+
+  private:
+    HostRings() = default;
+    Status tell();
+    static void on_told(Completion* self, Status status);
+
+    control::ChannelSizes sizes_;
+    std::unique_ptr<transport::OneSided> one_sided_;
+    std::unique_ptr<transport::Window> window_;
+    std::unique_ptr<transport::RemoteWindow> device_;
+    std::function<void()> seen_;
+    std::atomic<std::uint32_t> sleepers_{0};
+    std::uint32_t wanted_ = 0;
+    std::uint32_t told_ = 0;  // what was put last
+    bool telling_ = false;    // and cannot be seen yet
+    Status health_ = Status::ok;
+};
+
+}  // namespace offpath::link

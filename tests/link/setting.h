@@ -1,0 +1,34 @@
+// For tests that depend on the environment.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace offpath::link::test {
+
+// Sets a variable of the environment, or takes it away, until its end.
+class Setting {
+  public:
+    Setting(const char* name, const char* value) : name_(name) {
+        if (const char* before = std::getenv(name)) before_ = std::make_unique<std::string>(before);
+        if (value != nullptr)
+            setenv(name, value, 1);
+        else
+            unsetenv(name);
+    }
+    ~Setting() {
+        if (before_ != nullptr)
+            setenv(name_, before_->c_str(), 1);
+        else
+            unsetenv(name_);
+    }
+    Setting(const Setting&) = delete;
+    Setting& operator=(const Setting&) = delete;
+
+  private:
+    const char* const name_;
+    std::unique_ptr<std::string> before_;
+};
+
+}  // namespace offpath::link::test
