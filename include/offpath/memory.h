@@ -2,7 +2,8 @@
  *
  * Any memory of the process can be used in every call of this API. Memory from offpath_mem_alloc is mapped by
  * the device too (back end `map`) and saves one copy on each side, unless the device has an operating system
- * of its own, to which it is memory as any other; memory that is registered may save a look-up. */
+ * of its own, to which it is memory as any other. A device of its own that can import memory (back end
+ * `xgvmi`) reaches what is allocated or registered without a thread of this process. */
 #ifndef OFFPATH_MEMORY_H
 #define OFFPATH_MEMORY_H
 

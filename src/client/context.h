@@ -27,6 +27,7 @@
 struct offpath_region {
     offpath_context* context = nullptr;
     std::uintptr_t begin = 0, end = 0;
+    std::uint64_t exported = 0;  // the device's number for it; 0: it is memory as any other
 };
 
 struct offpath_context {

@@ -26,6 +26,15 @@ void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr
     });
 }
 
+// After the last use. Where the device is gone nothing touches the memory any more.
+Status revoke(offpath_context& context, std::uint64_t region) {
+    control::RegionReply reply;
+    Status status = context.ask(control::RevokeRegion{region}, {}, region, reply);
+    if (status == Status::ok) status = reply.status;
+    if (context.attachment.exports != nullptr) context.attachment.exports->remove(region);
+    return status == Status::peer_lost ? Status::ok : status;
+}
+
 // Makes the allocation a region of the device: local, it maps the allocation too; remote, it imports its
 // registration.
 Status share(offpath_context& context, const memory::HostAllocator::Allocation& allocation) {
@@ -51,7 +60,8 @@ Status share(offpath_context& context, const memory::HostAllocator::Allocation& 
     }
     if (status == Status::ok) status = reply.status;
     if (status == Status::ok) {
-        context.allocator.publish(allocation);
+        status = context.allocator.publish(allocation);
+        if (status != Status::ok) (void)revoke(context, allocation.region);
     } else if (exports != nullptr) {
         exports->remove(allocation.region);
     }
@@ -95,17 +105,10 @@ offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try 
     const auto begin = reinterpret_cast<std::uintptr_t>(allocation.address);
     wait_for_users(*context, begin, begin + allocation.bytes);
     Status status = Status::ok;
-    if (shared) {
-        control::RegionReply reply;
-        status = context->ask(control::RevokeRegion{allocation.region}, {}, allocation.region, reply);
-        if (status == Status::ok) status = reply.status;
-        if (context->attachment.exports != nullptr) context->attachment.exports->remove(allocation.region);
-    }
-    // Where the device is gone nothing touches the memory any more.
-    if (status != Status::ok && status != Status::peer_lost)
-        log::error("offpath_mem_free: the device answered: {}", to_string(status));
+    if (shared) status = revoke(*context, allocation.region);
+    if (status != Status::ok) log::error("offpath_mem_free: the device answered: {}", to_string(status));
     context->allocator.release(allocation);
-    return to_c(status == Status::peer_lost ? Status::ok : status);
+    return to_c(status);
 } catch (...) {
     return caught("offpath_mem_free");
 }
@@ -115,13 +118,17 @@ offpath_status_t offpath_mem_register(offpath_context_h context, void* address, 
     if (context == nullptr || address == nullptr || region == nullptr || bytes == 0 ||
         bytes > schedule::max_slot_bytes)
         return OFFPATH_ERR_INVALID;
-    // The local back ends for ordinary memory need nothing prepared; what a region promises is the wait at
-    // its end.
+    // The back ends for ordinary memory need nothing prepared; then what a region promises is the wait at its
+    // end.
     auto made = std::make_unique<offpath_region>();
     made->context = context;
     made->begin = reinterpret_cast<std::uintptr_t>(address);
     made->end = made->begin + bytes;
     if (made->end < made->begin) return OFFPATH_ERR_INVALID;
+    if (context->attachment.exports != nullptr && context->resolve(address, bytes).region == 0) {
+        const auto adopted = context->allocator.adopt(address, bytes);
+        if (share(*context, adopted) == Status::ok) made->exported = adopted.region;
+    }
     auto guard = context->lock();
     *region = made.get();
     context->regions.emplace(*region, std::move(made));
@@ -133,10 +140,14 @@ offpath_status_t offpath_mem_register(offpath_context_h context, void* address, 
 offpath_status_t offpath_mem_deregister(offpath_region_h region) try {
     if (region == nullptr) return OFFPATH_ERR_INVALID;
     offpath_context& context = *region->context;
+    if (region->exported != 0) context.allocator.retract(region->exported);
     wait_for_users(context, region->begin, region->end);
+    const Status status = region->exported != 0 ? revoke(context, region->exported) : Status::ok;
+    if (status != Status::ok)
+        log::error("offpath_mem_deregister: the device answered: {}", to_string(status));
     auto guard = context.lock();
     context.regions.erase(region);
-    return OFFPATH_OK;
+    return to_c(status);
 } catch (...) {
     return caught("offpath_mem_deregister");
 }

@@ -1,7 +1,5 @@
 #include "memory/host_allocator.h"
 
-#include "base/log.h"
-
 namespace offpath::memory {
 
 HostAllocator::HostAllocator() : HostAllocator(Options{}) {}
@@ -23,9 +21,13 @@ Status HostAllocator::allocate(std::size_t bytes, Allocation& allocation) {
     return Status::ok;
 }
 
-void HostAllocator::publish(const Allocation& allocation) {
-    if (table_.insert(allocation.region, allocation.address, allocation.bytes) != Status::ok)
-        log::error("region {} cannot be published: it is in the table already", allocation.region);
+Status HostAllocator::publish(const Allocation& allocation) {
+    return table_.insert(allocation.region, allocation.address, allocation.bytes);
+}
+
+HostAllocator::Allocation HostAllocator::adopt(void* address, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    return {next_region_++, address, bytes, -1};
 }
 
 Status HostAllocator::withdraw(const void* address, Allocation& allocation) {

@@ -39,7 +39,12 @@ class HostAllocator {
     // Zeroed memory of at least `bytes` bytes (> 0), page-aligned. It is not in the region table yet:
     // publish() puts it there once the proxy has acknowledged the region. Errors: invalid, memory, system.
     Status allocate(std::size_t bytes, Allocation& allocation);
-    void publish(const Allocation& allocation);
+    // invalid: it overlaps what is there, which only adopted memory can.
+    Status publish(const Allocation& allocation);
+    // Memory of the program's own as a region: an id for it, to be published and retracted. It stays the
+    // program's.
+    Allocation adopt(void* address, std::size_t bytes);
+    void retract(std::uint64_t region) { table_.erase(region); }
 
     // Freeing takes two steps around the revocation at the proxy: withdraw() finds the allocation that starts
     // at `address` and takes it out of the table (invalid: none), so that no new transfer names the region;

@@ -43,7 +43,7 @@ TEST(HostAllocator, RegionsAreNeverNamedTwice) {
     HostAllocator::Allocation first, second, found;
     ASSERT_EQ(allocator.allocate(4096, first), Status::ok);
     EXPECT_EQ(allocator.table().resolve(first.address, 8).region, 0u) << "not published yet";
-    allocator.publish(first);
+    EXPECT_EQ(allocator.publish(first), Status::ok);
     EXPECT_EQ(allocator.table().resolve(first.address, 8).region, first.region);
     EXPECT_EQ(allocator.withdraw(static_cast<char*>(first.address) + 1, found), Status::invalid);
     ASSERT_EQ(allocator.withdraw(first.address, found), Status::ok);
@@ -65,7 +65,7 @@ TEST(HostAllocator, ThreadsAllocateAtOnce) {
             for (int i = 0; i < 50; ++i) {
                 HostAllocator::Allocation allocation, withdrawn;
                 ASSERT_EQ(allocator.allocate(8192, allocation), Status::ok);
-                allocator.publish(allocation);
+                EXPECT_EQ(allocator.publish(allocation), Status::ok);
                 ASSERT_EQ(allocator.table().resolve(allocation.address, 8192).region, allocation.region);
                 ASSERT_EQ(allocator.withdraw(allocation.address, withdrawn), Status::ok);
                 allocator.release(withdrawn);
