@@ -18,7 +18,7 @@ OFFPATH_API offpath_status_t offpath_team_world(offpath_context_h context, offpa
 OFFPATH_API offpath_status_t offpath_team_create(offpath_context_h context, const uint32_t* ranks,
                                                  uint32_t size, uint64_t id, offpath_team_h* team);
 
-/* Ends the team once what was started on it is done; returns at once. */
+/* Ends the team once what was started on it is done; returns at once. INVALID while it has windows. */
 OFFPATH_API offpath_status_t offpath_team_destroy(offpath_team_h team);
 
 OFFPATH_API offpath_status_t offpath_team_rank(offpath_team_h team, uint32_t* rank);

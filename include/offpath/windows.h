@@ -46,7 +46,8 @@ typedef struct offpath_place {
 } offpath_place_t;
 
 /* Makes a window of `bytes` bytes at `base` (may differ from rank to rank, and be 0). Collective over the
- * team, in the order of its collectives; returns when all ranks may use it. */
+ * team, in the order of its collectives; returns when all ranks may use it. Where a rank fails, by its
+ * arguments or otherwise, the call fails on all ranks and leaves nothing behind. */
 OFFPATH_API offpath_status_t offpath_window_create(offpath_team_h team, void* base, size_t bytes,
                                                    offpath_window_h* window);
 /* A window to which each rank attaches memory when it likes. */
@@ -86,7 +87,9 @@ OFFPATH_API offpath_status_t offpath_compare_swap(offpath_window_h window, const
                                                   offpath_request_h* request);
 
 /* Done when all that this process has started before on `target` (or OFFPATH_ALL_TARGETS) is done there. With
- * a null `request` it waits. */
+ * a null `request` it waits. A program that starts very many operations without a request makes the library
+ * flush by itself; errors that this finds are told by the window's next flush, whatever its target, or by its
+ * end. */
 OFFPATH_API offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
                                                   offpath_request_h* request);
 

@@ -18,6 +18,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->context = context;
     request->receives = false;
     request->freed = false;
+    request->earlier = Status::ok;
     request->message = {};
     request->used.clear();
     return request;
@@ -55,7 +56,8 @@ bool RequestTable::take(offpath_request* request) {
     control::CompletionEntry& entry = channel_.completion(request->slot);
     const std::uint32_t word = entry.word.load(std::memory_order_acquire);
     if (word == 0) return false;
-    const Status status = control::completion_status(word);
+    const Status own = control::completion_status(word);
+    const Status status = is_error(request->earlier) ? request->earlier : own;
     if (request->receives)
         request->message = {entry.source, entry.tag, static_cast<std::size_t>(entry.bytes)};
     (status == Status::ok ? completed_ : failed_)++;

@@ -26,6 +26,7 @@ struct offpath_request {
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
+    offpath::Status earlier = offpath::Status::ok;  // an error that it tells besides its own
     offpath_message_t message{};
     std::unique_ptr<std::byte[]> owned;  // a buffer of ours that the operation uses
     // The memory that the operation uses, for mem_deregister; unset: any.

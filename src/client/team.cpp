@@ -86,6 +86,10 @@ offpath_status_t offpath_team_destroy(offpath_team_h team) try {
     if (team == nullptr || team->destroyed || team == team->context->world) return OFFPATH_ERR_INVALID;
     offpath_context& context = *team->context;
     auto guard = context.lock();
+    if (team->open_windows > 0) {
+        log::error("team {:x} cannot be destroyed: {} of its windows live", team->id, team->open_windows);
+        return OFFPATH_ERR_INVALID;
+    }
     context.team_ids.erase(team->id);
     const Status status = context.post(control::DestroyTeam{team->id});
     context.ring();

@@ -21,6 +21,7 @@ struct offpath_team {
     std::uint32_t sequence = 0;  // starts so far
     std::uint32_t groups = 0;    // that refer to it
     std::uint64_t windows = 0;   // made so far
+    std::uint32_t open_windows = 0;
     bool destroyed = false;
 
     offpath::collectives::TeamShape shape() const { return {rank, size}; }

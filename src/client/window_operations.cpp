@@ -35,20 +35,31 @@ bool valid(const offpath_window& window, const Operation& operation, const offpa
     return place.segments != nullptr && place.segment_count <= rma::max_segments;
 }
 
-// Waits until nothing without a request is under way in any window. Not under the lock.
-Status flush_all(offpath_context& context) {
-    std::vector<offpath_window*> windows;
+// Waits until nothing without a request is under way in any window. What has gone wrong there is for the
+// program's own flushes. Not under the lock, so windows may end meanwhile.
+void flush_all(offpath_context& context) {
+    struct Flush {
+        offpath_window* window = nullptr;
+        std::uint32_t counted = 0;
+        offpath_request* request = nullptr;
+    };
+    std::vector<Flush> flushes;
     {
         auto guard = context.lock();
-        for (const auto& [window, owned] : context.windows)
-            if (window->unwatched > 0) windows.push_back(window);
+        for (const auto& [window, owned] : context.windows) {
+            Flush flush{window, window->unwatched};
+            if (flush.counted > 0 && post_flush(*window, OFFPATH_ALL_TARGETS, &flush.request) == Status::ok)
+                flushes.push_back(flush);
+        }
     }
-    // Errors stay for the program's own flushes.
-    for (offpath_window* window : windows) {
-        const Status status = from_c(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr));
-        if (is_error(status)) return status;
+    for (const Flush& flush : flushes) {
+        const Status status = context.wait(*flush.request);
+        auto guard = context.lock();
+        context.requests.free(flush.request);
+        if (!context.windows.contains(flush.window)) continue;
+        give_back_unwatched(*flush.window, flush.counted);
+        if (flush.window->unreported == Status::ok) flush.window->unreported = status;
     }
-    return Status::ok;
 }
 
 Status post_parts(offpath_context& context, control::WindowOperation& command, const offpath_place_t& place) {
@@ -76,7 +87,7 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
     auto guard = context.lock();
     if (request == nullptr && context.unwatched >= most_unwatched) {
         guard = {};
-        if (Status status = flush_all(context); status != Status::ok) return status;
+        flush_all(context);
         guard = context.lock();
     }
     offpath_request* made = nullptr;

@@ -5,6 +5,9 @@
 #include "client/caught.h"
 #include "client/context.h"
 
+#include <algorithm>
+#include <utility>
+
 using namespace offpath;
 using namespace offpath::client;
 
@@ -17,10 +20,9 @@ Status wait_and_free(offpath_context& context, offpath_request* request) {
     return status;
 }
 
-// Posts a command that has a completion.
+// Posts a command that has a completion. Under the lock.
 template <typename Command>
-Status post(offpath_context& context, Command command, offpath_request** request) {
-    auto guard = context.lock();
+Status post_locked(offpath_context& context, Command command, offpath_request** request) {
     offpath_request* made = nullptr;
     if (Status status = context.new_request(&made); status != Status::ok) return status;
     command.completion = made->slot;
@@ -31,6 +33,12 @@ Status post(offpath_context& context, Command command, offpath_request** request
     context.ring();
     *request = made;
     return Status::ok;
+}
+
+template <typename Command>
+Status post(offpath_context& context, const Command& command, offpath_request** request) {
+    auto guard = context.lock();
+    return post_locked(context, command, request);
 }
 
 template <typename Command>
@@ -46,7 +54,26 @@ Status barrier(offpath_team_h team) {
     return status == Status::ok ? wait_and_free(*team->context, request) : status;
 }
 
-Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, offpath_window_h* window) {
+control::DestroyWindow destroy_of(const offpath_window& window) {
+    control::DestroyWindow command;
+    command.team = window.team->id;
+    command.window = window.id;
+    return command;
+}
+
+// The worst that any rank of the team has to say. Statuses of errors are negative.
+Status agree(offpath_team_h team, Status mine) {
+    std::int32_t worst = to_c(mine);
+    offpath_request_h request = nullptr;
+    const Status status = from_c(
+        offpath_iallreduce(team, OFFPATH_IN_PLACE, &worst, 1, OFFPATH_INT32, OFFPATH_MINIMUM, &request));
+    const Status over = status == Status::ok ? wait_and_free(*team->context, request) : status;
+    return over == Status::ok ? from_c(static_cast<offpath_status_t>(worst)) : over;
+}
+
+// `arguments`: what is wrong with those of this rank, for which the others wait all the same.
+Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, Status arguments,
+            offpath_window_h* window) {
     offpath_context& context = *team->context;
     auto made = std::make_unique<offpath_window>();
     made->context = &context;
@@ -56,50 +83,76 @@ Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, of
     {
         auto guard = context.lock();
         made->id = team->windows++;
-        if (bytes > 0) command.range = context.resolve(base, bytes);
+        if (bytes > 0 && arguments == Status::ok) command.range = context.resolve(base, bytes);
     }
     command.team = team->id;
     command.window = made->id;
     command.dynamic = dynamic ? 1 : 0;
-    Status status = post_and_wait(context, command);
-    // Also where this rank failed: the others wait.
-    const Status met = barrier(team);
-    if (status == Status::ok) status = met;
-    if (status != Status::ok) return status;
+    const Status mine = arguments == Status::ok ? post_and_wait(context, command) : arguments;
+    if (const Status status = agree(team, mine); status != Status::ok) {
+        // The proxy keeps an entry, and the memory of a window, whatever became of it.
+        if (arguments == Status::ok) (void)post_and_wait(context, destroy_of(*made));
+        return status;
+    }
     auto guard = context.lock();
     *window = made.get();
+    ++team->open_windows;
     context.windows.emplace(made.get(), std::move(made));
     return Status::ok;
-}
-
-control::FlushWindow flush_of(const offpath_window& window, std::uint32_t target) {
-    control::FlushWindow command;
-    command.team = window.team->id;
-    command.window = window.id;
-    command.target = target;
-    return command;
 }
 
 bool usable(offpath_team_h team, offpath_window_h* window) {
     return team != nullptr && window != nullptr && !team->destroyed;
 }
 
+Status flush_and_wait(offpath_window& window, std::uint32_t target) {
+    offpath_context& context = *window.context;
+    offpath_request* request = nullptr;
+    std::uint32_t counted = 0;
+    {
+        auto guard = context.lock();
+        if (target == OFFPATH_ALL_TARGETS) counted = window.unwatched;
+        if (Status status = post_flush(window, target, &request); status != Status::ok) return status;
+    }
+    const Status status = wait_and_free(context, request);
+    auto guard = context.lock();
+    give_back_unwatched(window, counted);
+    return status;
+}
+
 }  // namespace
+
+Status offpath::client::post_flush(offpath_window& window, std::uint32_t target, offpath_request** request) {
+    control::FlushWindow command;
+    command.team = window.team->id;
+    command.window = window.id;
+    command.target = target;
+    const Status status = post_locked(*window.context, command, request);
+    if (status == Status::ok) (*request)->earlier = std::exchange(window.unreported, Status::ok);
+    return status;
+}
+
+void offpath::client::give_back_unwatched(offpath_window& window, std::uint32_t count) {
+    // Another thread's flush may have been faster.
+    count = std::min(count, window.unwatched);
+    window.unwatched -= count;
+    window.context->unwatched -= count;
+}
 
 extern "C" {
 
 offpath_status_t offpath_window_create(offpath_team_h team, void* base, size_t bytes,
                                        offpath_window_h* window) try {
-    if (!usable(team, window) || (base == nullptr && bytes > 0) || bytes > schedule::max_slot_bytes)
-        return OFFPATH_ERR_INVALID;
-    return to_c(make(team, base, bytes, false, window));
+    if (!usable(team, window)) return OFFPATH_ERR_INVALID;
+    const bool valid = (base != nullptr || bytes == 0) && bytes <= schedule::max_slot_bytes;
+    return to_c(make(team, base, bytes, false, valid ? Status::ok : Status::invalid, window));
 } catch (...) {
     return caught("offpath_window_create");
 }
 
 offpath_status_t offpath_window_create_dynamic(offpath_team_h team, offpath_window_h* window) try {
     if (!usable(team, window)) return OFFPATH_ERR_INVALID;
-    return to_c(make(team, nullptr, 0, true, window));
+    return to_c(make(team, nullptr, 0, true, Status::ok, window));
 } catch (...) {
     return caught("offpath_window_create_dynamic");
 }
@@ -107,17 +160,20 @@ offpath_status_t offpath_window_create_dynamic(offpath_team_h team, offpath_wind
 offpath_status_t offpath_window_destroy(offpath_window_h window) try {
     if (window == nullptr) return OFFPATH_ERR_INVALID;
     offpath_context& context = *window->context;
-    Status status = post_and_wait(context, flush_of(*window, OFFPATH_ALL_TARGETS));
+    Status status = flush_and_wait(*window, OFFPATH_ALL_TARGETS);
     const Status met = barrier(window->team);
     if (status == Status::ok) status = met;
-    control::DestroyWindow command;
-    command.team = window->team->id;
-    command.window = window->id;
-    const Status ended = post_and_wait(context, command);
+    std::unique_ptr<offpath_window> owned;
+    {
+        // Before the proxy forgets it: other threads flush what they find here.
+        auto guard = context.lock();
+        owned = std::move(context.windows.extract(window).mapped());
+        give_back_unwatched(*window, window->unwatched);
+    }
+    const Status ended = post_and_wait(context, destroy_of(*window));
     if (status == Status::ok) status = ended;
     auto guard = context.lock();
-    context.unwatched -= window->unwatched;
-    context.windows.erase(window);
+    --window->team->open_windows;
     return to_c(status);
 } catch (...) {
     return caught("offpath_window_destroy");
@@ -155,14 +211,9 @@ offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
                                       offpath_request_h* request) try {
     if (window == nullptr || (target >= window->team->size && target != OFFPATH_ALL_TARGETS))
         return OFFPATH_ERR_INVALID;
-    offpath_context& context = *window->context;
-    if (target == OFFPATH_ALL_TARGETS) {
-        auto guard = context.lock();
-        context.unwatched -= window->unwatched;
-        window->unwatched = 0;
-    }
-    const control::FlushWindow command = flush_of(*window, target);
-    return to_c(request == nullptr ? post_and_wait(context, command) : post(context, command, request));
+    if (request == nullptr) return to_c(flush_and_wait(*window, target));
+    auto guard = window->context->lock();
+    return to_c(post_flush(*window, target, request));
 } catch (...) {
     return caught("offpath_window_flush");
 }

@@ -12,6 +12,17 @@ struct offpath_window {
     offpath_team* team = nullptr;
     std::uint64_t id = 0;  // the same on all ranks of the team
     bool dynamic = false;
-    // Started without a request since this process last flushed everything.
+    // Started without a request since a flush of everything was last waited for.
     std::uint32_t unwatched = 0;
+    // What a flush found that the library made by itself: for the next flush of the program.
+    offpath::Status unreported = offpath::Status::ok;
 };
+
+namespace offpath::client {
+
+// Both under the context's lock. The request of a flush also tells what is unreported.
+Status post_flush(offpath_window& window, std::uint32_t target, offpath_request** request);
+// `count` operations without a request are over.
+void give_back_unwatched(offpath_window& window, std::uint32_t count);
+
+}  // namespace offpath::client

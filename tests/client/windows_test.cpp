@@ -138,6 +138,147 @@ TEST(Windows, SeveralProxiesAndThreads) {
     EXPECT_TRUE(all_right(3, directory.path(), windows_body, OFFPATH_THREADS_MULTIPLE)) << daemon.log();
 }
 
+TEST(Windows, ACreationThatFailsSomewhereFailsEverywhere) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(3, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        void* base = nullptr;
+        expect(offpath_mem_alloc(context, 4096, &base), OFFPATH_OK, "alloc");
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create(world, me.rank == 1 ? nullptr : base, 4096, &window),
+               OFFPATH_ERR_INVALID, "create without memory at rank 1");
+        require(window == nullptr, "no window");
+        expect(offpath_mem_free(context, base), OFFPATH_OK, "nothing keeps the memory");
+        std::uint64_t memory = 0;
+        const std::uint64_t data = 7;
+        expect(offpath_window_create(world, &memory, 8, &window), OFFPATH_OK, "create");
+        const offpath_place_t place = at((me.rank + 1) % me.size, 0);
+        expect(offpath_put(window, &data, 8, &place, nullptr), OFFPATH_OK, "put");
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        require(memory == 7, "the next window serves");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    })) << daemon.log();
+}
+
+TEST(Windows, ACreationThatARankLeavesLeavesNothingBehind) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        me.barrier();
+        if (me.rank == 0) _exit(0);
+        void* base = nullptr;
+        expect(offpath_mem_alloc(context, 4096, &base), OFFPATH_OK, "alloc");
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create(world, base, 4096, &window), OFFPATH_ERR_PEER_LOST, "create");
+        expect(offpath_mem_free(context, base), OFFPATH_OK, "nothing keeps the memory");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
+}
+
+TEST(Windows, ATeamOutlivesItsWindows) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        const std::uint32_t members[] = {1, 0};
+        offpath_team_h team = nullptr;
+        expect(offpath_team_create(context, members, 2, 5, &team), OFFPATH_OK, "team");
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create_dynamic(team, &window), OFFPATH_OK, "create");
+        expect(offpath_team_destroy(team), OFFPATH_ERR_INVALID, "destroy under a window");
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy of the window");
+        expect(offpath_team_destroy(team), OFFPATH_OK, "destroy");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    })) << daemon.log();
+}
+
+// What the library flushes by itself, because of another window, is not lost.
+TEST(Windows, ErrorsAreToldByTheirOwnWindow) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        std::uint64_t memory[2] = {};
+        const std::uint64_t one = 1;
+        offpath_window_h wrong = nullptr, right = nullptr;
+        expect(offpath_window_create(world, &memory[0], 8, &wrong), OFFPATH_OK, "create");
+        expect(offpath_window_create(world, &memory[1], 8, &right), OFFPATH_OK, "create");
+        const offpath_place_t outside = at(1 - me.rank, 8), inside = at(1 - me.rank, 0);
+        for (const bool by_request : {false, true}) {
+            expect(offpath_put(wrong, &one, 8, &outside, nullptr), OFFPATH_OK, "put outside");
+            for (int i = 0; i < 20000; ++i)
+                expect(offpath_put(right, &one, 8, &inside, nullptr), OFFPATH_OK, "put");
+            expect(offpath_window_flush(right, OFFPATH_ALL_TARGETS, nullptr), OFFPATH_OK, "flush");
+            for (const offpath_status_t wanted : {OFFPATH_ERR_ACCESS, OFFPATH_OK}) {
+                if (by_request) {
+                    offpath_request_h request = nullptr;
+                    expect(offpath_window_flush(wrong, 1 - me.rank, &request), OFFPATH_OK, "flush");
+                    expect(offpath_request_wait(request), wanted, "its end");
+                    offpath_request_free(request);
+                } else {
+                    expect(offpath_window_flush(wrong, 1 - me.rank, nullptr), wanted, "flush");
+                }
+            }
+        }
+        expect(offpath_window_destroy(right), OFFPATH_OK, "destroy");
+        expect(offpath_window_destroy(wrong), OFFPATH_OK, "destroy");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    })) << daemon.log();
+}
+
+// A flush that nobody has waited for does not make room: the device holds a bounded number of operations.
+TEST(Windows, FlushesThatAreNotOverDoNotCount) {
+    if (remote_mode()) GTEST_SKIP() << "the count does not know how a rank is attached";
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        setenv("OFFPATH_BACK_END", "staged", 1);  // the target's process has to answer for its memory
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        std::uint64_t memory = 0;
+        const std::uint64_t one = 1;
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create(world, &memory, 8, &window), OFFPATH_OK, "create");
+        auto* stopping = static_cast<std::atomic<std::uint32_t>*>(me.shared) + 16;
+        if (me.rank == 1) {
+            stopping->store(1);
+            raise(SIGSTOP);
+        } else {
+            while (stopping->load() == 0)
+                usleep(1000);
+            usleep(100'000);
+            const offpath_place_t place = at(1, 0);
+            std::vector<offpath_request_h> flushes(20);
+            for (offpath_request_h& flush : flushes) {
+                for (int i = 0; i < 15000; ++i)
+                    expect(offpath_put(window, &one, 8, &place, nullptr), OFFPATH_OK, "put");
+                expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, &flush), OFFPATH_OK, "flush");
+            }
+            for (offpath_request_h flush : flushes) {
+                expect(offpath_request_wait(flush), OFFPATH_OK, "wait");
+                offpath_request_free(flush);
+            }
+        }
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        require(memory == me.rank, "the last put");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    usleep(2'000'000);
+    kill(job.pid(1), SIGCONT);
+    EXPECT_EQ(job.wait(40), (std::vector<int>{0, 0})) << daemon.log();
+}
+
 // The memory of a window is unmapped and mapped again at the same address: what comes late must not find it.
 TEST(Windows, AnOldWindowIsNeverWrittenThrough) {
     TemporaryDirectory directory;
