@@ -36,6 +36,7 @@ struct Config {
     std::uint64_t most_scratch_bytes = std::uint64_t{256} << 20;  // of one running schedule
     std::uint64_t scratch_kept_bytes = 64 << 20;                  // for the next ones
     std::uint64_t stored_bytes = 256 << 20;                       // of mail that no receive has met
+    std::uint64_t visit_bytes = 256 << 20;  // of operands and results on their way to and from windows
 };
 
 struct Counters {
@@ -43,6 +44,7 @@ struct Counters {
     std::uint64_t bytes_sent = 0, bytes_received = 0, bytes_local = 0;
     std::uint64_t messages_sent = 0, messages_received = 0;
     std::uint64_t bytes_reduced = 0;
+    std::uint64_t most_visit_bytes = 0;  // at one time
 };
 
 // Names a message between two ranks of a team. Both ends choose it; it is used once at a time.

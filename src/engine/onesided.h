@@ -5,7 +5,8 @@
 // target: the messages of one origin are put back in order, and each becomes a Visit that moves bytes between
 // the origin's engine and the window's memory. Updates wait in their origin's lane until their operands are
 // there; one update at a time touches the memory of a window. Every part is answered once it is done at the
-// target, so that a flush is a count (rma/epochs.h).
+// target, so that a flush is a count (rma/epochs.h). Visits get memory in the order of arrival, up to
+// Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
 //
 // Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
 // engine's. Payload moves by the engine's transfers; whatever ends inside a call of theirs is put into a list
@@ -112,14 +113,15 @@ struct Visit : Completion {
     rma::OpKind kind = rma::OpKind::put;
     schedule::DataType type = schedule::DataType::none;
     std::uint8_t reduction = 0;
-    std::uint64_t bytes = 0, part = 0, receiver = 0;
+    std::uint64_t bytes = 0, part = 0, sender = 0, receiver = 0;
+    std::uint64_t memory = 0;  // of ours, for operands and result
     std::vector<rma::Segment> segments;
     std::vector<rma::Ranges::Range*> ranges;  // of the segments, held
     std::vector<std::byte> operands, fetched, updated;
     SendTransfer* send = nullptr;
     RecvTransfer* recv = nullptr;
     enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
-    bool in_lane = false, has_arrived = false, updates = false;
+    bool in_lane = false, has_arrived = false, updates = false, admitted = false;
     bool ending = false, listed = false, returned_apart = false;
     std::uint32_t accesses = 0;  // of memory that answers later
     Status status = Status::ok;
@@ -181,8 +183,10 @@ class OneSided {
     void on_request(const OneSidedHeader& header, std::span<const std::byte> payload);
     void accept(Window& window, OneSidedRequest request);
     void accept_lock(Window& window, const OneSidedHeader& header);
-    void begin_visit(Visit& visit, const OneSidedHeader& header, std::span<const std::byte> operands);
-    void receive_operands(Visit& visit, const OneSidedHeader& header, std::span<const std::byte> operands);
+    void begin_visit(Visit& visit, std::span<const std::byte> carried);
+    void admit();
+    void proceed(Visit& visit);
+    void receive_operands(Visit& visit);
     bool resolve(Visit& visit);
     Location place(const Visit& visit, std::size_t segment) const;
     void give_back(Visit& visit);
@@ -209,7 +213,10 @@ class OneSided {
     struct Local {
         std::vector<std::byte> header, payload;
     };
-    std::deque<Local> local_;  // between ranks of this engine
+    std::deque<Local> local_;     // between ranks of this engine
+    std::deque<Visit*> starved_;  // wait for memory, in the order of arrival
+    std::uint64_t visit_bytes_ = 0;
+    bool admitting_ = false;  // admit() is on the stack
     std::vector<Visit*> stepped_;
     std::vector<Call*> calls_over_;
     std::vector<rma::Flush*> flushes_over_;

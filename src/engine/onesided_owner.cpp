@@ -68,6 +68,7 @@ void OneSided::accept(Window& window, OneSidedRequest request) {
     visit->reduction = header.reduction;
     visit->bytes = header.bytes;
     visit->part = header.part;
+    visit->sender = header.sender;
     visit->receiver = header.receiver;
     window.visits.insert(visit);
 
@@ -86,7 +87,7 @@ void OneSided::accept(Window& window, OneSidedRequest request) {
     }
     bool sound = visit->bytes > 0 && header.segments >= 1 && header.segments <= rma::message_segments &&
                  (plain || visit->bytes <= rma::part_bytes) && payload.size() == listed + carried &&
-                 element > 0 && visit->bytes % element == 0 &&
+                 element > 0 && visit->bytes % element == 0 && (header.sender == 0 || operands > 0) &&
                  (rma::result_bytes(visit->kind, visit->bytes) > 0) == (header.receiver != 0) &&
                  (visit->kind != OpKind::compare_swap || (visit->bytes == element && header.segments == 1));
     if (sound && listed > 0) {
@@ -108,7 +109,7 @@ void OneSided::accept(Window& window, OneSidedRequest request) {
         return end_visit(*visit, Status::protocol);
     }
     if (!resolve(*visit)) return end_visit(*visit, Status::access);
-    begin_visit(*visit, header, payload.subspan(listed));
+    begin_visit(*visit, payload.subspan(listed));
 }
 
 void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
@@ -163,14 +164,42 @@ Location OneSided::place(const Visit& visit, std::size_t i) const {
     return location;
 }
 
-void OneSided::begin_visit(Visit& visit, const OneSidedHeader& header, std::span<const std::byte> operands) {
+void OneSided::begin_visit(Visit& visit, std::span<const std::byte> carried) {
     if (rma::is_update(visit.kind)) {
         Window::Lane& lane = visit.window->lanes[visit.origin];
         lane.updates.push_back(&visit);
         visit.in_lane = true;
     }
-    if (rma::operand_bytes(visit.kind, visit.reduction, visit.bytes) > 0)
-        return receive_operands(visit, header, operands);
+    visit.operands.assign(carried.begin(), carried.end());
+    engine_.counters.bytes_received += carried.size();
+    // A put or get of one segment moves without a copy here.
+    const std::uint64_t operands = rma::operand_bytes(visit.kind, visit.reduction, visit.bytes);
+    const std::uint64_t result = rma::result_bytes(visit.kind, visit.bytes);
+    const bool single = visit.segments.size() == 1;
+    if (visit.sender != 0 && !(single && visit.kind == OpKind::put)) visit.memory += operands;
+    if (result > rma::inline_bytes && !(single && visit.kind == OpKind::get)) visit.memory += result;
+    if (visit.memory == 0) return proceed(visit);
+    starved_.push_back(&visit);
+    admit();
+}
+
+void OneSided::admit() {
+    if (admitting_) return;
+    admitting_ = true;
+    while (!starved_.empty()) {
+        Visit& visit = *starved_.front();
+        if (visit_bytes_ > 0 && visit_bytes_ + visit.memory > engine_.config.visit_bytes) break;
+        starved_.pop_front();
+        visit.admitted = true;
+        visit_bytes_ += visit.memory;
+        engine_.counters.most_visit_bytes = std::max(engine_.counters.most_visit_bytes, visit_bytes_);
+        proceed(visit);
+    }
+    admitting_ = false;
+}
+
+void OneSided::proceed(Visit& visit) {
+    if (visit.sender != 0) return receive_operands(visit);
     if (visit.kind != OpKind::get) return arrived(visit);
     if (visit.segments.size() > 1 || visit.bytes <= rma::inline_bytes) {
         visit.fetched.resize(visit.bytes);
@@ -187,24 +216,18 @@ void OneSided::begin_visit(Visit& visit, const OneSidedHeader& header, std::span
     engine_.begin(*visit.send);
 }
 
-void OneSided::receive_operands(Visit& visit, const OneSidedHeader& header,
-                                std::span<const std::byte> operands) {
-    if (header.sender == 0) {
-        visit.operands.assign(operands.begin(), operands.end());
-        engine_.counters.bytes_received += operands.size();
-        return arrived(visit);
-    }
+void OneSided::receive_operands(Visit& visit) {
+    const std::uint64_t bytes = rma::operand_bytes(visit.kind, visit.reduction, visit.bytes);
     Location to;
     if (visit.kind == OpKind::put && visit.segments.size() == 1) {
         to = place(visit, 0);
     } else {
-        visit.operands.resize(rma::operand_bytes(visit.kind, visit.reduction, visit.bytes));
+        visit.operands.resize(bytes);
         to.pointer = visit.operands.data();
     }
-    const std::uint64_t bytes = rma::operand_bytes(visit.kind, visit.reduction, visit.bytes);
     visit.recv = engine_.new_recv(visit.window->session(),
                                   {Owner::Kind::visit, 0, nullptr, nullptr, nullptr, &visit}, to, bytes);
-    const Grant grant{Kind::grant, static_cast<std::uint32_t>(engine_.config.chunk_bytes), header.sender,
+    const Grant grant{Kind::grant, static_cast<std::uint32_t>(engine_.config.chunk_bytes), visit.sender,
                       visit.recv->token, bytes};
     engine_.tell(peer_of(visit), bytes_of(grant));
 }
@@ -222,7 +245,13 @@ void OneSided::give_back(Visit& visit) {
     }
     window.visits.erase(&visit);
     if (window.ending) unsettled_.push_back(&window);
+    if (visit.admitted) {
+        visit_bytes_ -= visit.memory;
+    } else if (visit.memory > 0) {
+        std::erase(starved_, &visit);
+    }
     visits_.give_back(&visit);
+    admit();
 }
 
 // The visit has done what it came for, or has failed, or what was left of it after that has ended.

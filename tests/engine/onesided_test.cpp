@@ -269,6 +269,40 @@ TEST_P(OneSided, WhatLeavesTheWindowFailsAndTouchesNothing) {
     EXPECT_EQ(world.engine_of(0).one_sided(*windows.window[0], call, nullptr), Status::invalid);
 }
 
+// However many ask at once, their operands and results take no more memory at the owner than they may.
+TEST_P(OneSided, MemoryAtTheOwnerIsBounded) {
+    constexpr std::size_t bytes = 128 << 10, rounds = 12;
+    for (const std::uint64_t most : {std::uint64_t{1}, std::uint64_t{300000}}) {
+        WorldOptions bounded = options(3);
+        bounded.engine.visit_bytes = most;
+        World world(bounded);
+        Windows windows(world, bytes);
+        const std::vector<std::uint64_t> ones(bytes / 8, 1);
+        std::vector<std::vector<std::uint64_t>> before(3, std::vector<std::uint64_t>(bytes / 8));
+        const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+        for (std::size_t i = 0; i < rounds; ++i) {
+            for (std::uint32_t rank = 0; rank < 3; ++rank) {
+                const bool fetches = i == rounds - 1;
+                windows.start(rank, update(fetches ? OpKind::get_accumulate : OpKind::accumulate, sum,
+                                           DataType::uint64, 0, 0, std::span<const std::uint64_t>(ones),
+                                           fetches ? before[rank].data() : nullptr));
+            }
+        }
+        for (std::uint32_t rank = 0; rank < 3; ++rank)
+            ASSERT_EQ(windows.flush(rank), Status::ok);
+        std::vector<std::uint64_t> value(bytes / 8);
+        std::memcpy(value.data(), windows.memory[0].data(), bytes);
+        EXPECT_EQ(value, std::vector<std::uint64_t>(bytes / 8, rounds * 3));
+        for (const auto& each : before) {
+            // Those of one rank are applied in their order, so its last sees all of its own.
+            EXPECT_GE(each[0], rounds - 1);
+            EXPECT_LT(each[0], rounds * 3);
+        }
+        EXPECT_GE(world.engine_of(0).counters().most_visit_bytes, bytes);
+        EXPECT_LE(world.engine_of(0).counters().most_visit_bytes, std::max<std::uint64_t>(most, 2 * bytes));
+    }
+}
+
 TEST_P(OneSided, ExclusiveLocksProtectReadModifyWrite) {
     constexpr std::uint32_t ranks = 3, rounds = 10;
     World world(options(ranks));
