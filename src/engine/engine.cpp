@@ -14,17 +14,6 @@ constexpr std::size_t page = 4096;
 // A tile and its counterpart stay in the second-level cache. Its size is a whole number of elements of any
 // type.
 constexpr std::size_t most_tile_bytes = 64 << 10, least_tile_bytes = 64;
-// Messages for teams that nobody has made yet; more than this from one job means that it has gone wrong.
-constexpr std::size_t max_orphans = 1 << 16;
-
-// Returns whether the rank is a member.
-bool mark_gone(Team& team, std::uint32_t job_rank) {
-    const auto it = std::find(team.job_ranks.begin(), team.job_ranks.end(), job_rank);
-    if (it == team.job_ranks.end()) return false;
-    team.left.resize(team.peers.size(), false);
-    team.left[static_cast<std::size_t>(it - team.job_ranks.begin())] = true;
-    return true;
-}
 
 }  // namespace
 
@@ -149,7 +138,7 @@ Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_
     made->send_order.resize(members.size(), 0);
     made->receive_order.resize(members.size());
     for (std::uint32_t member : session.gone)
-        mark_gone(*made, member);
+        made->mark_gone(member);
     *team = made.get();
     impl_->teams.emplace(key, made.get());
     session.teams.push_back(std::move(made));
@@ -333,62 +322,9 @@ void Engine::Impl::finish_instance(Instance& instance) {
     if (team->destroyed && team->idle()) outer.destroy_team(team);
 }
 
-void Engine::Impl::rank_gone(Session& session, std::uint32_t job_rank) {
-    session.gone.insert(job_rank);
-    for (auto& team : session.teams) {
-        if (!mark_gone(*team, job_rank)) continue;
-        fail_where(*team, [&](std::uint32_t rank) { return team->job_ranks[rank] == job_rank; });
-    }
-}
-
 void Engine::on_message(const transport::Incoming& message) {
     ++impl_->counters.messages_received;
     impl_->dispatch(message.header, &message);
-}
-
-void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte> payload) {
-    if (header.kind == Kind::abort && header.route.team == every_team) {
-        for (auto& session : sessions) {
-            const bool concerned = session->job == JobId{header.route.job_high, header.route.job_low} &&
-                                   session->job_rank != header.route.source;
-            if (concerned) rank_gone(*session, header.route.source);
-        }
-        return;
-    }
-    Team* team = find_team(header.route, true);
-    if (team == nullptr) {
-        auto& waiting =
-            orphans[{header.route.job_high, header.route.job_low, header.route.team, header.route.dest}];
-        if (!knows_job(header.route) || waiting.size() >= max_orphans) {
-            log::warn("a message for an unknown job or team {:x} was dropped", header.route.team);
-            if (waiting.empty())
-                orphans.erase(
-                    {header.route.job_high, header.route.job_low, header.route.team, header.route.dest});
-            return;
-        }
-        waiting.push_back({header, {payload.begin(), payload.end()}});
-        return;
-    }
-    if (header.route.source >= team->peers.size()) {
-        log::warn("a message from rank {} of team {:x}, which has {} ranks, was dropped", header.route.source,
-                  team->id, team->peers.size());
-        return;
-    }
-    if (header.kind == Kind::request) {
-        on_request(*team, header, payload);
-        return;
-    }
-    if (header.kind == Kind::mail) return on_mail(*team, header);
-    if (header.kind == Kind::mail_store) return on_mail_store(*team, header);
-    auto running = team->instances.find(header.sequence);
-    if (running != team->instances.end()) {
-        deliver(*running->second, header, payload);
-    } else if (static_cast<std::int32_t>(header.sequence - team->next_sequence) >= 0) {
-        team->early[header.sequence].push_back({header, {payload.begin(), payload.end()}});
-    } else if (header.kind != Kind::abort) {
-        log::debug("a late message of kind {} for start {} of team {:x} was dropped",
-                   static_cast<std::uint32_t>(header.kind), header.sequence, team->id);
-    }
 }
 
 }  // namespace offpath::engine

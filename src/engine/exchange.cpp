@@ -9,6 +9,13 @@ using schedule::Op;
 using schedule::OpId;
 using schedule::OpKind;
 
+namespace {
+
+// Messages for teams that nobody has made yet; more than this from one job means that it has gone wrong.
+constexpr std::size_t max_orphans = 1 << 16;
+
+}  // namespace
+
 void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::Incoming* incoming) {
     const Kind kind = kind_of(bytes);
     if (kind == Kind::chunk) {
@@ -42,6 +49,51 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
     if (incoming != nullptr && incoming->rendezvous != nullptr) transport.discard(incoming->rendezvous);
     log::warn("a malformed message between proxies was dropped: kind {}, header of {} bytes",
               static_cast<std::uint32_t>(kind), bytes.size());
+}
+
+void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte> payload) {
+    if (header.kind == Kind::abort && header.route.team == every_team) {
+        for (auto& session : sessions) {
+            const bool concerned = session->job == JobId{header.route.job_high, header.route.job_low} &&
+                                   session->job_rank != header.route.source;
+            if (concerned) rank_gone(*session, header.route.source);
+        }
+        return;
+    }
+    Team* team = find_team(header.route, true);
+    if (team == nullptr) {
+        auto& waiting =
+            orphans[{header.route.job_high, header.route.job_low, header.route.team, header.route.dest}];
+        if (!knows_job(header.route) || waiting.size() >= max_orphans) {
+            log::warn("a message for an unknown job or team {:x} was dropped", header.route.team);
+            if (waiting.empty())
+                orphans.erase(
+                    {header.route.job_high, header.route.job_low, header.route.team, header.route.dest});
+            return;
+        }
+        waiting.push_back({header, {payload.begin(), payload.end()}});
+        return;
+    }
+    if (header.route.source >= team->peers.size()) {
+        log::warn("a message from rank {} of team {:x}, which has {} ranks, was dropped", header.route.source,
+                  team->id, team->peers.size());
+        return;
+    }
+    if (header.kind == Kind::request) {
+        on_request(*team, header, payload);
+        return;
+    }
+    if (header.kind == Kind::mail) return on_mail(*team, header);
+    if (header.kind == Kind::mail_store) return on_mail_store(*team, header);
+    auto running = team->instances.find(header.sequence);
+    if (running != team->instances.end()) {
+        deliver(*running->second, header, payload);
+    } else if (static_cast<std::int32_t>(header.sequence - team->next_sequence) >= 0) {
+        team->early[header.sequence].push_back({header, {payload.begin(), payload.end()}});
+    } else if (header.kind != Kind::abort) {
+        log::debug("a late message of kind {} for start {} of team {:x} was dropped",
+                   static_cast<std::uint32_t>(header.kind), header.sequence, team->id);
+    }
 }
 
 void Engine::Impl::deliver(Instance& instance, const Exchange& header, std::span<const std::byte> payload) {

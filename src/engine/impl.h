@@ -21,11 +21,11 @@ struct Engine::Impl {
     bool connect(Peer& peer);
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload = {});
     void peer_lost(Peer& peer);
+    void rank_gone(Session& session, std::uint32_t job_rank);
     void fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone);
 
     // engine.cpp
     Team* find_team(const Route& route, bool as_dest);
-    void rank_gone(Session& session, std::uint32_t job_rank);
     bool knows_job(const Route& route) const;
     bool advance();
     void finish_instance(Instance& instance);

@@ -73,6 +73,22 @@ void Engine::Impl::peer_lost(Peer& peer) {
     }
 }
 
+bool Team::mark_gone(std::uint32_t job_rank) {
+    const auto it = std::find(job_ranks.begin(), job_ranks.end(), job_rank);
+    if (it == job_ranks.end()) return false;
+    left.resize(peers.size(), false);
+    left[static_cast<std::size_t>(it - job_ranks.begin())] = true;
+    return true;
+}
+
+void Engine::Impl::rank_gone(Session& session, std::uint32_t job_rank) {
+    session.gone.insert(job_rank);
+    for (auto& team : session.teams) {
+        if (!team->mark_gone(job_rank)) continue;
+        fail_where(*team, [&](std::uint32_t rank) { return team->job_ranks[rank] == job_rank; });
+    }
+}
+
 // Ends what cannot be done any more without the ranks for which `gone` holds: every instance of the team, for
 // a schedule involves all of its ranks, and the basic operations with those ranks.
 void Engine::Impl::fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone) {

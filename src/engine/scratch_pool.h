@@ -45,7 +45,6 @@ class ScratchPool {
         bytes_kept_ += bytes;
         kept_[buffer.size_class].push_back(std::move(buffer.bytes));
     }
-    std::uint64_t bytes_kept() const { return bytes_kept_; }
 
   private:
     static constexpr std::uint64_t least_bytes = 4 << 10;

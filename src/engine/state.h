@@ -258,6 +258,8 @@ class Team {
     bool destroyed = false;
 
     bool idle() const { return instances.empty() && basics.empty() && windows == 0; }
+    // Returns whether that rank of the job is a member.
+    bool mark_gone(std::uint32_t job_rank);
     // Whether the rank, or the proxy that serves it, is no more.
     bool gone(std::uint32_t member) const { return peers[member]->lost || (!left.empty() && left[member]); }
     bool any_gone() const {

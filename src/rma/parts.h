@@ -19,7 +19,6 @@ class Parts {
     // `segments` are not empty and have bytes, each; together `bytes`.
     Parts(std::vector<Segment> segments, std::uint64_t bytes);
     bool over() const { return at_ == bytes_; }
-    std::uint64_t bytes() const { return bytes_; }
     bool contiguous() const { return segments_.size() == 1; }
     // Of at most `most` bytes. Not when it is over.
     Part next(std::uint64_t most);

@@ -26,7 +26,6 @@ class Ranges {
     // The range that begins there; else null.
     Range* at(std::uint64_t begin);
     void remove(std::uint64_t begin) { ranges_.erase(begin); }
-    bool empty() const { return ranges_.empty(); }
 
   private:
     std::map<std::uint64_t, Range> ranges_;
