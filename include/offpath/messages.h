@@ -17,8 +17,9 @@ typedef struct offpath_message_key {
     uint64_t high, low;
 } offpath_message_key_t;
 
-/* Starts to send `bytes` bytes at `buffer` to rank `dest`. Done when the receive has taken the message, never
- * before there is one. The request ends with INVALID when a message with this key waits at the receiver. */
+/* Starts to send `bytes` bytes at `buffer` to rank `dest`. Done when the receive, or by
+ * offpath_message_store its device, has taken the message. The request ends with INVALID when a message with
+ * this key waits at the receiver. */
 OFFPATH_API offpath_status_t offpath_message_send(offpath_team_h team, const void* buffer, size_t bytes,
                                                   uint32_t dest, offpath_message_key_t key,
                                                   offpath_request_h* request);

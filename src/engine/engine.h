@@ -106,7 +106,8 @@ class Engine final : public transport::Handler {
     // not touched any more once this returns true; false: transfers are still being drained, call again after
     // progress().
     bool close_session(Session* session, Status reason);
-    // Number of instances and basic operations of the session that are not done.
+    // Number of instances, basic operations and mail of the session that are not done, of its calls on
+    // windows, and of what is being done to its windows.
     std::size_t outstanding(const Session& session) const;
 
     // `members`: by team rank. Proxies must have been added.
@@ -129,8 +130,8 @@ class Engine final : public transport::Handler {
                 MessageInfo* info, Completion* done);
 
     // Mail: a message meets the receive with its source and key, in whatever order they come. The send is
-    // done when its receive has taken it, never before; a second one with the key of one that waits is
-    // Status::invalid.
+    // done when its receive, or by mail_store() the engine there, has taken it; a second one with the key of
+    // one that waits is Status::invalid.
     Status mail_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, const MailKey& key,
                      Completion* done);
     Status mail_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, const MailKey& key,

@@ -2,9 +2,9 @@
 // into.
 //
 // Who owns whom: Engine::Impl owns peers, sessions and the slabs; a session owns its teams; a team owns its
-// running instances (a plan keeps them between runs). A transfer belongs to an op, a basic operation, or is a
-// guest of an instance (the far side of a put or get). A record is given back only when no piece refers to
-// it: `pieces` counts those.
+// running instances (a plan keeps them between runs). A transfer belongs to an op, a basic operation, a part
+// of a call on a window or a visit there (onesided.h), or is a guest of an instance (the far side of a put or
+// get). A record is given back only when no piece refers to it: `pieces` counts those.
 #pragma once
 
 #include "engine/engine.h"
