@@ -1,7 +1,7 @@
 // The basic primitives of the C API: single sends and receives, matched at the proxies.
 #include "base/log.h"
 #include "client/caught.h"
-#include "client/context.h"
+#include "client/post_message.h"
 
 using namespace offpath;
 using namespace offpath::client;
@@ -9,30 +9,12 @@ using namespace offpath::client;
 namespace {
 
 template <typename Command>
-Status post_basic(offpath_team& team, const void* buffer, std::size_t bytes, std::uint32_t peer,
-                  std::uint32_t tag, offpath_request_h* request) {
-    offpath_context& context = *team.context;
-    auto guard = context.lock();
-    offpath_request* made = nullptr;
-    if (Status status = context.new_request(&made); status != Status::ok) return status;
-    made->receives = std::is_same_v<Command, control::BasicRecv>;
-    const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
-    made->used.assign({{begin, begin + bytes}});
+Command command_of(offpath_team& team, std::uint32_t peer, std::uint32_t tag) {
     Command command;
     command.team = team.id;
     command.peer = peer;
     command.tag = tag;
-    command.completion = made->slot;
-    command.range = context.resolve(buffer, bytes);
-    if (Status status = context.post(command); status != Status::ok) {
-        context.requests.undo(made);
-        return status;
-    }
-    context.ring();
-    ++context.operations;
-    if (!made->receives) context.bytes += bytes;
-    *request = made;
-    return Status::ok;
+    return command;
 }
 
 bool usable(offpath_team_h team, const void* buffer, std::size_t bytes, offpath_request_h* request) {
@@ -53,7 +35,8 @@ offpath_status_t offpath_send_offload(offpath_team_h team, const void* buffer, s
             dest, tag, team->size, OFFPATH_ANY_TAG);
         return OFFPATH_ERR_INVALID;
     }
-    return to_c(post_basic<control::BasicSend>(*team, buffer, bytes, dest, tag, request));
+    return to_c(
+        post_message(*team, command_of<control::BasicSend>(*team, dest, tag), buffer, bytes, request));
 } catch (...) {
     return caught("offpath_send_offload");
 }
@@ -66,7 +49,8 @@ offpath_status_t offpath_recv_offload(offpath_team_h team, void* buffer, size_t 
                    source, team->size);
         return OFFPATH_ERR_INVALID;
     }
-    return to_c(post_basic<control::BasicRecv>(*team, buffer, bytes, source, tag, request));
+    return to_c(
+        post_message(*team, command_of<control::BasicRecv>(*team, source, tag), buffer, bytes, request));
 } catch (...) {
     return caught("offpath_recv_offload");
 }

@@ -1,5 +1,6 @@
 // The collectives of the C API: check, look the schedule up, start it.
 #include "client/starter.h"
+#include "collectives/patterns/equal_blocks.h"
 #include "collectives/selection.h"
 
 using namespace offpath;
@@ -66,10 +67,8 @@ offpath_status_t offpath_iallgather(offpath_team_h team, const void* send, void*
         return invalid("offpath_iallgather", "a buffer is null");
     const bool in_place = send == OFFPATH_IN_PLACE;
     const auto build = [&] {
-        std::vector<std::uint64_t> sizes(team->size, bytes), offsets(team->size);
-        for (std::size_t i = 0; i < team->size; ++i)
-            offsets[i] = i * bytes;
-        return collectives::allgatherv(team->shape(), sizes, offsets, in_place);
+        const collectives::EqualBlocks blocks(team->size, bytes);
+        return collectives::allgatherv(team->shape(), blocks.bytes, blocks.offsets, in_place);
     };
     Starter starter(*team, Call::allgather);
     starter.key(in_place).key(bytes);

@@ -19,11 +19,7 @@ Schedule allreduce_ring(TeamShape team, std::uint64_t bytes, Reducing what, bool
         return builder.finish();
     }
     const Parts parts{bytes, team.size, reduce_unit};
-    std::vector<std::uint64_t> sizes(team.size), offsets(team.size);
-    for (std::uint32_t i = 0; i < team.size; ++i) {
-        sizes[i] = parts.size(i);
-        offsets[i] = parts.offset(i);
-    }
+    const std::vector<std::uint64_t> sizes = parts.sizes(), offsets = parts.offsets();
     const std::uint32_t steps = team.size - 1;
     RingReduction reduction(builder, team, own, sizes, offsets, what, segment_bytes, 2 * steps);
     const Ring& ring = reduction.ring();

@@ -5,21 +5,27 @@
 
 namespace offpath::engine {
 
+BasicOp& Engine::Impl::new_basic(Team& team, const memory::HostRange& buffer, std::uint32_t peer,
+                                 bool receives, Completion* done) {
+    ++counters.instances_started;
+    BasicOp* basic = basics.take();
+    basic->team = &team;
+    basic->receives = receives;
+    basic->done = done;
+    basic->buffer = buffer;
+    basic->peer = peer;
+    team.basics.insert(basic);
+    return *basic;
+}
+
 Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                           Completion* done) {
     if (dest >= team.peers.size() || tag == matching::any || team.destroyed) return Status::invalid;
     if (team.session->closing) return Status::canceled;
     Peer& peer = *team.peers[dest];
     if (team.gone(dest)) return Status::peer_lost;
-    ++counters.instances_started;
-    BasicOp* basic = basics.take();
-    basic->team = &team;
-    basic->done = done;
-    basic->buffer = buffer;
-    basic->peer = dest;
-    basic->tag = tag;
-    team.basics.insert(basic);
-
+    BasicOp& basic = new_basic(team, buffer, dest, false, done);
+    basic.tag = tag;
     Exchange header{Kind::request, team.send_order[dest], team.route_to(dest), tag, 0, buffer.bytes, 0};
     const Location place = whole(team, buffer);
     const bool immediate = buffer.bytes == 0 || place.pointer != nullptr ||
@@ -30,20 +36,20 @@ Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint
         if (payload == nullptr && buffer.bytes > 0) {
             payload = copy.data();
             if (const Status status = place.read(copy.data(), buffer.bytes, nullptr); is_error(status)) {
-                basic_over(*basic, status);
+                basic_over(basic, status);
                 return Status::in_progress;
             }
         }
         ++team.send_order[dest];
         tell(peer, bytes_of(header), {payload, buffer.bytes});
         counters.bytes_sent += buffer.bytes;
-        basic_over(*basic, Status::ok);
+        basic_over(basic, Status::ok);
         return Status::in_progress;
     }
     ++team.send_order[dest];
-    basic->send = new_send(*team.session, {Owner::Kind::basic, 0, nullptr, basic}, place, buffer.bytes);
-    basic->send->peer = &peer;
-    header.token = basic->send->token;
+    basic.send = new_send(*team.session, {Owner::Kind::basic, 0, nullptr, &basic}, place, buffer.bytes);
+    basic.send->peer = &peer;
+    header.token = basic.send->token;
     tell(peer, bytes_of(header));
     return Status::in_progress;
 }
@@ -52,21 +58,14 @@ Status Engine::Impl::recv(Team& team, const memory::HostRange& buffer, std::uint
                           std::uint32_t tag, MessageInfo* info, Completion* done) {
     if ((source != matching::any && source >= team.peers.size()) || team.destroyed) return Status::invalid;
     if (team.session->closing) return Status::canceled;
-    ++counters.instances_started;
-    BasicOp* basic = basics.take();
-    basic->team = &team;
-    basic->receives = true;
-    basic->done = done;
-    basic->info = info;
-    basic->buffer = buffer;
-    basic->peer = source;
-    basic->tag = tag;
-    team.basics.insert(basic);
-    if (const auto cookie = team.matcher.post({source, tag}, basic->token)) {
+    BasicOp& basic = new_basic(team, buffer, source, true, done);
+    basic.info = info;
+    basic.tag = tag;
+    if (const auto cookie = team.matcher.post({source, tag}, basic.token)) {
         auto message = team.arrived.extract(*cookie);
-        take_message(*basic, std::move(message.mapped()));
+        take_message(basic, std::move(message.mapped()));
     } else if (source != matching::any && team.gone(source)) {
-        basic_over(*basic, Status::peer_lost);
+        basic_over(basic, Status::peer_lost);
     }
     return Status::in_progress;
 }

@@ -70,6 +70,8 @@ struct Engine::Impl {
     void serve_get(Instance& instance, const Exchange& header);
 
     // basic.cpp
+    BasicOp& new_basic(Team& team, const memory::HostRange& buffer, std::uint32_t peer, bool receives,
+                       Completion* done);
     Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                 Completion* done);
     Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,

@@ -20,18 +20,12 @@ Status Engine::Impl::mail_send(Team& team, const memory::HostRange& buffer, std:
     if (team.session->closing) return Status::canceled;
     if (team.gone(dest)) return Status::peer_lost;
     Peer& peer = *team.peers[dest];
-    ++counters.instances_started;
-    BasicOp* mail = basics.take();
-    mail->team = &team;
-    mail->done = done;
-    mail->buffer = buffer;
-    mail->peer = dest;
-    team.basics.insert(mail);
-    mail->send =
-        new_send(*team.session, {Owner::Kind::basic, 0, nullptr, mail}, whole(team, buffer), buffer.bytes);
-    mail->send->peer = &peer;
-    const Exchange header{Kind::mail,       0, team.route_to(dest), key.low, key.high, buffer.bytes,
-                          mail->send->token};
+    BasicOp& mail = new_basic(team, buffer, dest, false, done);
+    mail.send =
+        new_send(*team.session, {Owner::Kind::basic, 0, nullptr, &mail}, whole(team, buffer), buffer.bytes);
+    mail.send->peer = &peer;
+    const Exchange header{Kind::mail,      0, team.route_to(dest), key.low, key.high, buffer.bytes,
+                          mail.send->token};
     tell(peer, bytes_of(header));
     return Status::in_progress;
 }
@@ -48,30 +42,23 @@ Status Engine::Impl::mail_recv(Team& team, const memory::HostRange& buffer, std:
         if (arrived != team.mail_arrived.end()) team.mail_arrived.erase(arrived);
         return Status::peer_lost;
     }
-    ++counters.instances_started;
-    BasicOp* mail = basics.take();
-    mail->team = &team;
-    mail->receives = true;
-    mail->done = done;
-    mail->info = info;
-    mail->buffer = buffer;
-    mail->peer = source;
-    mail->key = key;
-    team.basics.insert(mail);
+    BasicOp& mail = new_basic(team, buffer, source, true, done);
+    mail.info = info;
+    mail.key = key;
     if (stored != team.mail_stored.end()) {
         const std::shared_ptr<StoredMail> kept = std::move(stored->second);
         team.mail_stored.erase(stored);
-        receive_stored(*mail, kept);
+        receive_stored(mail, kept);
         return Status::in_progress;
     }
     if (arrived == team.mail_arrived.end()) {
-        mail->wanted = true;
-        team.mail_wanted.emplace(address, mail);
+        mail.wanted = true;
+        team.mail_wanted.emplace(address, &mail);
         return Status::in_progress;
     }
     const Exchange header = arrived->second;
     team.mail_arrived.erase(arrived);
-    take_message(*mail, {header, {}});
+    take_message(mail, {header, {}});
     return Status::in_progress;
 }
 
@@ -130,19 +117,13 @@ void Engine::Impl::on_mail_store(Team& team, const Exchange& request) {
     if (room == nullptr) return;
     auto stored = std::make_shared<StoredMail>(*this, team, header, std::move(room));
     team.mail_arrived.erase(arrived);
-    ++counters.instances_started;
-    BasicOp* storing = basics.take();
-    storing->team = &team;
-    storing->receives = true;
-    storing->done = stored.get();
-    storing->kept = stored;
-    storing->peer = address.source;
-    team.basics.insert(storing);
+    BasicOp& storing = new_basic(team, {}, address.source, true, stored.get());
+    storing.kept = stored;
     Location place;
     place.pointer = stored->bytes.get();
-    storing->recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, storing}, place, header.bytes);
+    storing.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &storing}, place, header.bytes);
     const Grant grant{Kind::grant, static_cast<std::uint32_t>(config.chunk_bytes), header.token,
-                      storing->recv->token, header.bytes};
+                      storing.recv->token, header.bytes};
     team.mail_stored.emplace(address, std::move(stored));
     tell(*team.peers[address.source], bytes_of(grant));
 }

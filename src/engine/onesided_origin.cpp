@@ -43,14 +43,6 @@ bool fits(const OneSidedCall& call) {
     return call.segments.empty() || sum == call.bytes;
 }
 
-Location locate(const Team& team, const memory::HostRange& range, std::uint64_t at) {
-    Location location;
-    location.memory = team.session->memory;
-    location.range = range;
-    if (range.bytes > 0) location.pointer = location.memory->direct(range, 0, range.bytes);
-    return location.at(at);
-}
-
 }  // namespace
 
 Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
@@ -147,12 +139,12 @@ void OneSided::send_part(Call& call) {
         filled += operands;
         engine_.counters.bytes_sent += operands;
     } else if (operands > 0) {
-        part->send = engine_.new_send(*team.session, owner, locate(team, call.origin, cut.at), operands);
+        part->send = engine_.new_send(*team.session, owner, whole(team, call.origin).at(cut.at), operands);
         part->send->peer = &peer;
         header.sender = part->send->token;
     }
     if (result > 0) {
-        part->recv = engine_.new_recv(*team.session, owner, locate(team, call.result, cut.at), result);
+        part->recv = engine_.new_recv(*team.session, owner, whole(team, call.result).at(cut.at), result);
         header.receiver = part->recv->token;
     }
     tell(peer, bytes_of(header), {payload.data(), filled});

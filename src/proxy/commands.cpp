@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t max_teams = 1 << 16;
 
-memory::HostRange to_range(const control::BufferRange& range) {
-    return {range.region, range.address, range.bytes};
-}
-
 }  // namespace
 
 bool Session::execute(const control::AddProxy& command) {

@@ -4,10 +4,6 @@
 namespace offpath::proxy {
 namespace {
 
-memory::HostRange to_range(const control::BufferRange& range) {
-    return {range.region, range.address, range.bytes};
-}
-
 engine::MailKey to_key(const control::MailKey& key) {
     return {key.high, key.low};
 }

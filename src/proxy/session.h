@@ -26,6 +26,10 @@
 
 namespace offpath::proxy {
 
+inline memory::HostRange to_range(const control::BufferRange& range) {
+    return {range.region, range.address, range.bytes};
+}
+
 class Session {
   public:
     // Makes everything that a session needs and sends the Welcome; null after a Refusal.

@@ -9,10 +9,6 @@ constexpr std::size_t max_windows = 1 << 16;
 // Operations that nobody waits for by themselves; a client flushes long before.
 constexpr std::uint32_t max_unwatched = 1 << 18;
 
-memory::HostRange to_range(const control::BufferRange& range) {
-    return {range.region, range.address, range.bytes};
-}
-
 }  // namespace
 
 Session::WindowEntry* Session::find_window(std::uint64_t team, std::uint64_t window) {

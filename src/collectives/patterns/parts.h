@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace offpath::collectives {
 
@@ -17,6 +18,19 @@ struct Parts {
         return std::min(bytes, unit * (i * (units() / count) + std::min<std::uint64_t>(i, units() % count)));
     }
     std::uint64_t size(std::uint32_t i) const { return offset(i + 1) - offset(i); }
+    // Of all parts.
+    std::vector<std::uint64_t> sizes() const {
+        std::vector<std::uint64_t> all(count);
+        for (std::uint32_t i = 0; i < count; ++i)
+            all[i] = size(i);
+        return all;
+    }
+    std::vector<std::uint64_t> offsets() const {
+        std::vector<std::uint64_t> all(count);
+        for (std::uint32_t i = 0; i < count; ++i)
+            all[i] = offset(i);
+        return all;
+    }
 };
 
 }  // namespace offpath::collectives

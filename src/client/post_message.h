@@ -1,0 +1,37 @@
+// A single send or receive of the C API on its way: the request, the memory, the command. Threads: takes the
+// context's lock.
+#pragma once
+
+#include "client/context.h"
+
+#include <type_traits>
+
+namespace offpath::client {
+
+// `command` is filled but for the completion and the memory.
+template <typename Command>
+Status post_message(offpath_team& team, Command command, const void* buffer, std::size_t bytes,
+                    offpath_request_h* request) {
+    constexpr bool receives =
+        std::is_same_v<Command, control::BasicRecv> || std::is_same_v<Command, control::MailRecv>;
+    offpath_context& context = *team.context;
+    auto guard = context.lock();
+    offpath_request* made = nullptr;
+    if (Status status = context.new_request(&made); status != Status::ok) return status;
+    made->receives = receives;
+    const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
+    made->used.assign({{begin, begin + bytes}});
+    command.completion = made->slot;
+    command.range = context.resolve(buffer, bytes);
+    if (Status status = context.post(command); status != Status::ok) {
+        context.requests.undo(made);
+        return status;
+    }
+    context.ring();
+    ++context.operations;
+    if (!receives) context.bytes += bytes;
+    *request = made;
+    return Status::ok;
+}
+
+}  // namespace offpath::client
