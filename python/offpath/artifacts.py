@@ -27,6 +27,9 @@ class Artifacts:
         """The library to load before programs of that MPI."""
         if mpi == "mpich":
             return self._need("lib/liboffpath-mpi-mpich.so", "the front end for MPICH")
+        if mpi == "abi":
+            hint = "it is built only where CMake is told of an MPI with that ABI: -DOFFPATH_MPI_ABI_ROOT=PREFIX; --mpi none runs the program without it"
+            return self._need("lib/liboffpath-mpi-abi.so", "the front end for the MPI ABI", hint)
         return self._need("lib/liboffpath-mpi.so", "the MPI front end")
 
     def program(self, name: str) -> Path:
@@ -44,12 +47,12 @@ class Artifacts:
         else:
             self.daemon
 
-    def _need(self, relative: str, what: str) -> Path:
+    def _need(self, relative: str, what: str, hint: str | None = None) -> Path:
         path = self.root / relative
         if not path.exists():
             raise OffpathError(
                 f"{what} is not built: {path} is missing",
-                "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
+                hint or "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
             )
         return path
 

@@ -77,7 +77,7 @@ def _tuning_table() -> Path | None:
 def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str], mpi: str = "openmpi") -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of the launcher: it hands the variables to the ranks, and is not preloaded itself."""
     launcher = Path(command[0]).name
-    if mpi == "mpich" and launcher != "srun":
+    if launcher != "srun" and (mpi == "mpich" or (mpi == "abi" and _is_hydra_or_hides_it(command))):
         return _prepare_hydra(command, variables, inherited)
     separators = "," if launcher == "srun" else _LIST_DELIMITER
     for name, value in variables.items():
@@ -98,6 +98,10 @@ def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, 
     environment["OMPI_MCA_mca_base_env_list"] = _LIST_DELIMITER.join(listed)
     environment["OMPI_MCA_mca_base_env_list_delimiter"] = _LIST_DELIMITER
     return command, environment
+
+
+def _is_hydra_or_hides_it(command: list[str]) -> bool:
+    return mpi_library.launcher_of(command) is None or mpi_library.launcher_kind(command[0]) == "mpich"
 
 
 def _prepare_hydra(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:

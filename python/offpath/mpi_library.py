@@ -15,9 +15,9 @@ from pathlib import Path
 from offpath import console
 from offpath.errors import OffpathError
 
-KINDS = {"openmpi": "Open MPI", "mpich": "MPICH"}
+KINDS = {"openmpi": "Open MPI", "mpich": "MPICH", "abi": "the MPI ABI"}
 NONE = "none"  # no front end is loaded: for programs that use offpath's C API
-_SAY = "say which it is with --mpi openmpi or --mpi mpich; --mpi none if it is none"
+_SAY = "say which it is with --mpi openmpi, mpich or abi; --mpi none if it is none"
 _LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)([.-][\w.]+)?$")
 _OTHER_LAUNCHERS = {"openmpi": ("mpirun.openmpi", "orterun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}
 _FIND_MPI4PY = "import importlib.util as u; s = u.find_spec('mpi4py'); print(*(s.submodule_search_locations if s else []), sep='\\n')"
@@ -57,8 +57,8 @@ def of_job(command: list[str], chosen: str | None) -> str:
 def of_program(program: list[str]) -> str:
     """The MPI of a program that the lab starts; Open MPI where nothing says otherwise."""
     found = next(uses(program), None)
-    if found is not None and found.kind not in KINDS:
-        raise OffpathError(f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end")
+    if found is not None and found.kind not in ("openmpi", "mpich"):
+        raise OffpathError(f"{found.file} uses {KINDS.get(found.kind, found.kind)} ({found.library}), which the lab cannot start")
     return found.kind if found else "openmpi"
 
 
@@ -67,7 +67,8 @@ def start_with(command: list[str], kind: str) -> list[str]:
     if kind == NONE or launcher_of(command) in (None, "srun"):
         return command
     own = launcher_kind(command[0])
-    if own in (None, kind):
+    # Which MPI stands behind the ABI is chosen at run time: the user's launcher belongs to it.
+    if own in (None, kind) or kind == "abi":
         return command
     other = next(filter(None, map(shutil.which, _OTHER_LAUNCHERS[kind])), None)
     if other is None or Path(command[0]).name not in ("mpirun", "mpiexec"):
@@ -129,7 +130,7 @@ def kind_of(library: str) -> str | None:
     if re.match(r"libmpich\.so", name):
         return "mpich"
     if re.match(r"libmpi_abi\.so", name):
-        return "the MPI ABI"
+        return "abi"
     version = re.match(r"libmpi\.so(?:\.(\d+))?", name)
     if version is None:
         return None

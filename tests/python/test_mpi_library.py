@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from offpath import launch, mpi_library
+from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -25,7 +26,7 @@ def program(request, build):
 
 @pytest.mark.parametrize(("library", "kind"), [
     ("libmpi.so.40", "openmpi"), ("libmpi.so", "openmpi"), ("/usr/lib/libmpich.so.12", "mpich"), ("libmpi.so.12", "an MPI with MPICH's common ABI"),
-    ("libmpi_abi.so.0", "the MPI ABI"), ("libmpi_cxx.so.40", None), ("libmpifort.so.12", None), ("libc.so.6", None),
+    ("libmpi_abi.so.1", "abi"), ("libmpi_cxx.so.40", None), ("libmpifort.so.12", None), ("libc.so.6", None),
 ])  # fmt: skip
 def test_libraries_are_known_by_their_names(library, kind):
     assert mpi_library.kind_of(library) == kind
@@ -88,6 +89,20 @@ def test_a_launcher_of_the_other_mpi_is_replaced_or_refused(program):
 def test_hydra_preloads_the_ranks_only():
     command, environment = launch.prepare(["mpiexec.mpich", "-n", "2", "x"], {"LD_PRELOAD": "/l.so", "OFFPATH": "on"}, {"PATH": "/bin"}, "mpich")
     assert command == ["mpiexec.mpich", "-genv", "LD_PRELOAD", "/l.so", "-n", "2", "x"] and environment == {"PATH": "/bin", "OFFPATH": "on"}
+
+
+def test_the_abi_needs_a_front_end_of_its_own_and_keeps_its_launcher(tmp_path):
+    with pytest.raises(OffpathError, match="MPI ABI is not built") as refused:
+        Artifacts(tmp_path).front_end("abi")
+    assert "OFFPATH_MPI_ABI_ROOT" in refused.value.hint
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/liboffpath-mpi-abi.so").touch()
+    assert Artifacts(tmp_path).front_end("abi") == tmp_path / "lib/liboffpath-mpi-abi.so"
+    for launcher in filter(None, map(shutil.which, ("mpiexec.mpich", "mpirun.openmpi"))):
+        assert mpi_library.start_with([launcher, "x"], "abi") == [launcher, "x"]
+        command, environment = launch.prepare([launcher, "x"], {"LD_PRELOAD": "/l.so"}, {}, "abi")
+        handed_over = "-genv" in command if "mpich" in launcher else "LD_PRELOAD=/l.so" in environment["OMPI_MCA_mca_base_env_list"]
+        assert handed_over and "LD_PRELOAD" not in environment
 
 
 def test_run_loads_nothing_before_what_has_no_mpi_and_says_so(offpath):

@@ -10,7 +10,7 @@ from offpath.errors import OffpathError
 from offpath.mpi_library import KINDS
 
 
-def env(mpi: Annotated[str, typer.Option("--mpi", metavar="openmpi|mpich", help="The MPI library of the programs.", show_default=False)]) -> None:
+def env(mpi: Annotated[str, typer.Option("--mpi", metavar="openmpi|mpich|abi", help="The MPI library of the programs.", show_default=False)]) -> None:
     """Prints shell lines after which MPI programs are offloaded without the offpath command.
 
     LD_PRELOAD loads the front end, the one library that is needed; with OFFPATH_AUTOSTART the first rank of each node starts a device

@@ -66,7 +66,7 @@ Mca = Annotated[
 ]
 Mpi = Annotated[
     str | None,
-    typer.Option("--mpi", metavar="openmpi|mpich|none", help="The program's MPI library. Default: found out from the program.", show_default=False),
+    typer.Option("--mpi", metavar="openmpi|mpich|abi|none", help="The program's MPI library. Default: found out from the program.", show_default=False),
 ]
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer (exit code 124).", rich_help_panel="Program")]
 NoNamespaces = Annotated[bool, typer.Option("--no-namespaces", help="One-node mode: no emulated network; needs --nodes 1.", rich_help_panel="Cluster")]
