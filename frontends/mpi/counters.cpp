@@ -75,7 +75,7 @@ void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, st
     }
 }
 
-void print_summary() {
+bool print_summary() {
     std::array<std::uint64_t, 2 + host_reason_count> mine{};
     std::array<std::uint64_t, 2 + host_reason_count> all{};
     mine[0] = counters.offloaded.load();
@@ -87,7 +87,7 @@ void print_summary() {
     std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};
     PMPI_Reduce(served.data(), served_by_all.data(), static_cast<int>(served.size()), MPI_UINT64_T, MPI_SUM,
                 0, runtime().service);
-    if (runtime().rank != 0 || runtime().settings.verbose == 0) return;
+    if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
     if (runtime().settings.verbose >= 2 && served_by_all[1] > 0)
         say(fmt::format("the agents staged {} for {:.3f} s of CPU time each GiB",
                         human_bytes(served_by_all[1]),
@@ -102,7 +102,7 @@ void print_summary() {
         on_host += count;
         why += fmt::format("{}{} {}", why.empty() ? "" : ", ", count, describe(static_cast<HostReason>(i)));
     }
-    if (all[0] + on_host == 0) return say("no non-blocking collective was called, so nothing was offloaded");
+    if (all[0] + on_host == 0) return false;
     offpath_context_info_t info{};
     info.struct_size = sizeof info;
     const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;
@@ -111,6 +111,7 @@ void print_summary() {
     say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}", all[0], all[0] + on_host,
                     human_bytes(all[1]), on_host > 0 ? fmt::format(", {} on the host: {}", on_host, why) : "",
                     known ? offpath_back_end_string(info.default_back_end) : "unknown"));
+    return true;
 }
 
 }  // namespace offpath::mpi

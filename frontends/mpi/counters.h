@@ -16,8 +16,9 @@ void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, s
 void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
                    Form form = Form::nonblocking);
 
-// Sums up over the job and prints the line on rank 0. Collective over the world.
-void print_summary();
+// Sums up over the job and prints the line on rank 0, where there is something to say: true. Collective over
+// the world.
+bool print_summary();
 
 // "1.2 GiB"
 std::string human_bytes(std::uint64_t bytes);

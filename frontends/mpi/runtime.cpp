@@ -186,9 +186,11 @@ void detach() {
     finish_all_operations();
     p2p::finish_all();
     forget_samples();
-    print_summary();
-    p2p::print_summary();
-    print_one_sided_summary();
+    bool said = print_summary();
+    said = p2p::print_summary() || said;
+    said = print_one_sided_summary() || said;
+    if (!said && r.rank == 0 && r.settings.verbose > 0)
+        say("nothing was offloaded: no collective, message or window was of a kind that goes to the device");
     close_windows();
     close_communicators();
     close_datatypes();

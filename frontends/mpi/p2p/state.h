@@ -30,7 +30,8 @@ void finish_of(const Team& team);
 // In MPI_Finalize: until what was sent, and nobody waits for, is on its way.
 void finish_all();
 
-// The summary's second line. Collective over the world; printed by rank 0.
-void print_summary();
+// The summary's second line. Collective over the world; printed by rank 0 where there is something to say:
+// true.
+bool print_summary();
 
 }  // namespace offpath::mpi::p2p

@@ -25,16 +25,17 @@ void count_early() {
     early.fetch_add(1, std::memory_order_relaxed);
 }
 
-void print_summary() {
-    if (payload_comm() == MPI_COMM_NULL) return;
+bool print_summary() {
+    if (payload_comm() == MPI_COMM_NULL) return false;
     const std::array<std::uint64_t, 3> mine{sent, sent_bytes, early};
     std::array<std::uint64_t, 3> all{};
     PMPI_Reduce(mine.data(), all.data(), 3, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
-    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return;
+    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return false;
     say(
         fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "
                     "posted before",
                     all[0], human_bytes(all[1]), all[2]));
+    return true;
 }
 
 }  // namespace offpath::mpi::p2p

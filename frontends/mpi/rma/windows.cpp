@@ -107,15 +107,16 @@ void count_one_sided(std::uint64_t bytes) {
     moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void print_one_sided_summary() {
+bool print_one_sided_summary() {
     std::array<std::uint64_t, 4> mine{operations.load(), moved_bytes.load(), windows_made(), windows_left()};
     std::array<std::uint64_t, 4> all{};
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
-    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[2] + all[3] == 0) return;
+    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[2] + all[3] == 0) return false;
     say(fmt::format("one-sided: {} operations ({}) on {} of {} windows on the device{}", all[0],
                     human_bytes(all[1]), all[2], all[2] + all[3],
                     all[3] > 0 ? fmt::format(", {} on the host: {}", all[3], why_windows_left()) : ""));
+    return true;
 }
 
 void open_windows() {

@@ -81,8 +81,8 @@ offpath_status_t flush(Window& window, int target);
 void meet(Window& window);
 
 void count_one_sided(std::uint64_t bytes);
-// Collective over the world.
-void print_one_sided_summary();
+// The summary's third line: as the others'. Collective over the world.
+bool print_one_sided_summary();
 
 void open_windows();
 void close_windows();
