@@ -1,5 +1,5 @@
 # Fresh machine, two commands: `make demo` and `make test`. Each sets up what it needs first (scripts/setup.sh).
-.PHONY: all setup build demo test bench format check-format tidy test-asan test-tsan fuzz clang aarch64 clean
+.PHONY: all setup build demo test bench format check-format tidy test-asan test-tsan test-mpi-next fuzz clang aarch64 clean
 JOBS ?= $(shell nproc)
 
 all: build
@@ -21,6 +21,10 @@ test-asan test-tsan: test-%: setup
 	@[ -f build-$*/build.ninja ] || cmake --preset $* -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 	@cmake --build build-$* -j $(JOBS) -- --quiet
 	@scripts/test.sh build-$*
+
+# The front end with Open MPI 5, MPICH 5 and the MPI ABI, from the Python package index (docs/mpi.md).
+test-mpi-next: setup
+	@scripts/test-mpi-next.sh
 
 clang: setup
 	@[ -f build-clang/build.ninja ] || cmake --preset clang -DCMAKE_MESSAGE_LOG_LEVEL=WARNING

@@ -12,3 +12,12 @@ if(OFFPATH_MPICH_INCLUDE_DIR AND OFFPATH_MPICH_LIBRARY)
 else()
   message(STATUS "MPICH was not found: no liboffpath-mpi-mpich.so")
 endif()
+
+# An MPI library with the standard's ABI, which any other such library can stand in for at run time.
+set(OFFPATH_MPI_ABI_ROOT "" CACHE PATH "Prefix of an MPI library with the standard ABI (lib/libmpi_abi.so); empty: none")
+if(OFFPATH_MPI_ABI_ROOT)
+  add_library(MPI_ABI::MPI_CXX INTERFACE IMPORTED)
+  target_include_directories(MPI_ABI::MPI_CXX SYSTEM INTERFACE ${OFFPATH_MPI_ABI_ROOT}/include)
+  target_compile_definitions(MPI_ABI::MPI_CXX INTERFACE MPI_ABI)
+  target_link_libraries(MPI_ABI::MPI_CXX INTERFACE ${OFFPATH_MPI_ABI_ROOT}/lib/libmpi_abi.so)
+endif()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# mpiexec_mpich.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine under MPICH, whatever its number of cores.
+# mpiexec_mpich.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine under MPICH, whatever its number of cores; with MPIEXEC_MPICH
+# where its launcher has another name.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 set -eu
 ranks=$1
 shift
-exec mpiexec.mpich -launcher fork -n "$ranks" "$@"
+exec "${MPIEXEC_MPICH:-mpiexec.mpich}" -launcher fork -n "$ranks" "$@"

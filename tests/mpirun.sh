@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# mpirun.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine, whatever its number of cores.
+# mpirun.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine, whatever its number of cores; with MPIRUN where Open MPI's launcher
+# is not mpirun.
 # Open MPI unloads its components at the end, and what they kept can no longer be named for a suppression: leaks are looked for in
 # the tests that run without MPI only.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
@@ -8,5 +9,8 @@ ranks=$1
 shift
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo
-exec mpirun -n "$ranks" "$@"
+export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl="${OMPI_MCA_btl:-self,vader,tcp}" OMPI_MCA_btl_tcp_if_include=lo
+# Open MPI 5's launcher is PRRTE.
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+exec "${MPIRUN:-mpirun}" -n "$ranks" "$@"

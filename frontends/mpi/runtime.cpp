@@ -136,6 +136,19 @@ std::string explain_host_only(offpath_status_t status) {
         session_directory());
 }
 
+// Releases of Open MPI share the library's name, and a later one has calls that would pass us by.
+bool is_of_another_release() {
+#ifdef OPEN_MPI
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    int release = 0;
+    PMPI_Get_library_version(version, &length);
+    return std::sscanf(version, "Open MPI v%d", &release) == 1 && release != OMPI_MAJOR_VERSION;
+#else
+    return false;
+#endif
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -162,6 +175,11 @@ void attach() {
     if (r.size < 2 || parent != MPI_COMM_NULL) return;
     r.settings = agree_on_settings(r.rank);
     if (r.settings.on == 0) return;
+    if (is_of_another_release()) {
+        if (r.rank == 0)
+            say("the program runs on the host's MPI: this is the front end for another release of Open MPI");
+        return;
+    }
     agree_on_table(r.rank);
 
     PMPI_Comm_dup(MPI_COMM_WORLD, &r.service);

@@ -2,7 +2,7 @@
 # run.sh BUILD RANKS PROGRAM [ARGS...]: runs PROGRAM on RANKS ranks with the MPI front end loaded and a daemon of its own,
 # and checks that operations really were offloaded and that nothing is left behind.
 #   MIN_BYTES (default 0: everything goes to the device; "default": the library's own) and OPS (default all) are the front end's settings.
-#   MPI=mpich: PROGRAM was made with MPICH.
+#   MPI=mpich or MPI=abi: PROGRAM was made with MPICH, or with the standard's ABI.
 #   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
 #   EXPECT=TEXT: a regular expression for the line of the summary that has to be there, in place of that of the collectives.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
@@ -43,7 +43,7 @@ if [ "${ATTACH:-local}" = remote ]; then
 fi
 # Sanitizers want to be loaded first.
 preload=$build/lib/liboffpath-mpi.so launch=$root/tests/mpirun.sh
-if [ "${MPI:-openmpi}" = mpich ]; then preload=$build/lib/liboffpath-mpi-mpich.so launch=$root/tests/mpiexec_mpich.sh; fi
+case ${MPI:-openmpi} in mpich | abi) preload=$build/lib/liboffpath-mpi-$MPI.so launch=$root/tests/mpiexec_mpich.sh ;; esac
 for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
 
 export OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=${MIN_BYTES:-0} OFFPATH_OPS=${OPS:-all} OFFPATH_VERBOSE=1

@@ -10,6 +10,8 @@ extern "C" {
 extern int mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_unweighted_, mpi_fortran_weights_empty_;
 extern int *mpi_fortran_status_ignore_, *mpi_fortran_statuses_ignore_;
 #else
+// MPICH's mpi.h declares them up to release 4 only.
+extern MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 extern int __mpi_f08_link_constants_MOD_mpi_unweighted __attribute__((weak));
 extern int __mpi_f08_link_constants_MOD_mpi_weights_empty __attribute__((weak));
 #endif

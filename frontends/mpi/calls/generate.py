@@ -1,7 +1,7 @@
 """Writes what follows from calls.txt for one MPI library: the C functions that only call a hook, the bindings for Fortran, and the
 list of symbols that the front end exports.
 
-usage: generate.py openmpi|mpich CALLS.TXT MPI.H C.CPP FORTRAN.CPP EXPORTS.MAP
+usage: generate.py openmpi|mpich|abi CALLS.TXT MPI.H C.CPP FORTRAN.CPP EXPORTS.MAP
 """
 
 import sys
@@ -137,7 +137,9 @@ def fortran_symbols(call: Call, mpi: str) -> list[str]:
     """The first is the function, the others are other names of it.
 
     Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_ but for the part of mpi_f08 that takes
-    no buffer."""
+    no buffer. The standard's ABI has bindings for Fortran in libraries of their own, which call MPI_ or are not for us to know."""
+    if mpi == "abi":
+        return []
     prefix, _, stem = call.name.lower().partition("_")
     plain = f"{prefix}_{stem}"
     if mpi == "mpich":

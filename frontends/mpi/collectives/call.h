@@ -130,20 +130,22 @@ int persistent(C call, MPI_Request* request, OnHost on_host) {
 // each list up to the communicator, with parameters of type Count and Displacement. Those with large counts
 // and persistent ones have the names that the MPI at hand gives them, if it has them.
 #define OFFPATH_UNPACK(...) __VA_ARGS__
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
     OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init, PMPI_##Name##_init, parameters, arguments)
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
+    OFFPATH_PERSISTENT_AS(Call, MPIX_##Name##_init, PMPIX_##Name##_init, parameters, arguments)
+#else
+#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments)
+#endif
+#if MPI_VERSION >= 4
 #define OFFPATH_LARGE(Call, Name, name, parameters, arguments)                                    \
     namespace offpath::mpi::large_counts {                                                        \
     OFFPATH_FORMS(Call, Name##_c, name##_c, parameters, arguments)                                \
     OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init_c, PMPI_##Name##_init_c, parameters, arguments) \
     }
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments) \
-    OFFPATH_PERSISTENT_AS(Call, MPIX_##Name##_init, PMPIX_##Name##_init, parameters, arguments)
-#define OFFPATH_LARGE(Call, Name, name, parameters, arguments)
 #else
-#define OFFPATH_PERSISTENT(Call, Name, parameters, arguments)
 #define OFFPATH_LARGE(Call, Name, name, parameters, arguments)
 #endif
 // Weak: another build of the same MPI may lack the extension.

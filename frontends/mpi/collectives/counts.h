@@ -14,14 +14,22 @@ class Counts {
   public:
     Counts(std::nullptr_t) {}
     Counts(const int* numbers) : ints_(numbers) {}
-    Counts(const std::int64_t* numbers) : large_(numbers) {}
+    Counts(const long* numbers) : longs_(numbers) {}
+    Counts(const long long* numbers) : long_longs_(numbers) {}
 
-    std::int64_t operator[](std::integral auto i) const { return large_ != nullptr ? large_[i] : ints_[i]; }
-    bool operator==(std::nullptr_t) const { return ints_ == nullptr && large_ == nullptr; }
+    std::int64_t operator[](std::integral auto i) const {
+        if (ints_ != nullptr) return ints_[i];
+        return longs_ != nullptr ? longs_[i] : long_longs_[i];
+    }
+    bool operator==(std::nullptr_t) const {
+        return ints_ == nullptr && longs_ == nullptr && long_longs_ == nullptr;
+    }
 
   private:
+    // MPI libraries differ in which of the two MPI_Count is.
     const int* ints_ = nullptr;
-    const std::int64_t* large_ = nullptr;
+    const long* longs_ = nullptr;
+    const long long* long_longs_ = nullptr;
 };
 
 // What the calls' parameters are called where a call is defined, in both of its forms.

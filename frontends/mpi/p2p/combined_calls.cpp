@@ -93,7 +93,7 @@ struct Copy {
     }
 };
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 // `sent_from` is given back when both are done; not with an error.
 int start_both(const Arguments& out, const Arguments& in, const StagingBlock& sent_from,
                MPI_Request* request) {
@@ -132,7 +132,7 @@ OFFPATH_API int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type,
     return error;
 }
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 OFFPATH_API int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                               int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
                               int recvtag, MPI_Comm comm, MPI_Request* request) {

