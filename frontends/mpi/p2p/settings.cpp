@@ -1,6 +1,7 @@
 #include "settings.h"
 
 #include <fmt/format.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -11,9 +12,21 @@
 
 namespace offpath::mpi::p2p {
 
+namespace {
+
+// With MPICH 5.0, some of whose statuses are wrong, a header has reached a program in place of its message:
+// there it has to be asked for. What stands behind the ABI is not known when this is built.
+#if defined(MPI_ABI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000)
+constexpr const char* default_scope = "off";
+#else
+constexpr const char* default_scope = "remote";
+#endif
+
+}  // namespace
+
 Settings read_settings() {
     Settings settings;
-    const std::string scope = environment::text("OFFPATH_P2P", "remote");
+    const std::string scope = environment::text("OFFPATH_P2P", default_scope);
     if (scope == "off") {
         settings.scope = Scope::off;
     } else if (scope == "all") {
