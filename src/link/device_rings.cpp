@@ -96,6 +96,8 @@ bool DeviceRings::flush() {
 // What was put can be seen.
 void DeviceRings::settle() {
     open_ = true;
+    // As in HostRings::tell(): words first, then the look at who sleeps.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (std::exchange(words_, false) && host_sleeps()) events_.ring();
 }
 

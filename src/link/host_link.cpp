@@ -149,6 +149,7 @@ void Host::enter_wait() {
     const Status status = rings_->enter_wait();
     look_at_rings();
     lock_.release();
+    if (pending_.load(std::memory_order_seq_cst)) kick();
     if (status == Status::in_progress) agent_.wake();
 }
 
@@ -161,6 +162,7 @@ void Host::broken(const char* why) {
     lock_.acquire();
     fail(why);
     lock_.release();
+    if (pending_.load(std::memory_order_seq_cst)) kick();
 }
 
 bool Host::begin_progress() {

@@ -69,6 +69,8 @@ Status HostRings::tell() {
     const Status status = device_->flush(this);
     telling_ = status == Status::in_progress;
     if (!telling_) health_ = status;
+    // In shared memory a put is a store, which the look at completions that follows must not overtake.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     return status;
 }
 
