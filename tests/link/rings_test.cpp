@@ -120,6 +120,8 @@ TEST(Rings, NobodySleepsOn) {
             },
             60s));
         waiter.join();
+        std::string why;
+        EXPECT_EQ(joined.link->health(why), Status::ok) << why;
         EXPECT_EQ(done, rounds) << tls;
         EXPECT_LT(longest, 5s) << tls;
     }
