@@ -58,7 +58,7 @@ if [ ${#mpis[@]} -gt 0 ]; then
     wanted=$(printf '%s\n' "${settings[@]}" "${tested[@]}")
     if [ "$(cat "$next/settings" 2>/dev/null)" != "$wanted" ]; then
         rm -rf "$build"
-        cmake --preset release -B "$build" -DCMAKE_MESSAGE_LOG_LEVEL=WARNING "${settings[@]}" || exit 1
+        cmake --preset release -B "$build" -DCMAKE_MESSAGE_LOG_LEVEL=WARNING "${settings[@]}" >/dev/null || exit 1
         echo "$wanted" >"$next/settings"
     fi
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target offpathd offpath-link "${libraries[@]}" "${programs[@]}" -- --quiet || exit 1
