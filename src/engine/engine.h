@@ -100,8 +100,11 @@ class Engine final : public transport::Handler {
     Status open_session(const JobId& job, std::uint32_t job_rank, memory::HostMemory& memory,
                         Session** session);
     // Makes a proxy of the session's job known. Known twice with the same address is fine; with another one
-    // it is Status::invalid. Connects at first use.
+    // it is Status::invalid. Connects at first use, or by greet().
     Status add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address);
+    // Begins to connect to all proxies that the session knows, unless they are many: a connection takes
+    // milliseconds, which the first message of each pair would wait for.
+    void greet(const Session& session);
     // Cuts a session off: what runs for it ends at once with `reason`, its peers are told, and its memory is
     // not touched any more once this returns true; false: transfers are still being drained, call again after
     // progress().

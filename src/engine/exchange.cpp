@@ -38,6 +38,9 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
     } else if (kind == Kind::broken) {
         Finished message;
         if (read(bytes, message)) return on_broken(message);
+    } else if (kind == Kind::hello) {
+        Hello hello;
+        if (read(bytes, hello)) return;
     } else {
         Exchange exchange;
         if (kind >= Kind::eager && kind <= Kind::mail_store && read(bytes, exchange)) {

@@ -43,6 +43,7 @@ enum class Kind : std::uint32_t {
     mail,              // a message with a key of its own; answered by grant
     mail_store,        // take in the mail of this key, if no receive has met it
     broken,            // the sender could not send the rest: the receiver waits for nothing more
+    hello,             // nothing: the way between two proxies is made before it is needed
     one_sided = 40,    // an operation on a window
     one_sided_answer,  // it is done at the target
 };
@@ -86,6 +87,10 @@ struct Finished {
     std::int32_t status;
     std::uint64_t token;  // finished: of the sending transfer; broken: of the receiving one
 };
+struct Hello {
+    Kind kind;
+    std::uint32_t unused;
+};
 // A put, get, update or lock of a window. Payload: the segments (rma::Segment) where there are several, then
 // the operands where `sender` is 0.
 struct OneSidedHeader {
@@ -108,7 +113,7 @@ struct OneSidedAnswer {
 };
 static_assert(sizeof(OneSidedHeader) == 96 && sizeof(OneSidedAnswer) == 16);
 static_assert(sizeof(Route) == 32 && sizeof(Exchange) == 72 && sizeof(Chunk) == 24 && sizeof(Grant) == 32 &&
-              sizeof(Finished) == 16);
+              sizeof(Finished) == 16 && sizeof(Hello) == 8);
 
 template <typename Header>
 std::span<const std::byte> bytes_of(const Header& header) {

@@ -3,6 +3,12 @@
 #include "engine/onesided.h"
 
 namespace offpath::engine {
+namespace {
+
+// Of a larger job, most pairs never exchange anything.
+constexpr std::size_t most_greeted = 64;
+
+}  // namespace
 
 Status Engine::add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address) {
     if (proxy == 0) return Status::invalid;
@@ -20,6 +26,13 @@ Status Engine::add_proxy(Session& session, ProxyId proxy, std::span<const std::b
     }
     session.acquaintances.insert(known);
     return Status::ok;
+}
+
+void Engine::greet(const Session& session) {
+    if (session.acquaintances.size() > most_greeted) return;
+    for (Peer* peer : session.acquaintances)
+        if (!peer->self && !peer->lost && peer->endpoint == nullptr)
+            impl_->tell(*peer, bytes_of(Hello{Kind::hello, 0}));
 }
 
 Peer* Engine::Impl::find_peer(ProxyId id) {

@@ -56,7 +56,10 @@ void Session::make_team(std::uint64_t id, TeamEntry& entry) {
         members_.push_back({proxy, rank});
     }
     entry.failure = engine_.create_team(*session_, id, entry.rank, members_, &entry.team);
-    if (entry.failure == Status::ok) return;
+    if (entry.failure == Status::ok) {
+        if (teams_.empty()) engine_.greet(*session_);  // the first team is of all ranks
+        return;
+    }
     entry.team = nullptr;
     log::error("{}: team {:x} of {} ranks cannot be made: {}", name_, id, entry.size,
                to_string(entry.failure));
