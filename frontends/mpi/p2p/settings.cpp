@@ -14,8 +14,8 @@ namespace offpath::mpi::p2p {
 
 namespace {
 
-// With MPICH 5.0, some of whose statuses are wrong, a header has reached a program in place of its message:
-// there it has to be asked for. What stands behind the ABI is not known when this is built.
+// With MPICH 5.0 our random programs of messages find wrong statuses, alone and with us, which nobody has
+// explained yet: there it has to be asked for. What stands behind the ABI is not known when this is built.
 #if defined(MPI_ABI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000)
 constexpr const char* default_scope = "off";
 #else
