@@ -123,6 +123,7 @@ TEST(Rings, NobodySleepsOn) {
         waiter.join();
         std::string why;
         EXPECT_EQ(joined.link->health(why), Status::ok) << why;
+        EXPECT_FALSE(joined.client->lost(why)) << why;
         EXPECT_EQ(done, rounds) << tls;
         EXPECT_LT(longest, 5s) << tls;
     }
