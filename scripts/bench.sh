@@ -10,14 +10,18 @@ offpath=$build/bin/offpath
 failed=()
 mkdir -p results
 
-# step NAME COMMAND...: runs COMMAND with --json results/NAME.json --plot results/NAME.png in place of @out.
+# step NAME COMMAND...: runs COMMAND with --json results/NAME.json --plot results/NAME.png in place of @out, the first alone in place of @json.
 step() {
     local name=$1 word command=()
     shift
     # shellcheck disable=SC2053  # a pattern
     [[ $name == $only ]] || return 0
     for word in "$@"; do
-        if [ "$word" = @out ]; then command+=(--json "results/$name.json" --plot "results/$name.png"); else command+=("$word"); fi
+        case $word in
+            @out) command+=(--json "results/$name.json" --plot "results/$name.png") ;;
+            @json) command+=(--json "results/$name.json") ;;
+            *) command+=("$word") ;;
+        esac
     done
     printf '\n== %s\n' "$name"
     "${command[@]}" | tee "results/$name.txt"
@@ -43,6 +47,9 @@ step fft3d "$offpath" lab compare --nodes 4 --link 2gbit --runs "$runs" --baseli
 step ring-hpl "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" --baselines all --offload-args "--variant group" @out -- \
     "$build/bin/ring-hpl" --json -
 step ring-hpl-ibcast "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs" @out -- "$build/bin/ring-hpl" --variant mpi-ibcast --json -
+step overlap-messages "$offpath" bench overlap --nodes 2 --link 2gbit --ops isend,iallreduce,iallgatherv --sizes 1M,4M,16M --runs "$runs" @out
+step rma "$offpath" bench rma --busy-target --nodes 2 --sizes 1M --runs "$runs" @json
+step overhead "$offpath" bench overhead --runs "$runs" @json
 # Devices of their own (remote attach): the host-device link has four times the network's rate. All nodes' clients stage with the one
 # core that all ranks compute on, about 0.4 s a GiB: at these rates that takes 5 % of it, at four times these rates 20 %.
 for shape in 2:250mbit 4:125mbit; do
