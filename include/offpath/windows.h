@@ -2,8 +2,8 @@
  *
  * The proxy of the target does everything for it, whoever asks: puts, gets, updates and locks need nothing of
  * the target's process, and updates of the same memory are atomic to each other, element by element. Updates
- * are accumulate, get_accumulate and compare_swap; those of one rank to one target are applied in the order of
- * the calls. Nothing else has an order: flush between what must follow each other.
+ * are accumulate, get_accumulate and compare_swap; those of one rank to one target are applied in the order
+ * of the calls. Nothing else has an order: flush between what must follow each other.
  *
  * An operation with a `request` is done, at the target too, when the request is. With a null `request` the
  * next flush of its target waits for it and returns the first error among such operations. Buffers must stay
@@ -95,10 +95,11 @@ OFFPATH_API offpath_status_t offpath_window_flush(offpath_window_h window, uint3
 
 typedef enum offpath_lock { OFFPATH_LOCK_SHARED = 1, OFFPATH_LOCK_EXCLUSIVE = 2 } offpath_lock_t;
 
-/* The lock of the window at `target`: held by any number of sharers or by one rank. Exclusive askers are served
- * in the order of asking; who asks for a shared lock waits for an exclusive holder only, so programs that never
- * stop sharing keep writers waiting. The request is done when this rank holds it, with a null `request` the
- * call waits. It excludes others that lock, and nothing else. INVALID: this rank holds it already. */
+/* The lock of the window at `target`: held by any number of sharers or by one rank. Exclusive askers are
+ * served in the order of asking; who asks for a shared lock waits for an exclusive holder only, so programs
+ * that never stop sharing keep writers waiting. The request is done when this rank holds it, with a null
+ * `request` the call waits. It excludes others that lock, and nothing else. INVALID: this rank holds it
+ * already. */
 OFFPATH_API offpath_status_t offpath_window_lock(offpath_window_h window, uint32_t target,
                                                  offpath_lock_t lock, offpath_request_h* request);
 /* Gives it back. Flush first: operations under way are not waited for. */
