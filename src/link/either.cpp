@@ -1,5 +1,6 @@
 #include "link/either.h"
 
+#include "link/envelope.h"
 #include "link/event_set.h"
 #include "link/introduction.h"
 #include "transport/tcp/address.h"
@@ -16,8 +17,7 @@ namespace {
 using transport::Endpoint;
 using transport::Transport;
 
-constexpr char magic[4] = {'O', 'F', 'E', 'I'};
-constexpr std::size_t envelope_bytes = 8;
+constexpr Letters letters = {'O', 'F', 'E', 'I'};
 
 template <typename Way>
 Status open_both(EventSet& events, const Way& ucx, const Way& tcp, std::string& problem) {
@@ -156,25 +156,13 @@ class OneWay final : public DeviceLinks {
 }  // namespace
 
 std::vector<std::byte> join_addresses(const BothAddresses& addresses) {
-    std::vector<std::byte> bytes(envelope_bytes);
-    std::memcpy(bytes.data(), magic, sizeof magic);
-    for (unsigned i = 0; i < 4; ++i)
-        bytes[4 + i] = static_cast<std::byte>(addresses.ucx.size() >> (8 * i));
-    bytes.insert(bytes.end(), addresses.ucx.begin(), addresses.ucx.end());
-    bytes.insert(bytes.end(), addresses.tcp.begin(), addresses.tcp.end());
-    return bytes;
+    return seal(letters, {addresses.ucx, addresses.tcp});
 }
 
 BothAddresses split_addresses(std::span<const std::byte> bytes) {
     if (transport::tcp::is_address(bytes)) return {{}, bytes};
-    if (bytes.size() < envelope_bytes || std::memcmp(bytes.data(), magic, sizeof magic) != 0)
-        return {bytes, {}};
-    std::size_t length = 0;
-    for (unsigned i = 0; i < 4; ++i)
-        length |= std::to_integer<std::size_t>(bytes[4 + i]) << (8 * i);
-    const auto rest = bytes.subspan(envelope_bytes);
-    if (length > rest.size()) return {bytes, {}};
-    return {rest.first(length), rest.subspan(length)};
+    const auto envelope = open_envelope(letters, bytes);
+    return envelope ? BothAddresses{envelope->first, envelope->second} : BothAddresses{bytes, {}};
 }
 
 Status make_either_transport(std::unique_ptr<Transport> ucx, std::unique_ptr<Transport> tcp,

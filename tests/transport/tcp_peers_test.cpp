@@ -57,7 +57,7 @@ class BarePeer {
     std::vector<std::byte> hello() const {
         auto bytes = frame(FrameKind::hello, tcp::hello_bytes, 0);
         std::copy(address_.id.begin(), address_.id.end(), bytes.begin() + tcp::prefix_bytes);
-        tcp::write_little(bytes, tcp::prefix_bytes + 16, static_cast<unsigned>(socket_), 4);
+        offpath::write_little(bytes, tcp::prefix_bytes + 16, static_cast<unsigned>(socket_), 4);
         return bytes;
     }
     // The listener has ended it.

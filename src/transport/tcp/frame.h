@@ -6,6 +6,7 @@
 // welcome answers it: from now on the connection counts. message: the rest.
 #pragma once
 
+#include "base/little_endian.h"
 #include "transport/transport.h"
 
 #include <array>
@@ -28,17 +29,6 @@ struct Prefix {
     FrameKind kind = FrameKind::message;
     std::size_t header = 0, payload = 0;
 };
-
-inline std::uint64_t read_little(std::span<const std::byte> from, std::size_t at, unsigned bytes) {
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; ++i)
-        value |= std::to_integer<std::uint64_t>(from[at + i]) << (8 * i);
-    return value;
-}
-inline void write_little(std::span<std::byte> to, std::size_t at, std::uint64_t value, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; ++i)
-        to[at + i] = static_cast<std::byte>(value >> (8 * i));
-}
 
 constexpr std::uint16_t frame_magic = 0x4654;
 

@@ -1,5 +1,7 @@
 #include "transport/ucx/address.h"
 
+#include "base/little_endian.h"
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -18,18 +20,6 @@ std::uint64_t checksum(std::span<const std::byte> bytes) {
     return hash;
 }
 
-void append(std::vector<std::byte>& to, std::uint64_t value, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; ++i)
-        to.push_back(static_cast<std::byte>(value >> (8 * i)));
-}
-
-std::uint64_t read(std::span<const std::byte> from, std::size_t at, unsigned bytes) {
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; ++i)
-        value |= std::to_integer<std::uint64_t>(from[at + i]) << (8 * i);
-    return value;
-}
-
 }  // namespace
 
 std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_version) {
@@ -37,18 +27,18 @@ std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_ve
     const Process& process = address.process;
     for (std::uint64_t field :
          {process.random, process.pid, process.start, process.boot, process.pid_space, process.ipc_space})
-        append(inside, field, 8);
+        append_little(inside, field, 8);
     inside.insert(inside.end(), address.worker.begin(), address.worker.end());
     inside.insert(inside.end(), address.local.begin(), address.local.end());
     std::vector<std::byte> bytes;
     bytes.reserve(checked_from + inside.size());
     for (char letter : magic)
         bytes.push_back(static_cast<std::byte>(letter));
-    append(bytes, address_version, 2);
-    append(bytes, ucx_version, 2);
-    append(bytes, address.worker.size(), 4);
-    append(bytes, address.local.size(), 4);
-    append(bytes, checksum(inside), 8);
+    append_little(bytes, address_version, 2);
+    append_little(bytes, ucx_version, 2);
+    append_little(bytes, address.worker.size(), 4);
+    append_little(bytes, address.local.size(), 4);
+    append_little(bytes, checksum(inside), 8);
     bytes.insert(bytes.end(), inside.begin(), inside.end());
     return bytes;
 }
@@ -58,23 +48,23 @@ Status open_address(std::span<const std::byte> bytes, Address& address, std::str
         problem = fmt::format("{} bytes that are no UCX transport's address", bytes.size());
         return Status::protocol;
     }
-    const auto version = read(bytes, 4, 2);
+    const auto version = read_little(bytes, 4, 2);
     if (version != address_version) {
         problem = fmt::format("the address has version {}, this program knows version {}", version,
                               address_version);
         return Status::version;
     }
-    const auto worker = read(bytes, 8, 4), local = read(bytes, 12, 4);
+    const auto worker = read_little(bytes, 8, 4), local = read_little(bytes, 12, 4);
     if (envelope_bytes + worker + local != bytes.size()) {
         problem = fmt::format("the address announces {} bytes but has {}", envelope_bytes + worker + local,
                               bytes.size());
         return Status::protocol;
     }
-    if (worker == 0 || read(bytes, 16, 8) != checksum(bytes.subspan(checked_from))) {
+    if (worker == 0 || read_little(bytes, 16, 8) != checksum(bytes.subspan(checked_from))) {
         problem = "the address is damaged: its checksum does not agree";
         return Status::protocol;
     }
-    const auto field = [&](unsigned i) { return read(bytes, checked_from + 8 * i, 8); };
+    const auto field = [&](unsigned i) { return read_little(bytes, checked_from + 8 * i, 8); };
     address.process = {field(0), field(1), field(2), field(3), field(4), field(5)};
     address.worker = bytes.subspan(envelope_bytes, worker);
     address.local = bytes.subspan(envelope_bytes + worker, local);

@@ -1,5 +1,7 @@
 #include "transport/ucx/window_key.h"
 
+#include "base/little_endian.h"
+
 #include <ucp/api/ucp.h>
 
 #include <cstring>
@@ -10,18 +12,6 @@ namespace {
 constexpr char magic[4] = {'O', 'F', 'W', 'K'};
 constexpr std::uint16_t key_version = 1;
 constexpr std::size_t head_bytes = 4 + 2 + 2 + 4 + 4 + 8 + 8;
-
-void append(std::vector<std::byte>& to, std::uint64_t value, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; ++i)
-        to.push_back(static_cast<std::byte>(value >> (8 * i)));
-}
-
-std::uint64_t read(std::span<const std::byte> from, std::size_t at, unsigned bytes) {
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; ++i)
-        value |= std::to_integer<std::uint64_t>(from[at + i]) << (8 * i);
-    return value;
-}
 
 }  // namespace
 
@@ -36,12 +26,12 @@ std::vector<std::byte> seal_window_key(const WindowKey& key, std::uint16_t ucx_v
     bytes.reserve(head_bytes + key.worker.size() + key.rkey.size());
     for (char letter : magic)
         bytes.push_back(static_cast<std::byte>(letter));
-    append(bytes, key_version, 2);
-    append(bytes, ucx_version, 2);
-    append(bytes, key.worker.size(), 4);
-    append(bytes, key.rkey.size(), 4);
-    append(bytes, key.address, 8);
-    append(bytes, key.bytes, 8);
+    append_little(bytes, key_version, 2);
+    append_little(bytes, ucx_version, 2);
+    append_little(bytes, key.worker.size(), 4);
+    append_little(bytes, key.rkey.size(), 4);
+    append_little(bytes, key.address, 8);
+    append_little(bytes, key.bytes, 8);
     bytes.insert(bytes.end(), key.worker.begin(), key.worker.end());
     bytes.insert(bytes.end(), key.rkey.begin(), key.rkey.end());
     return bytes;
@@ -50,9 +40,10 @@ std::vector<std::byte> seal_window_key(const WindowKey& key, std::uint16_t ucx_v
 Status open_window_key(std::span<const std::byte> sealed, std::uint16_t ucx_version, WindowKey& key) {
     if (sealed.size() < head_bytes || std::memcmp(sealed.data(), magic, sizeof magic) != 0)
         return Status::protocol;
-    if (read(sealed, 4, 2) != key_version || read(sealed, 6, 2) != ucx_version) return Status::version;
-    const auto worker = read(sealed, 8, 4), rkey = read(sealed, 12, 4);
-    const auto address = read(sealed, 16, 8), bytes = read(sealed, 24, 8);
+    if (read_little(sealed, 4, 2) != key_version || read_little(sealed, 6, 2) != ucx_version)
+        return Status::version;
+    const auto worker = read_little(sealed, 8, 4), rkey = read_little(sealed, 12, 4);
+    const auto address = read_little(sealed, 16, 8), bytes = read_little(sealed, 24, 8);
     if (worker == 0 || rkey == 0 || head_bytes + worker + rkey != sealed.size()) return Status::protocol;
     if (address == 0 || bytes == 0 || address + bytes < address) return Status::protocol;
     key.worker = sealed.subspan(head_bytes, worker);
