@@ -40,6 +40,8 @@ struct CalibrateOptions : CommonOptions {
 struct MessagesOptions {
     std::vector<std::uint64_t> sizes = {8, 64, 512, 1024, 4096};
     std::string json = "-";
+    std::string turns;
+    int turn = 0, programs = 1;
     int batches = 30;
     int batch = 200;
 };

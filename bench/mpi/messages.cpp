@@ -4,7 +4,8 @@
 //   rate      messages a second: windows of MPI_Isend and MPI_Irecv, each answered by an empty message
 //   ibcast iallreduce ialltoall   post and wait on the two ranks, in seconds
 // Between the ranks of rank 0's node, and between rank 0 and another node, as far as there are such. The
-// other ranks sleep meanwhile. Each value is the median over batches.
+// other ranks sleep meanwhile. Each value is the median over batches, which are told too. With --turns,
+// several such programs, for instance with and without offpath, take turns batch by batch (turns.h).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <time.h>
 
 #include "commands.h"
+#include "turns.h"
 
 namespace mpi_bench {
 
@@ -113,17 +115,20 @@ const std::vector<Kind>& kinds() {
     return all;
 }
 
-double measure(Pair& pair, const Kind& kind, int bytes, const MessagesOptions& options) {
-    kind.test(pair, bytes, options.batch / 4 + 1);
+std::vector<double> measure(Pair& pair, const Kind& kind, int bytes, const MessagesOptions& options,
+                            Turns& turns) {
     std::vector<double> samples;
     for (int i = 0; i < options.batches; ++i) {
+        turns.take();
+        kind.test(pair, bytes, options.batch / 4 + 1);
         MPI_Barrier(pair.comm);
         const double begun = MPI_Wtime();
         kind.test(pair, bytes, options.batch);
         const double each = (MPI_Wtime() - begun) / options.batch;
         samples.push_back(kind.is_rate ? kind.units_a_time / each : each / kind.units_a_time);
+        turns.give(2);
     }
-    return mpi_support::median(samples);
+    return samples;
 }
 
 // Whom rank 0 talks to: a rank of its node, and one of another, if there are such. The same on all ranks.
@@ -184,6 +189,13 @@ CLI::App* declare_messages(CLI::App& app, MessagesOptions& options) {
     command->add_option("--batch", options.batch, "Round trips, windows or collectives in a batch")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
+    command->add_option("--turns", options.turns,
+                        "Existing file by which programs take turns, batch by batch; needs --turn");
+    command->add_option("--turn", options.turn, "Which of the programs this one is, from 0")
+        ->check(CLI::Range(0, 1000));
+    command->add_option("--programs", options.programs, "How many programs take turns")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
     command->add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->capture_default_str();
     return command;
@@ -191,7 +203,16 @@ CLI::App* declare_messages(CLI::App& app, MessagesOptions& options) {
 
 int run_messages(const MessagesOptions& options, const mpi_support::World& world) {
     if (world.ranks < 2) throw mpi_support::UsageError("messages needs at least 2 ranks");
+    if (options.turn >= options.programs)
+        throw mpi_support::UsageError("--turn must be less than --programs");
     meet_all(world);
+    std::optional<Turns> turns;
+    if (options.turns.empty()) {
+        turns.emplace();
+    } else {
+        turns.emplace(options.turns, static_cast<std::uint32_t>(options.turn),
+                      static_cast<std::uint32_t>(options.programs));
+    }
     auto rows = nlohmann::ordered_json::array();
     for (const auto& [where, partner] : partners(world)) {
         const bool takes_part = world.rank == 0 || world.rank == partner;
@@ -205,11 +226,14 @@ int run_messages(const MessagesOptions& options, const mpi_support::World& world
             const std::size_t largest = 2 * *std::max_element(options.sizes.begin(), options.sizes.end());
             Pair pair{comm, me, std::vector<unsigned char>(largest), std::vector<unsigned char>(largest)};
             for (const Kind& kind : kinds())
-                for (const std::uint64_t bytes : options.sizes)
+                for (const std::uint64_t bytes : options.sizes) {
+                    const auto samples = measure(pair, kind, static_cast<int>(bytes), options, *turns);
                     rows.push_back({{"test", kind.name},
                                     {"where", where},
                                     {"bytes", bytes},
-                                    {"value", measure(pair, kind, static_cast<int>(bytes), options)}});
+                                    {"value", mpi_support::median(samples)},
+                                    {"batches", samples}});
+                }
             MPI_Comm_free(&comm);
             sched_setaffinity(0, sizeof before, &before);
         }

@@ -1,6 +1,7 @@
-"""What loading offpath costs messages and collectives that stay on the host's path: the same program with and without, in turn.
+"""What loading offpath costs messages and collectives that stay on the host's path: the same program with and without, in turns.
 
-Two ranks with a core each exchange small messages, on one node and between nodes, and call small non-blocking collectives. A device is there and idle.
+Two ranks with a core each exchange small messages, on one node and between nodes, and call small non-blocking collectives. A device is there and idle. The two programs
+live side by side and take turns of some milliseconds, so that a machine whose speed changes does so under both.
 """
 
 import json as jsonlib
@@ -40,39 +41,54 @@ class OverheadSpec:
 
 
 def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
-    program = [str(cluster.artifacts.program(PROGRAM)), "messages", "--sizes", ",".join(map(str, spec.sizes)),
-               "--batches", str(spec.batches), "--batch", str(spec.batch), "--json", "-"]
     engines = (mpi.HOST, mpi.OFFPATH)
+    turns = cluster.room / "turns"
     taken: dict[str, list[list[dict]]] = {engine.name: [] for engine in engines}
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
     ) as progress:
-        task = progress.add_task("", total=spec.runs * len(engines))
+        task = progress.add_task("with and without, in turns", total=spec.runs)
         for run in range(spec.runs):
-            # The order changes, so that neither always runs on the warmer machine.
-            for engine in engines if run % 2 == 0 else engines[::-1]:
-                progress.update(task, description=f"run {run + 1} of {spec.runs}: {engine.label}")
-                result = cluster.run(engine, program, capture=True)
+            turns.write_bytes(b"")
+            # Who begins changes, so that neither always follows the other's warmer or colder caches.
+            order = engines if run % 2 == 0 else engines[::-1]
+            jobs = [(engine, _program(cluster, spec, turns, turn, len(order))) for turn, engine in enumerate(order)]
+            for engine, result in zip(order, cluster.run_together(jobs)):
                 said = metrics.last_json_object(result.stdout)
                 if result.exit_code != 0 or said is None:
                     tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
                     raise OffpathError(f"{engine.label} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
                 taken[engine.name].append(said["rows"])
-                progress.advance(task)
+            progress.advance(task)
     return rows(taken)
 
 
+def _program(cluster: Cluster, spec: OverheadSpec, turns: Path, turn: int, programs: int) -> list[str]:
+    return [str(cluster.artifacts.program(PROGRAM)), "messages", "--sizes", ",".join(map(str, spec.sizes)), "--batches", str(spec.batches),
+            "--batch", str(spec.batch), "--turns", str(turns), "--turn", str(turn), "--programs", str(programs), "--json", "-"]
+
+
 def rows(taken: dict[str, list[list[dict]]]) -> list[dict]:
-    """Medians over the runs. ratio: preloaded over plain; more than 1 is slower for times, faster for rates."""
+    """Medians over all batches of all runs. `ratio`: the median over the batches of preloaded over plain, each batch against the other program's batch
+    beside it; more than 1 is slower for times, faster for rates. `runs`: the median of each run."""
     found = []
     for index, first in enumerate(taken[mpi.HOST.name][0]):
-        values = {name: [run[index]["value"] for run in runs] for name, runs in taken.items()}
-        plain, preloaded = (statistics.median(values[engine.name]) for engine in (mpi.HOST, mpi.OFFPATH))
+        batches = {name: [value for run in runs for value in run[index]["batches"]] for name, runs in taken.items()}
+        plain, preloaded = (batches[engine.name] for engine in (mpi.HOST, mpi.OFFPATH))
+        ratios = [loaded / alone for alone, loaded in zip(plain, preloaded, strict=True)]
         found.append(
-            {"test": first["test"], "where": first["where"], "bytes": first["bytes"], "plain_mpi": plain, "preloaded": preloaded,
-             "ratio": preloaded / plain, "runs": {"plain_mpi": values[mpi.HOST.name], "preloaded": values[mpi.OFFPATH.name]}}
+            {"test": first["test"], "where": first["where"], "bytes": first["bytes"], "plain_mpi": statistics.median(plain),
+             "preloaded": statistics.median(preloaded), "ratio": statistics.median(ratios), "ratio_quartiles": _quartiles(ratios),
+             "runs": {key: [run[index]["value"] for run in taken[engine.name]] for key, engine in (("plain_mpi", mpi.HOST), ("preloaded", mpi.OFFPATH))}}
         )
     return found
+
+
+def _quartiles(values: list[float]) -> list[float]:
+    if len(values) < 2:
+        return [values[0]] * 2
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return [low, high]
 
 
 def report(cluster: Cluster, spec: OverheadSpec, found: list[dict]) -> dict:
@@ -84,14 +100,15 @@ def report(cluster: Cluster, spec: OverheadSpec, found: list[dict]) -> dict:
 
 def show(found: dict) -> None:
     table = Table(title=f"overhead: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
-    for name, justify in (("test", "left"), ("where", "left"), ("size", "right"), ("plain MPI", "right"), ("preloaded", "right"), ("ratio", "right")):
+    for name, justify in (("test", "left"), ("where", "left"), ("size", "right"), ("plain MPI", "right"), ("preloaded", "right"), ("ratio", "right"), ("quartiles", "right")):
         table.add_column(name, justify=justify, no_wrap=True)
     previous = None
     for row in found["rows"]:
         if previous not in (None, (row["test"], row["where"])):
             table.add_section()
         previous = (row["test"], row["where"])
-        table.add_row(row["test"], _WHERE[row["where"]], units.format_size(row["bytes"]), *(_cell(row, key) for key in ("plain_mpi", "preloaded")), f"{row['ratio']:.3f}")
+        table.add_row(row["test"], _WHERE[row["where"]], units.format_size(row["bytes"]), *(_cell(row, key) for key in ("plain_mpi", "preloaded")), f"{row['ratio']:.3f}",
+                      "{:.2f}-{:.2f}".format(*row["ratio_quartiles"]))
     console.out.print(table)
 
 

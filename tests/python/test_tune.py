@@ -168,13 +168,14 @@ def test_a_running_job_is_switched_by_its_control_file(tmp_path):
         job.communicate(timeout=60)
 
 
-def test_overhead_takes_medians_and_compares_them():
-    def run(value):
-        return [{"test": "rate", "where": "node", "bytes": 8, "value": value}]
+def test_overhead_takes_medians_and_compares_batch_with_batch():
+    def run(value, batches):
+        return [{"test": "rate", "where": "node", "bytes": 8, "value": value, "batches": batches}]
 
-    (row,) = overhead.rows({"host": [run(1.0), run(2.0), run(9.0)], "offpath": [run(3.0), run(1.0), run(1.0)]})
-    assert (row["plain_mpi"], row["preloaded"], row["ratio"]) == (2.0, 1.0, 0.5)
-    assert row["runs"] == {"plain_mpi": [1.0, 2.0, 9.0], "preloaded": [3.0, 1.0, 1.0]}
+    plain, loaded = [run(1.0, [1.0, 1.0]), run(8.0, [4.0, 8.0])], [run(0.5, [0.5, 0.5]), run(4.0, [4.0, 4.0])]
+    (row,) = overhead.rows({"host": plain, "offpath": loaded})
+    assert (row["plain_mpi"], row["preloaded"], row["ratio"]) == (2.5, 2.25, 0.5)
+    assert row["ratio_quartiles"] == [0.5, 0.625] and row["runs"] == {"plain_mpi": [1.0, 8.0], "preloaded": [0.5, 4.0]}
 
 
 @pytest.mark.parametrize("spec", [{"sizes": [12]}, {"sizes": [8], "runs": 0}, {"sizes": [2**21]}])

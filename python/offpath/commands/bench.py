@@ -160,8 +160,8 @@ def staging_(
 def overhead_(
     lab: clusters.LabSpec, no_namespaces: bool,
     sizes: Annotated[str, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes, multiples of 8.")] = "8,64,512,1K,4K",
-    runs: Annotated[int, typer.Option("--runs", help="Runs with and without, alternating; medians are taken.")] = 5,
-    batches: Annotated[int, typer.Option("--batches", help="Batches in a run, of which the median is taken.")] = 30,
+    runs: Annotated[int, typer.Option("--runs", help="Runs of the two programs, with and without, side by side.")] = 8,
+    batches: Annotated[int, typer.Option("--batches", help="Batches in a run; with and without take turns, batch by batch.")] = 12,
     batch: Annotated[int, typer.Option("--batch", help="Round trips, windows of 64 messages, or collectives in a batch.")] = 200,
     json: options.Json = None,
 ) -> None:

@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,6 +87,7 @@ class Cluster:
         self._quotas: list[DeviceQuota | None] = []
         self._cleanup = contextlib.ExitStack()
         self._jobs = 0
+        self._counting = threading.Lock()
 
     def __enter__(self) -> "Cluster":
         with contextlib.ExitStack() as undo:
@@ -119,15 +122,31 @@ class Cluster:
 
     def run(self, engine: Engine, program: list[str], capture: bool = False, layout: device_ranks.Layout | None = None) -> JobResult:
         """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not the start of the devices."""
-        job = self.room / f"job{self._jobs}"
-        self._jobs += 1
+        return self._run_in_a_room(engine, program, capture, layout)
+
+    def run_together(self, jobs: list[tuple[Engine, list[str]]]) -> list[JobResult]:
+        """Runs several at the same time, captured. What they share, the links' traffic and their wall time, is told of each as if it were its own."""
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            running = [pool.submit(self._run_in_a_room, engine, program, True, None, ends_strays=False) for engine, program in jobs]
+        if self.namespaced and (complaints := self._end_strays(set())):
+            running[0].result().complaints.extend(complaints)
+        return [job.result() for job in running]
+
+    def _run_in_a_room(
+        self, engine: Engine, program: list[str], capture: bool, layout: device_ranks.Layout | None, ends_strays: bool = True
+    ) -> JobResult:
+        with self._counting:
+            job = self.room / f"job{self._jobs}"
+            self._jobs += 1
         job.mkdir(mode=0o700)
         try:
-            return self._run(engine, program, capture, job, layout)
+            return self._run(engine, program, capture, job, layout, ends_strays)
         finally:
             shutil.rmtree(job, ignore_errors=True)
 
-    def _run(self, engine: Engine, program: list[str], capture: bool, job: Path, layout: device_ranks.Layout | None) -> JobResult:
+    def _run(
+        self, engine: Engine, program: list[str], capture: bool, job: Path, layout: device_ranks.Layout | None, ends_strays: bool
+    ) -> JobResult:
         environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
         environment.pop(sandbox.INSIDE, None)
         session = job / "session"
@@ -163,7 +182,7 @@ class Cluster:
             after = self._traffic()
             complaints += filter(None, (device.ended() for device in devices))
             cpu = [device.cpu_seconds() for device in devices]
-            if self.namespaced:
+            if self.namespaced and ends_strays:
                 complaints += self._end_strays({device.process.pid for device in devices})
         wire, pcie = (traffic.difference(*pair) for pair in zip(before, after))
         if dropped := sum(node.dropped for node in wire + pcie):
