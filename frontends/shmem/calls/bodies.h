@@ -1,0 +1,71 @@
+// What the generated functions call: conversions from the types of shmem.h to the core's bytes and bit
+// patterns.
+#pragma once
+
+#include <shmem.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "calls/definition.h"
+#include "collectives/collectives.h"
+#include "core.h"
+#include "locks.h"
+#include "teams/team.h"
+#include "waiting.h"
+
+// The standard's complex types are those of C.
+#pragma GCC diagnostic ignored "-Wpedantic"
+// Work arrays and the like.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+namespace offpath::shmem {
+
+// Saturates, so that what does not fit into the address space fails for leaving symmetric memory.
+inline std::size_t bytes_of(std::size_t n, std::size_t element) {
+    std::size_t bytes;
+    return __builtin_mul_overflow(n, element, &bytes) ? SIZE_MAX / 2 : bytes;
+}
+template <class T>
+std::size_t bytes_of(std::size_t n) {
+    return bytes_of(n, sizeof(T));
+}
+
+// Of old calls with an int.
+inline std::size_t count_of(int n) {
+    if (n < 0) fail("the number of elements is below 0");
+    return static_cast<std::size_t>(n);
+}
+
+template <class T>
+std::uint64_t bits(T value) {
+    std::uint64_t pattern = 0;
+    std::memcpy(&pattern, &value, sizeof value);
+    return pattern;
+}
+
+template <class T>
+T get_one(Context& context, const T* source, int pe) {
+    T value;
+    get(context, &value, source, sizeof value, pe, false);
+    return value;
+}
+
+template <class T>
+T fetching(Context& context, Amo kind, const T* dest, T operand, int pe) {
+    T result;
+    amo(context, kind, sizeof result, const_cast<T*>(dest), bits(operand), 0, &result, pe, false);
+    return result;
+}
+
+template <class T>
+T compare_swapping(Context& context, T* dest, T condition, T value, int pe) {
+    T result;
+    amo(context, Amo::compare_swap, sizeof result, dest, bits(value), bits(condition), &result, pe, false);
+    return result;
+}
+
+inline void ignore() {}
+
+}  // namespace offpath::shmem
