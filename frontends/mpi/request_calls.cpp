@@ -91,6 +91,14 @@ int wait_one(p2p::Parcel* parcel, MPI_Request* request, MPI_Status* status) {
     return p2p::wait_for_host(request, status);
 }
 
+// A code, not always the class itself.
+bool is_in_status(int error) {
+    if (error == MPI_SUCCESS) return false;
+    int its_class = MPI_SUCCESS;
+    PMPI_Error_class(error, &its_class);
+    return its_class == MPI_ERR_IN_STATUS;
+}
+
 // Errors of single requests as MPI_Waitall tells them.
 int tell_errors(const std::vector<int>& errors, MPI_Status* statuses) {
     for (std::size_t i = 0; statuses != MPI_STATUSES_IGNORE && i < errors.size(); ++i)
@@ -117,10 +125,11 @@ int wait_short(int count, MPI_Request* requests, const Parcels& parcels, MPI_Sta
         if (parcels[i] != nullptr) p2p::forget_parcel(*parcels[i]);
     }
     const int result = PMPI_Waitall(count, requests, own.data());
+    const bool in_status = is_in_status(result);
     std::vector<int> errors;
     for (int i = 0; i < count; ++i) {
         MPI_Status& status = own[static_cast<std::size_t>(i)];
-        int error = result == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+        int error = in_status ? status.MPI_ERROR : MPI_SUCCESS;
         if (p2p::Parcel* parcel = parcels[i]) {
             if (requests[i] != MPI_REQUEST_NULL) {
                 p2p::register_parcel(*parcel);  // an error of another one has ended the wait
@@ -136,7 +145,7 @@ int wait_short(int count, MPI_Request* requests, const Parcels& parcels, MPI_Sta
         errors.resize(static_cast<std::size_t>(count), MPI_SUCCESS);
         errors[static_cast<std::size_t>(i)] = error;
     }
-    if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
+    if (result != MPI_SUCCESS && !in_status) return result;
     return errors.empty() ? MPI_SUCCESS : tell_errors(errors, statuses);
 }
 
@@ -166,7 +175,7 @@ int test_some(int count, MPI_Request* requests, int* done, int* indices, MPI_Sta
     parcels.put_back(count, rest, requests);
     if (*done == MPI_UNDEFINED) *done = 0;
     std::vector<int> errors(static_cast<std::size_t>(*done), MPI_SUCCESS);
-    for (int i = 0; result == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE && i < *done; ++i)
+    for (int i = 0; is_in_status(result) && statuses != MPI_STATUSES_IGNORE && i < *done; ++i)
         errors[static_cast<std::size_t>(i)] = statuses[i].MPI_ERROR;
     bool wrong = result != MPI_SUCCESS;
     for (int i = 0; i < count; ++i) {

@@ -17,6 +17,8 @@
 namespace offpath::mpi::p2p {
 
 constexpr int header_bytes = 61;
+// Where receives without more room than a header's land: what is cut off there is longer than a header.
+constexpr int short_landing_bytes = 64;
 
 struct Header {
     static constexpr std::uint32_t by_device = 0x6f66700au;

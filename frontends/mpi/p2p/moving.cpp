@@ -70,8 +70,13 @@ bool advance(Parcel& parcel) {
         int flag = 0;
         MPI_Status status;
         status.MPI_ERROR = MPI_SUCCESS;  // some MPI libraries leave it alone
-        PMPI_Request_get_status(parcel.handle, &flag, &status);
-        if (flag == 0) return false;
+        // MPICH tells the request's error here, its handler having been called. Others do when it is ended.
+        if (const int error = PMPI_Request_get_status(parcel.handle, &flag, &status); error != MPI_SUCCESS) {
+            parcel.error_is_told = true;
+            status.MPI_ERROR = error;
+        } else if (flag == 0) {
+            return false;
+        }
         host_is_done(parcel, status);
     }
     if (parcel.payload != MPI_REQUEST_NULL) {
@@ -104,16 +109,21 @@ void copy_status(const MPI_Status& from, MPI_Status* to) {
 int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* status) {
     MPI_Request handle = parcel.handle;
     int error = parcel.error;
-    const bool ours = parcel.error_is_ours;
+    const bool told = parcel.error_is_told;
+    bool ours = parcel.error_is_ours;
     const bool receives = parcel.receives;
     const MPI_Comm comm = parcel.team->comm;
     copy_status(parcel.status, status);
     release_parcel(parcel);
     if (guard.owns_lock()) guard.unlock();
     if (handle != MPI_REQUEST_NULL) {
-        // The host's own error, whose handler is called here.
-        if (const int its = PMPI_Wait(&handle, MPI_STATUS_IGNORE); its != MPI_SUCCESS && !ours) error = its;
-        if (!receives) PMPI_Request_free(&handle);  // a started persistent one
+        // The host's own error, whose handler is called here if it was not before.
+        const int its = told ? MPI_SUCCESS : PMPI_Wait(&handle, MPI_STATUS_IGNORE);
+        if (its != MPI_SUCCESS) {
+            error = its;
+            ours = false;
+        }
+        if (!receives || told) PMPI_Request_free(&handle);  // sends are persistent ones
     }
     if (ours) PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, error);
     return error;

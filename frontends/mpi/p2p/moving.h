@@ -37,9 +37,10 @@ bool goes_with_header(std::size_t bytes);
 // Starts a receive that may get a header. Either `parcel` is set, or `request` (of the host's MPI alone).
 int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs, Parcel** parcel,
                   MPI_Request* request);
-// A receive that the host's MPI has done with, `error` being what it said of it.
+// A receive that the host's MPI has done with, `error` being what it said of it. `landed`: a short landing's
+// bytes; null: the user's buffer has them.
 Parcel& received_by_host(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs,
-                         const MPI_Status& status, int error);
+                         const MPI_Status& status, const char* landed, int error);
 // A receive of a message whose header a probe has taken, and which has been counted. With `with_handle` it
 // gets a request.
 Parcel& receive_extracted(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs,

@@ -61,7 +61,8 @@ void release_parcel(Parcel& parcel) {
     disregard(parcel);
     if (parcel.wild) std::erase(parcel.pairs->wild, &parcel);
     release_staging(parcel.staging);
-    if (parcel.landing != nullptr) release_landing(parcel.landing, parcel.landing_bytes);
+    if (parcel.landing != nullptr && parcel.landing != parcel.own.data())
+        release_landing(parcel.landing, parcel.landing_bytes);
     if (parcel.use.layout != nullptr) release(*parcel.use.layout);
     release(*parcel.team);
     parcel.next = free_parcels;

@@ -7,9 +7,10 @@
 // finished by poll().
 //
 // A receive of the user's buffer is in one of two forms. Direct: the host's receive is the user's own.
-// Landing: it goes to memory of ours, because the device may write the user's buffer meanwhile, or because
-// the bytes have to be unpacked. Early: the device has been asked for the message under its number before
-// anything of it has come, so that it moves while the receiver computes.
+// Landing: it goes to memory of ours, because the device may write the user's buffer meanwhile, because the
+// bytes have to be unpacked, or because a header would not fit, or could not be told from a message that was
+// cut off to its size. So the host's MPI never cuts a header off. Early: the device has been asked for the
+// message under its number before anything of it has come, so that it moves while the receiver computes.
 //
 // Threads: under the lock (lock.h).
 #pragma once
@@ -57,9 +58,9 @@ struct Parcel {
     std::size_t announced = 0;  // bytes that the header told of
     bool by_header = false;     // what it receives was announced by a header
 
-    HeaderBytes header{};
-    StagingBlock staging;     // packed bytes for the device
-    char* landing = nullptr;  // where the host's receive goes; capacity below
+    std::array<char, short_landing_bytes> own{};  // the header that is sent, or a short receive's landing
+    StagingBlock staging;                         // packed bytes for the device
+    char* landing = nullptr;                      // where the host's receive goes; capacity below
     std::size_t landing_bytes = 0;
 
     std::uint64_t asked_ns = 0;  // a send: when it was seen to wait, or its storing was asked for
@@ -67,6 +68,7 @@ struct Parcel {
     MPI_Status status{};
     int error = MPI_SUCCESS;
     bool error_is_ours = false;  // the error handler has not been called for it
+    bool error_is_told = false;  // the host's handler has been, and `handle` still has the error
 
     Parcel* next = nullptr;  // free, or of the same bucket
     std::size_t attended_at = 0;

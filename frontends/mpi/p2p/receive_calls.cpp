@@ -3,12 +3,21 @@
 #include <mpi.h>
 #include <offpath/types.h>
 
+#include <array>
+#include <cstring>
+
 #include "communicators.h"
 #include "lock.h"
 #include "moving.h"
 
 namespace offpath::mpi::p2p {
 namespace {
+
+int class_of(int error) {
+    int its_class = MPI_SUCCESS;
+    PMPI_Error_class(error, &its_class);
+    return its_class;
+}
 
 int receive_on_host(const Arguments& a, MPI_Status* status) {
     if (!must_attend()) return PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, status);
@@ -17,23 +26,39 @@ int receive_on_host(const Arguments& a, MPI_Status* status) {
     return error == MPI_SUCCESS ? wait_for_host(&request, status) : error;
 }
 
+// With no more room than a header needs: to memory of ours.
+int receive_shorter(const Arguments& a, Team& team, Pairs& pairs, MPI_Status* status) {
+    const TypeUse use = use_type(a.type);
+    if (!use.usable) return receive_on_host(a, status);  // which says so
+    const std::size_t capacity = static_cast<std::size_t>(a.count) * use.bytes;
+    std::array<char, short_landing_bytes> landing;
+    MPI_Status own;
+    const int error = PMPI_Recv(landing.data(), short_landing_bytes, MPI_PACKED, a.peer, a.tag, a.comm, &own);
+    if (error == MPI_SUCCESS && use.contiguous()) {
+        const std::size_t bytes = received_bytes(own);
+        if (bytes != header_bytes && bytes <= capacity) {
+            if (bytes > 0) std::memcpy(a.buffer, landing.data(), bytes);
+            if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
+            copy_status(own, status);
+            return MPI_SUCCESS;
+        }
+    }
+    if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
+    return wait_for(received_by_host(a, use, team, pairs, own, landing.data(), error), status);
+}
+
 // Only one thread, nothing to look after: the host's own receive.
 int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs, MPI_Status* status) {
     MPI_Status own;
+    if (capacity <= header_bytes) return receive_shorter(a, team, pairs, status);
     const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
-    const bool common =
-        error == MPI_SUCCESS && (capacity < header_bytes || received_bytes(own) != header_bytes);
-    if (common) {
+    if (error == MPI_SUCCESS && received_bytes(own) != header_bytes) {
         if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
         copy_status(own, status);
         return MPI_SUCCESS;
     }
-    int its_class = MPI_SUCCESS;
-    PMPI_Error_class(error, &its_class);
-    if (error != MPI_SUCCESS && its_class != MPI_ERR_TRUNCATE) return error;
-    const TypeUse use = use_type(a.type);
-    Parcel& parcel = received_by_host(a, use, team, pairs, own, error);
-    return wait_for(parcel, status);
+    if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
+    return wait_for(received_by_host(a, use_type(a.type), team, pairs, own, nullptr, error), status);
 }
 
 }  // namespace

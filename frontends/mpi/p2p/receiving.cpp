@@ -49,8 +49,18 @@ std::size_t landing_for(const Parcel& parcel) {
     return std::max<std::size_t>(runtime().settings.p2p.min_bytes, header_bytes);
 }
 
+void land_short(Parcel& parcel) {
+    parcel.landing = parcel.own.data();
+    parcel.landing_bytes = parcel.own.size();
+}
+
 int post(Parcel& parcel, const Arguments& arguments) {
     const bool exact = is_exact(arguments.peer, arguments.tag);
+    if (parcel.capacity <= header_bytes) {
+        land_short(parcel);
+        return PMPI_Irecv(parcel.landing, short_landing_bytes, MPI_PACKED, arguments.peer, arguments.tag,
+                          arguments.comm, &parcel.handle);
+    }
     parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early);
     // What does not fit one count of the host's MPI is received as the user said.
     if (!parcel.direct && !exact && landing_for(parcel) > INT_MAX) parcel.direct = true;
@@ -83,8 +93,9 @@ Header header_of(const Parcel& parcel) {
 }
 
 void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes) {
+    if (bytes == 0) return;
     if (parcel.use.contiguous()) {
-        if (bytes > 0) std::memcpy(parcel.buffer, packed, bytes);
+        std::memcpy(parcel.buffer, packed, bytes);
         return;
     }
     const std::size_t whole = bytes / parcel.use.bytes;
@@ -137,26 +148,6 @@ void receive_announced(Parcel& parcel, const Header& header) {
     ask_device(parcel, 0);
 }
 
-// A message too long for its receive: what it had to say of a payload is cut off.
-void discard_payload(Parcel& parcel) {
-    if (!parcel.numbered) return;
-    offpath_request_h request = nullptr;
-    const offpath_message_key_t key{
-        parcel.pairs->id, std::uint64_t{static_cast<std::uint32_t>(parcel.tag)} << 32 | parcel.number};
-    if (offpath_message_recv(world_team(), nullptr, 0,
-                             static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), key,
-                             &request) == OFFPATH_OK)
-        offpath_request_free(request);
-}
-
-void after_host_error(Parcel& parcel, std::size_t bytes) {
-    const std::size_t room = parcel.direct ? parcel.capacity : parcel.landing_bytes;
-    if (parcel.early) drop_early(parcel);
-    if (parcel.pairs->takes_part(parcel.peer) && room < header_bytes &&
-        (bytes == header_bytes || bytes <= room))
-        discard_payload(parcel);
-}
-
 }  // namespace
 
 std::size_t received_bytes(const MPI_Status& status) {
@@ -183,7 +174,10 @@ void ask_device(Parcel& parcel, std::size_t room) {
 void host_is_done(Parcel& parcel, const MPI_Status& status) {
     parcel.host_done = true;
     parcel.status = status;
-    if (!parcel.receives) return;
+    if (!parcel.receives) {
+        if (parcel.error_is_told) parcel.error = status.MPI_ERROR;
+        return;
+    }
     int cancelled = 0;
     PMPI_Test_cancelled(&status, &cancelled);
     if (parcel.wild) {
@@ -205,7 +199,8 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
     const std::size_t bytes = received_bytes(status);
     if (status.MPI_ERROR != MPI_SUCCESS) {
         parcel.error = status.MPI_ERROR;
-        return after_host_error(parcel, bytes);
+        if (parcel.early) drop_early(parcel);
+        return;
     }
     if (bytes == header_bytes && parcel.pairs->takes_part(parcel.peer))
         return receive_announced(parcel, header_of(parcel));
@@ -219,7 +214,7 @@ void deliver(Parcel& parcel) {
             unpack_to_user(parcel, static_cast<const char*>(parcel.staging.address), parcel.announced);
         return;
     }
-    if (parcel.landing == nullptr || parcel.capacity == 0) return;
+    if (parcel.landing == nullptr) return;
     if (parcel.announced > parcel.capacity) {
         parcel.error = MPI_ERR_TRUNCATE;
         parcel.error_is_ours = true;
@@ -261,9 +256,13 @@ int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pa
 }
 
 Parcel& received_by_host(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs,
-                         const MPI_Status& status, int error) {
+                         const MPI_Status& status, const char* landed, int error) {
     Parcel& parcel = make_receive(arguments, use, team, pairs);
-    parcel.direct = true;
+    parcel.direct = landed == nullptr;
+    if (!parcel.direct) {
+        land_short(parcel);
+        std::copy_n(landed, short_landing_bytes, parcel.landing);
+    }
     if (is_exact(arguments.peer, arguments.tag)) take_number(parcel);
     MPI_Status told = status;
     told.MPI_ERROR = error;

@@ -2,6 +2,7 @@
 // MPI.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <climits>
 #include <vector>
 
@@ -119,11 +120,12 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
         device_sends.push_back(&parcel);
         sends_in_flight.fetch_add(1, std::memory_order_relaxed);
     }
-    parcel.header = encode(header);
+    const HeaderBytes encoded = encode(header);
+    std::copy(encoded.begin(), encoded.end(), parcel.own.begin());
     // A request of its own: those of short sends that are done at once may be one and the same.
     const auto make = mode == Mode::synchronous ? PMPI_Ssend_init : PMPI_Send_init;
-    int error = make(parcel.header.data(), header_bytes, MPI_BYTE, arguments.peer, arguments.tag,
-                     arguments.comm, &parcel.handle);
+    int error = make(parcel.own.data(), header_bytes, MPI_BYTE, arguments.peer, arguments.tag, arguments.comm,
+                     &parcel.handle);
     if (error == MPI_SUCCESS) error = PMPI_Start(&parcel.handle);
     if (error != MPI_SUCCESS) {
         // The payload has no use any more; it ends with the attachment.
