@@ -27,6 +27,14 @@ OFFPATH_API offpath_status_t offpath_mem_free(offpath_context_h context, void* a
 OFFPATH_API offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,
                                                   offpath_region_h* region);
 
+/* The same for memory that the program has mapped, shared and from the file's start on, from the memory file
+ * `fd`: a device with which the process shares memory (local attach) maps the file too, as it does what
+ * offpath_mem_alloc made; to others it is memory as any other. The file must be sealed against shrinking
+ * (F_SEAL_SHRINK), and `fd` may be closed afterwards. Pages come as they are used. Local.
+ * Errors: INVALID (arguments; the memory overlaps a region), MEMORY, UNSUPPORTED, PEER_LOST. */
+OFFPATH_API offpath_status_t offpath_mem_share(offpath_context_h context, int fd, void* address, size_t bytes,
+                                               offpath_region_h* region);
+
 /* Revokes the region at the device, with an acknowledgement: after OFFPATH_OK nothing touches the memory any
  * more. */
 OFFPATH_API offpath_status_t offpath_mem_deregister(offpath_region_h region);

@@ -3,11 +3,11 @@
  * The proxy of the target does everything for it, whoever asks: puts, gets, updates and locks need nothing of
  * the target's process, and updates of the same memory are atomic to each other, element by element. Updates
  * are accumulate, get_accumulate and compare_swap; those of one rank to one target are applied in the order
- * of the calls. Nothing else has an order: flush between what must follow each other.
+ * of the calls. Nothing else has an order: flush, or fence, between what must follow each other.
  *
  * An operation with a `request` is done, at the target too, when the request is. With a null `request` the
  * next flush of its target waits for it and returns the first error among such operations. Buffers must stay
- * as they are until then; segments are copied by the call.
+ * as they are until then; segments, and origins of at most OFFPATH_INLINE_BYTES, are copied by the call.
  *
  * Offsets are bytes from the start of the target's memory; in a dynamic window they are addresses in the
  * target's process. What leaves the target's memory ends with OFFPATH_ERR_ACCESS and touches nothing. */
@@ -26,6 +26,9 @@ typedef struct offpath_window* offpath_window_h;
 
 /* As the target of a flush: all. */
 #define OFFPATH_ALL_TARGETS UINT32_MAX
+
+/* Origins up to this size may change once the call has returned. */
+#define OFFPATH_INLINE_BYTES 4096
 
 /* Most segments of one call. */
 #define OFFPATH_MAX_SEGMENTS 65536
@@ -92,6 +95,10 @@ OFFPATH_API offpath_status_t offpath_compare_swap(offpath_window_h window, const
  * end. */
 OFFPATH_API offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
                                                   offpath_request_h* request);
+
+/* What this process starts later on `target` (or OFFPATH_ALL_TARGETS) takes place there after all that it has
+ * started before is done there. Costs no message and does not wait. Local. */
+OFFPATH_API offpath_status_t offpath_window_fence(offpath_window_h window, uint32_t target);
 
 typedef enum offpath_lock { OFFPATH_LOCK_SHARED = 1, OFFPATH_LOCK_EXCLUSIVE = 2 } offpath_lock_t;
 

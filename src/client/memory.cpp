@@ -68,6 +68,25 @@ Status share(offpath_context& context, const memory::HostAllocator::Allocation& 
     return status;
 }
 
+// False: the arguments are none of memory.
+bool describe(offpath_context* context, void* address, std::size_t bytes,
+              std::unique_ptr<offpath_region>& made) {
+    if (context == nullptr || address == nullptr || bytes == 0 || bytes > schedule::max_slot_bytes)
+        return false;
+    made = std::make_unique<offpath_region>();
+    made->context = context;
+    made->begin = reinterpret_cast<std::uintptr_t>(address);
+    made->end = made->begin + bytes;
+    return made->end > made->begin;
+}
+
+offpath_region* keep(offpath_context& context, std::unique_ptr<offpath_region> made) {
+    auto guard = context.lock();
+    offpath_region* const region = made.get();
+    context.regions.emplace(region, std::move(made));
+    return region;
+}
+
 }  // namespace
 
 extern "C" {
@@ -115,26 +134,40 @@ offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try 
 
 offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,
                                       offpath_region_h* region) try {
-    if (context == nullptr || address == nullptr || region == nullptr || bytes == 0 ||
-        bytes > schedule::max_slot_bytes)
-        return OFFPATH_ERR_INVALID;
+    std::unique_ptr<offpath_region> made;
+    if (region == nullptr || !describe(context, address, bytes, made)) return OFFPATH_ERR_INVALID;
     // The back ends for ordinary memory need nothing prepared; then what a region promises is the wait at its
     // end.
-    auto made = std::make_unique<offpath_region>();
-    made->context = context;
-    made->begin = reinterpret_cast<std::uintptr_t>(address);
-    made->end = made->begin + bytes;
-    if (made->end < made->begin) return OFFPATH_ERR_INVALID;
     if (context->attachment.exports != nullptr && context->resolve(address, bytes).region == 0) {
         const auto adopted = context->allocator.adopt(address, bytes);
         if (share(*context, adopted) == Status::ok) made->exported = adopted.region;
     }
-    auto guard = context->lock();
-    *region = made.get();
-    context->regions.emplace(*region, std::move(made));
+    *region = keep(*context, std::move(made));
     return OFFPATH_OK;
 } catch (...) {
     return caught("offpath_mem_register");
+}
+
+offpath_status_t offpath_mem_share(offpath_context_h context, int fd, void* address, size_t bytes,
+                                   offpath_region_h* region) try {
+    std::unique_ptr<offpath_region> made;
+    if (region == nullptr || fd < 0 || !describe(context, address, bytes, made)) return OFFPATH_ERR_INVALID;
+    if (context->attachment.takes_regions()) {
+        auto adopted = context->allocator.adopt(address, bytes);
+        adopted.fd = fd;
+        const Status status = share(*context, adopted);
+        if (status == Status::ok) made->exported = adopted.region;
+        // A device of its own stages what it cannot import.
+        const bool must = context->attachment.link == nullptr || status == Status::peer_lost;
+        if (status != Status::ok && must) {
+            log::error("offpath_mem_share: the device did not take {} bytes: {}", bytes, to_string(status));
+            return to_c(status);
+        }
+    }
+    *region = keep(*context, std::move(made));
+    return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_mem_share");
 }
 
 offpath_status_t offpath_mem_deregister(offpath_region_h region) try {

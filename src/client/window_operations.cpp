@@ -16,6 +16,7 @@ using rma::OpKind;
 
 // What may be under way without a request before everything is flushed: the proxy keeps a record of each.
 constexpr std::uint32_t most_unwatched = 1 << 14;
+static_assert(OFFPATH_INLINE_BYTES == rma::inline_bytes);
 
 struct Operation {
     OpKind kind = OpKind::put;
@@ -108,6 +109,7 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
     command.operation = static_cast<std::uint8_t>(operation.kind);
     command.type = operation.type;
     command.reduction = operation.reduction;
+    command.ordered = window.ordered(place.target) ? 1 : 0;
     const std::uint64_t operands = operand_bytes(operation.kind, operation.reduction, operation.bytes);
     const std::uint64_t result = result_bytes(operation.kind, operation.bytes);
     if (!operation.inlined.empty()) {
@@ -127,6 +129,7 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
         if (made != nullptr) context.requests.undo(made);
         return status;
     }
+    window.fence_is_out(place.target);
     context.ring();
     ++context.operations;
     context.bytes += operands;

@@ -218,6 +218,21 @@ offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
     return caught("offpath_window_flush");
 }
 
+offpath_status_t offpath_window_fence(offpath_window_h window, uint32_t target) try {
+    if (window == nullptr || (target >= window->team->size && target != OFFPATH_ALL_TARGETS))
+        return OFFPATH_ERR_INVALID;
+    auto guard = window->context->lock();
+    if (window->fenced.empty()) window->fenced.assign(window->team->size, window->fences);
+    if (target == OFFPATH_ALL_TARGETS) {
+        ++window->fences;
+    } else {
+        window->fenced[target] = window->fences - 1;
+    }
+    return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_window_fence");
+}
+
 offpath_status_t offpath_window_lock(offpath_window_h window, uint32_t target, offpath_lock_t lock,
                                      offpath_request_h* request) try {
     if (window == nullptr || target >= window->team->size ||

@@ -6,6 +6,7 @@
 #include <offpath/windows.h>
 
 #include <cstdint>
+#include <vector>
 
 struct offpath_window {
     offpath_context* context = nullptr;
@@ -14,6 +15,14 @@ struct offpath_window {
     bool dynamic = false;
     // Started without a request since a flush of everything was last waited for.
     std::uint32_t unwatched = 0;
+    // A target's next operation is ordered behind all before it where these differ. Empty before the first
+    // fence.
+    std::uint64_t fences = 0;
+    std::vector<std::uint64_t> fenced;  // by target
+    bool ordered(std::uint32_t target) const { return !fenced.empty() && fenced[target] != fences; }
+    void fence_is_out(std::uint32_t target) {
+        if (!fenced.empty()) fenced[target] = fences;
+    }
     // What a flush found that the library made by itself: for the next flush of the program.
     offpath::Status unreported = offpath::Status::ok;
 };

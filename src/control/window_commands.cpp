@@ -22,7 +22,7 @@ std::size_t body_bytes(const DetachWindow&) {
     return 24 + 4;
 }
 std::size_t body_bytes(const WindowOperation& c) {
-    return 32 + 8 + 3 + 8 + 2 * range_bytes + 4 + c.part.bytes().size() + 4 + c.inlined.size();
+    return 32 + 8 + 4 + 8 + 2 * range_bytes + 4 + c.part.bytes().size() + 4 + c.inlined.size();
 }
 std::size_t body_bytes(const FlushWindow&) {
     return 16 + 8;
@@ -67,6 +67,7 @@ void write_body(FieldWriter& out, const WindowOperation& c) {
     out.value(c.operation);
     out.value(c.type);
     out.value(c.reduction);
+    out.value(c.ordered);
     out.value(c.segments);
     out.value(c.first);
     out.value(c.origin);
@@ -125,6 +126,7 @@ const char* read_body(FieldReader& in, WindowOperation& c) {
     c.operation = in.value<std::uint8_t>();
     c.type = in.value<std::uint8_t>();
     c.reduction = in.value<std::uint8_t>();
+    c.ordered = in.value<std::uint8_t>();
     c.segments = in.value<std::uint32_t>();
     c.first = in.value<std::uint32_t>();
     c.origin = in.value<BufferRange>();
@@ -132,7 +134,7 @@ const char* read_body(FieldReader& in, WindowOperation& c) {
     const auto part = in.blob(max_record_bytes);
     c.part = Packed<rma::Segment>(part);
     c.inlined = in.blob(rma::inline_bytes);
-    if (!rma::is_kind(c.operation)) return "an unknown operation on a window";
+    if (!rma::is_kind(c.operation) || c.ordered > 1) return "an unknown operation on a window";
     const bool fits = part.size() % sizeof(rma::Segment) == 0 && c.segments <= rma::max_segments &&
                       c.first <= c.segments && c.part.size() <= c.segments - c.first &&
                       (c.part.size() > 0 || c.segments == 0);

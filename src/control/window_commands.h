@@ -41,6 +41,7 @@ struct WindowOperation {
     std::uint64_t team = 0, window = 0, offset = 0, bytes = 0;
     std::uint32_t completion = no_completion, target = 0;
     std::uint8_t operation = 0, type = 0, reduction = 0;
+    std::uint8_t ordered = 0;  // 1: it, and what follows it, after all before it on this target
     std::uint32_t segments = 0, first = 0;
     BufferRange origin, result;
     Packed<rma::Segment> part;

@@ -81,6 +81,7 @@ struct OneSidedCall {
     std::uint64_t offset = 0, bytes = 0;
     memory::HostRange origin, result;
     bool watched = false;  // its error is its own: no flush tells of it
+    bool ordered = false;  // it, and what follows, after all before it on this target
     std::vector<std::byte> inlined;
     std::vector<rma::Segment> segments;
 };

@@ -103,7 +103,8 @@ struct OneSidedHeader {
     std::uint64_t part;      // whom to answer
     std::uint64_t sender;    // token of the transfer that has the operands, or 0
     std::uint64_t receiver;  // token of the transfer that takes the result, or 0
-    std::uint8_t operation, type, reduction, unused;
+    std::uint8_t operation, type, reduction;
+    std::uint8_t ordered;  // 1: held back until all before it from this source is done
     std::uint32_t segments;
 };
 struct OneSidedAnswer {

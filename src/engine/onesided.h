@@ -7,6 +7,8 @@
 // there; one update at a time touches the memory of a window. Every part is answered once it is done at the
 // target, so that a flush is a count (rma/epochs.h). Visits get memory in the order of arrival, up to
 // Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
+// A message that is ordered is held back, and with it those behind it, until the visits before it in its
+// lane are over; what is held back has no memory and no place in other queues, so nobody waits for it.
 //
 // Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
 // engine's. Payload moves by the engine's transfers; whatever ends inside a call of theirs is put into a list
@@ -61,6 +63,8 @@ class Window {
         matching::OrderGate<OneSidedRequest> gate;
         std::deque<Visit*> updates;
         bool due = false;
+        std::uint32_t visits = 0;          // begun and not over
+        std::deque<OneSidedRequest> held;  // the first is ordered; none goes before the visits are over
     };
     std::vector<Lane> lanes;
     std::deque<std::uint32_t> due;  // origins whose first update may be done
@@ -68,9 +72,10 @@ class Window {
     bool running_updates = false;   // run_updates() is on the stack
     rma::LockQueue lock;
     std::unordered_set<Visit*> visits;
+    std::size_t held = 0;  // in all lanes
 
     Session& session() const { return *team->session; }
-    bool idle() const { return calls.empty() && visits.empty(); }
+    bool idle() const { return calls.empty() && visits.empty() && held == 0; }
 };
 
 struct Call {
@@ -84,7 +89,8 @@ struct Call {
     memory::HostRange origin, result;
     std::vector<std::byte> inlined;
     std::uint64_t epoch = 0;
-    bool asked = false;  // a lock's only message is out
+    bool asked = false;    // a lock's only message is out
+    bool ordered = false;  // of its next message
     bool over = false, watched = false;
     std::unordered_set<MessagePart*> parts;
     Status status = Status::ok;
@@ -156,12 +162,13 @@ class OneSided {
     bool advance();
     bool has_work() const {
         return !local_.empty() || !stepped_.empty() || !calls_over_.empty() || !flushes_over_.empty() ||
-               !unsettled_.empty();
+               !unsettled_.empty() || !released_.empty();
     }
 
   private:
     // onesided_window.cpp
     void settle(Window& window);
+    void drop(const Window& window);
     Window* find(const Route& route, std::uint64_t id, bool as_dest);
 
     // onesided_origin.cpp
@@ -181,6 +188,8 @@ class OneSided {
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload);
     void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
     void on_request(const OneSidedHeader& header, std::span<const std::byte> payload);
+    void take_turn(Window& window, OneSidedRequest request);
+    void release(Window& window, std::uint32_t origin);
     void accept(Window& window, OneSidedRequest request);
     void accept_lock(Window& window, const OneSidedHeader& header);
     void begin_visit(Visit& visit, std::span<const std::byte> carried);
@@ -221,6 +230,11 @@ class OneSided {
     std::vector<Call*> calls_over_;
     std::vector<rma::Flush*> flushes_over_;
     std::vector<Window*> unsettled_;
+    struct Released {
+        Window* window = nullptr;
+        std::uint32_t origin = 0;
+    };
+    std::vector<Released> released_;  // lanes whose visits are over while something is held back
 };
 
 }  // namespace offpath::engine

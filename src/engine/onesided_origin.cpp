@@ -63,6 +63,7 @@ Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
     call->result = asked.result;
     call->inlined = std::move(asked.inlined);
     call->watched = asked.watched;
+    call->ordered = asked.ordered;
     call->done = done;
     Window::Target& target = window.targets[asked.target];
     call->epoch = target.epochs.start();
@@ -127,6 +128,8 @@ void OneSided::send_part(Call& call) {
     header.type = static_cast<std::uint8_t>(call.type);
     header.reduction = call.reduction;
     header.segments = static_cast<std::uint32_t>(cut.segments.size());
+    header.ordered = call.ordered ? 1 : 0;
+    call.ordered = false;  // the others come behind
 
     std::array<std::byte, rma::message_segments * sizeof(rma::Segment) + rma::inline_bytes> payload;
     std::size_t filled = 0;
@@ -249,6 +252,12 @@ bool OneSided::advance() {
     for (Visit* visit : stepped) {
         visit->listed = false;
         step(*visit);
+        moved = true;
+    }
+    std::vector<Released> released;
+    released.swap(released_);
+    for (const Released& lane : released) {
+        release(*lane.window, lane.origin);
         moved = true;
     }
     std::vector<Call*> over;

@@ -2,6 +2,8 @@
 #include "base/log.h"
 #include "engine/onesided.h"
 
+#include <atomic>
+
 namespace offpath::engine {
 
 using rma::OpKind;
@@ -33,7 +35,7 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
     if (window != nullptr && header.route.source < window->lanes.size()) {
         window->lanes[header.route.source].gate.arrive(
             header.sequence, OneSidedRequest{header, {payload.begin(), payload.end()}},
-            [&](OneSidedRequest request) { accept(*window, std::move(request)); });
+            [&](OneSidedRequest request) { take_turn(*window, std::move(request)); });
         return;
     }
     log::warn("rank {} asks for window {} of team {:x}, which rank {} does not have", header.route.source,
@@ -41,6 +43,28 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
     const Team* team = engine_.find_team(header.route, true);
     if (team != nullptr && header.route.source < team->peers.size())
         answer(*team->peers[header.route.source], header.part, Status::access);
+}
+
+void OneSided::take_turn(Window& window, OneSidedRequest request) {
+    Window::Lane& lane = window.lanes[request.header.route.source];
+    if (lane.held.empty() && (request.header.ordered == 0 || lane.visits == 0))
+        return accept(window, std::move(request));
+    lane.held.push_back(std::move(request));
+    ++window.held;
+}
+
+// The visits that something was held back for are over.
+void OneSided::release(Window& window, std::uint32_t origin) {
+    Window::Lane& lane = window.lanes[origin];
+    // Who sees what comes now, sees what was before.
+    std::atomic_thread_fence(std::memory_order_release);
+    while (!lane.held.empty() && (lane.held.front().header.ordered == 0 || lane.visits == 0)) {
+        OneSidedRequest request = std::move(lane.held.front());
+        lane.held.pop_front();
+        --window.held;
+        accept(window, std::move(request));
+    }
+    if (window.ending) unsettled_.push_back(&window);
 }
 
 void OneSided::accept(Window& window, OneSidedRequest request) {
@@ -71,6 +95,7 @@ void OneSided::accept(Window& window, OneSidedRequest request) {
     visit->sender = header.sender;
     visit->receiver = header.receiver;
     window.visits.insert(visit);
+    ++window.lanes[visit->origin].visits;
 
     // What the message says of itself has to be true before anything is done.
     std::span<const std::byte> payload = request.payload;
@@ -244,6 +269,8 @@ void OneSided::give_back(Visit& visit) {
         if (range->leaving) unsettled_.push_back(&window);
     }
     window.visits.erase(&visit);
+    Window::Lane& lane = window.lanes[visit.origin];
+    if (--lane.visits == 0 && !lane.held.empty()) released_.push_back({&window, visit.origin});
     if (window.ending) unsettled_.push_back(&window);
     if (visit.admitted) {
         visit_bytes_ -= visit.memory;

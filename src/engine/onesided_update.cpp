@@ -1,4 +1,5 @@
 // What a visit does to the memory of a window, and the order of updates.
+#include "engine/atomic_update.h"
 #include "engine/kernels.h"
 #include "engine/onesided.h"
 
@@ -77,7 +78,11 @@ bool OneSided::update_in_place(Visit& visit) {
     const bool fetches = rma::result_bytes(visit.kind, visit.bytes) > 0;
     if (fetches) visit.fetched.resize(visit.bytes);
     std::uint64_t at = 0;
-    for (std::size_t i = 0; i < pointers.size(); ++i) {
+    // Host ranks that have the memory mapped may be at it too.
+    const bool done = pointers.size() == 1 &&
+                      update_atomically(visit.kind, visit.type, visit.reduction, visit.operands.data(),
+                                        pointers[0], visit.bytes, fetches ? visit.fetched.data() : nullptr);
+    for (std::size_t i = 0; !done && i < pointers.size(); ++i) {
         const std::uint64_t bytes = visit.segments[i].bytes;
         if (fetches) std::memcpy(visit.fetched.data() + at, pointers[i], bytes);
         const Status status = apply(visit, visit.operands.data() + at, pointers[i], bytes);

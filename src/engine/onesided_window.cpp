@@ -57,6 +57,12 @@ Status OneSided::destroy(Window& window, Completion* done) {
     return Status::in_progress;
 }
 
+// Nothing of ours names the window any more.
+void OneSided::drop(const Window& window) {
+    std::erase(unsettled_, &window);
+    std::erase_if(released_, [&](const Released& lane) { return lane.window == &window; });
+}
+
 // Ends what waited for the last use of a range, or of the window.
 void OneSided::settle(Window& window) {
     std::vector<Completion*> done;
@@ -71,6 +77,7 @@ void OneSided::settle(Window& window) {
         Team* team = window.team;
         const JobId& job = team->session->job;
         --team->windows;
+        drop(window);
         windows_.erase(std::make_tuple(job.high, job.low, team->id, team->rank, window.id));
         if (team->destroyed && team->idle()) engine_.outer.destroy_team(team);
     }
@@ -118,7 +125,7 @@ void OneSided::forget(Session& session) {
             ++it;
             continue;
         }
-        std::erase(unsettled_, &window);
+        drop(window);
         std::vector<Completion*> done{window.ended};
         for (const Window::Detach& detach : window.detaches)
             done.push_back(detach.done);
@@ -132,7 +139,8 @@ void OneSided::forget(Session& session) {
 std::size_t OneSided::outstanding(const Session& session) const {
     std::size_t count = 0;
     for (const auto& [key, window] : windows_) {
-        if (&window->session() == &session) count += window->calls.size() + window->visits.size();
+        if (&window->session() == &session)
+            count += window->calls.size() + window->visits.size() + window->held;
     }
     return count;
 }

@@ -124,6 +124,7 @@ bool Session::execute(const control::WindowOperation& command) {
     call.inlined.assign(command.inlined.begin(), command.inlined.end());
     call.segments = segment_draft_;
     call.watched = watched;
+    call.ordered = command.ordered != 0;
     Operation& operation = take_operation(command.completion);
     Status status = entry->failure;
     if (status == Status::ok && (!pin(operation, call.origin) || !pin(operation, call.result)))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -55,6 +56,48 @@ TEST_P(Memory, SaysHowItIsReached) {
         expect(offpath_mem_free(context, memory), OFFPATH_OK, "free");
         expect(offpath_mem_free(context, memory), OFFPATH_ERR_INVALID, "twice");
         expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
+// Memory that the program has mapped from a file of its own is reached as what offpath has allocated; only a
+// file that cannot shrink is taken.
+TEST_P(Memory, OfTheProgramIsShared) {
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        constexpr std::size_t bytes = 300000;
+        const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        require(fd >= 0 && ftruncate(fd, bytes) == 0, "file");
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        require(memory != MAP_FAILED, "mmap");
+        offpath_region_h region = nullptr;
+        if (!remote_mode())
+            require(offpath_mem_share(context, fd, memory, bytes, &region) < 0, "a file that can shrink");
+        require(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0, "seal");
+        expect(offpath_mem_share(context, fd, memory, 0, &region), OFFPATH_ERR_INVALID, "no bytes");
+        expect(offpath_mem_share(context, -1, memory, bytes, &region), OFFPATH_ERR_INVALID, "no file");
+        expect(offpath_mem_share(context, fd, memory, bytes, &region), OFFPATH_OK, "share");
+        close(fd);
+        offpath_back_end_t back_end;
+        offpath_progress_t progress;
+        expect(offpath_mem_query(context, memory, bytes, &back_end, &progress), OFFPATH_OK, "query");
+        require((back_end == OFFPATH_BACK_END_MAP) == !remote_mode(), "back end");
+        auto* const data = static_cast<unsigned char*>(memory);
+        std::memset(memory, me.rank == 0 ? 7 : 0, bytes);
+        offpath_request_h request = nullptr;
+        if (me.rank == 0)
+            expect(offpath_send_offload(world, memory, bytes, 1, 0, &request), OFFPATH_OK, "send");
+        else
+            expect(offpath_recv_offload(world, memory, bytes, 0, 0, &request), OFFPATH_OK, "recv");
+        expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+        require(data[0] == 7 && data[bytes - 1] == 7, "data");
+        expect(offpath_request_free(request), OFFPATH_OK, "free");
+        expect(offpath_mem_deregister(region), OFFPATH_OK, "deregister");
+        expect(offpath_mem_query(context, memory, bytes, &back_end, &progress), OFFPATH_OK, "query");
+        require(back_end != OFFPATH_BACK_END_MAP, "as any other memory again");
+        me.barrier();
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+        munmap(memory, bytes);
     }));
 }
 

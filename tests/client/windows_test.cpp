@@ -82,6 +82,29 @@ void windows_body(const Rank& me) {
     require(count == std::uint64_t{draws} * me.size, "the sum of all draws");
     me.barrier();
 
+    // A flag behind a fence: who sees it sees the data before it.
+    place = at(right, 4096);
+    offpath_place_t flag = at(right, 16);
+    auto* const own_flag = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(base) + 16);
+    auto* const own_data = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(base) + 4096);
+    expect(offpath_window_fence(window, me.size), OFFPATH_ERR_INVALID, "fence of nobody");
+    for (std::uint64_t round = 1; round <= 10; ++round) {
+        std::fill(data.begin(), data.end(), static_cast<std::uint32_t>(round));
+        expect(offpath_put(window, data.data(), 200000, &place, nullptr), OFFPATH_OK, "put");
+        expect(offpath_window_fence(window, round % 2 == 0 ? right : OFFPATH_ALL_TARGETS), OFFPATH_OK,
+               "fence");
+        expect(offpath_put(window, &round, 8, &flag, nullptr), OFFPATH_OK, "flag");
+        const double begin = now();
+        while (__atomic_load_n(own_flag, __ATOMIC_ACQUIRE) != round) {
+            require(now() - begin < 30, "the flag does not come");
+            sched_yield();
+        }
+        for (std::size_t i = 0; i < 50000; ++i)
+            require(own_data[i] == round, "the flag overtook the data");
+        expect(offpath_window_flush(window, right, nullptr), OFFPATH_OK, "flush");
+        me.barrier();
+    }
+
     // A counter that only its lock protects.
     place = at(0, 8);
     for (int i = 0; i < 20; ++i) {

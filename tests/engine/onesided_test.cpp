@@ -412,6 +412,80 @@ TEST_P(OneSided, DestroyWaitsForWhatTouchesTheMemory) {
     EXPECT_EQ(windows.memory[1], after) << "written after the window's end";
 }
 
+// Puts and updates of all sizes, then an ordered flag and a put, looked at in every round: whoever sees one
+// of the two sees all that was before them.
+TEST_P(OneSided, WhatIsOrderedAndWhatFollowsComeAfterAllBefore) {
+    constexpr std::size_t wide = 30000;
+    World world(options(2));
+    Windows windows(world, 2 * wide + 24);
+    std::mt19937 random(11);
+    for (std::uint8_t round = 1; round <= 12; ++round) {
+        const std::vector<std::byte> before(1 + random() % wide, std::byte{round});
+        const std::vector<std::byte> after(1 + random() % 4000, std::byte{round});
+        const std::vector<std::uint64_t> word(1, round);
+        std::uint64_t former = 0;
+        windows.start(0, put(1, 0, before));
+        windows.start(0, update<std::uint64_t>(OpKind::accumulate, static_cast<std::uint8_t>(Reduction::sum),
+                                               DataType::uint64, 1, 2 * wide + 8, word));
+        OneSidedCall flag = round % 2 == 0
+                                ? put(1, 2 * wide, std::as_bytes(std::span(word)))
+                                : update<std::uint64_t>(OpKind::get_accumulate, rma::replace,
+                                                        DataType::uint64, 1, 2 * wide, word, &former);
+        flag.ordered = true;
+        windows.start(0, flag);
+        windows.start(0, put(1, wide, after));
+        const std::byte* const memory = windows.memory[1].data();
+        const auto value = [&](std::size_t at) {
+            std::uint64_t found = 0;
+            std::memcpy(&found, memory + at, 8);
+            return found;
+        };
+        Done done;
+        ASSERT_EQ(world.engine_of(0).flush_window(*windows.window[0], 1, &done), Status::in_progress);
+        ASSERT_TRUE(world.run_until([&] {
+            if (value(2 * wide) == round || memory[wide] == std::byte{round}) {
+                EXPECT_TRUE(std::all_of(memory, memory + before.size(), [&](std::byte byte) {
+                    return byte == std::byte{round};
+                })) << "a put was overtaken";
+                EXPECT_EQ(value(2 * wide + 8), round * (round + 1u) / 2) << "an update was overtaken";
+            }
+            return done.status.has_value();
+        }));
+        ASSERT_EQ(*done.status, Status::ok);
+        EXPECT_EQ(memory[wide + after.size() - 1], std::byte{round});
+        if (round % 2 != 0) {
+            EXPECT_EQ(former, round - 1u);
+        }
+    }
+}
+
+TEST_P(OneSided, WhatIsHeldBackEndsWithItsOriginOrItsWindow) {
+    for (const int rounds : {1, 4, 9, 30}) {
+        for (const bool origin_goes : {true, false}) {
+            World world(options(3));
+            Windows windows(world, 100000);
+            std::vector<std::byte> data(90000, std::byte{5}), small(100, std::byte{6});
+            for (int i = 0; i < 4; ++i) {
+                windows.start(2, put(1, 0, data));
+                OneSidedCall flag = put(1, 95000, small);
+                flag.ordered = true;
+                windows.start(2, flag);
+                windows.start(2, put(1, 96000, small));
+            }
+            for (int i = 0; i < rounds; ++i)
+                world.round();
+            const std::uint32_t goes = origin_goes ? 2 : 1, stays = origin_goes ? 1 : 2;
+            ASSERT_TRUE(world.run_until(
+                [&] { return world.engine_of(goes).close_session(world.session(goes), Status::peer_lost); }));
+            Done ended;
+            ASSERT_EQ(world.engine_of(stays).destroy_window(*windows.window[stays], &ended),
+                      Status::in_progress);
+            EXPECT_TRUE(world.run_until([&] { return ended.status.has_value(); }))
+                << "after " << rounds << " rounds";
+        }
+    }
+}
+
 TEST_P(OneSided, ARankThatGoesEndsWhatWaitsForIt) {
     World world(options(3));
     Windows windows(world, 100000);

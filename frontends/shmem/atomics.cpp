@@ -1,0 +1,110 @@
+// Atomic memory operations. Where the PE's memory is mapped here and its proxy reaches it by a pointer,
+// everyone uses atomic instructions: PEs of its node this code, its proxy, for all others, the same on its
+// own mapping. Where the device does not share memory, everyone, the PE itself included, asks its proxy,
+// which alone touches it.
+#include "device.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace offpath::shmem {
+
+namespace {
+
+template <typename Word>
+Word apply(Amo kind, Word* address, Word operand, Word compare) {
+    const std::atomic_ref<Word> word(*address);
+    switch (kind) {
+        case Amo::set:
+            word.store(operand);
+            return 0;
+        case Amo::fetch:
+            return word.load();
+        case Amo::swap:
+            return word.exchange(operand);
+        case Amo::compare_swap:
+            word.compare_exchange_strong(compare, operand);
+            return compare;
+        case Amo::add:
+        case Amo::fetch_add:
+            return word.fetch_add(operand);
+        case Amo::and_:
+        case Amo::fetch_and:
+            return word.fetch_and(operand);
+        case Amo::or_:
+        case Amo::fetch_or:
+            return word.fetch_or(operand);
+        case Amo::xor_:
+        case Amo::fetch_xor:
+            return word.fetch_xor(operand);
+    }
+    return 0;
+}
+
+template <typename Word>
+void apply_here(Amo kind, std::byte* address, std::uint64_t operand, std::uint64_t compare, void* result) {
+    const Word former =
+        apply(kind, reinterpret_cast<Word*>(address), static_cast<Word>(operand), static_cast<Word>(compare));
+    if (result != nullptr) std::memcpy(result, &former, sizeof former);
+}
+
+offpath_reduction_t reduction_of(Amo kind) {
+    switch (kind) {
+        case Amo::add:
+        case Amo::fetch_add:
+            return OFFPATH_SUM;
+        case Amo::and_:
+        case Amo::fetch_and:
+            return OFFPATH_BAND;
+        case Amo::or_:
+        case Amo::fetch_or:
+            return OFFPATH_BOR;
+        case Amo::xor_:
+        case Amo::fetch_xor:
+            return OFFPATH_BXOR;
+        case Amo::fetch:
+            return OFFPATH_NO_OP;
+        default:
+            return OFFPATH_REPLACE;
+    }
+}
+
+// `word` and `other` have the element in their low bytes, which come first.
+offpath_status_t ask_device(Amo kind, const Place& place, offpath_type_t type, const std::uint64_t& word,
+                            const std::uint64_t& other, void* result, offpath_request_h* request) {
+    const offpath_place_t there = place_at(place);
+    if (kind == Amo::compare_swap)
+        return offpath_compare_swap(world.window, &word, &other, result, type, there.target, there.offset,
+                                    request);
+    const offpath_reduction_t reduction = reduction_of(kind);
+    if (result == nullptr)
+        return offpath_accumulate(world.window, &word, 1, type, reduction, &there, request);
+    return offpath_get_accumulate(world.window, &word, result, 1, type, reduction, &there, request);
+}
+
+}  // namespace
+
+void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint64_t operand,
+         std::uint64_t compare, void* result, int pe, bool nbi) {
+    const Place place = place_of(context, dest, element, dest, pe);
+    if (reinterpret_cast<std::uintptr_t>(dest) % element != 0) [[unlikely]]
+        fail(fmt::format("an atomic operation on {} bytes at {}, which is not aligned to them", element,
+                         fmt::ptr(dest)));
+    if (place.segment->atomics_here) {
+        if (element == sizeof(std::uint32_t))
+            return apply_here<std::uint32_t>(kind, place.here(), operand, compare, result);
+        return apply_here<std::uint64_t>(kind, place.here(), operand, compare, result);
+    }
+    const offpath_type_t type = element == sizeof(std::uint32_t) ? OFFPATH_UINT32 : OFFPATH_UINT64;
+    if (result == nullptr || nbi) {
+        must(ask_device(kind, place, type, operand, compare, result, nullptr), "an atomic operation");
+        return count(context, place);
+    }
+    offpath_request_h request = nullptr;
+    must(ask_device(kind, place, type, operand, compare, result, &request), "an atomic operation");
+    finish(request, "an atomic operation");
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,35 @@
+// What goes to the device: operations on the window of symmetric memory. Those without a request are counted
+// in their context, after they were handed over, so that a quiet() that sees the count waits for them. Errors
+// of the device end the job. Threads: any.
+#pragma once
+
+#include "core.h"
+#include "place.h"
+
+#include <offpath/offpath.h>
+
+namespace offpath::shmem {
+
+[[noreturn]] void fail_device(offpath_status_t status, const char* what);
+
+inline void must(offpath_status_t status, const char* what) {
+    if (status != OFFPATH_OK) [[unlikely]]
+        fail_device(status, what);
+}
+
+inline void finish(offpath_request_h request, const char* what) {
+    must(offpath_request_wait(request), what);
+    (void)offpath_request_free(request);
+}
+
+inline offpath_place_t place_at(const Place& place) {
+    return {static_cast<std::uint32_t>(place.pe), place.there(), nullptr, 0};
+}
+
+// An operation without a request was handed over.
+inline void count(Context& context, const Place& place) {
+    if (place.segment->mapped != nullptr) context.started_near.fetch_add(1, std::memory_order_release);
+    context.started.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace offpath::shmem

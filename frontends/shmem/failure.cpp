@@ -1,0 +1,59 @@
+// How calls that cannot be served say so. The name of the call is looked for on the stack, so that it costs
+// nothing before.
+#include "job_end.h"
+#include "world.h"
+
+#include "core.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+namespace offpath::shmem {
+
+namespace {
+
+bool is_public(std::string_view name) {
+    for (const std::string_view prefix : {"shmem", "pshmem", "start_pes", "shfree", "shmalloc", "shrealloc"})
+        if (name.starts_with(prefix)) return true;
+    return false;
+}
+
+// The outermost frame in this library that has a name of shmem.h; empty: none.
+std::string call_on_the_stack() {
+    std::array<void*, 48> frames{};
+    const int depth = backtrace(frames.data(), static_cast<int>(frames.size()));
+    Dl_info own{};
+    dladdr(reinterpret_cast<const void*>(&is_public), &own);
+    std::string call;
+    for (int i = 0; i < depth; ++i) {
+        Dl_info info{};
+        // The return address may lie behind a function that does not return.
+        const auto* address = static_cast<const char*>(frames[static_cast<std::size_t>(i)]) - 1;
+        if (dladdr(address, &info) == 0 || info.dli_fbase != own.dli_fbase || info.dli_sname == nullptr)
+            continue;
+        if (is_public(info.dli_sname)) call = info.dli_sname;
+    }
+    return call;
+}
+
+}  // namespace
+
+void complain(const std::string& text) {
+    const std::string call = call_on_the_stack();
+    const std::string who = world.pes > 0 ? fmt::format("PE {}: ", world.pe) : std::string();
+    const std::string line = fmt::format("offpath: {}{}{}{}\n", who, call, call.empty() ? "" : ": ", text);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+}
+
+void fail(const std::string& text) {
+    complain(text);
+    end_job(1);
+}
+
+}  // namespace offpath::shmem

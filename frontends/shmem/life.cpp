@@ -1,0 +1,239 @@
+#include "life.h"
+
+#include "base/log.h"
+#include "core.h"
+#include "device.h"
+#include "executable_data.h"
+#include "heap.h"
+#include "job_end.h"
+#include "node_peers.h"
+#include "settings.h"
+#include "world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <type_traits>
+
+#include <unistd.h>
+
+namespace offpath::shmem {
+
+World world;
+
+namespace {
+
+enum class Phase : std::uint8_t { before, running, after };
+Phase phase = Phase::before;
+
+struct Files {
+    std::array<MemoryFile, segment_count> segments;
+    std::array<offpath_region_h, segment_count> regions{};
+    std::byte* heap = nullptr;  // all of it, the library's part included
+};
+Files files;
+
+template <typename Value>
+std::vector<Value> gather(const Value& mine) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::vector<Value> all(static_cast<std::size_t>(world.pes));
+    offpath_request_h request = nullptr;
+    must(offpath_iallgather(world.team, &mine, all.data(), sizeof mine, &request),
+         "an exchange between the PEs");
+    finish(request, "an exchange between the PEs");
+    return all;
+}
+
+int alone(void*, const void* mine, std::size_t bytes, void* all) {
+    std::memcpy(all, mine, bytes);
+    return 0;
+}
+
+bool has_launcher() {
+    return std::getenv("PMIX_RANK") != nullptr;
+}
+
+void attach(int threads) {
+    // There is always a device: where nobody has started one, the library does.
+    setenv("OFFPATH_AUTOSTART", "1", 0);
+    offpath_init_params_t params{};
+    params.struct_size = sizeof params;
+    params.threads = threads == thread_multiple ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
+    params.size = 1;
+    if (!has_launcher()) params.allgather = alone;
+    // What is wrong was said by the call.
+    if (const offpath_status_t status = offpath_init(&params, &world.context); status != OFFPATH_OK)
+        fail(fmt::format("there is no device: {}", offpath_status_string(status)));
+    std::uint32_t pe = 0, pes = 0;
+    must(offpath_team_world(world.context, &world.team), "the team of all PEs");
+    must(offpath_team_rank(world.team, &pe), "the team of all PEs");
+    must(offpath_team_size(world.team, &pes), "the team of all PEs");
+    world.pe = static_cast<int>(pe);
+    world.pes = static_cast<int>(pes);
+    world.threads = threads == thread_multiple;
+    world.thread_level = threads;
+}
+
+// PE 0's, but the size of a heap that nobody asked for is the smallest that a PE would take.
+Settings agree_on_settings() {
+    struct Say {
+        Settings settings;
+        std::uint64_t otherwise = 0;
+        std::uint32_t bad = 0;
+    } mine;
+    mine.otherwise = default_heap_bytes();
+    try {
+        mine.settings = read_settings();
+    } catch (const std::invalid_argument& error) {
+        if (world.pe == 0) complain(error.what());
+        mine.bad = 1;
+    }
+    const std::vector<Say> all = gather(mine);
+    if (all[0].bad != 0) end_job(1);
+    Settings settings = all[0].settings;
+    if (settings.heap_bytes == 0) {
+        settings.heap_bytes = UINT64_MAX;
+        for (const Say& say : all)
+            settings.heap_bytes = std::min(settings.heap_bytes, say.otherwise);
+    }
+    return settings;
+}
+
+// The same range on all PEs, or on none: they may run different programs.
+void agree_on_data(DataRange& data, MemoryFile& file) {
+    const std::vector<std::uint64_t> programs = gather(executable_identity());
+    const auto differs = [&](std::uint64_t identity) { return identity != programs[0]; };
+    if (std::none_of(programs.begin(), programs.end(), differs)) return;
+    if (world.pe == 0) log::info("the PEs run different programs: their static data is not symmetric");
+    data = {};
+    file = {};
+}
+
+void make_heap(std::uint64_t user_bytes) {
+    std::string problem;
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = (internal_bytes + user_bytes + page - 1) / page * page;
+    MemoryFile& file = files.segments[heap_segment];
+    if (!MemoryFile::make("offpath-shmem-heap", bytes, file, problem)) fail(problem);
+    files.heap = file.map(bytes);
+    if (files.heap == nullptr) fail(fmt::format("a symmetric heap of {} bytes cannot be mapped", bytes));
+    world.segments[heap_segment] = {files.heap, bytes};
+    open_heap(files.heap + internal_bytes, user_bytes);
+}
+
+// Memory that the device maps too, or where it cannot, memory as any other.
+bool share(SegmentId id) {
+    const Segment& segment = world.segments[id];
+    const MemoryFile& file = files.segments[id];
+    if (!file) return false;
+    must(offpath_mem_share(world.context, file.get(), segment.begin, segment.bytes, &files.regions[id]),
+         "sharing symmetric memory with the device");
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    must(offpath_mem_query(world.context, segment.begin, segment.bytes, &back_end, &progress),
+         "offpath_mem_query");
+    return back_end == OFFPATH_BACK_END_MAP;
+}
+
+void open_window(bool map) {
+    must(offpath_window_create_dynamic(world.team, &world.window), "the window of symmetric memory");
+    Card card;
+    card.host = this_host();
+    card.pid = getpid();
+    for (const SegmentId id : {heap_segment, data_segment}) {
+        const Segment& segment = world.segments[id];
+        if (segment.bytes == 0) continue;
+        Card::OfSegment& mine = card.segments[id];
+        mine.address = reinterpret_cast<std::uintptr_t>(segment.begin);
+        mine.bytes = segment.bytes;
+        mine.shared = share(id) ? 1 : 0;
+        mine.fd = files.segments[id].get();
+        if (mine.fd >= 0) mine.file = files.segments[id].identity();
+        must(offpath_window_attach(world.window, segment.begin, segment.bytes),
+             "the window of symmetric memory");
+    }
+    open_peers(gather(card), map);
+}
+
+}  // namespace
+
+int my_pe() {
+    return world.pe;
+}
+int n_pes() {
+    return world.pes;
+}
+bool running() {
+    return world.running;
+}
+bool multithreaded() {
+    return world.threads;
+}
+
+void meet() {
+    offpath_request_h request = nullptr;
+    must(offpath_ibarrier(world.team, &request), "a barrier");
+    finish(request, "a barrier");
+}
+
+void start(int threads) {
+    if (phase != Phase::before) fail("the library was started before");
+    phase = Phase::running;
+    // Before there are threads of ours.
+    DataRange data = find_executable_data();
+    MemoryFile data_file;
+    std::string problem;
+    if (data.bytes > 0 && !share_executable_data(data, data_file, problem))
+        log::info("static data cannot be mapped by others, the device moves it: {}", problem);
+    attach(threads);
+    const Settings settings = agree_on_settings();
+    world.checks = settings.checks != 0;
+    world.near_device_bytes = settings.near_device_bytes;
+    agree_on_data(data, data_file);
+    world.segments[data_segment] = {data.begin, data.bytes};
+    files.segments[data_segment] = std::move(data_file);
+    make_heap(settings.heap_bytes);
+    open_window(settings.map != 0);
+    meet();  // nobody needs the files any more
+    for (MemoryFile& file : files.segments)
+        file = {};
+    world.running = true;
+    world_context.pes = world.pes;
+}
+
+void stop() {
+    if (phase != Phase::running) return;
+    quiet(world_context);
+    meet();
+    phase = Phase::after;
+    world_context.pes = 0;
+    world.running = false;
+    must(offpath_window_destroy(world.window), "the end of the window");
+    for (offpath_region_h& region : files.regions) {
+        if (region != nullptr) must(offpath_mem_deregister(region), "the end of symmetric memory");
+        region = nullptr;
+    }
+    meet();
+    offpath_finalize(world.context);
+    close_peers();
+    close_heap();
+    unmap(files.heap, world.segments[heap_segment].bytes);
+    world.segments = {};
+    files = {};
+}
+
+void* internal_alloc(std::size_t bytes) {
+    static std::size_t used = 0;
+    const std::size_t begin = used;
+    const std::size_t room = (bytes + 63) / 64 * 64;
+    if (room > internal_bytes - used)
+        fail(fmt::format("{} bytes of the library's own symmetric memory: {} of {} are in use", bytes, used,
+                         internal_bytes));
+    used += room;
+    return files.heap + begin;
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,116 @@
+// The symmetric heap in shmem.h. Every call meets all PEs, so that nobody uses memory that another PE has
+// not, or has given back.
+#include "calls/definition.h"
+#include "collectives/collectives.h"
+#include "core.h"
+#include "heap.h"
+
+#include <fmt/format.h>
+#include <shmem.h>
+
+#include <algorithm>
+#include <cstring>
+
+using namespace offpath::shmem;
+
+namespace {
+
+void must_run() {
+    if (!running()) fail(n_pes() == 0 ? "called before shmem_init" : "called after shmem_finalize");
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+    must_run();
+    if (bytes == 0) return nullptr;
+    void* const result = heap_allocate(bytes, alignment);
+    barrier_all();
+    return result;
+}
+
+void release(void* address) {
+    must_run();
+    if (address == nullptr) return;
+    barrier_all();
+    heap_free(address);
+}
+
+void* reallocate(void* address, std::size_t bytes) {
+    must_run();
+    if (address == nullptr) return allocate(bytes, 0);
+    if (bytes == 0) {
+        release(address);
+        return nullptr;
+    }
+    barrier_all();
+    const std::size_t former = heap_bytes_at(address);
+    if (heap_resize(address, bytes)) {
+        barrier_all();
+        return address;
+    }
+    void* const result = heap_allocate(bytes, 0);
+    if (result != nullptr) std::memcpy(result, address, std::min(former, bytes));
+    barrier_all();
+    if (result != nullptr) heap_free(address);
+    return result;
+}
+
+void* align(std::size_t alignment, std::size_t bytes) {
+    must_run();
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+        complain(fmt::format("an alignment of {} bytes: a power of two is accepted", alignment));
+        return nullptr;
+    }
+    return allocate(bytes, alignment);
+}
+
+}  // namespace
+
+DEFINE(void*, shmem_malloc, (size_t bytes)) {
+    return allocate(bytes, 0);
+}
+
+DEFINE(void*, shmem_malloc_with_hints, (size_t bytes, long)) {
+    return allocate(bytes, 0);
+}
+
+DEFINE(void*, shmem_calloc, (size_t count, size_t bytes)) {
+    must_run();
+    std::size_t all = 0;
+    if (__builtin_mul_overflow(count, bytes, &all)) {
+        complain(fmt::format("{} times {} bytes are larger than memory", count, bytes));
+        return nullptr;
+    }
+    if (all == 0) return nullptr;
+    void* const result = heap_allocate(all, 0);
+    if (result != nullptr) std::memset(result, 0, all);
+    barrier_all();
+    return result;
+}
+
+DEFINE(void*, shmem_align, (size_t alignment, size_t bytes)) {
+    return align(alignment, bytes);
+}
+
+DEFINE(void*, shmem_realloc, (void* address, size_t bytes)) {
+    return reallocate(address, bytes);
+}
+
+DEFINE(void, shmem_free, (void* address)) {
+    release(address);
+}
+
+DEFINE(void*, shmalloc, (size_t bytes)) {
+    return allocate(bytes, 0);
+}
+
+DEFINE(void*, shmemalign, (size_t alignment, size_t bytes)) {
+    return align(alignment, bytes);
+}
+
+DEFINE(void*, shrealloc, (void* address, size_t bytes)) {
+    return reallocate(address, bytes);
+}
+
+DEFINE(void, shfree, (void* address)) {
+    release(address);
+}

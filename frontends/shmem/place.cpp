@@ -1,0 +1,51 @@
+#include "place.h"
+
+#include "heap.h"
+
+#include <fmt/format.h>
+
+namespace offpath::shmem {
+
+void fail_pe(const Context& context, int pe) {
+    if (!running())
+        fail(context.pes == 0 && world.pes == 0 ? "called before shmem_init" : "called after shmem_finalize");
+    fail(fmt::format("PE {} is out of range: 0 to {}", pe, context.pes - 1));
+}
+
+void fail_address(const void* address, std::size_t bytes, int pe) {
+    const Segment& heap = world.segments[heap_segment];
+    const Segment& data = world.segments[data_segment];
+    // The part of it that is symmetric says whether it is the size that is wrong.
+    for (const Segment* segment : {&heap, &data}) {
+        const auto offset =
+            reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment->begin);
+        if (offset < segment->bytes)
+            fail(fmt::format("{} bytes at {} of PE {} overrun symmetric memory, which ends after {} bytes",
+                             bytes, fmt::ptr(address), pe, segment->bytes - offset));
+    }
+    fail(fmt::format("{} bytes at {} for PE {} are not symmetric: the heap is {} to {}, static data {} to {}",
+                     bytes, fmt::ptr(address), pe, fmt::ptr(heap.begin), fmt::ptr(heap.begin + heap.bytes),
+                     fmt::ptr(data.begin), fmt::ptr(data.begin + data.bytes)));
+}
+
+void check_place(const void* symmetric, std::size_t bytes, const void* local, int pe) {
+    if (local == nullptr && bytes > 0) fail(fmt::format("the local buffer of {} bytes is null", bytes));
+    std::size_t block_bytes = 0;
+    if (const char* problem = heap_problem(symmetric, bytes, block_bytes); problem != nullptr)
+        fail(fmt::format("{} bytes at {} of PE {}: this {} ({} bytes)", bytes, fmt::ptr(symmetric), pe,
+                         problem, block_bytes));
+}
+
+bool is_symmetric(const void* address, std::size_t bytes) {
+    return segment_of(address, bytes) != segment_count;
+}
+
+void* pointer(const void* dest, int pe) {
+    const SegmentId id = segment_of(dest, 1);
+    if (id == segment_count || pe < 0 || pe >= world.pes) return nullptr;
+    std::byte* const mapped = world.peers[static_cast<std::size_t>(pe)].segments[id].mapped;
+    if (mapped == nullptr) return nullptr;
+    return mapped + (static_cast<const std::byte*>(dest) - world.segments[id].begin);
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,45 @@
+// From a call's arguments to a place in a PE's memory, with the checks that no call goes without: the PE is
+// one of the context's, the whole extent is symmetric. What is wrong ends the job, out of line.
+#pragma once
+
+#include "core.h"
+#include "world.h"
+
+namespace offpath::shmem {
+
+// Where a call takes place.
+struct Place {
+    const PeerSegment* segment = nullptr;
+    std::size_t offset = 0;
+    int pe = 0;  // of the world
+    // null: the device moves it.
+    std::byte* here() const { return segment->mapped == nullptr ? nullptr : segment->mapped + offset; }
+    std::uint64_t there() const { return segment->address + offset; }
+};
+
+[[noreturn]] void fail_pe(const Context& context, int pe);
+[[noreturn]] void fail_address(const void* address, std::size_t bytes, int pe);
+// OFFPATH_SHMEM_CHECK=1: `symmetric` lies in one allocation, `local` is not null.
+void check_place(const void* symmetric, std::size_t bytes, const void* local, int pe);
+
+inline void check_pe(const Context& context, int pe) {
+    if (static_cast<unsigned>(pe) >= static_cast<unsigned>(context.pes)) [[unlikely]]
+        fail_pe(context, pe);
+}
+
+// `local`: the other end of the transfer, for the checks.
+inline Place place_of(const Context& context, const void* address, std::size_t bytes, const void* local,
+                      int pe) {
+    check_pe(context, pe);
+    const SegmentId id = segment_of(address, bytes);
+    if (id == segment_count) [[unlikely]]
+        fail_address(address, bytes, pe);
+    if (world.checks) [[unlikely]]
+        check_place(address, bytes, local, pe);
+    const int there = context.world(pe);
+    const auto offset =
+        static_cast<std::size_t>(static_cast<const std::byte*>(address) - world.segments[id].begin);
+    return {&world.peers[static_cast<std::size_t>(there)].segments[id], offset, there};
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,132 @@
+// Strided put and get: element by element where the memory is mapped, else as pieces of the target with the
+// elements side by side at this end.
+#include "copy.h"
+#include "device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace offpath::shmem {
+
+namespace {
+
+// Elements of a strided array, `step` bytes apart.
+template <typename Byte>
+struct Elements {
+    Byte* first = nullptr;
+    std::size_t step = 0;
+    Byte* at(std::size_t i) const { return first + i * step; }
+};
+
+void check_strides(std::ptrdiff_t dest, std::ptrdiff_t source, std::size_t element, std::size_t count) {
+    constexpr auto most = static_cast<std::size_t>(PTRDIFF_MAX);
+    const auto largest = static_cast<std::size_t>(std::max(dest, source));
+    if (dest < 1 || source < 1)
+        fail(fmt::format("strides of {} and {} elements: at least 1 is accepted", dest, source));
+    if (largest > most / element || count > most / (largest * element))
+        fail(
+            fmt::format("{} elements with strides of {} and {} are larger than memory", count, dest, source));
+}
+
+std::size_t extent(std::ptrdiff_t stride, std::size_t element, std::size_t count) {
+    return ((count - 1) * static_cast<std::size_t>(stride) + 1) * element;
+}
+
+template <std::size_t fixed>
+void copy_elements(Elements<std::byte> to, Elements<const std::byte> from, std::size_t count,
+                   std::size_t element) {
+    for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(to.at(i), from.at(i), fixed > 0 ? fixed : element);
+}
+
+void copy_strided(Elements<std::byte> to, Elements<const std::byte> from, std::size_t count,
+                  std::size_t element) {
+    switch (element) {
+        case 1:
+            return copy_elements<1>(to, from, count, element);
+        case 2:
+            return copy_elements<2>(to, from, count, element);
+        case 4:
+            return copy_elements<4>(to, from, count, element);
+        case 8:
+            return copy_elements<8>(to, from, count, element);
+        case 16:
+            return copy_elements<16>(to, from, count, element);
+        default:
+            return copy_elements<0>(to, from, count, element);
+    }
+}
+
+// Calls start(first element, pieces) for as many pieces at a time as one operation takes, and waits for all.
+template <typename Start>
+void in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t count, Start&& start) {
+    std::vector<offpath_segment_t> pieces;
+    std::vector<offpath_request_h> requests;
+    for (std::size_t first = 0; first < count; first += pieces.size()) {
+        pieces.resize(std::min<std::size_t>(count - first, OFFPATH_MAX_SEGMENTS));
+        for (std::size_t i = 0; i < pieces.size(); ++i)
+            pieces[i] = {place.there() + (first + i) * step, element};
+        const offpath_place_t there{static_cast<std::uint32_t>(place.pe), 0, pieces.data(),
+                                    static_cast<std::uint32_t>(pieces.size())};
+        start(first * element, pieces.size() * element, there, &requests.emplace_back());
+    }
+    for (offpath_request_h request : requests)
+        finish(request, "a strided transfer");
+}
+
+}  // namespace
+
+void put_strided(Context& context, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                 std::ptrdiff_t source_stride, std::size_t element, std::size_t count, int pe) {
+    if (count == 0) return check_pe(context, pe);
+    check_strides(dest_stride, source_stride, element, count);
+    const Place place = place_of(context, dest, extent(dest_stride, element, count), source, pe);
+    const std::size_t step = static_cast<std::size_t>(dest_stride) * element;
+    const Elements<const std::byte> from{static_cast<const std::byte*>(source),
+                                         static_cast<std::size_t>(source_stride) * element};
+    if (place.here() != nullptr) return copy_strided({place.here(), step}, from, count, element);
+    const std::byte* packed = from.first;
+    std::vector<std::byte> copied;
+    if (source_stride != 1) {
+        copied.resize(count * element);
+        copy_strided({copied.data(), element}, from, count, element);
+        packed = copied.data();
+    }
+    if (dest_stride == 1) return put(context, dest, packed, count * element, pe, false);
+    in_pieces(
+        place, step, element, count,
+        [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
+            must(offpath_put(world.window, packed + at, bytes, &there, request), "a strided put");
+        });
+}
+
+void get_strided(Context& context, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                 std::ptrdiff_t source_stride, std::size_t element, std::size_t count, int pe) {
+    if (count == 0) return check_pe(context, pe);
+    check_strides(dest_stride, source_stride, element, count);
+    const Place place = place_of(context, source, extent(source_stride, element, count), dest, pe);
+    const std::size_t step = static_cast<std::size_t>(source_stride) * element;
+    const Elements<std::byte> to{static_cast<std::byte*>(dest),
+                                 static_cast<std::size_t>(dest_stride) * element};
+    if (place.here() != nullptr) return copy_strided(to, {place.here(), step}, count, element);
+    std::byte* packed = to.first;
+    std::vector<std::byte> fetched;
+    if (dest_stride != 1) {
+        fetched.resize(count * element);
+        packed = fetched.data();
+    }
+    if (source_stride == 1) {
+        get(context, packed, source, count * element, pe, false);
+    } else {
+        in_pieces(
+            place, step, element, count,
+            [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
+                must(offpath_get(world.window, packed + at, bytes, &there, request), "a strided get");
+            });
+    }
+    if (dest_stride != 1) copy_strided(to, {packed, element}, count, element);
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,76 @@
+// Put and get of one piece.
+#include "copy.h"
+#include "device.h"
+
+namespace offpath::shmem {
+
+namespace {
+
+// Large ones that nobody waits for leave the processor to the program.
+bool by_device(const Place& place, std::size_t bytes, bool nbi) {
+    return place.segment->mapped == nullptr ||
+           (nbi && bytes >= world.near_device_bytes && place.segment->shared);
+}
+
+void device_put(Context& context, const Place& place, const void* source, std::size_t bytes, bool nbi) {
+    const offpath_place_t there = place_at(place);
+    if (nbi || bytes <= OFFPATH_INLINE_BYTES) {
+        must(offpath_put(world.window, source, bytes, &there, nullptr), "a put");
+        return count(context, place);
+    }
+    offpath_request_h request = nullptr;
+    must(offpath_put(world.window, source, bytes, &there, &request), "a put");
+    finish(request, "a put");
+}
+
+void device_get(Context& context, void* dest, const Place& place, std::size_t bytes, bool nbi) {
+    const offpath_place_t there = place_at(place);
+    if (nbi) {
+        must(offpath_get(world.window, dest, bytes, &there, nullptr), "a get");
+        return count(context, place);
+    }
+    offpath_request_h request = nullptr;
+    must(offpath_get(world.window, dest, bytes, &there, &request), "a get");
+    finish(request, "a get");
+}
+
+}  // namespace
+
+void put(Context& context, void* dest, const void* source, std::size_t bytes, int pe, bool nbi) {
+    if (bytes == 0) return check_pe(context, pe);
+    const Place place = place_of(context, dest, bytes, source, pe);
+    if (by_device(place, bytes, nbi)) return device_put(context, place, source, bytes, nbi);
+    copy(place.here(), source, bytes);
+}
+
+void get(Context& context, void* dest, const void* source, std::size_t bytes, int pe, bool nbi) {
+    if (bytes == 0) return check_pe(context, pe);
+    const Place place = place_of(context, source, bytes, dest, pe);
+    if (by_device(place, bytes, nbi)) return device_get(context, dest, place, bytes, nbi);
+    copy(dest, place.here(), bytes);
+}
+
+void put_signal(Context& context, void* dest, const void* source, std::size_t bytes, std::uint64_t* signal,
+                std::uint64_t value, int op, int pe, bool nbi) {
+    check_pe(context, pe);
+    const Amo kind = op == signal_add ? Amo::add : Amo::set;
+    if (bytes == 0) return amo(context, kind, sizeof *signal, signal, value, 0, nullptr, pe, nbi);
+    const Place place = place_of(context, dest, bytes, source, pe);
+    // Before anything is written.
+    const Place flag = place_of(context, signal, sizeof *signal, source, pe);
+    if (!by_device(place, bytes, nbi)) {
+        copy(place.here(), source, bytes);
+        std::atomic_thread_fence(std::memory_order_release);
+        return amo(context, kind, sizeof *signal, signal, value, 0, nullptr, pe, nbi);
+    }
+    device_put(context, place, source, bytes, nbi);
+    // The device changes the signal too, so that it comes after the data.
+    must(offpath_window_fence(world.window, static_cast<std::uint32_t>(flag.pe)), "a signal");
+    const offpath_place_t there = place_at(flag);
+    must(offpath_accumulate(world.window, &value, 1, OFFPATH_UINT64,
+                            kind == Amo::add ? OFFPATH_SUM : OFFPATH_REPLACE, &there, nullptr),
+         "a signal");
+    count(context, flag);
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# run.sh BUILD PES PROGRAM ARGS...: runs PROGRAM on PES processing elements under oshrun, with a directory for daemons of its own.
+#   ATTACH=remote: with a device as if it had an operating system of its own, over TCP.
+#   FAILS=TEXT: the program has to end with a non-zero code and say what the regular expression TEXT matches.
+set -u
+build=$1 pes=$2 program=$3
+shift 3
+dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
+daemon=
+fail() {
+    echo "run.sh: $*" >&2
+    cat "$dir"/*.log >&2 2>/dev/null
+    exit 1
+}
+cleanup() {
+    [ -n "$daemon" ] && kill -KILL "$daemon" 2>/dev/null
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# Daemons that PEs start end themselves.
+export OFFPATH_DIR=$dir OFFPATH_IDLE_EXIT=1
+if [ "${ATTACH:-local}" = remote ]; then
+    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    mkfifo "$dir/ready"
+    exec 4<>"$dir/ready"
+    "$build/bin/offpathd" --dir "$dir" --listen 127.0.0.1:0 --key-file "$dir/key" --ready-fd 4 --log-file "$dir/daemon.log" &
+    daemon=$!
+    read -r -n 1 -t 20 ready <&4 && [ "$ready" = 1 ] || fail "the daemon was not ready within 20 s"
+    exec 4<&-
+    export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
+fi
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+timeout -k 5 150 "$build/bin/oshrun" -n "$pes" "$program" "$@" >"$dir/out" 2>"$dir/err"
+result=$?
+cat "$dir/out"
+cat "$dir/err" >&2
+[ "$result" -eq 77 ] && exit 77
+if [ -n "${FAILS:-}" ]; then
+    [ "$result" -ne 0 ] && [ "$result" -ne 124 ] || fail "$(basename "$program") ended with $result instead of failing"
+    grep -Eq "$FAILS" "$dir/err" || fail "nothing says: $FAILS"
+    exit 0
+fi
+[ "$result" -eq 0 ] || fail "$(basename "$program") on $pes PEs ended with $result"
