@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 namespace check {
 
@@ -31,7 +32,7 @@ inline int verdict() {
 #define SAME(got, wanted)                                                                                 \
     do {                                                                                                  \
         const auto got_ = (got);                                                                          \
-        const auto wanted_ = static_cast<decltype(got_)>(wanted);                                         \
+        const auto wanted_ = static_cast<std::remove_const_t<decltype(got_)>>(wanted);                    \
         if (!(got_ == wanted_))                                                                           \
             check::report(__FILE__, __LINE__, #got, static_cast<long>(got_), static_cast<long>(wanted_)); \
     } while (false)

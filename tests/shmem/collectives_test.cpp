@@ -38,6 +38,12 @@ long* fresh_sync() {
     return syncs[next_sync++ % sync_count];
 }
 
+// PEs that were not in the last set have counted less.
+void begin_set() {
+    turn = 0;
+    next_sync = 0;
+}
+
 // The same on every PE for the element `i` that the PE with this world number contributes to call `call`.
 long value(int pe, std::size_t i, unsigned call) {
     return static_cast<long>((static_cast<std::size_t>(pe) * 7 + i * 3 + call) % 5) + 1;
@@ -317,6 +323,7 @@ void syncs_hold(const Set& set) {
 
 void on_team(shmem_team_t team) {
     if (team == SHMEM_TEAM_INVALID) return;
+    begin_set();
     Set set;
     set.team = team;
     for (int i = 0; i < shmem_team_n_pes(team); ++i)
@@ -333,6 +340,7 @@ void on_active_set(int start, int log_stride, int size) {
     for (int i = 0; i < size; ++i)
         set.pes.push_back(start + (i << log_stride));
     if (set.rank() < 0) return;
+    begin_set();
     syncs_hold(set);
     old_moves(set);
     old_reductions(set);

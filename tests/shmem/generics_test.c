@@ -98,6 +98,7 @@ int main(void) {
     shmem_set(&d, 2.25, to);
     shmem_barrier_all();
     SAME(shmem_fetch(&d, to), 2.25);
+    shmem_barrier_all();
     SAME(shmem_atomic_swap(&d, 3.5, shmem_my_pe()), 2.25);
     static long l;
     SAME(shmem_fadd(&l, 4, shmem_my_pe()), 0);
