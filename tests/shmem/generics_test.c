@@ -73,8 +73,8 @@ int main(void) {
     if (shmem_ctx_create(0, &ctx) != 0) return 1;
     to = (shmem_my_pe() + 1) % shmem_n_pes();
     MOVES(float, 1.5f);
-    MOVES(double, 1e100);
-    MOVES(long double, 1e300L);
+    MOVES(double, 1e10 + 0.5);
+    MOVES(long double, 9007199254740993.0L);
     MOVES(char, 3);
     MOVES(signed char, -3);
     MOVES(short, -300);

@@ -1,4 +1,8 @@
 #!/bin/sh
-# on_node.sh PROGRAM ARGS...: the program of one PE, under the host name of its node (nodes.sh).
-node=$((${OMPI_COMM_WORLD_RANK:-$PMIX_RANK} / NODE_PES))
-exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$node" "$@"
+# on_node.sh PROGRAM ARGS...: the program of one PE, under the host name of its node (nodes.sh). The first PE of a node starts the device; that of all
+# nodes, which the launcher takes for one, the library.
+rank=${OMPI_COMM_WORLD_RANK:-$PMIX_RANK}
+export FIRST=$((rank > 0 && rank % NODE_PES == 0))
+exec unshare --uts sh -c 'hostname "$0"
+    [ "$FIRST" = 1 ] && "$DAEMON" --dir "$OFFPATH_DIR" --idle-exit 2 --log-level warn --log-file "$OFFPATH_DIR/$0.log" &
+    exec "$@"' "node$((rank / NODE_PES))" "$@"
