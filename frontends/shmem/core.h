@@ -14,6 +14,8 @@
 // said.
 #pragma once
 
+#include "pending.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +34,10 @@ struct Context {
     // Operations without a request that were handed to the device, and those of them that a quiet() waited
     // for.
     std::atomic<std::uint64_t> started{0}, finished{0};
-    // Of them, those within the node, which a fence() has to wait for.
-    std::atomic<std::uint64_t> started_near{0}, finished_near{0};
+    // How many were started with the last one within the node, which a fence() has to wait for.
+    std::atomic<std::uint64_t> last_near{0};
+    // Operations with a request, within the node and beyond. A fence() has to wait for the former.
+    Pending near, far;
 
     int world(int pe) const { return world_pes == nullptr ? pe : world_pes[pe]; }
 };

@@ -26,10 +26,17 @@ inline offpath_place_t place_at(const Place& place) {
     return {static_cast<std::uint32_t>(place.pe), place.there(), nullptr, 0};
 }
 
+// Another thread may have come further.
+inline void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
+    std::uint64_t seen = value.load(std::memory_order_relaxed);
+    while (seen < to && !value.compare_exchange_weak(seen, to, std::memory_order_acq_rel)) {
+    }
+}
+
 // An operation without a request was handed over.
 inline void count(Context& context, const Place& place) {
-    if (place.segment->mapped != nullptr) context.started_near.fetch_add(1, std::memory_order_release);
-    context.started.fetch_add(1, std::memory_order_release);
+    const std::uint64_t started = context.started.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (place.segment->mapped != nullptr) raise(context.last_near, started);
 }
 
 }  // namespace offpath::shmem

@@ -200,6 +200,7 @@ void start(int threads) {
     meet();  // nobody needs the files any more
     for (MemoryFile& file : files.segments)
         file = {};
+    open_put_slots();
     world.running = true;
     world_context.pes = world.pes;
 }

@@ -8,23 +8,14 @@ namespace offpath::shmem {
 
 namespace {
 
-// Another thread may be waiting for a later count.
-void raise(std::atomic<std::uint64_t>& finished, std::uint64_t to) {
-    std::uint64_t seen = finished.load(std::memory_order_relaxed);
-    while (seen < to && !finished.compare_exchange_weak(seen, to, std::memory_order_acq_rel)) {
-    }
+bool waits_for(const Context& context, const std::atomic<std::uint64_t>& count) {
+    return context.finished.load(std::memory_order_acquire) < count.load(std::memory_order_acquire);
 }
 
-void wait_for_device(Context& context) {
+void wait_for_counted(Context& context) {
     const std::uint64_t started = context.started.load(std::memory_order_acquire);
-    const std::uint64_t near = context.started_near.load(std::memory_order_acquire);
     must(offpath_window_flush(world.window, OFFPATH_ALL_TARGETS, nullptr), "what was started before");
-    raise(context.finished_near, near);
     raise(context.finished, started);
-}
-
-bool pending(const std::atomic<std::uint64_t>& started, const std::atomic<std::uint64_t>& finished) {
-    return finished.load(std::memory_order_acquire) < started.load(std::memory_order_acquire);
 }
 
 [[noreturn]] void fail_life() {
@@ -40,7 +31,9 @@ void fail_device(offpath_status_t status, const char* what) {
 void quiet(Context& context) {
     if (world_context.pes == 0) [[unlikely]]
         fail_life();
-    if (pending(context.started, context.finished)) wait_for_device(context);
+    if (!context.near.empty()) context.near.wait();
+    if (!context.far.empty()) context.far.wait();
+    if (waits_for(context, context.started)) wait_for_counted(context);
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
@@ -48,11 +41,10 @@ void fence(Context& context) {
     if (world_context.pes == 0) [[unlikely]]
         fail_life();
     // What this process stores itself would overtake what the device moves within the node.
-    if (pending(context.started_near, context.finished_near)) {
-        wait_for_device(context);
-    } else if (pending(context.started, context.finished)) {
+    if (!context.near.empty()) context.near.wait();
+    if (waits_for(context, context.last_near)) wait_for_counted(context);
+    if (!context.far.empty() || waits_for(context, context.started))
         must(offpath_window_fence(world.window, OFFPATH_ALL_TARGETS), "a fence");
-    }
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

@@ -6,29 +6,57 @@ namespace offpath::shmem {
 
 namespace {
 
+// From this size on an operation that nobody waits for has a request.
+constexpr std::size_t request_bytes = 16 << 10;
+
 // Large ones that nobody waits for leave the processor to the program.
 bool by_device(const Place& place, std::size_t bytes, bool nbi) {
     return place.segment->mapped == nullptr ||
            (nbi && bytes >= world.near_device_bytes && place.segment->shared);
 }
 
+// Hands over what nobody waits for; call(request) does it. With a request where that pays.
+template <typename Call>
+void start(Context& context, const Place& place, std::size_t bytes, const char* what, Call&& call) {
+    const bool near = place.segment->mapped != nullptr;
+    Pending& pending = near ? context.near : context.far;
+    if (!near && (bytes < request_bytes || !pending.has_room())) {
+        must(call(nullptr), what);
+        return count(context, place);
+    }
+    (void)pending.has_room();
+    offpath_request_h request = nullptr;
+    must(call(&request), what);
+    pending.add({request, nullptr});
+}
+
 void device_put(Context& context, const Place& place, const void* source, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
-    if (nbi || bytes <= OFFPATH_INLINE_BYTES) {
+    if (nbi)
+        return start(context, place, bytes, "a put", [&](offpath_request_h* request) {
+            return offpath_put(world.window, source, bytes, &there, request);
+        });
+    if (bytes <= OFFPATH_INLINE_BYTES) {
         must(offpath_put(world.window, source, bytes, &there, nullptr), "a put");
         return count(context, place);
     }
     offpath_request_h request = nullptr;
+    std::byte* const slot = bytes <= put_slot_bytes && context.far.has_room() ? take_put_slot() : nullptr;
+    if (slot != nullptr) {
+        std::memcpy(slot, source, bytes);
+        must(offpath_put(world.window, slot, bytes, &there, &request), "a put");
+        return context.far.add({request, slot});
+    }
     must(offpath_put(world.window, source, bytes, &there, &request), "a put");
     finish(request, "a put");
 }
 
 void device_get(Context& context, void* dest, const Place& place, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
-    if (nbi) {
-        must(offpath_get(world.window, dest, bytes, &there, nullptr), "a get");
-        return count(context, place);
-    }
+    if (nbi)
+        return start(context, place, bytes, "a get", [&](offpath_request_h* request) {
+            return offpath_get(world.window, dest, bytes, &there, request);
+        });
     offpath_request_h request = nullptr;
     must(offpath_get(world.window, dest, bytes, &there, &request), "a get");
     finish(request, "a get");
@@ -67,9 +95,8 @@ void put_signal(Context& context, void* dest, const void* source, std::size_t by
     // The device changes the signal too, so that it comes after the data.
     must(offpath_window_fence(world.window, static_cast<std::uint32_t>(flag.pe)), "a signal");
     const offpath_place_t there = place_at(flag);
-    must(offpath_accumulate(world.window, &value, 1, OFFPATH_UINT64,
-                            kind == Amo::add ? OFFPATH_SUM : OFFPATH_REPLACE, &there, nullptr),
-         "a signal");
+    const offpath_reduction_t change = kind == Amo::add ? OFFPATH_SUM : OFFPATH_REPLACE;
+    must(offpath_accumulate(world.window, &value, 1, OFFPATH_UINT64, change, &there, nullptr), "a signal");
     count(context, flag);
 }
 

@@ -2,6 +2,7 @@
 # run.sh BUILD PES PROGRAM ARGS...: runs PROGRAM on PES processing elements under oshrun, with a directory for daemons of its own.
 #   ATTACH=remote: with a device as if it had an operating system of its own, over TCP.
 #   FAILS=TEXT: the program has to end with a non-zero code and say what the regular expression TEXT matches.
+#   EXITS=CODE: it has to end with this code.
 set -u
 build=$1 pes=$2 program=$3
 shift 3
@@ -42,4 +43,4 @@ if [ -n "${FAILS:-}" ]; then
     grep -Eq "$FAILS" "$dir/err" || fail "nothing says: $FAILS"
     exit 0
 fi
-[ "$result" -eq 0 ] || fail "$(basename "$program") on $pes PEs ended with $result"
+[ "$result" -eq "${EXITS:-0}" ] || fail "$(basename "$program") on $pes PEs ended with $result"

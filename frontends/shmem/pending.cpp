@@ -1,0 +1,85 @@
+#include "pending.h"
+
+#include "core.h"
+#include "device.h"
+#include "world.h"
+
+namespace offpath::shmem {
+
+namespace {
+
+constexpr std::size_t most_entries = 256;
+
+struct PutSlots {
+    std::mutex mutex;
+    std::vector<std::byte*> free;
+};
+PutSlots& put_slots() {
+    static PutSlots instance;
+    return instance;
+}
+
+std::unique_lock<std::mutex> lock_if_threads(std::mutex& mutex) {
+    return world.threads ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
+
+}  // namespace
+
+std::unique_lock<std::mutex> Pending::lock() {
+    return lock_if_threads(mutex_);
+}
+
+void Pending::end(const Entry& entry) {
+    finish(entry.request, "what was started before");
+    if (entry.slot != nullptr) give_back_put_slot(entry.slot);
+}
+
+void Pending::add(const Entry& entry) {
+    const auto guard = lock();
+    entries_.push_back(entry);
+    count_.store(entries_.size(), std::memory_order_release);
+}
+
+bool Pending::has_room() {
+    if (count_.load(std::memory_order_relaxed) < most_entries) return true;
+    const auto guard = lock();
+    std::erase_if(entries_, [&](const Entry& entry) {
+        const bool over = offpath_request_test(entry.request) != OFFPATH_IN_PROGRESS;
+        if (over) end(entry);
+        return over;
+    });
+    count_.store(entries_.size(), std::memory_order_release);
+    return entries_.size() < most_entries;
+}
+
+void Pending::wait() {
+    const auto guard = lock();
+    for (const Entry& entry : entries_)
+        end(entry);
+    entries_.clear();
+    count_.store(0, std::memory_order_release);
+}
+
+void open_put_slots() {
+    auto* const memory = static_cast<std::byte*>(internal_alloc(put_slot_bytes * put_slot_count));
+    put_slots().free.clear();
+    for (std::size_t i = put_slot_count; i > 0; --i)
+        put_slots().free.push_back(memory + (i - 1) * put_slot_bytes);
+}
+
+std::byte* take_put_slot() {
+    PutSlots& slots = put_slots();
+    const auto guard = lock_if_threads(slots.mutex);
+    if (slots.free.empty()) return nullptr;
+    std::byte* const slot = slots.free.back();
+    slots.free.pop_back();
+    return slot;
+}
+
+void give_back_put_slot(std::byte* slot) {
+    PutSlots& slots = put_slots();
+    const auto guard = lock_if_threads(slots.mutex);
+    slots.free.push_back(slot);
+}
+
+}  // namespace offpath::shmem

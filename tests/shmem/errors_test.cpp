@@ -1,0 +1,62 @@
+// errors_test WHAT: does one wrong thing on PE 1 (or, of one PE, on PE 0), which has to end the job with a
+// message; the others wait for ever. `exit CODE`: shmem_global_exit, likewise.
+#include <shmem.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+long word;
+long* heap;
+
+void do_wrong(const std::string& what) {
+    long local = 0;
+    const int pes = shmem_n_pes();
+    if (what == "pe") shmem_long_put(&word, &local, 1, pes);
+    if (what == "negative_pe") shmem_long_g(&word, -1);
+    if (what == "amo_pe") shmem_long_atomic_inc(&word, pes);
+    if (what == "address") shmem_long_p(&local, 5, 0);
+    if (what == "heap_end") shmem_putmem(heap, &word, std::size_t{1} << 40, 0);
+    if (what == "amo_address") shmem_long_atomic_add(&local, 5, 0);
+    if (what == "alignment")
+        shmem_long_atomic_inc(reinterpret_cast<long*>(reinterpret_cast<char*>(heap) + 3), 0);
+    if (what == "free") shmem_free(heap + 1);
+    if (what == "stride") shmem_long_iput(heap, &local, 0, 1, 2, 0);
+    if (what == "signal")
+        shmem_putmem_signal(heap, &local, 8, reinterpret_cast<std::uint64_t*>(&local), 1, SHMEM_SIGNAL_SET,
+                            0);
+    if (what == "init") shmem_init();
+    if (what == "block") shmem_long_put(heap + 99, heap, 2, 0);
+    if (what == "gap") shmem_long_p(heap + 1000000, 1, 0);
+    if (what == "null") shmem_putmem(heap, nullptr, 8, 0);
+    std::fprintf(stderr, "%s was not noticed\n", what.c_str());
+    std::_Exit(0);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    const std::string what = arguments[1];
+    if (what == "before") shmem_long_p(&word, 1, 0);
+    if (what == "malloc_before") shmem_malloc(8);
+    shmem_init();
+    if (what == "after") {
+        shmem_finalize();
+        shmem_long_p(&word, 1, 0);
+    }
+    if (what == "quiet_after") {
+        shmem_finalize();
+        shmem_quiet();
+    }
+    heap = static_cast<long*>(shmem_malloc(100 * sizeof(long)));
+    const bool guilty = shmem_my_pe() == shmem_n_pes() - 1;
+    if (guilty && what == "exit") shmem_global_exit(std::atoi(arguments[2]));
+    if (guilty && what == "return") return 9;
+    if (guilty && what == "crash") std::abort();
+    if (guilty) do_wrong(what);
+    shmem_long_wait_until(&word, SHMEM_CMP_EQ, 77);
+    return 0;
+}
