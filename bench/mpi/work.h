@@ -1,16 +1,14 @@
-// A fixed amount of computation, for overlap measurements.
-//
-// One unit is a given number of dependent multiply-adds on an array that stays in the first-level cache; how
-// long it takes depends on the core and on what shares it, never on a clock or a sleep.
+// How much of bench/common's computation takes how long on these ranks.
 #pragma once
 
 #include <cstdint>
 
+#include "common/compute.h"
 #include "interval.h"
 
 namespace mpi_bench {
 
-void compute(std::uint64_t units);
+using bench::compute;
 
 // Collective: the units that take `seconds` on the slowest rank while all ranks compute at once.
 std::uint64_t calibrate_units(double seconds, Interval& interval);

@@ -7,7 +7,7 @@ import typer
 
 from offpath import console
 from offpath.errors import OffpathError
-from offpath.commands import bench, control, env, info, lab, run, tune
+from offpath.commands import bench, control, env, info, lab, run, study, tune
 
 app = typer.Typer(
     name="offpath",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
+app.add_typer(study.app, name="study")
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("env")(env.env)
 app.command("info")(info.info)

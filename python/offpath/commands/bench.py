@@ -1,4 +1,4 @@
-"""`offpath bench`: overlap, latency, bandwidth, osu, staging."""
+"""`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, overhead."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import bench, bench_rma, console, osu, overhead, staging, units
+from offpath import bench, bench_rma, bench_shmem, console, osu, overhead, staging, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.compare import choose_engines
@@ -88,6 +88,44 @@ def rma_(
         found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())
     bench_rma.show(found)
     bench.write(found, json, None)
+
+
+@app.command("shmem")
+@options.cluster_options(nodes=2, link="unlimited")
+def shmem_(
+    lab: clusters.LabSpec, no_namespaces: bool,
+    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench_shmem.OPERATIONS) + ".")] = ",".join(bench_shmem.OPERATIONS),
+    memory: Annotated[str, typer.Option("--memory", metavar="LIST", help="Symmetric memory: heap, static.")] = ",".join(bench_shmem.MEMORIES),
+    where: Annotated[str, typer.Option("--where", metavar="LIST", help="intra: two PEs of a node. inter: of two nodes.")] = ",".join(bench_shmem.PLACES),
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="LIST", help="Sizes of puts and gets in bytes (default: 8 to 4M).", show_default=False)
+    ] = None,
+    engines: Annotated[str, typer.Option("--engines", metavar="NAMES", help="host: the host's own OpenSHMEM, given the devices' cores. offpath.")] = ",".join(bench_shmem.ENGINES),
+    runs: Runs = 3,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long each value is measured in a run, about.")] = 0.05,
+    window: Annotated[int, typer.Option("--window", help="Operations in flight where bandwidth and rate are measured.")] = 64,
+    json: options.Json = None,
+) -> None:
+    """OpenSHMEM: latency, bandwidth, message rate and overlap of put and get, and atomic operations, heap and static data.
+
+    Example: offpath bench shmem --json shmem.json
+    """
+    spec = bench_shmem.ShmemSpec(
+        units.split_list(ops, "operations"), units.split_list(memory, "memories"), units.split_list(where, "places"),
+        units.parse_sizes(sizes) if sizes else list(bench_shmem.SIZES), units.split_list(engines, "engines"), runs, seconds, window,
+    )
+    spec.check(lab.nodes)
+    if lab.remote:
+        raise OffpathError(f"--dpu {lab.dpu} is not for this benchmark", "use --dpu local")
+    options.check_outputs(json, None)
+    artifacts = find_artifacts()
+    artifacts.program(bench_shmem.PROGRAM), artifacts.device(lab.dpu)
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        found = bench_shmem.report(cluster, spec, bench_shmem.ShmemBench(cluster, spec).measure())
+    bench_shmem.show(found)
+    bench_shmem.write(found, json)
 
 
 @app.command("osu")

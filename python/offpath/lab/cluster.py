@@ -152,7 +152,7 @@ class Cluster:
         session = job / "session"
         session.mkdir(mode=0o700)
         library = mpi_library.of_program(program) if layout is None else "openmpi"
-        preload = self.artifacts.front_end(library) if engine.offload else None
+        preload = self.artifacts.front_end(library) if engine.offload and engine.front_end else None
         remote = RemoteAttach(len(self.nodes), session) if engine.offload and self.spec.remote and not engine.local else None
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
         ranks = mpi.rank_environment(engine, attach, preload, self.spec.environment)

@@ -19,6 +19,7 @@ class Engine:
     mca: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)  # more variables of the ranks
     local: bool = False  # the device runs on the node itself, also in a lab whose devices have machines of their own
+    front_end: bool = True  # the MPI front end is loaded where communication is offloaded; other libraries know their device themselves
 
 
 HOST = Engine("host", "host MPI")
@@ -82,9 +83,9 @@ def rank_cpus(node: Node, engine: Engine) -> tuple[int, ...]:
 def rank_environment(engine: Engine, attach: dict[str, str], preload: Path | None, extra: dict[str, str]) -> dict[str, str]:
     """Variables that the ranks get on top of the inherited environment. `attach` says how they find their device."""
     if not engine.offload:
-        return {"OFFPATH": "off"} | extra
-    preloads = " ".join(filter(None, [str(preload), extra.get("LD_PRELOAD")]))
-    return {"OFFPATH": "on"} | attach | engine.environment | extra | {"LD_PRELOAD": preloads}
+        return {"OFFPATH": "off"} | engine.environment | extra
+    preloads = " ".join(filter(None, [str(preload) if preload else None, extra.get("LD_PRELOAD")]))
+    return {"OFFPATH": "on"} | attach | engine.environment | extra | ({"LD_PRELOAD": preloads} if preloads else {})
 
 
 def mpirun_command(

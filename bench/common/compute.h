@@ -1,0 +1,13 @@
+// A fixed amount of computation, for overlap measurements.
+//
+// One unit is a given number of dependent multiply-adds on an array that stays in the first-level cache; how
+// long it takes depends on the core and on what shares it, never on a clock or a sleep.
+#pragma once
+
+#include <cstdint>
+
+namespace bench {
+
+void compute(std::uint64_t units);
+
+}  // namespace bench
