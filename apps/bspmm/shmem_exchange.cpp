@@ -106,8 +106,8 @@ void ShmemExchange::finish_gets(int) {
 void ShmemExchange::start_accumulate(const double* from, Place place) {
     const int pe = pe_of(place);
     long* lock = locks_ + place.index;
-    // A library that moves data only inside its calls has to be given the chance to free a lock that is here, and
-    // who holds one elsewhere may need this core.
+    // A library that moves data only inside its calls has to be given the chance to free a lock that is here,
+    // and who holds one elsewhere may need this core.
     while (shmem_long_atomic_compare_swap(lock, 0, 1, pe) != 0) {
         if (place.holder == rank_) {
             shmem_long_wait_until(lock, SHMEM_CMP_EQ, 0);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ostream>
 
 #include "bspmm/reference.h"
 
@@ -125,6 +126,10 @@ struct Case {
     std::optional<double> sparsity;
 };
 
+void PrintTo(const Case& c, std::ostream* out) {
+    *out << "mesh " << c.mesh << ", holders " << c.holders << ", lookahead " << c.lookahead;
+}
+
 class KernelTest : public testing::TestWithParam<Case> {
   protected:
     KernelTest() : problem_(made()), exchange_(GetParam().holders, GetParam().holders - 1) {
@@ -181,8 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{8, 4, 0, {}}, Case{8, 4, 1, {}}, Case{8, 4, 2, {}}, Case{9, 1, 1, {}},
                     Case{7, 3, 0, 0.6}, Case{7, 3, 1, 0.6}, Case{7, 3, 5, 0.6}, Case{1, 1, 0, 0.0},
                     Case{1, 2, 3, 0.0}, Case{4, 2, 1, 1.0}),
-    [](const auto& info) {
-        const Case& c = info.param;
+    [](const auto& case_info) {
+        const Case& c = case_info.param;
         return "mesh" + std::to_string(c.mesh) + "_holders" + std::to_string(c.holders) + "_lookahead" +
                std::to_string(c.lookahead) +
                (c.sparsity ? "_sparsity" + std::to_string(static_cast<int>(*c.sparsity * 10)) : "");
