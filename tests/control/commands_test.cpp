@@ -94,7 +94,7 @@ TEST(Commands, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(CreateWindow{1, 1, 0, 2, {}}));
     const auto operation = [&](std::uint8_t kind, std::uint32_t segments, std::uint32_t first) {
         return WindowOperation{
-            1, 1, 0, 64, 0, 0, kind, 0, 0, segments, first, {}, {}, pack<rma::Segment>(s.segments), {}};
+            1, 1, 0, 64, 0, 0, kind, 0, 0, 0, segments, first, {}, {}, pack<rma::Segment>(s.segments), {}};
     };
     EXPECT_FALSE(refused(operation(1, 2, 0)));
     EXPECT_TRUE(refused(operation(0, 2, 0)));

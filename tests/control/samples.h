@@ -69,6 +69,7 @@ inline std::vector<Command> commands(const Storage& s) {
                             4,
                             7,
                             1,
+                            1,
                             2,
                             0,
                             {0, 0x3000, 64},
