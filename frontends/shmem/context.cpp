@@ -25,6 +25,10 @@ Context* create_context(long options, std::vector<int> pes, void* team) {
     return made;
 }
 
+void fail_no_context() {
+    fail("the context is SHMEM_CTX_INVALID");
+}
+
 void destroy_context(Context* context) {
     quiet(*context);
     delete static_cast<TeamContext*>(context);

@@ -47,7 +47,10 @@ extern Context world_context;
 inline Context& default_context() {
     return world_context;
 }
+[[noreturn]] void fail_no_context();
 inline Context& context_of(void* handle) {
+    if (handle == nullptr) [[unlikely]]
+        fail_no_context();
     return reinterpret_cast<std::uintptr_t>(handle) == 1 ? world_context : *static_cast<Context*>(handle);
 }
 // `pes`: world PEs of the team, empty for the world. Null: no memory.

@@ -4,6 +4,7 @@
 #include "collectives/collectives.h"
 #include "core.h"
 #include "heap.h"
+#include "memory_file.h"
 
 #include <fmt/format.h>
 #include <shmem.h>
@@ -55,10 +56,17 @@ void* reallocate(void* address, std::size_t bytes) {
     return result;
 }
 
+static_assert(internal_bytes % largest_alignment == 0);
+
 void* align(std::size_t alignment, std::size_t bytes) {
     must_run();
     if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
         complain(fmt::format("an alignment of {} bytes: a power of two is accepted", alignment));
+        return nullptr;
+    }
+    if (alignment > largest_alignment) {
+        complain(
+            fmt::format("an alignment of {} bytes: at most {} are accepted", alignment, largest_alignment));
         return nullptr;
     }
     return allocate(bytes, alignment);

@@ -47,14 +47,17 @@ bool MemoryFile::open_of(int pid, int fd, const FileIdentity& identity, std::siz
 }
 
 std::byte* MemoryFile::map(std::size_t bytes) const {
-    // At a multiple of a huge page, cut out of a larger reservation.
-    const std::size_t spare = bytes >= huge_page ? huge_page : 0;
+    // At a multiple of a huge page, or for what has room for memory that wants it, of more; cut out of a
+    // larger reservation.
+    const std::size_t spare = bytes >= largest_alignment ? largest_alignment
+                              : bytes >= huge_page       ? huge_page
+                                                         : 0;
     void* reserved =
         mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED) return nullptr;
     auto* const begin = static_cast<std::byte*>(reserved);
     const std::size_t lead =
-        spare == 0 ? 0 : (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
+        spare == 0 ? 0 : (spare - reinterpret_cast<std::uintptr_t>(begin) % spare) % spare;
     std::byte* const at = begin + lead;
     if (!map_over(at, bytes)) {
         munmap(begin, bytes + spare);

@@ -8,6 +8,9 @@
 
 namespace offpath::shmem {
 
+// Where mappings of at least this size begin; so memory in them may be aligned to as much.
+inline constexpr std::size_t largest_alignment = std::size_t{32} << 20;
+
 // Names a file on this system.
 struct FileIdentity {
     std::uint64_t device = 0, inode = 0;

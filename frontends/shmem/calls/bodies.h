@@ -66,6 +66,14 @@ T compare_swapping(Context& context, T* dest, T condition, T value, int pe) {
     return result;
 }
 
+// Without a context there is nothing to put in order.
+inline void fence_if_valid(void* context) {
+    if (context != nullptr) fence(context_of(context));
+}
+inline void quiet_if_valid(void* context) {
+    if (context != nullptr) quiet(context_of(context));
+}
+
 inline void ignore() {}
 
 }  // namespace offpath::shmem
