@@ -1,30 +1,10 @@
 // The daemon dies with operations under way. Run with "return", every rank gets an error code within 10 s and
 // the program goes on; with "fatal", MPI's default error handler ends the job (lost_daemon.sh checks how).
-#include <signal.h>
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "check.h"
-
-namespace {
-
-// The one daemon of this run; its pid file lies beside its socket.
-void kill_daemon() {
-    const char* directory = std::getenv("OFFPATH_DIR");
-    for (const auto& file : std::filesystem::directory_iterator(directory != nullptr ? directory : ".")) {
-        if (file.path().extension() != ".pid") continue;
-        pid_t pid = 0;
-        std::ifstream(file.path()) >> pid;
-        if (pid > 1) kill(pid, SIGKILL);
-    }
-}
-
-}  // namespace
+#include "kill_daemon.h"
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
@@ -45,7 +25,7 @@ int main(int argc, char** argv) {
     const int rank = check::rank_of(MPI_COMM_WORLD);
     int result = MPI_SUCCESS;
     if (rank == 0) result = post();
-    if (rank == 0) kill_daemon();
+    if (rank == 0) check::kill_daemon();
     const auto start = std::chrono::steady_clock::now();
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank != 0) result = post();

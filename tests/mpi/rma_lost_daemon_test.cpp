@@ -1,30 +1,11 @@
 // The daemon dies while windows are in use. Run with "return", every rank gets an error within 10 s, from an
 // operation or a lock that it waits for, and the program goes on; with "fatal", the job ends
 // (lost_daemon.sh checks how).
-#include <signal.h>
-
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "check.h"
-
-namespace {
-
-// The one daemon of this run; its pid file lies beside its socket.
-void kill_daemon() {
-    const char* directory = std::getenv("OFFPATH_DIR");
-    for (const auto& file : std::filesystem::directory_iterator(directory != nullptr ? directory : ".")) {
-        if (file.path().extension() != ".pid") continue;
-        pid_t pid = 0;
-        std::ifstream(file.path()) >> pid;
-        if (pid > 1) kill(pid, SIGKILL);
-    }
-}
-
-}  // namespace
+#include "kill_daemon.h"
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
@@ -46,7 +27,7 @@ int main(int argc, char** argv) {
     int result = MPI_SUCCESS;
     if (rank == 0) {
         result = MPI_Put(data.data(), count, MPI_INT, 0, 0, count, MPI_INT, win);
-        kill_daemon();
+        check::kill_daemon();
         for (int i = 0; i < 1000 && result == MPI_SUCCESS; ++i) {
             result = MPI_Put(data.data(), count, MPI_INT, 0, 0, count, MPI_INT, win);
             if (result == MPI_SUCCESS) result = MPI_Win_flush(0, win);

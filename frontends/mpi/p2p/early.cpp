@@ -45,12 +45,8 @@ void try_early(Parcel& parcel) {
     if (!parcel.numbered || early_in_flight.load(std::memory_order_relaxed) >= most_early_in_flight) return;
     parcel.key = {parcel.pairs->id,
                   std::uint64_t{static_cast<std::uint32_t>(parcel.tag)} << 32 | parcel.number};
-    ask_device(parcel, parcel.capacity);
-    if (parcel.mail == nullptr) {
-        parcel.error = MPI_SUCCESS;  // a lost device is reported when a message needs it
-        parcel.error_is_ours = false;
-        return;
-    }
+    // A lost device is reported when a message needs it.
+    if (ask_device(parcel, parcel.capacity) != OFFPATH_OK) return release_staging(parcel.staging);
     parcel.early = true;
     early_parcels.push_back(&parcel);
     early_in_flight.fetch_add(1, std::memory_order_relaxed);
@@ -75,7 +71,8 @@ bool take_back(Parcel& parcel) {
         status = offpath_request_test(parcel.mail);
         if (status != OFFPATH_IN_PROGRESS) break;
     }
-    if (status != OFFPATH_ERR_CANCELED) return false;
+    // What a lost device has met comes to nothing either.
+    if (status != OFFPATH_ERR_CANCELED && status != OFFPATH_ERR_PEER_LOST) return false;
     offpath_request_free(parcel.mail);
     parcel.mail = nullptr;
     not_early(parcel);

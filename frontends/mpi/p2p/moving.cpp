@@ -20,14 +20,6 @@ constexpr int attended_a_poll = 4;
 constexpr std::uint64_t patience_ns = 20'000'000;
 constexpr std::uint64_t ask_again_ns = 200'000'000;
 
-void fail(Parcel& parcel, int error, const char* what, offpath_status_t status) {
-    parcel.error = error;
-    parcel.error_is_ours = true;
-    if (error == MPI_ERR_TRUNCATE) return;
-    say(fmt::format("rank {}: a {} of {} bytes, rank {} of the communicator, failed: {}", runtime().rank,
-                    what, parcel.capacity, parcel.peer, offpath_status_string(status)));
-}
-
 bool mail_is_done(Parcel& parcel) {
     const offpath_status_t status = offpath_request_test(parcel.mail);
     if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_RETRY) return false;
@@ -63,6 +55,14 @@ void end_status(Parcel& parcel) {
 }
 
 }  // namespace
+
+void fail(Parcel& parcel, int error, const char* what, offpath_status_t status) {
+    parcel.error = error;
+    parcel.error_is_ours = true;
+    if (error == MPI_ERR_TRUNCATE) return;
+    say(fmt::format("rank {}: a {} of {} bytes, rank {} of the communicator, failed: {}", runtime().rank,
+                    what, parcel.capacity, parcel.peer, offpath_status_string(status)));
+}
 
 bool advance(Parcel& parcel) {
     if (parcel.complete) return true;

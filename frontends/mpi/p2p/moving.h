@@ -52,8 +52,10 @@ bool advance(Parcel& parcel);
 void host_is_done(Parcel& parcel, const MPI_Status& status);
 // What was received gets from memory of ours to the user's buffer.
 void deliver(Parcel& parcel);
-// Asks the device for the message of this parcel's key.
-void ask_device(Parcel& parcel, std::size_t room);
+// Asks the device for the message of this parcel's key. Where it does not take that, `mail` stays null.
+offpath_status_t ask_device(Parcel& parcel, std::size_t room);
+// The parcel ends with this error, and somebody says so.
+void fail(Parcel& parcel, int error, const char* what, offpath_status_t status);
 
 // Whether a receive that is pending may take a message of this source and tag.
 bool wildcard_in_the_way(Pairs& pairs, int source, int tag);

@@ -143,9 +143,10 @@ void receive_announced(Parcel& parcel, const Header& header) {
         }
     }
     parcel.key = header.key;
-    if (parcel.announced <= parcel.capacity) return ask_device(parcel, parcel.announced);
     // The sender is done when its message has met a receive, be it one without room.
-    ask_device(parcel, 0);
+    const offpath_status_t status =
+        ask_device(parcel, parcel.announced <= parcel.capacity ? parcel.announced : 0);
+    if (status != OFFPATH_OK) fail(parcel, MPI_ERR_OTHER, "receive", status);
 }
 
 }  // namespace
@@ -156,7 +157,7 @@ std::size_t received_bytes(const MPI_Status& status) {
     return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
-void ask_device(Parcel& parcel, std::size_t room) {
+offpath_status_t ask_device(Parcel& parcel, std::size_t room) {
     void* place = parcel.buffer;
     if (room > 0 && !parcel.use.contiguous()) {
         parcel.staging = acquire_staging(room);
@@ -165,10 +166,8 @@ void ask_device(Parcel& parcel, std::size_t room) {
     const offpath_status_t status = offpath_message_recv(
         world_team(), room > 0 ? place : nullptr, room,
         static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), parcel.key, &parcel.mail);
-    if (status == OFFPATH_OK) return;
-    parcel.mail = nullptr;
-    parcel.error = MPI_ERR_OTHER;
-    parcel.error_is_ours = true;
+    if (status != OFFPATH_OK) parcel.mail = nullptr;
+    return status;
 }
 
 void host_is_done(Parcel& parcel, const MPI_Status& status) {

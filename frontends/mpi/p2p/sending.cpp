@@ -50,6 +50,16 @@ int send_payload_by_host(Parcel& parcel, const void* bytes, Header& header) {
                       header.payload_tag, payload_comm(), &parcel.payload);
 }
 
+// The device takes no message any more. Those that the host's MPI can carry instead are said of once.
+void say_refused(const Parcel& parcel, offpath_status_t status, bool by_host) {
+    static bool said = false;
+    if (said && by_host) return;
+    said = true;
+    say(fmt::format("rank {}: a message of {} bytes to rank {} cannot go by the device: {}{}", runtime().rank,
+                    parcel.capacity, parcel.pairs->world(parcel.peer), offpath_status_string(status),
+                    by_host ? "; it goes by the host's MPI, as later ones do" : ""));
+}
+
 }  // namespace
 
 bool goes_with_header(std::size_t bytes) {
@@ -102,23 +112,25 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
     Header header;
     header.bytes = parcel.capacity;
     header.key = parcel.key;
-    const bool by_host = parcel.capacity < runtime().settings.p2p.min_bytes ||
-                         (sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight &&
-                          parcel.capacity <= INT_MAX);
-    if (by_host) {
-        if (const int error = send_payload_by_host(parcel, bytes, header); error != MPI_SUCCESS)
-            return give_up(error, true);
-    } else {
+    bool by_host = parcel.capacity < runtime().settings.p2p.min_bytes ||
+                   (sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight &&
+                    parcel.capacity <= INT_MAX);
+    if (!by_host) {
         const offpath_status_t status = offpath_message_send(
             world_team(), bytes, parcel.capacity, static_cast<std::uint32_t>(pairs.world(parcel.peer)),
             parcel.key, &parcel.mail);
-        if (status != OFFPATH_OK) {
-            say(fmt::format("rank {}: a message of {} bytes to rank {} cannot be sent: {}", runtime().rank,
-                            parcel.capacity, pairs.world(parcel.peer), offpath_status_string(status)));
-            return give_up(MPI_ERR_OTHER, true);
+        if (status == OFFPATH_OK) {
+            device_sends.push_back(&parcel);
+            sends_in_flight.fetch_add(1, std::memory_order_relaxed);
+        } else {
+            by_host = parcel.capacity <= INT_MAX;
+            say_refused(parcel, status, by_host);
+            if (!by_host) return give_up(MPI_ERR_OTHER, true);
         }
-        device_sends.push_back(&parcel);
-        sends_in_flight.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (by_host) {
+        if (const int error = send_payload_by_host(parcel, bytes, header); error != MPI_SUCCESS)
+            return give_up(error, true);
     }
     const HeaderBytes encoded = encode(header);
     std::copy(encoded.begin(), encoded.end(), parcel.own.begin());
