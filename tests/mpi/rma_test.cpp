@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 #include "check.h"
@@ -491,6 +492,75 @@ void test_windows() {
     MPI_Win_free(&b);
 }
 
+int flavor_of(MPI_Win win) {
+    int* flavor = nullptr;
+    int found = 0;
+    MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &flavor, &found);
+    return found != 0 ? *flavor : -1;
+}
+
+// What a window says of itself and its memory, in the words of the call that made it.
+void test_flavors() {
+    constexpr MPI_Aint bytes = 200000;
+    void* base = nullptr;
+    void* told = nullptr;
+    MPI_Aint* size = nullptr;
+    int found = 0;
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, static_cast<void*>(&base), &win);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, static_cast<void*>(&told), &found);
+    check::that(found != 0 && told == base && base != nullptr, "the base of an allocated window");
+    MPI_Win_get_attr(win, MPI_WIN_SIZE, &size, &found);
+    check::that(found != 0 && *size == bytes, "the size of an allocated window");
+    check::that(flavor_of(win) == MPI_WIN_FLAVOR_ALLOCATE, "an allocated window's flavor is {}",
+                flavor_of(win));
+    MPI_Win_free(&win);
+    std::vector<int> memory(10);
+    win = create(memory);
+    check::that(flavor_of(win) == MPI_WIN_FLAVOR_CREATE, "a created window's flavor");
+    MPI_Win_free(&win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    check::that(flavor_of(win) == MPI_WIN_FLAVOR_DYNAMIC, "a dynamic window's flavor");
+    MPI_Win_free(&win);
+}
+
+// A window is freed when its epoch is over, while requests of its operations have not been waited for, and
+// its memory, its group and the types are gone too.
+void test_freed_windows() {
+    const int right = (me + 1) % ranks;
+    const int left = (me + ranks - 1) % ranks;
+    constexpr int pairs = 20000;
+    for (int round = 0; round < 5; ++round) {
+        auto memory = std::make_unique<std::vector<int>>(2 * pairs, -1);
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Win win = MPI_WIN_NULL;
+        MPI_Win_create(memory->data(), 2 * pairs * 4, 4, MPI_INFO_NULL, comm, &win);
+        MPI_Comm_free(&comm);
+        MPI_Datatype every_other = MPI_DATATYPE_NULL;
+        MPI_Type_vector(pairs, 1, 2, MPI_INT, &every_other);
+        MPI_Type_commit(&every_other);
+        std::vector<int> out(2 * pairs, me + round), in(2 * pairs, -1);
+        MPI_Request requests[2];
+        MPI_Win_lock_all(0, win);
+        MPI_Rput(out.data(), 1, every_other, right, 0, 1, every_other, win, &requests[0]);
+        MPI_Win_flush(right, win);
+        MPI_Rget(in.data(), 1, every_other, right, 0, 1, every_other, win, &requests[1]);
+        MPI_Type_free(&every_other);
+        MPI_Win_unlock_all(win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        bool good = true;
+        for (std::size_t i = 0; i < memory->size(); ++i)
+            good = good && (*memory)[i] == (i % 2 == 0 ? left + round : -1);
+        MPI_Win_free(&win);
+        memory.reset();
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (std::size_t i = 0; i < in.size(); ++i)
+            good = good && in[i] == (i % 2 == 0 ? me + round : -1);
+        check::that(good, "requests of a window that was freed, round {}", round);
+    }
+}
+
 int handled = 0;
 void on_error(MPI_Win*, int*, ...) {
     ++handled;
@@ -582,6 +652,8 @@ int main(int argc, char** argv) {
     test_requests();
     test_dynamic();
     test_windows();
+    test_flavors();
+    test_freed_windows();
     if (!host) test_packed_requests();
     test_chosen_types();
     // What the host's MPI makes of these is its own affair, and a busy target keeps it waiting.

@@ -138,7 +138,7 @@ def fortran_symbols(call: Call, mpi: str) -> list[str]:
 
     Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_ but for the part of mpi_f08 that takes
     no buffer. The standard's ABI has bindings for Fortran in libraries of their own, which call MPI_ or are not for us to know."""
-    if mpi == "abi":
+    if mpi == "abi" or not call.for_fortran:
         return []
     prefix, _, stem = call.name.lower().partition("_")
     plain = f"{prefix}_{stem}"

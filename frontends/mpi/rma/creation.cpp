@@ -1,5 +1,5 @@
-// MPI_Win_create, allocate, create_dynamic, attach, detach and free. The host's MPI makes its window first;
-// then the ranks agree on whether the device serves it.
+// MPI_Win_create, allocate, create_dynamic, attach, detach, get_attr and free. The host's MPI makes its
+// window first; then the ranks agree on whether the device serves it.
 #include "creation.h"
 
 #include <fmt/format.h>
@@ -205,6 +205,16 @@ OFFPATH_API int MPI_Win_detach(MPI_Win win, const void* base) {
         if (status != OFFPATH_OK && status != OFFPATH_ERR_INVALID) return raise(*window, error_of(status));
     }
     return PMPI_Win_detach(win, base);
+}
+
+OFFPATH_API int MPI_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
+    static int allocated = MPI_WIN_FLAVOR_ALLOCATE;
+    const int result = PMPI_Win_get_attr(win, keyval, value, flag);
+    if (result != MPI_SUCCESS || keyval != MPI_WIN_CREATE_FLAVOR || *flag == 0) return result;
+    // The host's window was made of memory that we had allocated.
+    const Window* window = record_of(win);
+    if (window != nullptr && window->base != nullptr) *static_cast<int**>(value) = &allocated;
+    return result;
 }
 
 OFFPATH_API int MPI_Win_free(MPI_Win* win) {
