@@ -29,11 +29,11 @@ std::uint8_t byte_of(std::uint32_t id, std::size_t i) {
     return static_cast<std::uint8_t>((id * 2654435761U + i * 40503U + (i >> 8) * 97U) >> 5);
 }
 
-// Ints with gaps, so that the bytes have to be packed.
+// Bytes with gaps, so that they have to be packed. Not ints: a message of single bytes may end within one.
 MPI_Datatype gaps_type() {
     static MPI_Datatype type = [] {
         MPI_Datatype made, resized;
-        PMPI_Type_contiguous(1, MPI_INT, &made);
+        PMPI_Type_contiguous(4, MPI_BYTE, &made);
         PMPI_Type_create_resized(made, 0, 12, &resized);
         PMPI_Type_commit(&resized);
         PMPI_Type_free(&made);
