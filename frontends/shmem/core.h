@@ -105,6 +105,9 @@ void fence(Context& context);
 // All that was started before is done, and visible to all.
 void quiet(Context& context);
 
+// Ends the job if this process's device is gone. A question to it and its answer; for who waits for long.
+void check_device();
+
 // Where this process reaches `dest` of the world's PE `pe` by load and store; null: nowhere.
 void* pointer(const void* dest, int pe);
 // Whether [address, address + bytes) is symmetric memory of this process. Never fails.

@@ -28,6 +28,11 @@ void fail_device(offpath_status_t status, const char* what) {
     fail(fmt::format("{}: {}", what, offpath_status_string(status)));
 }
 
+void check_device() {
+    if (!world.running) return;
+    must(offpath_window_flush(world.window, static_cast<std::uint32_t>(world.pe), nullptr), "the device");
+}
+
 void quiet(Context& context) {
     if (world_context.pes == 0) [[unlikely]]
         fail_life();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "core.h"
 
 namespace offpath::shmem {
 
@@ -15,6 +16,7 @@ namespace {
 constexpr std::uint64_t yield_until_ns = 200'000;
 constexpr std::uint64_t share_of_wait = 16;  // a sleep is at most this part of the time waited
 constexpr std::uint64_t longest_sleep_ns = 500'000;
+constexpr std::uint64_t look_interval_ns = 2'000'000'000;
 
 std::uint64_t now_ns() {
     return SteadyClock().now_ns();
@@ -34,6 +36,10 @@ void Waiter::rest() {
     if (waited < yield_until_ns) {
         sched_yield();
         return;
+    }
+    if (waited - looked_ns_ > look_interval_ns) {
+        looked_ns_ = waited;
+        check_device();
     }
     const timespec time{0, static_cast<long>(std::min(waited / share_of_wait, longest_sleep_ns))};
     nanosleep(&time, nullptr);

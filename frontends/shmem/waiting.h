@@ -2,7 +2,8 @@
 // Pure templates; nothing here knows of PEs.
 //
 // Who waits spins for a while, then yields its core (PEs may share it, and the library's own threads may have
-// to bring what it waits for), then sleeps in steps that are a small part of the time waited.
+// to bring what it waits for), then sleeps in steps that are a small part of the time waited. Every two
+// seconds it looks whether there is a device still.
 #pragma once
 
 #include <atomic>
@@ -42,6 +43,7 @@ class Waiter {
     static int limit_;
     int spins_ = 0;
     std::uint64_t since_ns_ = 0;
+    std::uint64_t looked_ns_ = 0;  // at the device, after so long a wait
 };
 
 template <class Done>
