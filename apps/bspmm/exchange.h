@@ -29,7 +29,7 @@ class Exchange {
     virtual double* buffer(int index) = 0;
 
     // The number of a unit that nobody else gets; numbers beyond the table mean that there is no more work.
-    // One at a time.
+    // As many at a time as there are slots; the one that was started first is finished first.
     virtual void start_claim() = 0;
     virtual std::int64_t finish_claim() = 0;
 

@@ -28,7 +28,10 @@ class Timed {
     const double begun_;
 };
 
-constexpr int sums = 2;  // tiles of C: one is added to while the last one is on its way
+// Tiles of C: one is added to while others are on their way.
+int sums_for(int lookahead) {
+    return lookahead + 1;
+}
 
 class Kernel {
   public:
@@ -36,6 +39,7 @@ class Kernel {
         : problem_(problem),
           exchange_(exchange),
           slots_(static_cast<std::size_t>(slots_for(lookahead))),
+          sums_(static_cast<std::size_t>(sums_for(lookahead))),
           limit_(limit) {
         int next = 0;
         for (double*& sum : sums_)
@@ -70,25 +74,25 @@ class Kernel {
     const Problem& problem_;
     Exchange& exchange_;
     std::vector<Slot> slots_;
+    std::vector<double*> sums_;
     const std::int64_t limit_;
-    double* sums_[sums];
-    int sum_ = 0;
-    int c_ = -1;  // whose sum it is
-    bool claiming_ = false;
+    std::size_t sum_ = 0;
+    int c_ = -1;      // whose sum it is
+    int claims_ = 0;  // started and not finished
     Phases phases_;
 };
 
 void Kernel::claim() {
     const Timed timed(phases_.claim_s);
     exchange_.start_claim();
-    claiming_ = true;
+    ++claims_;
 }
 
-// The unit that was claimed last, or -1 when there is none.
+// The unit that was claimed before the others, or -1 when there is none.
 std::int64_t Kernel::claimed() {
-    if (!claiming_) return -1;
+    if (claims_ == 0) return -1;
     const Timed timed(phases_.claim_s);
-    claiming_ = false;
+    --claims_;
     const std::int64_t unit = exchange_.finish_claim();
     return unit < limit_ ? unit : -1;
 }
@@ -144,7 +148,7 @@ void Kernel::update_before(std::int64_t next) {
     if (place.holder != exchange_.rank())
         phases_.added[static_cast<std::size_t>(place.holder)] +=
             static_cast<double>(problem_.shape().tile_bytes());
-    sum_ = (sum_ + 1) % sums;
+    sum_ = (sum_ + 1) % sums_.size();
     c_ = -1;
 }
 
@@ -162,12 +166,15 @@ void Kernel::run_in_turn() {
 
 void Kernel::run_ahead() {
     const int slots = static_cast<int>(slots_.size());
-    for (int slot = 0; slot + 1 < slots; ++slot) {
+    // The numbers of units are asked for as far ahead again as their tiles: on links that are full, a small
+    // message takes as long as the large ones before it.
+    for (int ahead = 0; ahead + 1 < slots; ++ahead)
         claim();
+    for (int slot = 0; slot + 1 < slots; ++slot) {
         begin(slot, claimed());
         get(slot);
+        claim();
     }
-    claim();
     for (int current = 0; slots_[static_cast<std::size_t>(current)].unit >= 0;) {
         finish_gets(current);
         // The slot before this one in the ring is free.
@@ -179,7 +186,8 @@ void Kernel::run_ahead() {
         current = (current + 1) % slots;
         update_before(slots_[static_cast<std::size_t>(current)].unit);
     }
-    if (claiming_) claimed();
+    while (claims_ > 0)
+        claimed();
 }
 
 Phases Kernel::run() {
@@ -204,7 +212,7 @@ int slots_for(int lookahead) {
 }
 
 int buffers_for(int lookahead) {
-    return sums + 2 * slots_for(lookahead);
+    return sums_for(lookahead) + 2 * slots_for(lookahead);
 }
 
 Phases run_kernel(const Problem& problem, Exchange& exchange, int lookahead, std::int64_t limit) {

@@ -22,7 +22,8 @@ class LateExchange : public Exchange {
     int ranks() const override { return holders_; }
     int holders() const override { return holders_; }
 
-    void allocate(const Problem& problem, int buffers, int) override {
+    void allocate(const Problem& problem, int buffers, int slots) override {
+        slots_ = slots;
         problem_ = &problem;
         const std::size_t doubles = problem.shape().tile_doubles();
         buffers_.assign(static_cast<std::size_t>(buffers),
@@ -42,12 +43,12 @@ class LateExchange : public Exchange {
     double* buffer(int index) override { return buffers_[static_cast<std::size_t>(index)].data(); }
 
     void start_claim() override {
-        EXPECT_FALSE(claiming_);
-        claiming_ = true;
+        ++claiming_;
+        EXPECT_LE(claiming_, slots_);
     }
     std::int64_t finish_claim() override {
-        EXPECT_TRUE(claiming_);
-        claiming_ = false;
+        EXPECT_GT(claiming_, 0);
+        --claiming_;
         return next_++;
     }
     void start_get(int slot, double* into, Matrix matrix, Place place) override {
@@ -74,7 +75,7 @@ class LateExchange : public Exchange {
     }
     void complete() override {
         EXPECT_TRUE(gets_.empty());
-        EXPECT_FALSE(claiming_);
+        EXPECT_EQ(claiming_, 0);
         for (const Sum& sum : sums_)
             add(sum);
         sums_.clear();
@@ -116,7 +117,7 @@ class LateExchange : public Exchange {
     std::vector<std::vector<double>> tiles_[matrix_count], buffers_;
     std::vector<Get> gets_;
     std::vector<Sum> sums_;
-    bool claiming_ = false;
+    int claiming_ = 0, slots_ = 0;
     std::int64_t next_ = 0;
     std::size_t deepest_ = 0;
 };

@@ -21,11 +21,11 @@ def _studies() -> None:
 
 
 @app.command("bspmm")
-@options.cluster_options(nodes=4, link="1gbit")
+@options.cluster_options(nodes=4, link="2gbit")
 def bspmm_(
     lab: clusters.LabSpec, no_namespaces: bool,
     mesh: Annotated[str, typer.Option("--mesh", metavar="LIST", help="Tiles in a row of a matrix, such as 8,16,32.")] = "8,16",
-    tile: Annotated[int, typer.Option("--tile", help="Numbers in a row of a tile.")] = 512,
+    tile: Annotated[int, typer.Option("--tile", help="Numbers in a row of a tile.")] = 640,
     runs: Annotated[int, typer.Option("--runs", help="Runs of each variant on each library, alternating; medians are taken.")] = 3,
     iterations: Annotated[int, typer.Option("--iterations", help="Multiplications in a run, of which the median is taken.")] = 1,
     variants: Annotated[str, typer.Option("--variants", metavar="LIST", help="Variants: " + ", ".join(bspmm.VARIANTS) + ".")] = ",".join(bspmm.VARIANTS),
