@@ -67,6 +67,12 @@ void heap_free(void* address) {
     if (!freed) fail_no_block(address);
 }
 
+bool heap_has(const void* address) {
+    Heap& h = heap();
+    const std::lock_guard lock(h.mutex);
+    return h.layout.bytes_at(offset_of(address)) != 0;
+}
+
 std::size_t heap_bytes_at(const void* address) {
     Heap& h = heap();
     std::unique_lock lock(h.mutex);

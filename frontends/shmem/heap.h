@@ -14,6 +14,8 @@ void close_heap();
 void* heap_allocate(std::size_t bytes, std::size_t alignment);
 // Ends the job if no block begins there.
 void heap_free(void* address);
+// Whether a block begins there.
+bool heap_has(const void* address);
 // The bytes that were asked for. Ends the job if no block begins there.
 std::size_t heap_bytes_at(const void* address);
 bool heap_resize(void* address, std::size_t bytes);

@@ -39,6 +39,10 @@ void release(void* address) {
 void* reallocate(void* address, std::size_t bytes) {
     must_run();
     if (address == nullptr) return allocate(bytes, 0);
+    if (!heap_has(address)) {  // wrong ones wait for nobody
+        complain(fmt::format("{} is not the start of memory of the symmetric heap", fmt::ptr(address)));
+        return nullptr;
+    }
     if (bytes == 0) {
         release(address);
         return nullptr;
