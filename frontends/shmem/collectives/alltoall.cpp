@@ -95,7 +95,7 @@ void alltoall_large(Team& team, std::byte* dest, const std::byte* source, const 
 }
 
 void exchange(Team& team, void* dest, const void* source, const Blocks& blocks) {
-    if (blocks.bytes() == 0) return;
+    if (team.size == 0 || blocks.bytes() == 0) return;
     check_symmetric("dest", dest, blocks.extent(blocks.dest_stride, team.size));
     check_symmetric("source", source, blocks.extent(blocks.source_stride, team.size));
     auto* to = static_cast<std::byte*>(dest);

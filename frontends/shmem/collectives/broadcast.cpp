@@ -105,6 +105,7 @@ void broadcast_large(Team& team, void* dest, const void* source, std::size_t byt
 }  // namespace
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root, Root kind) {
+    if (team.size == 0) return;
     if (root < 0 || root >= team.size)
         fail(fmt::format("PE_root {} is none of 0 to {}", root, team.size - 1));
     if (bytes == 0) return;

@@ -148,6 +148,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+    if (team.size == 0) return;
     const auto n = static_cast<std::size_t>(team.size);
     Uneven layout;
     layout.offsets.resize(n + 1);

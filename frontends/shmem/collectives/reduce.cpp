@@ -236,7 +236,7 @@ void combine_small(Team& team, void* dest, const void* source, std::size_t count
 }
 
 void reduce(Team& team, void* dest, const void* source, std::size_t count, const Reducer& reducer) {
-    if (count == 0) return;
+    if (team.size == 0 || count == 0) return;
     check_symmetric("dest", dest, count * reducer.element);
     check_symmetric("source", source, count * reducer.element);
     if (team.size == 1 || (count <= cell_bytes && fits(team, count * reducer.element)))

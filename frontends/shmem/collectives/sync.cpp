@@ -19,7 +19,7 @@ void meet_groups(Team& team, std::uint64_t count) {
 }  // namespace
 
 void sync_team(Team& team) {
-    if (team.size == 1) {
+    if (team.size <= 1) {
         std::atomic_thread_fence(std::memory_order_seq_cst);
         return;
     }

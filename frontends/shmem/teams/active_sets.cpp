@@ -13,6 +13,7 @@
 #include "teams/slots.h"
 #include "teams/team.h"
 #include "waiting.h"
+#include "world.h"
 
 namespace offpath::shmem {
 
@@ -28,6 +29,16 @@ ActiveSets sets;
 
 [[noreturn]] void fail_full() {
     fail(fmt::format("more than {} different active sets", slot_count - first_active_set_slot));
+}
+
+// A PE that calls what is none of its business: the standard leaves open what happens. Here, nothing.
+Team& nobody(int start, int log_stride, int size) {
+    if (world.checks)
+        fail(fmt::format("the active set of PE_start {}, logPE_stride {}, PE_size {} is without this PE",
+                         start, log_stride, size));
+    static Team team;
+    team.rank = -1;
+    return team;
 }
 
 void set_at(long* word, long value, int pe) {
@@ -70,25 +81,24 @@ Team& active_set(int start, int log_stride, int size, long* sync) {
         fail(fmt::format("PE_start {}, logPE_stride {}, PE_size {} name PEs that are not among 0 to {}",
                          start, log_stride, size, n_pes() - 1));
     const std::lock_guard lock(sets.mutex);
-    Team*& known = sets.known[{start, log_stride, size}];
-    if (known != nullptr) return *known;
+    const std::tuple name{start, log_stride, size};
+    if (const auto known = sets.known.find(name); known != sets.known.end()) return *known->second;
     std::vector<int> pes;
     int rank = -1;
     for (int i = 0; i < size; ++i) {
         pes.push_back(start + (i << log_stride));
         if (pes.back() == my_pe()) rank = i;
     }
-    if (rank < 0)
-        fail(fmt::format("the active set of PE_start {}, logPE_stride {}, PE_size {} is without this PE",
-                         start, log_stride, size));
+    if (rank < 0) return nobody(start, log_stride, size);
     int slot = -1;
     if (size > 1) {
         slot = rank == 0 ? decide(pes, sync) : follow(pes[0], sync);
         if (slot < 0) fail_full();
         take_slot(slot);
     }
-    known = keep_active_set(std::move(pes), slot);
-    return *known;
+    Team* team = keep_active_set(std::move(pes), slot);
+    sets.known[name] = team;
+    return *team;
 }
 
 }  // namespace offpath::shmem

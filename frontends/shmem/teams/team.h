@@ -25,8 +25,8 @@ namespace offpath::shmem {
 
 struct Team {
     static constexpr std::uint32_t alive_mark = 0x7ea37ea3;
-    std::uint32_t mark = alive_mark;  // 0 after the end
-    int rank = 0, size = 0;
+    std::uint32_t mark = alive_mark;       // 0 after the end
+    int rank = 0, size = 0;                // no members: nothing happens
     std::vector<int> pes;                  // world PE of each member
     std::vector<int> group_of;             // of each member
     std::vector<int> place_of;             // of each member: its index in its group
