@@ -122,28 +122,36 @@ double rate(const Pair& pair, const std::string& op, std::size_t bytes, const Se
 }
 
 Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, const Settings& settings) {
+    std::vector<double> pure, computing, total;
+    // In turn, so that what disturbs one disturbs all, and every transfer after computation, so that links
+    // find the same rest before each.
+    const auto measure = [&](std::uint64_t units, int repeats) {
+        for (auto* values : {&pure, &computing, &total})
+            values->clear();
+        for (int i = 0; i < repeats; ++i) {
+            const double from = now();
+            bench::compute(units);
+            const double computed = now();
+            start(pair, op, bytes);
+            shmem_quiet();
+            const double transferred = now();
+            bench::compute(units);
+            const double again = now();
+            start(pair, op, bytes);
+            bench::compute(units);
+            shmem_quiet();
+            computing.push_back(computed - from);
+            pure.push_back(transferred - computed);
+            total.push_back(now() - again);
+        }
+    };
     const double alone = time_of(settings.seconds / 4, [&] {
         start(pair, op, bytes);
         shmem_quiet();
     });
-    const std::uint64_t units = units_for(alone);
-    const int repeats = static_cast<int>(std::clamp(settings.seconds / alone, 5.0, 1000.0));
-    std::vector<double> pure, computing, total;
-    // In turn, so that what disturbs one disturbs all.
-    for (int i = 0; i < repeats; ++i) {
-        const double from = now();
-        start(pair, op, bytes);
-        shmem_quiet();
-        const double transferred = now();
-        bench::compute(units);
-        const double computed = now();
-        start(pair, op, bytes);
-        bench::compute(units);
-        shmem_quiet();
-        pure.push_back(transferred - from);
-        computing.push_back(computed - transferred);
-        total.push_back(now() - computed);
-    }
+    const auto repeats = static_cast<int>(std::clamp(settings.seconds / alone, 5.0, 1000.0));
+    measure(units_for(alone), std::min(repeats, 5));
+    measure(units_for(median(pure)), repeats);
     return {median(pure), median(computing), median(total)};
 }
 

@@ -20,44 +20,42 @@ _PHASE_LABELS = {"claim_s": "units", "get_s": "get", "copy_s": "local copy", "co
 
 
 def draw(report: dict, path: Path) -> None:
-    figure, (totals, phases) = plt.subplots(
-        1, 2, figsize=(max(13.0, 6 + 2.2 * len({row["mesh"] for row in report["rows"]})), 5.6), layout="constrained", width_ratios=[3, 2]
+    meshes = list(dict.fromkeys(row["mesh"] for row in report["rows"]))
+    figure, axes = plt.subplots(
+        1, len(meshes) + 1, figsize=(5 + 3.0 * len(meshes), 5.4), layout="constrained", width_ratios=[2] * len(meshes) + [3], squeeze=False
     )
-    _totals(totals, report)
-    _breakdown(phases, report)
+    for panel, mesh in zip(axes[0], meshes):
+        _totals(panel, [row for row in report["rows"] if row["mesh"] == mesh], mesh)
+    _breakdown(axes[0][-1], report)
+    axes[0][0].set_ylabel("seconds, total")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=5, fontsize=8)
     figure.suptitle("\n".join(textwrap.wrap(f"bspmm, tiles of {report['tile']}: {report['lab']['description']}; medians of {report['runs']}", 150)), fontsize=9)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
 
-def _totals(axes, report: dict) -> None:
-    meshes = list(dict.fromkeys(row["mesh"] for row in report["rows"]))
-    names = list(dict.fromkeys((row["variant"], row["library"]) for row in report["rows"]))
-    names.sort(key=lambda name: (VARIANTS.index(name[0]), name[1] == "offpath"))
-    width = 0.85 / len(names)
-    for index, (variant, library) in enumerate(names):
-        rows = {row["mesh"]: row for row in report["rows"] if (row["variant"], row["library"]) == (variant, library)}
-        at = [place - 0.425 + width * (index + 0.5) for place, mesh in enumerate(meshes) if mesh in rows]
-        shown = [rows[mesh] for mesh in meshes if mesh in rows]
-        spread = [[max(0.0, row["total_s"] - min(row["runs"])) for row in shown], [max(0.0, max(row["runs"]) - row["total_s"]) for row in shown]]
-        axes.bar(at, [row["total_s"] for row in shown], width, yerr=spread, capsize=2, color=_COLORS[variant], alpha=_PALE.get(library, 0.45),
-                 label=f"{variant}, {library}")
-        for place, row in zip(at, shown):
-            limit = max(row["wire_s"], row["compute_limit_s"])
-            axes.plot([place - width / 2, place + width / 2], [limit, limit], color="black", linewidth=1.0,
-                      label="limit of wire or cores" if (index, place) == (len(names) - 1, at[-1]) else None)
-    axes.set_xticks(range(len(meshes)), [f"{mesh} x {mesh}" for mesh in meshes])
-    axes.set_ylabel("seconds")
-    axes.set_yscale("log")
-    axes.set_title("total time by mesh", fontsize=10)
+def _totals(axes, rows: list[dict], mesh: int) -> None:
+    """Total times at one mesh; a black line is what cannot be beaten, the longer of wire and cores."""
+    rows = _in_order(rows)
+    for at, row in enumerate(rows):
+        spread = [[max(0.0, row["total_s"] - min(row["runs"]))], [max(0.0, max(row["runs"]) - row["total_s"])]]
+        axes.bar(at, row["total_s"], 0.9, yerr=spread, capsize=2, color=_COLORS[row["variant"]], alpha=_PALE.get(row["library"], 0.45),
+                 label=f"{row['variant']}, {row['library']}")
+        limit = max(row["wire_s"], row["compute_limit_s"])
+        axes.plot([at - 0.45, at + 0.45], [limit, limit], color="black", linewidth=1.0, label="limit of wire or cores" if at == len(rows) - 1 else None)
+    axes.set_xticks([])
+    axes.set_ylim(bottom=0)
+    axes.set_title(f"{mesh} x {mesh}", fontsize=10)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(fontsize=8)
+
+
+def _in_order(rows: list[dict]) -> list[dict]:
+    return sorted(rows, key=lambda row: (VARIANTS.index(row["variant"]), row["library"] == "offpath"))
 
 
 def _breakdown(axes, report: dict) -> None:
     mesh = max(row["mesh"] for row in report["rows"])
-    rows = [row for row in report["rows"] if row["mesh"] == mesh]
-    rows.sort(key=lambda row: (VARIANTS.index(row["variant"]), row["library"] == "offpath"))
+    rows = _in_order([row for row in report["rows"] if row["mesh"] == mesh])
     labels = [f"{row['variant']}\n{row['library']}" for row in rows]
     bottom = [0.0] * len(rows)
     for phase in PHASES:
