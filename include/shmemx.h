@@ -15,12 +15,12 @@
 extern "C" {
 #endif
 
-#define OFFPATH_SHMEMX_SUMS(NAME, TYPE)                                                                      \
-    void shmemx_##NAME##_accumulate(TYPE *dest, const TYPE *source, size_t nelems, int pe);                  \
-    void shmemx_##NAME##_accumulate_nbi(TYPE *dest, const TYPE *source, size_t nelems, int pe);              \
-    void shmemx_ctx_##NAME##_accumulate(shmem_ctx_t ctx, TYPE *dest, const TYPE *source, size_t nelems,      \
-                                        int pe);                                                             \
-    void shmemx_ctx_##NAME##_accumulate_nbi(shmem_ctx_t ctx, TYPE *dest, const TYPE *source, size_t nelems,  \
+#define OFFPATH_SHMEMX_SUMS(NAME, TYPE)                                                                     \
+    void shmemx_##NAME##_accumulate(TYPE* dest, const TYPE* source, size_t nelems, int pe);                 \
+    void shmemx_##NAME##_accumulate_nbi(TYPE* dest, const TYPE* source, size_t nelems, int pe);             \
+    void shmemx_ctx_##NAME##_accumulate(shmem_ctx_t ctx, TYPE* dest, const TYPE* source, size_t nelems,     \
+                                        int pe);                                                            \
+    void shmemx_ctx_##NAME##_accumulate_nbi(shmem_ctx_t ctx, TYPE* dest, const TYPE* source, size_t nelems, \
                                             int pe);
 
 OFFPATH_SHMEMX_SUMS(float, float)
