@@ -136,16 +136,25 @@ std::string explain_host_only(offpath_status_t status) {
         session_directory());
 }
 
-// Releases of Open MPI share the library's name, and a later one has calls that would pass us by.
+// Releases of an MPI share the library's name, and a later one has calls that would pass us by.
 bool is_of_another_release() {
-#ifdef OPEN_MPI
+#ifdef MPI_ABI
+    return false;
+#else
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     int release = 0;
     PMPI_Get_library_version(version, &length);
+#ifdef OPEN_MPI
     return std::sscanf(version, "Open MPI v%d", &release) == 1 && release != OMPI_MAJOR_VERSION;
 #else
-    return false;
+    // Others that have MPICH's binary interface are not known here.
+    constexpr int ours = MPICH_NUMVERSION / 10'000'000;
+    constexpr int our_minor = MPICH_NUMVERSION / 100'000 % 100;
+    int minor = 0;
+    return std::sscanf(version, "MPICH Version: %d.%d", &release, &minor) != 2 || release != ours ||
+           minor > our_minor;
+#endif
 #endif
 }
 
@@ -177,7 +186,7 @@ void attach() {
     if (r.settings.on == 0) return;
     if (is_of_another_release()) {
         if (r.rank == 0)
-            say("the program runs on the host's MPI: this is the front end for another release of Open MPI");
+            say("the program runs on the host's MPI: this is the front end for another release of it");
         return;
     }
     agree_on_table(r.rank);

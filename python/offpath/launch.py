@@ -120,6 +120,8 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
             (session / "owner").write_text(owner.mark())
             inherited = dict(os.environ)
             mpi = mpi_library.of_job(command, options.mpi)
+            if mpi == "mpich":
+                mpi_library.check_front_end(command, artifacts.front_end(mpi))
             variables = rank_variables(artifacts, session, options, inherited, mpi)
             command, environment = prepare(mpi_library.start_with(command, mpi), variables, inherited, mpi)
             if options.remote and options.key_file is None:

@@ -1,13 +1,15 @@
 """Which MPI library a job uses: that decides which front end is loaded and which launcher starts it.
 
 A program tells by the shared libraries that it needs, at first or second hand; a Python program by the mpi4py of its interpreter; a
-script by the programs that it names. Where none of them does, the launcher's own MPI counts.
+script by the programs that it names. Where none of them does, the launcher's own MPI counts. A library whose name several MPIs share is
+asked for its version.
 """
 
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,13 @@ _LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)([.-][\w.]+)?$")
 _OTHER_LAUNCHERS = {"openmpi": ("mpirun.openmpi", "orterun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}
 _FIND_MPI4PY = "import importlib.util as u; s = u.find_spec('mpi4py'); print(*(s.submodule_search_locations if s else []), sep='\\n')"
 _SCRIPT_BYTES = 1 << 20
+_SHARED_NAME = "an MPI with MPICH's common ABI"
+_ASK_VERSION = """
+import ctypes, sys
+text, length = ctypes.create_string_buffer(1 << 16), ctypes.c_int()
+ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL).MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode(errors="replace"))
+"""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,19 @@ def of_program(program: list[str]) -> str:
     if found is not None and found.kind not in ("openmpi", "mpich"):
         raise OffpathError(f"{found.file} uses {KINDS.get(found.kind, found.kind)} ({found.library}), which the lab cannot start")
     return found.kind if found else "openmpi"
+
+
+def check_front_end(command: list[str], front_end: Path) -> None:
+    """That the front end was made for the library of MPICH that the programs of `command` need: several go by different names."""
+    found = next(uses(command[1:] if launcher_of(command) else command), None)
+    if found is None or found.kind != "mpich":
+        return
+    made_for = next((name for name, _ in _needs(front_end) if kind_of(name)), found.library)
+    if made_for != found.library:
+        raise OffpathError(
+            f"{found.file} needs MPICH as {found.library}, and {front_end} is made for MPICH as {made_for}",
+            "build offpath for that MPICH (OFFPATH_MPICH_INCLUDE_DIR, OFFPATH_MPICH_LIBRARY), or run the program without it: --mpi none",
+        )
 
 
 def start_with(command: list[str], kind: str) -> list[str]:
@@ -118,10 +140,23 @@ def _of_file(path: Path, depth: int) -> Iterator[Use]:
 
 
 def _of_elf(path: Path) -> Iterator[Use]:
-    for library in re.findall(r"^\s*(\S+) (?:=>|\()", _output(["ldd", str(path)]), re.MULTILINE):
+    for library, place in _needs(path):
         if kind := kind_of(library):
-            yield Use(kind, Path(library).name, path)
+            yield Use(_who_answers(place) if kind == _SHARED_NAME else kind, Path(library).name, path)
             return
+
+
+def _needs(path: Path) -> list[tuple[str, str]]:
+    """The names of the shared libraries that a file needs, at first or second hand, and where each is; empty: nowhere."""
+    return re.findall(r"^\s*(\S+) (?:=> (/\S+)|=>|\()", _output(["ldd", str(path)]), re.MULTILINE)
+
+
+def _who_answers(library: str) -> str:
+    """Which of the MPIs that share a name a library is, by what it says of itself."""
+    said = _output([sys.executable, "-c", _ASK_VERSION, library]).strip() if library else ""
+    if re.match(r"MPICH Version", said):
+        return "mpich"
+    return said.splitlines()[0] if said else _SHARED_NAME
 
 
 def kind_of(library: str) -> str | None:
@@ -135,7 +170,7 @@ def kind_of(library: str) -> str | None:
     if version is None:
         return None
     # Open MPI counts from 20 since release 2; MPICH's ABI initiative, which Intel MPI and others follow, has 12.
-    return "an MPI with MPICH's common ABI" if version[1] == "12" else "openmpi"
+    return _SHARED_NAME if version[1] == "12" else "openmpi"
 
 
 def _of_python(interpreter: Path) -> Iterator[Use]:

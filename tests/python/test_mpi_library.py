@@ -105,6 +105,39 @@ def test_the_abi_needs_a_front_end_of_its_own_and_keeps_its_launcher(tmp_path):
         assert handed_over and "LD_PRELOAD" not in environment
 
 
+VERSIONED = """
+#include <stdio.h>
+int MPI_Get_library_version(char* text, int* length) { return *length = sprintf(text, "%s"), 0; }
+"""
+
+
+@pytest.mark.parametrize(("version", "kind"), [("MPICH Version:\t5.0.2\nMPICH Release date: 2026", "mpich"), ("Intel(R) MPI Library 2021.9", None)])
+def test_a_library_whose_name_is_shared_is_asked_who_it_is(tmp_path, build, version, kind):
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    text = version.replace("\t", "\\t").replace("\n", "\\n")
+    (tmp_path / "mpi.c").write_text(VERSIONED % text)
+    (tmp_path / "main.c").write_text("int MPI_Get_library_version(char*, int*);\nint main(void) { return MPI_Get_library_version(0, 0); }\n")
+    cc, library, path = ["cc", "-w"], tmp_path / "libmpi.so.12", tmp_path / "main"
+    subprocess.run([*cc, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", library, tmp_path / "mpi.c"], check=True)
+    subprocess.run([*cc, "-o", path, tmp_path / "main.c", library, f"-Wl,-rpath,{tmp_path}"], check=True)
+    if kind is None:
+        with pytest.raises(OffpathError, match="Intel"):
+            mpi_library.of_job([str(path)], None)
+        return
+    assert mpi_library.of_job([str(path)], None) == kind
+    if shutil.which("mpiexec.mpich") is None:
+        pytest.skip("MPICH is not installed")
+    mpich = build.front_end("mpich")
+    made_for = next(name for name, _ in mpi_library._needs(mpich) if mpi_library.kind_of(name))
+    if made_for == "libmpi.so.12":
+        mpi_library.check_front_end([str(path)], mpich)
+        return
+    with pytest.raises(OffpathError, match=f"libmpi.so.12, and .* {made_for}") as refused:
+        mpi_library.check_front_end(["srun", str(path)], mpich)
+    assert "OFFPATH_MPICH_LIBRARY" in refused.value.hint
+
+
 def test_run_loads_nothing_before_what_has_no_mpi_and_says_so(offpath):
     done = offpath("run", "--", "sh", "-c", "echo preload:$LD_PRELOAD", LD_PRELOAD="")
     assert done.stdout.strip() == "preload:" and "--mpi" in done.stderr
