@@ -43,7 +43,7 @@ else
     skipped+=("mpich, abi: the wheel of MPICH 5 cannot be had")
 fi
 
-tests=(collectives_test persistent_test reductions_test random_test p2p_calls_test p2p_random_test rma_test rma_random_test)
+tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test p2p_random_test rma_test rma_random_test)
 libraries=()
 for mpi in "${mpis[@]}"; do
     case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
@@ -90,10 +90,24 @@ run() {
     fi
 }
 
+# found MPI: `offpath run` finds out which MPI a program uses, and loads the front end that was made for it.
+found() {
+    local label=$1.offpath_run log=$next/logs/$1.offpath_run
+    [[ $label =~ $only ]] || return 0
+    if OFFPATH_BUILD=$build OFFPATH_MIN_BYTES=0 PYTHONPATH=$PWD/python timeout -k 5 60 "${PYTHON:-.venv/bin/python}" -m offpath run -- \
+        "$next/mpich/bin/mpiexec" -launcher fork -n 2 "$build/bin/$1_finalize_test" >"$log" 2>&1 && grep -q "offpath: offloaded 2 of 2" "$log"; then
+        passed=$((passed + 1))
+    else
+        failed+=("$label")
+        tail -n 20 "$log" >&2
+    fi
+}
+
 mkdir -p "$next/logs"
 p2p=(OFFPATH_P2P=all OFFPATH_RMA=all "EXPECT=the device carried [1-9]" MIN_BYTES=4096)
 rma=(OFFPATH_RMA=all "EXPECT=one-sided: [1-9]")
 for mpi in "${mpis[@]}"; do
+    [ "$mpi" = openmpi ] || found "$mpi"
     for ranks in 2 3 4; do
         run "$mpi" collectives_test "$ranks"
         run "$mpi" persistent_test "$ranks" MIN_BYTES=1000

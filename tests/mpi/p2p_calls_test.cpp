@@ -139,6 +139,12 @@ int class_of(int error) {
     return its_class;
 }
 
+// MPICH 5.0 says that all went well when the program's own error handler was called.
+#if defined(MPI_ABI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000)
+constexpr bool counts_errors = false;
+#else
+constexpr bool counts_errors = true;
+#endif
 int errors_handled = 0;
 
 void count_error(MPI_Comm*, int*, ...) {
@@ -149,12 +155,12 @@ void count_error(MPI_Comm*, int*, ...) {
 void truncation() {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Errhandler counting;
-    MPI_Comm_create_errhandler(count_error, &counting);
+    MPI_Errhandler counting = MPI_ERRORS_RETURN;
+    if (counts_errors) MPI_Comm_create_errhandler(count_error, &counting);
     MPI_Comm_set_errhandler(comm, counting);
     // MPICH's waits call this one.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
-    MPI_Errhandler_free(&counting);
+    if (counts_errors) MPI_Errhandler_free(&counting);
     for (int bytes : {small, middle, large}) {
         for (int room : {0, 40, 61, 80, 4500, 200000}) {
             if (room >= bytes) continue;
@@ -184,8 +190,9 @@ void truncation() {
                         error = MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
                 }
                 // Of a wait for several, MPI libraries call one handler or another.
-                check::that(form == 0 || errors_handled == 1, "{} bytes into {}, form {}: {} errors handled",
-                            bytes, room, form, errors_handled);
+                check::that(form == 0 || !counts_errors || errors_handled == 1,
+                            "{} bytes into {}, form {}: {} errors handled", bytes, room, form,
+                            errors_handled);
                 errors_handled = 0;
                 check::that(class_of(error) == MPI_ERR_TRUNCATE, "{} bytes into {}, form {}: error {}", bytes,
                             room, form, error);

@@ -14,9 +14,8 @@ namespace offpath::mpi::p2p {
 
 namespace {
 
-// With MPICH 5.0 our random programs of messages find wrong statuses, alone and with us, which nobody has
-// explained yet: there it has to be asked for. What stands behind the ABI is not known when this is built.
-#if defined(MPI_ABI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000)
+// What stands behind the ABI is not known when this is built, and messages were not tried there.
+#ifdef MPI_ABI
 constexpr const char* default_scope = "off";
 #else
 constexpr const char* default_scope = "remote";
