@@ -36,33 +36,33 @@ TEST(Messages, KeepTheirKinds) {
 // What other builds, on other machines, send and expect. A change here is a new protocol version.
 TEST(Messages, HaveTheseBytes) {
     const std::vector<std::string> expected{
-        "4f46504d02000100"
+        "4f46504d03000100"
         "01000000000000000200000000000000030000000400000005000000040600000000000000070000"
         "0000000000",
-        "4f46504d02000200"
+        "4f46504d03000200"
         "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
         "000000010203",
-        "4f46504d02000300"
+        "4f46504d03000300"
         "fdffffff020000006e6f",
-        "4f46504d02000400"
+        "4f46504d03000400"
         "010000000000000000000000007f00000000100000000000",
-        "4f46504d02000500"
+        "4f46504d03000500"
         "0100000000000000fbffffff0202",
-        "4f46504d02000600"
+        "4f46504d03000600"
         "0100000000000000",
-        "4f46504d02000700",
-        "4f46504d02000800"
+        "4f46504d03000700",
+        "4f46504d03000800"
         "0403020108101112131415161718191a1b1c1d1e1f",
-        "4f46504d02000900"
+        "4f46504d03000900"
         "04030201080100000000000000020000000000000003000000040000000500000004060000000000"
         "00000700000000000000202122232425262728292a2b2c2d2e2f0200000004054041424344454647"
         "48494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f",
-        "4f46504d02000a00"
+        "4f46504d03000a00"
         "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
         "0000000102030b00000000000000010100000006606162636465666768696a6b6c6d6e6f70717273"
         "7475767778797a7b7c7d7e7f",
-        "4f46504d02000b00",
-        "4f46504d02000c00"
+        "4f46504d03000b00",
+        "4f46504d03000c00"
         "020000000000000000000000007f00000010000000000000020000000708",
     };
     const auto messages = samples::messages();
@@ -114,7 +114,7 @@ TEST(Messages, TellVersionsApart) {
     std::string problem;
     EXPECT_EQ(decode_message(bytes, decoded, problem), Status::version);
     EXPECT_NE(problem.find("version 99"), std::string::npos) << problem;
-    EXPECT_NE(problem.find("speaks version 2"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("speaks version 3"), std::string::npos) << problem;
 }
 
 TEST(Messages, TellByteOrdersAndWordSizesApart) {
