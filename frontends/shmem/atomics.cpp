@@ -98,15 +98,14 @@ void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint6
         return apply_here<std::uint64_t>(kind, place.here(), operand, compare, result);
     }
     const offpath_type_t type = element == sizeof(std::uint32_t) ? OFFPATH_UINT32 : OFFPATH_UINT64;
+    const auto call = [&](offpath_request_h* request) {
+        return ask_device(kind, place, type, operand, compare, result, request);
+    };
     // Whoever wants a result waits for it alone, and not for what other contexts have under way.
-    Pending& pending = place.segment->mapped != nullptr ? context.near : context.far;
-    if (result == nullptr || (nbi && !pending.has_room())) {
-        must(ask_device(kind, place, type, operand, compare, result, nullptr), "an atomic operation");
-        return count(context, place);
-    }
+    const bool fetches = result != nullptr;
+    if (nbi || !fetches) return hand_over(context, place, fetches, "an atomic operation", call);
     offpath_request_h request = nullptr;
-    must(ask_device(kind, place, type, operand, compare, result, &request), "an atomic operation");
-    if (nbi) return pending.add({request, nullptr});
+    must(call(&request), "an atomic operation");
     finish(request, "an atomic operation");
 }
 

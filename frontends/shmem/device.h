@@ -39,4 +39,19 @@ inline void count(Context& context, const Place& place) {
     if (place.segment->mapped != nullptr) raise(context.last_near, started);
 }
 
+// Hands over what nobody waits for; call(request) does it. With a request, as far as there is room for one, a
+// quiet of the context waits for this operation alone; counted ones are waited for together with all that
+// this process has under way.
+template <typename Call>
+void hand_over(Context& context, const Place& place, bool with_request, const char* what, Call&& call) {
+    Pending& pending = place.segment->mapped != nullptr ? context.near : context.far;
+    if (!with_request || !pending.has_room()) {
+        must(call(nullptr), what);
+        return count(context, place);
+    }
+    offpath_request_h request = nullptr;
+    must(call(&request), what);
+    pending.add({request, nullptr});
+}
+
 }  // namespace offpath::shmem

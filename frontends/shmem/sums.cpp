@@ -19,14 +19,13 @@ void accumulate(Context& context, void* dest, const void* source, std::size_t co
         fail(fmt::format("a sum of elements of {} bytes at {}, which is not aligned to them", element,
                          fmt::ptr(dest)));
     const offpath_place_t there = place_at(place);
-    Pending& pending = place.segment->mapped != nullptr ? context.near : context.far;
-    const bool counted = nbi && !pending.has_room();
+    const auto call = [&](offpath_request_h* request) {
+        return offpath_accumulate(world.window, source, count_of_elements, type, OFFPATH_SUM, &there,
+                                  request);
+    };
+    if (nbi) return hand_over(context, place, true, "a sum", call);
     offpath_request_h request = nullptr;
-    must(offpath_accumulate(world.window, source, count_of_elements, type, OFFPATH_SUM, &there,
-                            counted ? nullptr : &request),
-         "a sum");
-    if (counted) return count(context, place);
-    if (nbi) return pending.add({request, nullptr});
+    must(call(&request), "a sum");
     finish(request, "a sum");
 }
 

@@ -6,8 +6,12 @@ namespace offpath::shmem {
 
 namespace {
 
-// From this size on an operation that nobody waits for has a request.
+// Between nodes, from this size on an operation that nobody waits for has a request.
 constexpr std::size_t request_bytes = 16 << 10;
+
+bool has_request(const Place& place, std::size_t bytes) {
+    return place.segment->mapped != nullptr || bytes >= request_bytes;
+}
 
 // Large ones that nobody waits for leave the processor to the program.
 bool by_device(const Place& place, std::size_t bytes, bool nbi) {
@@ -15,25 +19,10 @@ bool by_device(const Place& place, std::size_t bytes, bool nbi) {
            (nbi && bytes >= world.near_device_bytes && place.segment->shared);
 }
 
-// Hands over what nobody waits for; call(request) does it. With a request where that pays.
-template <typename Call>
-void start(Context& context, const Place& place, std::size_t bytes, const char* what, Call&& call) {
-    const bool near = place.segment->mapped != nullptr;
-    Pending& pending = near ? context.near : context.far;
-    if (!near && (bytes < request_bytes || !pending.has_room())) {
-        must(call(nullptr), what);
-        return count(context, place);
-    }
-    (void)pending.has_room();
-    offpath_request_h request = nullptr;
-    must(call(&request), what);
-    pending.add({request, nullptr});
-}
-
 void device_put(Context& context, const Place& place, const void* source, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
     if (nbi)
-        return start(context, place, bytes, "a put", [&](offpath_request_h* request) {
+        return hand_over(context, place, has_request(place, bytes), "a put", [&](offpath_request_h* request) {
             return offpath_put(world.window, source, bytes, &there, request);
         });
     if (bytes <= OFFPATH_INLINE_BYTES) {
@@ -54,7 +43,7 @@ void device_put(Context& context, const Place& place, const void* source, std::s
 void device_get(Context& context, void* dest, const Place& place, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
     if (nbi)
-        return start(context, place, bytes, "a get", [&](offpath_request_h* request) {
+        return hand_over(context, place, has_request(place, bytes), "a get", [&](offpath_request_h* request) {
             return offpath_get(world.window, dest, bytes, &there, request);
         });
     offpath_request_h request = nullptr;
