@@ -11,13 +11,11 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import console, metrics, stats, units
-from offpath.errors import OffpathError
+from offpath import console, stats, units
 from offpath.lab import mpi
-from offpath.lab.cluster import Cluster
+from offpath.lab.cluster import Cluster, measured
 from offpath.lab.mpi import Engine
 
 PROGRAM = "offpath-bench-mpi"
@@ -79,9 +77,7 @@ class Bench:
     def __init__(self, cluster: Cluster, spec: BenchSpec):
         self.cluster, self.spec = cluster, spec
         self.program = str(cluster.artifacts.program(PROGRAM))
-        self.progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-        )
+        self.progress = console.progress()
 
     def overlap(self) -> list[dict]:
         rows = []
@@ -152,17 +148,7 @@ class Bench:
         line = [self.program, command, "--op", operation, "--bytes", str(size), "--iterations", str(iterations),
                 "--warmup", str(min(3, iterations)), *(arguments or []), "--shared-clock", "--json", "-"]
         result = self.cluster.run(engine, line, capture=True)
-        said = metrics.last_json_object(result.stdout)
-        what = f"{operation} of {units.format_size(size)} on {engine.label}"
-        if result.exit_code != 0 or said is None:
-            tail = "\n".join((result.stderr or result.stdout).strip().splitlines()[-15:])
-            extra = "\n".join(result.complaints)
-            raise OffpathError(f"{what} failed with code {result.exit_code}\n{tail}\n{extra}".rstrip(), code=result.exit_code or 1)
-        if not said.get("verified"):
-            raise OffpathError(f"{what} gave wrong data", code=1)
-        for complaint in result.complaints:
-            console.warn(f"{what}: {complaint}")
-        return said
+        return measured(result, f"{operation} of {units.format_size(size)} on {engine.label}")
 
     def _points(self, steps: int):
         """Every operation and size, with the progress bar around them."""

@@ -9,13 +9,12 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import console, metrics, oshmem, stats, units
+from offpath import console, oshmem, stats, units
 from offpath.device_ranks import HOST
 from offpath.errors import OffpathError
-from offpath.lab.cluster import Cluster
+from offpath.lab.cluster import Cluster, measured
 from offpath.lab.device_ranks import Group, Layout
 from offpath.lab.mpi import Engine
 
@@ -70,9 +69,7 @@ class ShmemBench:
 
     def measure(self) -> list[dict]:
         found = []
-        progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-        )
+        progress = console.progress()
         with progress:
             task = progress.add_task("", total=len(self.spec.places) * self.spec.runs * len(self.engines))
             for where in self.spec.places:
@@ -89,14 +86,7 @@ class ShmemBench:
                 "--sizes", ",".join(map(str, spec.sizes)), "--seconds", f"{spec.seconds:g}", "--window", str(spec.window), "--json", "-"]
         engine = engine_of(name, where == INTER and self.cluster.namespaced)
         result = self.cluster.run(engine, line, capture=True, layout=Layout(self._groups(where, engine), line))
-        said = metrics.last_json_object(result.stdout)
-        what = f"{name}, {where}"
-        if result.exit_code != 0 or said is None or not said.get("verified"):
-            tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
-            raise OffpathError(f"{what} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
-        for complaint in result.complaints:
-            console.warn(f"{what}: {complaint}")
-        return said["rows"]
+        return measured(result, f"{name}, {where}")["rows"]
 
     def _groups(self, where: str, engine: Engine) -> list[Group]:
         cpus = [place.everything if engine.wide else place.host for place in self.cluster.placements]

@@ -10,14 +10,13 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import console, metrics, oshmem, stats, units
+from offpath import console, oshmem, stats, units
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import mpi
-from offpath.lab.cluster import Cluster
+from offpath.lab.cluster import Cluster, measured
 from offpath.lab.device_ranks import Layout, everywhere
 from offpath.lab.mpi import Engine
 
@@ -97,9 +96,7 @@ class Study:
 
     def measure(self) -> list[dict]:
         rows = []
-        progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-        )
+        progress = console.progress()
         with progress:
             task = progress.add_task("", total=len(self.spec.meshes) * self.spec.runs * len(self.contenders))
             for mesh in self.spec.meshes:
@@ -121,13 +118,7 @@ class Study:
             line += ["--sparsity", f"{spec.sparsity:g}"]
         layout = Layout(everywhere(lab.nodes, lab.ranks_per_node, 1), line) if contender.devices_work else None
         result = self.cluster.run(contender.engine, line, capture=True, layout=layout)
-        said = metrics.last_json_object(result.stdout)
-        what = f"{contender.name}, {mesh} x {mesh} tiles"
-        if result.exit_code != 0 or said is None or not said.get("verified"):
-            tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
-            raise OffpathError(f"{what} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
-        for complaint in result.complaints:
-            console.warn(f"{what}: {complaint}")
+        said = measured(result, f"{contender.name}, {mesh} x {mesh} tiles")
         return said | {"wire_bytes": sum(node.sent for node in result.wire_bytes)}
 
     def _row(self, contender: Contender, mesh: int, found: list[dict], product_s: float) -> dict:

@@ -6,7 +6,6 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from offpath import console, metrics, stats, units
@@ -41,9 +40,7 @@ def compare(
     extra = offload_arguments or []
     records = []
     environment = stats.environment()
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-    ) as progress:
+    with console.progress() as progress:
         task = progress.add_task("", total=runs * len(engines))
         for run in range(runs):
             for engine in engines:

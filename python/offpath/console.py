@@ -4,13 +4,14 @@ import sys
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 _PIPED_WIDTH = 150  # of tables that go to a file or a pipe
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
-__all__ = ["out", "err", "escape", "note", "warn"]
+__all__ = ["out", "err", "escape", "note", "progress", "warn"]
 
 
 def note(message: str) -> None:
@@ -19,3 +20,8 @@ def note(message: str) -> None:
 
 def warn(message: str) -> None:
     err.print(f"[yellow]offpath: warning:[/yellow] {escape(message)}", soft_wrap=True)
+
+
+def progress() -> Progress:
+    """The bar of a measurement of many runs; it vanishes at the end."""
+    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=err, transient=True)

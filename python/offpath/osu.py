@@ -12,14 +12,13 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import console, metrics, stats, units
+from offpath import console, stats, units
 from offpath.device_ranks import DEVICE, HOST
 from offpath.errors import OffpathError
 from offpath.lab import mpi, placement
-from offpath.lab.cluster import Cluster
+from offpath.lab.cluster import Cluster, measured
 from offpath.lab.device_ranks import Group, Layout, device_command, on_own_cores
 
 PROGRAM = "offpath-bench-osu"
@@ -71,9 +70,7 @@ class Osu:
     def measure(self) -> list[dict]:
         """What each run said: {"test", "pair", "run", "unit", "rows"}."""
         found = []
-        progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-        )
+        progress = console.progress()
         with progress:
             task = progress.add_task("", total=len(self.spec.tests) * self.spec.runs * len(PAIRS))
             for test in self.spec.tests:
@@ -92,12 +89,7 @@ class Osu:
         uses_devices = any(group.kind == DEVICE for group in groups)
         layout = Layout(groups, device_command(self.cluster.spec.dpu, line, None) if uses_devices else line)
         result = self.cluster.run(mpi.HOST, line, capture=True, layout=layout)
-        said = metrics.last_json_object(result.stdout)
-        if result.exit_code != 0 or said is None or not said.get("verified"):
-            tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
-            raise OffpathError(f"{test} {pair} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
-        for complaint in result.complaints:
-            console.warn(f"{test} {pair}: {complaint}")
+        said = measured(result, f"{test} {pair}")
         return {"unit": said["unit"], "rows": said["rows"]}
 
 

@@ -9,14 +9,13 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import console, metrics, stats, units
+from offpath import console, stats, units
 from offpath.bench import PROGRAM
 from offpath.errors import OffpathError
 from offpath.lab import mpi
-from offpath.lab.cluster import Cluster, LabSpec
+from offpath.lab.cluster import Cluster, LabSpec, measured
 
 RATE = "rate"
 _WHERE = {"node": "inside a node", "network": "between nodes"}
@@ -44,9 +43,7 @@ def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
     engines = (mpi.HOST, mpi.OFFPATH)
     turns = cluster.room / "turns"
     taken: dict[str, list[list[dict]]] = {engine.name: [] for engine in engines}
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-    ) as progress:
+    with console.progress() as progress:
         task = progress.add_task("with and without, in turns", total=spec.runs)
         for run in range(spec.runs):
             turns.write_bytes(b"")
@@ -54,11 +51,7 @@ def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
             order = engines if run % 2 == 0 else engines[::-1]
             jobs = [(engine, _program(cluster, spec, turns, turn, len(order))) for turn, engine in enumerate(order)]
             for engine, result in zip(order, cluster.run_together(jobs)):
-                said = metrics.last_json_object(result.stdout)
-                if result.exit_code != 0 or said is None:
-                    tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
-                    raise OffpathError(f"{engine.label} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
-                taken[engine.name].append(said["rows"])
+                taken[engine.name].append(measured(result, engine.label, verifies=False)["rows"])
             progress.advance(task)
     return rows(taken)
 

@@ -12,13 +12,12 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import console, metrics, stats, units
+from offpath import console, stats, units
 from offpath.errors import OffpathError
 from offpath.lab import perftest
-from offpath.lab.cluster import Cluster, LabSpec
+from offpath.lab.cluster import Cluster, LabSpec, measured
 from offpath.lab.mpi import Engine
 
 PROGRAM = "offpath-bench-primitives"
@@ -59,9 +58,7 @@ def measure(cluster: Cluster, spec: StagingSpec) -> tuple[list[dict], dict]:
     taken: dict[str, list[dict]] = {path.name: [] for path in paths}
     links = _links(cluster) if spec.raw and cluster.namespaced and perftest.find() else {}
     raw: dict[str, list[float]] = {name: [] for name in links}
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-    ) as progress:
+    with console.progress() as progress:
         task = progress.add_task("", total=spec.runs * (len(paths) + len(links)))
         for run in range(spec.runs):
             for path in paths:
@@ -98,16 +95,9 @@ def rows(taken: dict[str, list[dict]]) -> list[dict]:
 
 def _run(cluster: Cluster, path: Engine, command: list[str]) -> dict:
     result = cluster.run(path, command, capture=True)
-    said = metrics.last_json_object(result.stdout)
-    if result.exit_code != 0 or said is None:
-        tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
-        raise OffpathError(f"the {path.name} path failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
-    if not said["verified"]:
-        raise OffpathError(f"the {path.name} path gave wrong data", code=1)
+    said = measured(result, f"the {path.name} path")
     if said["back_end"] not in _EXPECTED[path.name]:
         raise OffpathError(f"what should be {path.name} was done by back end {said['back_end']}", "see `offpath info`", code=1)
-    for complaint in result.complaints:
-        console.warn(f"{path.name}: {complaint}")
     return said
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from offpath import console, metrics, units
@@ -93,9 +92,7 @@ def _said(engine: str, code: int, stdout: str, stderr: str) -> dict:
 def calibrate(spec: TuneSpec, measure: Measure) -> list[dict]:
     """The rows of the table: medians over the runs."""
     found = []
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console.err, transient=True
-    ) as progress:
+    with console.progress() as progress:
         task = progress.add_task("", total=len(spec.operations) * spec.runs * 2)
         for operation in spec.operations:
             taken: dict[str, list[dict]] = {HOST: [], DEVICE: []}

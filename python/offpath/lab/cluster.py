@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, mpi_library
+from offpath import console, metrics, mpi_library
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic
@@ -278,6 +278,19 @@ class Cluster:
 def open_cluster(spec: LabSpec, artifacts: Artifacts) -> Cluster:
     """The cluster for this process: in namespaces inside the sandbox, else in one-node mode."""
     return Cluster(spec, artifacts, sandbox.inside())
+
+
+def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
+    """What a measuring program said of itself, if all went well. `verifies`: it also says whether its data were right."""
+    said = metrics.last_json_object(result.stdout)
+    if result.exit_code != 0 or said is None:
+        tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
+        raise OffpathError(f"{what} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
+    if verifies and not said.get("verified"):
+        raise OffpathError(f"{what} gave wrong data", code=1)
+    for complaint in result.complaints:
+        console.warn(f"{what}: {complaint}")
+    return said
 
 
 def report(result: JobResult) -> None:
