@@ -158,6 +158,22 @@ bool is_of_another_release() {
 #endif
 }
 
+// MPICH up to 4.1 ends its connections over TCP in MPI_Finalize: each rank asks every peer for a last answer,
+// and when it has all answers it answers nobody any more. A rank that has answered while it was still outside
+// MPI_Finalize, in the exit of a barrier for instance, gets no answer itself, and hangs. So all ranks have
+// left MPICH's progress before any enters MPI_Finalize. What the devices say of it does not matter: a lost
+// one delays nobody.
+void leave_progress_together() {
+#ifdef MPICH_NUMVERSION
+    offpath_team_h everybody = nullptr;
+    offpath_request_h request = nullptr;
+    if (offpath_team_world(runtime().context, &everybody) != OFFPATH_OK) return;
+    if (offpath_ibarrier(everybody, &request) != OFFPATH_OK) return;
+    offpath_request_wait(request);
+    offpath_request_free(request);
+#endif
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -228,6 +244,7 @@ void detach() {
     PMPI_Barrier(r.service);
     runtime_active.store(false);
     PMPI_Comm_free(&r.service);
+    leave_progress_together();
     offpath_finalize(r.context);
     r.context = nullptr;
 }
