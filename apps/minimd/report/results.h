@@ -1,8 +1,16 @@
-// What a run leaves behind: the thermodynamic table and the times.
+// What a run leaves behind: the thermodynamic table, the times, and what a rank had to do.
+//
+// The engine fills one Results a rank, with the same table on all of them; summarise() makes of them what the
+// reports say.
 #pragma once
 
+#include <mpi.h>
+
+#include <array>
 #include <cstdint>
 #include <vector>
+
+#include "minimd/report/spread.h"
 
 namespace minimd {
 
@@ -18,11 +26,37 @@ struct Times {
     double other() const { return total - force - neighbor - communication; }
 };
 
+// Of one rank, after the last step.
+struct Counts {
+    std::int64_t atoms = 0;
+    std::int64_t ghosts = 0;
+    std::int64_t swapped = 0;  // atoms that are sent in one exchange of positions
+    std::int64_t pairs = 0;    // in its neighbour lists
+};
+
 struct Results {
     std::int64_t atoms = 0;
     std::int64_t steps = 0;
     std::vector<ThermoRow> thermo;
     Times times;
+    Counts counts;
 };
+
+// Of all ranks.
+struct Summary {
+    std::int64_t atoms = 0;
+    std::int64_t steps = 0;
+    int ranks = 1;
+    std::vector<ThermoRow> thermo;
+    Times times;  // total: the slowest rank's; the others: means over the ranks
+
+    Spread force, neighbor, communication, other;       // seconds
+    Spread local_atoms, ghosts, swapped, listed_pairs;  // numbers
+
+    double atom_steps() const { return static_cast<double>(atoms) * static_cast<double>(steps); }
+};
+
+// On every rank; collective.
+Summary summarise(const Results& results, MPI_Comm comm);
 
 }  // namespace minimd

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace minimd {
 
@@ -21,6 +22,9 @@ enum class ListKind { half, full };
 // Section IV of "Smarter NICs for faster molecular dynamics" (IPDPS 2022), as it stands (`paper`), or with
 // the work of every step shared by measured speed (`balanced`).
 enum class OffPath { none, paper, balanced };
+
+// What happens when an atom has moved more than half the skin since the lists were built.
+enum class SkinCheck { off, warn, error };
 
 struct Settings {
     // The input file, line by line.
@@ -40,12 +44,14 @@ struct Settings {
 
     // miniMD's flags.
     int threads = 1;
+    int teams = 1;       // of threads; accepted, and one is used
     int half_neigh = 1;  // 1 or -1: half lists; 0: full ones
     bool ghost_newton = true;
     std::optional<int> bins;        // -b: cells of the neighbour grid in each dimension
     std::optional<int> sort_every;  // --sort; 0: never
     int types = 4;
     bool check_exchange = false;
+    bool safe_exchange = false;
     int yaml_output = 0;
     bool yaml_screen = false;
     std::string eam_file = "Cu_u6.eam";
@@ -61,8 +67,16 @@ struct Settings {
     int restart_every = 0;  // 0: at the end only
     std::optional<std::string> dump;
     int dump_every = 0;  // 0: first and last step only
+    SkinCheck skin_check = SkinCheck::warn;
+
+    // Lines that the report says before the run: what was assumed, what is ignored.
+    std::vector<std::string> notes;
 
     double list_cutoff() const { return cutoff + skin; }
+    // Steps between sorts of the atoms, 0: never.
+    int sort_interval() const { return sort_every.value_or(reneighbor_every); }
+    // Standard output belongs to the line of JSON.
+    bool quiet() const { return json == "-"; }
     ListKind list_kind() const { return half_neigh == 0 ? ListKind::full : ListKind::half; }
 };
 

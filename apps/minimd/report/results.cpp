@@ -1,0 +1,45 @@
+#include "minimd/report/results.h"
+
+#include <algorithm>
+
+namespace minimd {
+
+Spread spread_over_ranks(double value, MPI_Comm comm) {
+    int ranks = 1;
+    MPI_Comm_size(comm, &ranks);
+    Spread spread;
+    MPI_Allreduce(&value, &spread.mean, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(&value, &spread.most, 1, MPI_DOUBLE, MPI_MAX, comm);
+    MPI_Allreduce(&value, &spread.least, 1, MPI_DOUBLE, MPI_MIN, comm);
+    spread.mean /= ranks;
+    const double width = spread.most - spread.least;
+    const auto bins = static_cast<int>(spread.histogram.size());
+    const int bin =
+        width > 0.0 ? std::clamp(static_cast<int>((value - spread.least) / width * bins), 0, bins - 1) : 0;
+    ++spread.histogram[static_cast<std::size_t>(bin)];
+    MPI_Allreduce(MPI_IN_PLACE, spread.histogram.data(), bins, MPI_INT, MPI_SUM, comm);
+    return spread;
+}
+
+Summary summarise(const Results& results, MPI_Comm comm) {
+    Summary summary;
+    MPI_Comm_size(comm, &summary.ranks);
+    summary.atoms = results.atoms;
+    summary.steps = results.steps;
+    summary.thermo = results.thermo;
+    const auto spread = [&](auto value) { return spread_over_ranks(static_cast<double>(value), comm); };
+    const Times& times = results.times;
+    summary.force = spread(times.force);
+    summary.neighbor = spread(times.neighbor);
+    summary.communication = spread(times.communication);
+    summary.other = spread(times.other());
+    summary.local_atoms = spread(results.counts.atoms);
+    summary.ghosts = spread(results.counts.ghosts);
+    summary.swapped = spread(results.counts.swapped);
+    summary.listed_pairs = spread(results.counts.pairs);
+    summary.times = {spread(times.total).most, summary.force.mean, summary.neighbor.mean,
+                     summary.communication.mean};
+    return summary;
+}
+
+}  // namespace minimd

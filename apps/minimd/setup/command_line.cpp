@@ -1,0 +1,177 @@
+#include "minimd/setup/command_line.h"
+
+#include <CLI/Option.hpp>
+#include <CLI/Validators.hpp>
+#include <cstring>
+#include <map>
+
+#include "minimd/report/dump_format.h"
+#include "minimd/setup/input_file.h"
+#include "minimd/setup/limits.h"
+#include "support/mpi_program.h"
+
+namespace minimd {
+
+namespace {
+
+// Names that stand for values; the flag's help lists them.
+template <typename T, typename Target>
+CLI::Option* add_choice(CLI::App& app, const std::string& flags, Target& target,
+                        const std::map<std::string, T>& choices, const std::string& description) {
+    std::vector<std::string> names;
+    for (const auto& choice : choices)
+        names.push_back(choice.first);
+    return app
+        .add_option_function<std::string>(
+            flags, [&target, choices](const std::string& name) { target = choices.at(name); }, description)
+        ->check(CLI::IsMember(names));
+}
+
+}  // namespace
+
+std::vector<char*> with_double_dashes(int argc, char** argv) {
+    static char nx[] = "--nx", ny[] = "--ny", nz[] = "--nz", newton[] = "--ghost_newton", sse[] = "--sse",
+                map[] = "--device_map", gpus[] = "--num_gpus";
+    static constexpr struct {
+        const char* given;
+        char* taken;
+    } names[] = {{"-nx", nx},   {"-ny", ny},  {"-nz", nz},  {"-gn", newton},
+                 {"-sse", sse}, {"-dm", map}, {"-ng", gpus}};
+    std::vector<char*> arguments(argv, argv + argc);
+    for (char*& argument : arguments)
+        for (const auto& name : names)
+            if (std::strcmp(argument, name.given) == 0) argument = name.taken;
+    arguments.push_back(nullptr);
+    return arguments;
+}
+
+CommandLine::CommandLine(CLI::App& app) {
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    add_minimd_flags(app);
+    add_own_flags(app);
+    add_ignored_flags(app);
+}
+
+void CommandLine::add_minimd_flags(CLI::App& app) {
+    app.option_defaults()->group("Run");
+    app.add_option("-t,--num_threads", flags_.threads, "Threads of a rank (default 1)")
+        ->check(CLI::Range(1, most_threads));
+    app.add_option("--teams", flags_.teams, "Thread teams of a rank; one is used, whatever is given")
+        ->check(CLI::Range(1, most_threads));
+    app.add_option("--half_neigh", flags_.half_neigh, "1 or -1: half neighbour lists (default), 0: full ones")
+        ->check(CLI::Range(-1, 1));
+    app.add_option("--ghost_newton", flags_.ghost_newton,
+                   "-gn: 1: forces on ghosts travel back (default), 0: their pairs are computed twice");
+    app.add_option("-b,--neigh_bins", flags_.bins, "Cells of the neighbour grid in each dimension")
+        ->check(CLI::Range(1, most_bins));
+    app.add_option("--sort", flags_.sort_every,
+                   "Steps between sorts of the atoms, 0: never (default: with each neighbour build)")
+        ->check(CLI::Range(0, most_steps));
+    app.add_flag("--check_exchange", flags_.check_exchange,
+                 "Fail when an atom moves further than the neighbouring subdomain");
+    app.add_flag("--safe_exchange", flags_.safe_exchange, "Let atoms move to any subdomain");
+
+    app.option_defaults()->group("Problem");
+    app.add_option("-i,--input_file", input_file_, "miniMD's input file (default in.lj.miniMD)");
+    app.add_option("-n,--nsteps", steps_, "Time steps")->check(CLI::Range(0, most_steps));
+    app.add_option("-s,--size", size_, "Unit cells in each dimension")->check(CLI::Range(1, most_unit_cells));
+    for (int d = 0; d < 3; ++d) {
+        const char axis = "xyz"[d];
+        app.add_option(std::string("--n") + axis, cells_[d],
+                       std::string("-n") + axis + ": unit cells in " + axis +
+                           (d == 0 ? ", and where nothing else is given, in the other dimensions" : ""))
+            ->check(CLI::Range(1, most_unit_cells));
+    }
+    app.add_option("--ntypes", flags_.types, "Types of atoms, all with the same parameters (default 4)")
+        ->check(CLI::Range(1, most_types));
+    add_choice<Units>(app, "-u,--units", units_, {{"lj", Units::lj}, {"metal", Units::metal}}, "Units");
+    add_choice<Potential>(app, "-p,--force", potential_, {{"lj", Potential::lj}, {"eam", Potential::eam}},
+                          "Potential");
+    app.add_option("-f,--data_file", data_file_, "Read the atoms from this LAMMPS data file");
+
+    app.option_defaults()->group("Reports");
+    app.add_option("-o,--yaml_output", flags_.yaml_output,
+                   "1: write miniMD-YEAR-MONTH-DAY-HOUR-MINUTE-SECOND.yaml (default 0)")
+        ->check(CLI::Range(0, 3));
+    app.add_flag("--yaml_screen", flags_.yaml_screen, "With -o 1: the same on standard output");
+}
+
+void CommandLine::add_own_flags(CLI::App& app) {
+    app.add_option("--json", flags_.json,
+                   "Write the results to this file as one JSON line; - prints that instead of the rest");
+    CLI::Option* dump = app.add_option("--dump", flags_.dump,
+                                       "Write the atoms to this file; its ending .xyz or .lammpstrj says how")
+                            ->check([](const std::string& path) {
+                                return dump_format_of(path)
+                                           ? std::string()
+                                           : "'" + path + "' ends neither in .xyz nor in .lammpstrj";
+                            });
+    app.add_option("--dump-every", flags_.dump_every, "Steps between frames (default 0: first and last step)")
+        ->check(CLI::Range(0, most_steps))
+        ->needs(dump);
+    CLI::Option* write =
+        app.add_option("--write-restart", flags_.restart_to, "Write a file to go on from, at the end");
+    app.add_option("--restart-every", flags_.restart_every,
+                   "Steps after which it is written as well (default 0: none)")
+        ->check(CLI::Range(0, most_steps))
+        ->needs(write);
+
+    app.option_defaults()->group("offpath");
+    app.add_option("--restart", flags_.restart_from, "Go on from this file, which --write-restart made");
+    add_choice<Precision>(app, "--precision", flags_.precision,
+                          {{"single", Precision::single_precision}, {"double", Precision::double_precision}},
+                          "Of positions and forces (default double)");
+    add_choice<OffPath>(
+        app, "--offpath", flags_.offpath, {{"paper", OffPath::paper}, {"balanced", OffPath::balanced}},
+        "Let devices compute forces while hosts build lists, as published or with all work shared");
+    app.add_flag("--tunnel", flags_.tunnel, "Ghosts travel from device to device");
+    app.add_flag("--split-boundary", flags_.split_boundary, "Devices compute the pairs that need ghosts");
+    app.add_option("--intensity", flags_.intensity, "Evaluations of each pair's force (default 1)")
+        ->check(CLI::Range(1, most_intensity));
+    app.add_option("--eam-file", flags_.eam_file,
+                   "Tables of the EAM potential, a funcfl file (default Cu_u6.eam)");
+    add_choice<SkinCheck>(app, "--skin-check", flags_.skin_check,
+                          {{"off", SkinCheck::off}, {"warn", SkinCheck::warn}, {"error", SkinCheck::error}},
+                          "When atoms outrun the skin between neighbour builds (default warn)");
+}
+
+void CommandLine::add_ignored_flags(CLI::App& app) {
+    app.option_defaults()->group("Of other variants of miniMD: accepted, without effect");
+    const auto ignore = [this](const std::string& flag) {
+        return [this, flag](const std::string&) { ignored_.push_back(flag); };
+    };
+    app.add_option_function<std::string>("--sse", ignore("-sse"), "-sse");
+    app.add_option_function<std::string>("-d,--device", ignore("--device"), "");
+    app.add_option_function<std::string>("--num_gpus", ignore("--num_gpus"), "-ng");
+    app.add_option_function<std::string>("--skip_gpu", ignore("--skip_gpu"), "");
+    app.add_flag_callback(
+        "--device_map", [this] { ignored_.push_back("--device_map"); }, "-dm");
+}
+
+void CommandLine::apply_size(Settings& settings) const {
+    if (size_) settings.unit_cells.fill(*size_);
+    if (cells_[0] && !size_) settings.unit_cells.fill(*cells_[0]);
+    for (int d = 0; d < 3; ++d)
+        if (cells_[d]) settings.unit_cells[d] = *cells_[d];
+}
+
+Settings CommandLine::settings(MPI_Comm comm) const {
+    Settings settings = flags_;
+    read_input_file(input_file_, comm, settings);
+    if (steps_) settings.steps = *steps_;
+    apply_size(settings);
+    if (units_) settings.units = *units_;
+    if (potential_) settings.potential = *potential_;
+    if (data_file_) settings.data_file = data_file_;
+    for (const std::string& flag : ignored_)
+        settings.notes.push_back(flag + " is of other variants of miniMD and without effect here");
+    if (settings.teams > 1) settings.notes.push_back("--teams is without effect: a rank has one team");
+    if (settings.restart_from && settings.data_file) {
+        settings.notes.push_back("the atoms come from " + *settings.restart_from + ", not from " +
+                                 *settings.data_file);
+        settings.data_file.reset();
+    }
+    return settings;
+}
+
+}  // namespace minimd

@@ -1,0 +1,23 @@
+// What an error says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/mpi_program.h"
+
+namespace minimd {
+
+// The message of the UsageError that `call` throws; empty if it throws none.
+template <typename Call>
+std::string usage_error(Call&& call) {
+    try {
+        call();
+    } catch (const mpi_support::UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace minimd
