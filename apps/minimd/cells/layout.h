@@ -1,0 +1,58 @@
+// How atoms lie in memory: blocks of `lanes` atoms, in each block all x, then all y, then all z.
+//
+// A *slot* is a place for one atom; slot s is lane s % lanes of block s / lanes. Forces are computed between a
+// *cluster* of 4 slots and a block, so one load of the block serves 4 atoms (the cluster pairs of Pall and Hess,
+// Comput. Phys. Commun. 184, 2013). Slots without an atom are fillers, so far away, from atoms and from each other,
+// that they never interact.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace minimd {
+
+constexpr int cluster_size = 4;
+
+struct Layout {
+    int lanes = 8;  // 2, 4, 8 or 16
+
+    // Slots come in multiples of this, so that no cluster and no block is shared.
+    int granule() const { return lanes > cluster_size ? lanes : cluster_size; }
+    std::int32_t padded(std::int32_t slots) const { return (slots + granule() - 1) / granule() * granule(); }
+    std::size_t address(std::int32_t slot) const {  // of x; y is `lanes` further on, z as far again
+        return static_cast<std::size_t>(slot / lanes) * 3 * static_cast<std::size_t>(lanes) +
+               static_cast<std::size_t>(slot % lanes);
+    }
+};
+
+// Cache-line aligned, so that blocks are loaded whole; new elements are left as they are.
+template <typename T>
+struct AlignedAllocator {
+    using value_type = T;
+    AlignedAllocator() = default;
+    template <typename U>
+    AlignedAllocator(const AlignedAllocator<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{128})); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{128}); }
+    template <typename U>
+    void construct(U*) {}
+    template <typename U, typename... Args>
+    void construct(U* p, Args&&... args) {
+        ::new (static_cast<void*>(p)) U(std::forward<Args>(args)...);
+    }
+    bool operator==(const AlignedAllocator&) const { return true; }
+};
+
+template <typename T>
+using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+// Where a filler goes.
+inline double filler_position(std::int32_t slot) {
+    return -1.0e5 - 1.0e3 * slot;
+}
+
+}  // namespace minimd

@@ -1,0 +1,76 @@
+// The search for pairs: which blocks come within range of which clusters.
+//
+// Ghosts lie in zones: zone z holds the images that are beyond this rank's subdomain in x if bit 0 of z is set, in y for
+// bit 1, in z for bit 2 (always upwards); zone 0 is the rank's own atoms. Every rank lists the pairs whose lowest corner
+// lies in its subdomain: those of two zones without a common bit. So each pair of the system is listed once, with half the
+// ghosts of a full shell (the eighth shell of Bowers, Dror and Shaw, J. Comput. Phys. 221, 2007). A list for one-sided
+// forces instead wants a full shell, which is one zone, number 1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "minimd/cells/columns.h"
+#include "minimd/cells/particles.h"
+#include "minimd/kernels/kernels.h"
+
+namespace minimd {
+
+struct PairList {
+    std::vector<PairRow> rows;
+    std::vector<std::int32_t> blocks;
+
+    PairRows view() const { return {rows, blocks.data()}; }
+    PairRows view(std::size_t first, std::size_t count) const {
+        return {std::span(rows).subspan(first, count), blocks.data()};
+    }
+    void clear() {
+        rows.clear();
+        blocks.clear();
+    }
+};
+
+// Between a rank's own atoms, and where ghosts are needed. One of each for every thread.
+struct PairLists {
+    PairList interior, boundary;
+};
+
+template <typename Real>
+struct Zone {
+    Columns<Real> columns;
+    std::int32_t first_slot = 0, end_slot = 0;
+};
+
+template <typename Real>
+class PairSearch {
+  public:
+    explicit PairSearch(const Kernels<Real>& kernels) : kernels_(kernels) {}
+
+    enum class Shell {
+        eighth,     // all pairs once: zones as above
+        one_sided,  // own pairs once, those with ghosts from the own atom's side
+        full        // everything from both sides
+    };
+
+    // The boxes around every cluster and block of `particles`; before find(), by one thread.
+    void enclose(const Particles<Real>& particles);
+
+    // The rows of part `part` of `parts` of all clusters, into `lists`. Parts may run side by side.
+    void find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones, Shell shell, double range, int part,
+              int parts, PairLists& lists) const;
+
+  private:
+    struct Box {
+        std::array<Real, 3> lo, hi;
+    };
+    enum class Which { all, later };
+
+    void find_row(const Zone<Real>& zone, const Box& box, std::int32_t cluster, Which which, bool own, Real range,
+                  std::vector<std::int32_t>& found, std::int32_t& masked) const;
+
+    const Kernels<Real>& kernels_;
+    std::vector<Box> clusters_, blocks_;
+};
+
+}  // namespace minimd

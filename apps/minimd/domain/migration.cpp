@@ -1,0 +1,233 @@
+#include "minimd/domain/migration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "minimd/domain/wire.h"
+
+namespace minimd {
+
+template <typename Real>
+void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
+    layout_ = particles.layout;
+    x_.clear();
+    y_.clear();
+    z_.clear();
+    origin_.clear();
+    leaving_.clear();
+    leaving_origin_.clear();
+    received_.clear();
+    for (auto& dimension : passes_)
+        for (Pass& pass : dimension)
+            pass = {};
+
+    const int lanes = layout_.lanes;
+    const bool alone = decomposition_.ranks() == 1;
+    const Vec3& lo = decomposition_.lo();
+    const Vec3& hi = decomposition_.hi();
+    std::array<Real, 3> box;
+    for (std::size_t d = 0; d < 3; ++d)
+        box[d] = static_cast<Real>(decomposition_.box()[d]);
+    for (std::int32_t slot = 0; slot < particles.local_slots; ++slot) {
+        const auto s = static_cast<std::size_t>(slot);
+        if (particles.id[s] == 0) continue;
+        const std::size_t address = layout_.address(slot);
+        std::array<Real, 3> x;
+        bool inside = true;
+        for (std::size_t d = 0; d < 3; ++d) {
+            x[d] = particles.x[address + d * static_cast<std::size_t>(lanes)];
+            if (x[d] < 0) x[d] += box[d];
+            if (x[d] >= box[d]) x[d] -= box[d];
+            if (!(x[d] >= 0 && x[d] < box[d])) {
+                if (x[d] < 0 && x[d] > -box[d] * Real(1e-5)) {
+                    x[d] = 0;  // rounding at the edge
+                } else {
+                    throw SimulationError(
+                        fmt::format("step {}: atom {} is at {} in dimension {}, more than a whole box ({}) away: atoms are "
+                                    "too fast for this time step, or forces are not numbers",
+                                    step, particles.id[s], x[d], d, box[d]));
+                }
+            }
+            inside = inside && x[d] >= lo[d] && x[d] < hi[d];
+        }
+        if (alone || inside) {
+            stay(x[0], x[1], x[2], slot);
+        } else {
+            Traveller traveller{{x[0], x[1], x[2]}, {}, particles.id[s], particles.type[s], 0};
+            for (std::size_t d = 0; d < 3; ++d)
+                traveller.v[d] = particles.v[address + d * static_cast<std::size_t>(lanes)];
+            leaving_.push_back(traveller);
+            leaving_origin_.push_back(slot);
+        }
+    }
+    if (!alone) exchange(particles, step);
+}
+
+template <typename Real>
+void Migration<Real>::exchange(const Particles<Real>& particles, std::int64_t step) {
+    (void)particles;
+    const MPI_Comm comm = decomposition_.comm();
+    for (int d = 0; d < 3; ++d) {
+        const int grid = decomposition_.grid()[static_cast<std::size_t>(d)];
+        if (grid == 1) continue;
+        const int mine = decomposition_.place()[static_cast<std::size_t>(d)];
+        std::array<std::vector<Traveller>, 2> out;
+        std::vector<Traveller> waiting;
+        std::vector<std::int32_t> waiting_origin;
+        for (std::size_t i = 0; i < leaving_.size(); ++i) {
+            const double x = static_cast<double>(leaving_[i].x[d]);
+            const auto at = [&](int place) { return decomposition_.lower_bound(d, place); };
+            std::size_t way = 2;
+            if (x < at(mine) || x >= at(mine + 1)) {
+                const int down = (mine + grid - 1) % grid, up = (mine + 1) % grid;
+                if (x >= at(up) && x < at(up + 1)) {
+                    way = 1;
+                } else if (x >= at(down) && x < at(down + 1)) {
+                    way = 0;
+                } else {
+                    throw SimulationError(fmt::format(
+                        "step {}: atom {} moved further than the width of a subdomain ({:.4g} in dimension {}) since atoms were "
+                        "exchanged: use a smaller re-neighbouring interval or fewer ranks",
+                        step, leaving_[i].id, decomposition_.lower_bound(d, 1), d));
+                }
+            }
+            if (way == 2) {
+                waiting.push_back(leaving_[i]);
+                waiting_origin.push_back(leaving_origin_[i]);
+            } else {
+                out[way].push_back(leaving_[i]);
+                passes_[static_cast<std::size_t>(d)][way].sent.push_back(leaving_origin_[i]);
+            }
+        }
+        leaving_.swap(waiting);
+        leaving_origin_.swap(waiting_origin);
+
+        std::array<int, 2> counts{static_cast<int>(out[0].size()), static_cast<int>(out[1].size())}, incoming{};
+        const std::array<int, 2> to{decomposition_.neighbor(d, -1), decomposition_.neighbor(d, 1)};
+        std::array<MPI_Request, 4> requests;
+        // What goes down comes from above.
+        for (int way = 0; way < 2; ++way) {
+            MPI_Irecv(&incoming[static_cast<std::size_t>(way)], 1, MPI_INT, to[static_cast<std::size_t>(1 - way)],
+                      tag_migration + way, comm, &requests[static_cast<std::size_t>(way)]);
+            MPI_Isend(&counts[static_cast<std::size_t>(way)], 1, MPI_INT, to[static_cast<std::size_t>(way)],
+                      tag_migration + way, comm, &requests[static_cast<std::size_t>(2 + way)]);
+        }
+        MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        const std::size_t first = received_.size();
+        received_.resize(first + static_cast<std::size_t>(incoming[0] + incoming[1]));
+        std::size_t into = first;
+        for (std::size_t way = 0; way < 2; ++way) {
+            const auto w = static_cast<int>(way);
+            MPI_Irecv(received_.data() + into, incoming[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE, to[1 - way],
+                      tag_migration + 2 + w, comm, &requests[way]);
+            MPI_Isend(out[way].data(), counts[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE, to[way],
+                      tag_migration + 2 + w, comm, &requests[2 + way]);
+            passes_[static_cast<std::size_t>(d)][way].received = incoming[way];
+            into += static_cast<std::size_t>(incoming[way]);
+        }
+        MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        for (std::size_t i = first; i < received_.size(); ++i) {
+            leaving_.push_back(received_[i]);
+            leaving_origin_.push_back(-1 - static_cast<std::int32_t>(i));
+        }
+    }
+    for (std::size_t i = 0; i < leaving_.size(); ++i)
+        stay(leaving_[i].x[0], leaving_[i].x[1], leaving_[i].x[2], leaving_origin_[i]);
+}
+
+template <typename Real>
+void Migration<Real>::settle(Particles<Real>& particles, const std::vector<std::int32_t>& order) {
+    const auto lanes = static_cast<std::size_t>(layout_.lanes);
+    const std::size_t slots = order.size();
+    new_x_.resize(3 * slots);
+    new_v_.resize(3 * slots);
+    new_id_.resize(slots);
+    new_type_.resize(slots);
+    origin_of_slot_.resize(slots);
+    for (std::size_t s = 0; s < slots; ++s) {
+        const std::size_t to = layout_.address(static_cast<std::int32_t>(s));
+        const std::int32_t atom = order[s];
+        if (atom < 0) {
+            for (std::size_t d = 0; d < 3; ++d) {
+                new_x_[to + d * lanes] = static_cast<Real>(filler_position(static_cast<std::int32_t>(s)));
+                new_v_[to + d * lanes] = 0;
+            }
+            new_id_[s] = 0;
+            new_type_[s] = 0;
+            origin_of_slot_[s] = filler_origin;
+            continue;
+        }
+        const auto a = static_cast<std::size_t>(atom);
+        const std::int32_t origin = origin_[a];
+        new_x_[to] = x_[a];
+        new_x_[to + lanes] = y_[a];
+        new_x_[to + 2 * lanes] = z_[a];
+        origin_of_slot_[s] = origin;
+        if (origin >= 0) {
+            const std::size_t from = layout_.address(origin);
+            for (std::size_t d = 0; d < 3; ++d)
+                new_v_[to + d * lanes] = particles.v[from + d * lanes];
+            new_id_[s] = particles.id[static_cast<std::size_t>(origin)];
+            new_type_[s] = particles.type[static_cast<std::size_t>(origin)];
+        } else {
+            const Traveller& traveller = received_[static_cast<std::size_t>(-1 - origin)];
+            for (std::size_t d = 0; d < 3; ++d)
+                new_v_[to + d * lanes] = traveller.v[d];
+            new_id_[s] = traveller.id;
+            new_type_[s] = traveller.type;
+        }
+    }
+    particles.x.swap(new_x_);
+    particles.v.swap(new_v_);
+    particles.id.swap(new_id_);
+    particles.type.swap(new_type_);
+    particles.atoms = static_cast<std::int32_t>(size());
+    particles.local_slots = particles.slots = static_cast<std::int32_t>(slots);
+}
+
+template <typename Real>
+void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks) const {
+    const auto lanes = static_cast<std::size_t>(layout_.lanes);
+    std::vector<Triple<Real>> arrived(received_.size());
+    const auto value = [&](std::int32_t origin) -> Triple<Real> {
+        if (origin == filler_origin) return {0, 0, 0};
+        if (origin < 0) return arrived[static_cast<std::size_t>(-1 - origin)];
+        const Real* at = old_blocks + layout_.address(origin);
+        return {at[0], at[lanes], at[2 * lanes]};
+    };
+    std::size_t into = 0;
+    for (int d = 0; d < 3; ++d) {
+        if (decomposition_.grid()[static_cast<std::size_t>(d)] == 1) continue;
+        const std::array<int, 2> to{decomposition_.neighbor(d, -1), decomposition_.neighbor(d, 1)};
+        std::array<std::vector<Triple<Real>>, 2> out;
+        std::array<MPI_Request, 4> requests;
+        for (std::size_t way = 0; way < 2; ++way) {
+            const Pass& pass = passes_[static_cast<std::size_t>(d)][way];
+            for (const std::int32_t origin : pass.sent)
+                out[way].push_back(value(origin));
+            MPI_Isend(out[way].data(), 3 * static_cast<int>(out[way].size()), mpi_type<Real>(), to[way],
+                      tag_migration_follow + static_cast<int>(way), decomposition_.comm(), &requests[2 + way]);
+        }
+        for (std::size_t way = 0; way < 2; ++way) {
+            const std::int32_t count = passes_[static_cast<std::size_t>(d)][way].received;
+            MPI_Irecv(arrived.data() + into, 3 * count, mpi_type<Real>(), to[1 - way],
+                      tag_migration_follow + static_cast<int>(way), decomposition_.comm(), &requests[way]);
+            into += static_cast<std::size_t>(count);
+        }
+        MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+    }
+    for (std::size_t s = 0; s < origin_of_slot_.size(); ++s) {
+        Real* at = new_blocks + layout_.address(static_cast<std::int32_t>(s));
+        const Triple<Real> t = value(origin_of_slot_[s]);
+        at[0] = t.x;
+        at[lanes] = t.y;
+        at[2 * lanes] = t.z;
+    }
+}
+
+template class Migration<float>;
+template class Migration<double>;
+
+}  // namespace minimd

@@ -1,0 +1,86 @@
+// Atoms that left their rank's subdomain go to its neighbours', dimension by dimension.
+//
+// What happened is remembered until the next run, so that another array of three numbers an atom (forces that were computed
+// elsewhere meanwhile) can follow the atoms: follow(). One thread at a time; run() and follow() are collective.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "minimd/cells/particles.h"
+#include "minimd/domain/decomposition.h"
+
+namespace minimd {
+
+// Atoms that went where the simulation cannot follow. Names the step and an atom.
+struct SimulationError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+template <typename Real>
+class Migration {
+  public:
+    static constexpr std::int32_t filler_origin = std::numeric_limits<std::int32_t>::min();
+
+    explicit Migration(const Decomposition& decomposition) : decomposition_(decomposition) {}
+
+    // Wraps positions into the box and exchanges atoms. Afterwards this rank has atoms 0 ... size() - 1, whose data
+    // are in the old slots or were received. Throws SimulationError for an atom that is not a number, or that has
+    // passed a whole subdomain since the last time.
+    void run(const Particles<Real>& particles, std::int64_t step);
+
+    std::size_t size() const { return x_.size(); }
+    const std::vector<Real>& x() const { return x_; }
+    const std::vector<Real>& y() const { return y_; }
+    const std::vector<Real>& z() const { return z_; }
+
+    // Puts atom order[s] into slot s, a filler where that is -1. `particles` is still that of run().
+    void settle(Particles<Real>& particles, const std::vector<std::int32_t>& order);
+
+    // Takes three numbers an atom, as blocks in the old slots, to the new slots of settle(). Fillers get 0.
+    void follow(const Real* old_blocks, Real* new_blocks) const;
+
+    // Where the atom of a new slot was: an old slot, or minus one minus the number of a received atom.
+    // filler_origin for fillers.
+    const std::vector<std::int32_t>& origin_of_slot() const { return origin_of_slot_; }
+    bool any_travelled() const { return decomposition_.ranks() > 1; }
+
+  private:
+    struct Traveller {
+        Real x[3], v[3];
+        std::int64_t id;
+        std::int32_t type;
+        std::int32_t unused;
+    };
+    struct Pass {
+        std::vector<std::int32_t> sent;  // origins
+        std::int32_t received = 0;
+    };
+
+    void exchange(const Particles<Real>& particles, std::int64_t step);
+    void stay(Real x, Real y, Real z, std::int32_t origin) {
+        x_.push_back(x);
+        y_.push_back(y);
+        z_.push_back(z);
+        origin_.push_back(origin);
+    }
+
+    const Decomposition& decomposition_;
+    Layout layout_;
+    std::vector<Real> x_, y_, z_;
+    std::vector<std::int32_t> origin_;  // of atom i, as origin_of_slot()
+    std::vector<std::int32_t> origin_of_slot_;
+    std::vector<Traveller> leaving_;
+    std::vector<std::int32_t> leaving_origin_;
+    std::vector<Traveller> received_;
+    std::array<std::array<Pass, 2>, 3> passes_;  // by dimension, then down and up
+    AlignedVector<Real> new_x_, new_v_;
+    std::vector<std::int64_t> new_id_;
+    std::vector<std::int32_t> new_type_;
+};
+
+}  // namespace minimd

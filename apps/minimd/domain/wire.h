@@ -1,0 +1,22 @@
+// MPI's names for the numbers that travel.
+#pragma once
+
+#include <mpi.h>
+
+namespace minimd {
+
+template <typename T>
+MPI_Datatype mpi_type();
+template <>
+inline MPI_Datatype mpi_type<float>() {
+    return MPI_FLOAT;
+}
+template <>
+inline MPI_Datatype mpi_type<double>() {
+    return MPI_DOUBLE;
+}
+
+// Messages of different kinds between two ranks.
+enum Tag : int { tag_migration = 100, tag_migration_follow = 110, tag_ghost_counts = 120, tag_ghosts, tag_update, tag_reverse };
+
+}  // namespace minimd

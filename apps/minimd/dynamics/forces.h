@@ -1,0 +1,43 @@
+// The forces of a step: over the pairs that need no ghosts while those travel, then over the others.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "minimd/cells/particles.h"
+#include "minimd/dynamics/neighborhood.h"
+#include "minimd/kernels/kernels.h"
+#include "minimd/report/results.h"
+#include "minimd/setup/settings.h"
+
+namespace minimd {
+
+template <typename Real>
+class Forces {
+  public:
+    virtual ~Forces() = default;
+
+    // Sets the forces on this rank's atoms. `fresh`: ghosts are where they should be; else their update is started and
+    // finished here. Collective. The energy is meaningful if it was asked for.
+    virtual EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh, bool energy,
+                                 Times& times) = 0;
+};
+
+template <typename Real>
+class LennardJonesForces final : public Forces<Real> {
+  public:
+    LennardJonesForces(const Settings& settings, const Kernels<Real>& kernels);
+
+    EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh, bool energy,
+                         Times& times) override;
+
+  private:
+    EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary, bool energy);
+
+    const Kernels<Real>& kernels_;
+    LjParameters parameters_;
+    int threads_;
+    std::vector<AlignedVector<Real>> thread_f_;  // of all threads but the first
+};
+
+}  // namespace minimd

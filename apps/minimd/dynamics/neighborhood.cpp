@@ -1,0 +1,112 @@
+#include "minimd/dynamics/neighborhood.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cmath>
+#include <limits>
+
+#include "minimd/dynamics/stopwatch.h"
+
+namespace minimd {
+
+namespace {
+
+template <typename Real>
+typename PairSearch<Real>::Shell shell_for(const Settings& settings) {
+    using Shell = typename PairSearch<Real>::Shell;
+    if (settings.list_kind() == ListKind::full) return Shell::full;
+    return settings.ghost_newton ? Shell::eighth : Shell::one_sided;
+}
+
+// The side of a column that makes a block of `lanes` atoms about as wide as it is high, a little wider as pairs are searched
+// in columns.
+double side_of_columns(int lanes, double density) {
+    return std::cbrt(std::max(lanes, cluster_size) / density);
+}
+
+}  // namespace
+
+template <typename Real>
+Neighborhood<Real>::Neighborhood(const Settings& settings, const Decomposition& decomposition,
+                                 const Kernels<Real>& kernels, double density)
+    : settings_(settings),
+      decomposition_(decomposition),
+      shell_(shell_for<Real>(settings)),
+      column_side_(side_of_columns(kernels.lanes, density)),
+      migration_(decomposition),
+      halo_(decomposition, settings.list_cutoff(), shell_, column_side_),
+      search_(kernels),
+      zones_(1),
+      lists_(static_cast<std::size_t>(settings.threads)) {}
+
+template <typename Real>
+void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
+    excursion_ = {};
+    if (built_x_.size() != particles.reals(particles.local_slots)) return;
+    const auto lanes = static_cast<std::size_t>(particles.layout.lanes);
+    const Real* __restrict now = particles.x.data();
+    const Real* __restrict then = built_x_.data();
+    Real furthest = 0;
+    const std::size_t reals = built_x_.size();
+    std::size_t where = 0;
+    for (std::size_t block = 0; block < reals; block += 3 * lanes) {
+        for (std::size_t i = block; i < block + lanes; ++i) {
+            const Real dx = now[i] - then[i], dy = now[i + lanes] - then[i + lanes],
+                       dz = now[i + 2 * lanes] - then[i + 2 * lanes];
+            const Real distance2 = dx * dx + dy * dy + dz * dz;
+            where = distance2 > furthest ? i : where;
+            furthest = distance2 > furthest ? distance2 : furthest;
+        }
+    }
+    const std::size_t slot = where / (3 * lanes) * lanes + where % (3 * lanes);
+    excursion_ = {std::sqrt(static_cast<double>(furthest)), particles.id[slot]};
+}
+
+template <typename Real>
+void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, Times& times) {
+    Stopwatch watch;
+    measure_excursion(particles);
+    watch.lap(times.neighbor);
+    migration_.run(particles, step);
+    watch.lap(times.communication);
+
+    const Vec3 &lo = decomposition_.lo(), &hi = decomposition_.hi();
+    const int bins = settings_.bins.value_or(0);
+    zones_.resize(1);
+    Zone<Real>& own = zones_[0];
+    own.columns.set_up({lo[0], lo[1]}, {hi[0], hi[1]}, column_side_, {bins, bins});
+    own.first_slot = 0;
+    own.end_slot = own.columns.sort(particles.layout, 0, std::span<const Real>(migration_.x()), std::span<const Real>(migration_.y()),
+                                    std::span<const Real>(migration_.z()), order_);
+    migration_.settle(particles, order_);
+    built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(particles.reals(particles.local_slots)));
+    watch.lap(times.neighbor);
+
+    halo_.build(particles, zones_);
+    watch.lap(times.communication);
+
+    search_.enclose(particles);
+    if (settings_.threads == 1) {
+        search_.find(particles, zones_, shell_, settings_.list_cutoff(), 0, 1, lists_[0]);
+    } else {
+#pragma omp parallel num_threads(settings_.threads)
+        {
+            const int thread = omp_get_thread_num();
+            search_.find(particles, zones_, shell_, settings_.list_cutoff(), thread, settings_.threads,
+                         lists_[static_cast<std::size_t>(thread)]);
+        }
+    }
+    for (const PairLists& each : lists_)
+        if (each.interior.blocks.size() > std::numeric_limits<std::int32_t>::max() ||
+            each.boundary.blocks.size() > std::numeric_limits<std::int32_t>::max())
+            throw SimulationError(fmt::format("step {}: the neighbour list of {} atoms does not fit into 2^31 entries: use more "
+                                              "ranks or threads",
+                                              step, particles.atoms));
+    watch.lap(times.neighbor);
+}
+
+template class Neighborhood<float>;
+template class Neighborhood<double>;
+
+}  // namespace minimd

@@ -1,0 +1,57 @@
+// Everything that is made anew at a re-neighbouring: who owns which atom, in which slot, with which ghosts and pairs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "minimd/cells/pair_list.h"
+#include "minimd/cells/particles.h"
+#include "minimd/domain/decomposition.h"
+#include "minimd/domain/halo.h"
+#include "minimd/domain/migration.h"
+#include "minimd/report/results.h"
+#include "minimd/setup/settings.h"
+
+namespace minimd {
+
+template <typename Real>
+class Neighborhood {
+  public:
+    using Shell = typename PairSearch<Real>::Shell;
+
+    Neighborhood(const Settings& settings, const Decomposition& decomposition, const Kernels<Real>& kernels, double density);
+
+    // Collective. Adds to `times` what it took. Throws SimulationError.
+    void rebuild(Particles<Real>& particles, std::int64_t step, Times& times);
+
+    Shell shell() const { return shell_; }
+    Halo<Real>& halo() { return halo_; }
+    const Migration<Real>& migration() const { return migration_; }
+    std::vector<PairLists>& lists() { return lists_; }  // one for each thread
+    const std::vector<Zone<Real>>& zones() const { return zones_; }
+
+    // The furthest that an atom went between the last two rebuilds, and its id.
+    struct Excursion {
+        double distance = 0.0;
+        std::int64_t id = 0;
+    };
+    Excursion excursion() const { return excursion_; }
+
+  private:
+    void measure_excursion(const Particles<Real>& particles);
+
+    const Settings& settings_;
+    const Decomposition& decomposition_;
+    Shell shell_;
+    double column_side_;
+    Migration<Real> migration_;
+    Halo<Real> halo_;
+    PairSearch<Real> search_;
+    std::vector<Zone<Real>> zones_;
+    std::vector<PairLists> lists_;
+    std::vector<std::int32_t> order_;
+    AlignedVector<Real> built_x_;
+    Excursion excursion_;
+};
+
+}  // namespace minimd

@@ -1,0 +1,177 @@
+#include "minimd/dynamics/simulation.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "minimd/dynamics/stopwatch.h"
+
+namespace minimd {
+
+template <typename Real>
+Simulation<Real>::Simulation(const Settings& settings, const Decomposition& decomposition, const System& system)
+    : settings_(settings),
+      decomposition_(decomposition),
+      kernels_(kernels<Real>(settings.lanes)),
+      atoms_(system.atoms),
+      mass_(system.mass),
+      scales_(settings.units, system.atoms, system.box[0] * system.box[1] * system.box[2]),
+      kick_(static_cast<Real>(0.5 * settings.timestep * scales_.acceleration / system.mass)),
+      neighborhood_(settings, decomposition, kernels_, system.density),
+      forces_(std::make_unique<LennardJonesForces<Real>>(settings, kernels_)),
+      first_step_(system.step) {
+    const AtomList& local = system.local;
+    Particles<Real>& p = particles_;
+    p.layout.lanes = kernels_.lanes;
+    p.atoms = static_cast<std::int32_t>(local.size());
+    p.local_slots = p.slots = p.layout.padded(p.atoms);
+    const auto slots = static_cast<std::size_t>(p.slots);
+    p.x.assign(3 * slots, static_cast<Real>(filler_position(0)));
+    p.v.assign(3 * slots, Real{0});
+    p.id.assign(slots, 0);
+    p.type.assign(slots, 0);
+    const auto lanes = static_cast<std::size_t>(kernels_.lanes);
+    for (std::size_t i = 0; i < local.size(); ++i) {
+        const std::size_t at = p.layout.address(static_cast<std::int32_t>(i));
+        for (std::size_t d = 0; d < 3; ++d) {
+            p.x[at + d * lanes] = static_cast<Real>(local.x[i][d]);
+            p.v[at + d * lanes] = static_cast<Real>(local.v[i][d]);
+        }
+        p.id[i] = local.id[i];
+        p.type[i] = local.type[i];
+    }
+}
+
+template <typename Real>
+void Simulation<Real>::first_half() {
+    const Real kick = kick_, dt = static_cast<Real>(settings_.timestep);
+    Real* __restrict x = particles_.x.data();
+    Real* __restrict v = particles_.v.data();
+    const Real* __restrict f = particles_.f.data();
+    const auto n = static_cast<std::ptrdiff_t>(particles_.reals(particles_.local_slots));
+#pragma omp parallel for simd schedule(static) num_threads(settings_.threads) if (settings_.threads > 1)
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+        v[i] += kick * f[i];
+        x[i] += dt * v[i];
+    }
+}
+
+template <typename Real>
+void Simulation<Real>::second_half() {
+    const Real kick = kick_;
+    Real* __restrict v = particles_.v.data();
+    const Real* __restrict f = particles_.f.data();
+    const auto n = static_cast<std::ptrdiff_t>(particles_.reals(particles_.local_slots));
+#pragma omp parallel for simd schedule(static) num_threads(settings_.threads) if (settings_.threads > 1)
+    for (std::ptrdiff_t i = 0; i < n; ++i)
+        v[i] += kick * f[i];
+}
+
+template <typename Real>
+bool Simulation<Real>::energy_due(std::int64_t at) const {
+    return at == first_step_ + settings_.steps || (settings_.thermo_every > 0 && at % settings_.thermo_every == 0);
+}
+
+template <typename Real>
+void Simulation<Real>::step(std::int64_t at) {
+    first_half();
+    const bool rebuild = at % settings_.reneighbor_every == 0;
+    if (rebuild) {
+        neighborhood_.rebuild(particles_, at, results_.times);
+        check_skin(at);
+    }
+    potential_ = forces_->compute(particles_, neighborhood_, rebuild, energy_due(at), results_.times);
+    second_half();
+}
+
+template <typename Real>
+void Simulation<Real>::check_skin(std::int64_t at) {
+    const auto excursion = neighborhood_.excursion();
+    if (skin_warned_ || excursion.distance <= 0.5 * settings_.skin) return;
+    skin_warned_ = true;
+    std::fprintf(stderr,
+                 "minimd: step %lld: atom %lld moved %.3f since the last re-neighbouring, more than half the skin (%.3f): "
+                 "pairs can be missed; a smaller interval than %d or a larger skin avoids that\n",
+                 static_cast<long long>(at), static_cast<long long>(excursion.id), excursion.distance, 0.5 * settings_.skin,
+                 settings_.reneighbor_every);
+}
+
+template <typename Real>
+void Simulation<Real>::explain_bad_numbers(std::int64_t at) const {
+    const auto lanes = static_cast<std::size_t>(particles_.layout.lanes);
+    for (std::int32_t slot = 0; slot < particles_.local_slots; ++slot) {
+        const std::size_t address = particles_.layout.address(slot);
+        for (std::size_t d = 0; d < 3; ++d)
+            if (!std::isfinite(particles_.f[address + d * lanes]) || !std::isfinite(particles_.v[address + d * lanes]))
+                throw SimulationError(fmt::format("step {}: force or velocity of atom {} is not a number: atoms are too close or "
+                                                  "the time step is too long",
+                                                  at, particles_.id[static_cast<std::size_t>(slot)]));
+    }
+    throw SimulationError(fmt::format("step {}: energy or temperature is not a number", at));
+}
+
+template <typename Real>
+void Simulation<Real>::thermo(std::int64_t at) {
+    double mine[4] = {kinetic_sum(particles_, mass_), potential_.energy, potential_.virial, double(particles_.atoms)};
+    double all[4];
+    if (!std::isfinite(mine[0] + mine[1] + mine[2])) explain_bad_numbers(at);
+    MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, decomposition_.comm());
+    if (static_cast<std::int64_t>(all[3]) != atoms_)
+        throw SimulationError(fmt::format("step {}: {} atoms of {} are left", at, static_cast<std::int64_t>(all[3]), atoms_));
+    ThermoSums sums;
+    sums.kinetic = all[0];
+    sums.potential = {all[1], all[2]};
+    ThermoRow row = thermo_row(scales_, sums, at, atoms_);
+    row.seconds = at == first_step_ ? 0.0 : MPI_Wtime() - began_;
+    results_.thermo.push_back(row);
+    if (on_row_) on_row_(row);
+}
+
+template <typename Real>
+Results Simulation<Real>::run() {
+    results_ = {};
+    results_.atoms = atoms_;
+    results_.steps = settings_.steps;
+    Times before;
+    neighborhood_.rebuild(particles_, first_step_, before);
+    potential_ = forces_->compute(particles_, neighborhood_, true, true, before);
+    thermo(first_step_);
+
+    MPI_Barrier(decomposition_.comm());
+    began_ = MPI_Wtime();
+    for (std::int64_t at = first_step_ + 1; at <= first_step_ + settings_.steps; ++at) {
+        step(at);
+        if (energy_due(at)) thermo(at);
+    }
+    MPI_Barrier(decomposition_.comm());
+    results_.times.total = MPI_Wtime() - began_;
+    return results_;
+}
+
+template <typename Real>
+AtomList Simulation<Real>::atoms() const {
+    AtomList list;
+    const auto lanes = static_cast<std::size_t>(particles_.layout.lanes);
+    for (std::int32_t slot = 0; slot < particles_.local_slots; ++slot) {
+        const auto s = static_cast<std::size_t>(slot);
+        if (particles_.id[s] == 0) continue;
+        const std::size_t at = particles_.layout.address(slot);
+        Vec3 x, v;
+        for (std::size_t d = 0; d < 3; ++d) {
+            x[d] = static_cast<double>(particles_.x[at + d * lanes]);
+            v[d] = static_cast<double>(particles_.v[at + d * lanes]);
+        }
+        list.id.push_back(particles_.id[s]);
+        list.type.push_back(particles_.type[s]);
+        list.x.push_back(x);
+        list.v.push_back(v);
+    }
+    return list;
+}
+
+template class Simulation<float>;
+template class Simulation<double>;
+
+}  // namespace minimd

@@ -1,0 +1,60 @@
+// A run on this rank: velocity-Verlet steps, re-neighbouring every so many of them, and the table of T, U and P.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "minimd/cells/particles.h"
+#include "minimd/domain/decomposition.h"
+#include "minimd/dynamics/forces.h"
+#include "minimd/dynamics/neighborhood.h"
+#include "minimd/dynamics/thermo.h"
+#include "minimd/report/results.h"
+#include "minimd/setup/atoms.h"
+#include "minimd/setup/settings.h"
+
+namespace minimd {
+
+template <typename Real>
+class Simulation {
+  public:
+    // `settings` and `decomposition` outlive this. Collective, as all of it. Throws SimulationError.
+    Simulation(const Settings& settings, const Decomposition& decomposition, const System& system);
+
+    // Called on every rank when a row is there, which is the same everywhere.
+    void on_row(std::function<void(const ThermoRow&)> call) { on_row_ = std::move(call); }
+
+    Results run();
+
+    // This rank's atoms as they are now.
+    AtomList atoms() const;
+
+  private:
+    void first_half();
+    void second_half();
+    void step(std::int64_t at);
+    void thermo(std::int64_t at);
+    void check_skin(std::int64_t at);
+    [[noreturn]] void explain_bad_numbers(std::int64_t at) const;
+    bool energy_due(std::int64_t at) const;
+
+    const Settings& settings_;
+    const Decomposition& decomposition_;
+    const Kernels<Real>& kernels_;
+    std::int64_t atoms_;
+    double mass_;
+    ThermoScales scales_;
+    Real kick_;  // half a time step, over the mass
+    Particles<Real> particles_;
+    Neighborhood<Real> neighborhood_;
+    std::unique_ptr<Forces<Real>> forces_;
+    EnergyVirial potential_;
+    Results results_;
+    std::int64_t first_step_ = 0;
+    double began_ = 0.0;
+    bool skin_warned_ = false;
+    std::function<void(const ThermoRow&)> on_row_;
+};
+
+}  // namespace minimd
