@@ -8,8 +8,34 @@ namespace minimd {
 
 namespace {
 
-constexpr bool share_a_dimension(unsigned a, unsigned b) {
+constexpr float far = std::numeric_limits<float>::max();
+constexpr std::size_t spare = 16;  // what a kernel may read or write beyond the last block
+
+constexpr bool share_a_dimension(std::size_t a, std::size_t b) {
     return (a & b) != 0;
+}
+
+// A float that is surely not above, or not below, `value`.
+template <typename Real>
+float rounded_down(Real value) {
+    const auto f = static_cast<float>(value);
+    return sizeof(Real) == 4 ? f : f - std::abs(f) * 1.2e-7F;
+}
+template <typename Real>
+float rounded_up(Real value) {
+    const auto f = static_cast<float>(value);
+    return sizeof(Real) == 4 ? f : f + std::abs(f) * 1.2e-7F;
+}
+
+Box nothing() {
+    return {{far, far, far}, {-far, -far, -far}};
+}
+
+void widen(Box& box, const Box& by) {
+    for (std::size_t d = 0; d < 3; ++d) {
+        box.lo[d] = std::min(box.lo[d], by.lo[d]);
+        box.hi[d] = std::max(box.hi[d], by.hi[d]);
+    }
 }
 
 }  // namespace
@@ -18,89 +44,123 @@ template <typename Real>
 void PairSearch<Real>::enclose(const Particles<Real>& particles) {
     const Layout layout = particles.layout;
     const auto lanes = static_cast<std::size_t>(layout.lanes);
-    const int run = std::min(layout.lanes, cluster_size);  // slots that are neighbours in a block and in a cluster
-    constexpr Real far = std::numeric_limits<Real>::max();
+    const auto run = std::min<std::size_t>(lanes, cluster_size);  // slots that are neighbours in a block and in a cluster
     const auto slots = static_cast<std::size_t>(particles.slots);
-    const std::size_t runs = slots / static_cast<std::size_t>(run);
-    const Box nothing{{far, far, far}, {-far, -far, -far}};
-    clusters_.assign(slots / cluster_size, nothing);
-    blocks_.assign(slots / lanes, nothing);
-    const auto widen = [](Box& box, const Box& by) {
-        for (std::size_t d = 0; d < 3; ++d) {
-            box.lo[d] = std::min(box.lo[d], by.lo[d]);
-            box.hi[d] = std::max(box.hi[d], by.hi[d]);
-        }
-    };
-    for (std::size_t r = 0; r < runs; ++r) {
-        const std::size_t slot = r * static_cast<std::size_t>(run);
+    const std::size_t blocks = slots / lanes;
+    clusters_.resize(slots / cluster_size);
+    for (std::size_t d = 0; d < 3; ++d) {
+        block_lo_[d].resize(blocks + spare);
+        block_hi_[d].resize(blocks + spare);
+        std::fill_n(block_lo_[d].begin() + static_cast<std::ptrdiff_t>(blocks), spare, far);
+        std::fill_n(block_hi_[d].begin() + static_cast<std::ptrdiff_t>(blocks), spare, far);
+    }
+    Box cluster = nothing(), block = nothing();
+    for (std::size_t slot = 0; slot < slots; slot += run) {
         const Real* x = particles.x.data() + layout.address(static_cast<std::int32_t>(slot));
-        Box box = nothing;
-        for (int i = 0; i < run; ++i) {
-            if (x[i] <= static_cast<Real>(filler_position(0))) continue;
+        Box box = nothing();
+        for (std::size_t i = 0; i < run; ++i) {
+            if (x[i] <= static_cast<Real>(filler_position(0))) break;  // fillers are the last of their column
             for (std::size_t d = 0; d < 3; ++d) {
-                box.lo[d] = std::min(box.lo[d], x[d * lanes + static_cast<std::size_t>(i)]);
-                box.hi[d] = std::max(box.hi[d], x[d * lanes + static_cast<std::size_t>(i)]);
+                box.lo[d] = std::min(box.lo[d], rounded_down(x[d * lanes + i]));
+                box.hi[d] = std::max(box.hi[d], rounded_up(x[d * lanes + i]));
             }
         }
-        widen(clusters_[slot / cluster_size], box);
-        widen(blocks_[slot / lanes], box);
+        widen(cluster, box);
+        widen(block, box);
+        if ((slot + run) % cluster_size == 0) {
+            clusters_[slot / cluster_size] = cluster;
+            cluster = nothing();
+        }
+        if ((slot + run) % lanes == 0) {
+            for (std::size_t d = 0; d < 3; ++d) {
+                block_lo_[d][slot / lanes] = block.lo[d];
+                // A block of fillers only is as far up as can be, to stay in order.
+                block_hi_[d][slot / lanes] = block.lo[0] > block.hi[0] ? far : block.hi[d];
+            }
+            block = nothing();
+        }
     }
 }
 
 template <typename Real>
-void PairSearch<Real>::find_row(const Zone<Real>& zone, const Box& box, std::int32_t cluster, Which which, bool own,
-                                Real range, std::vector<std::int32_t>& found, std::int32_t& masked) const {
-    const Columns<Real>& columns = zone.columns;
+void PairSearch<Real>::open_windows(const Zone<Real>& other, const Box& column, float range, std::int32_t after_block,
+                                    std::vector<Window>& windows) const {
+    const Columns<Real>& columns = other.columns;
     const std::int32_t lanes = kernels_.lanes;
-    const Real range2 = range * range;
-    const int x_first = columns.index(0, box.lo[0] - range), x_last = columns.index(0, box.hi[0] + range);
-    const int y_first = columns.index(1, box.lo[1] - range), y_last = columns.index(1, box.hi[1] + range);
-    const std::int32_t own_block = cluster * cluster_size / lanes;
-    const std::int32_t own_end = (cluster * cluster_size + cluster_size - 1) / lanes + 1;
-    // Its own blocks come first: they are the ones with a mask.
-    masked = 0;
-    if (own)
-        for (std::int32_t block = own_block; block < own_end; ++block, ++masked)
-            found.push_back(block);
-
+    const int x_first = columns.index(0, static_cast<Real>(column.lo[0] - range));
+    const int x_last = columns.index(0, static_cast<Real>(column.hi[0] + range));
+    const int y_first = columns.index(1, static_cast<Real>(column.lo[1] - range));
+    const int y_last = columns.index(1, static_cast<Real>(column.hi[1] + range));
     for (int cx = x_first; cx <= x_last; ++cx) {
-        const Real x_lo = static_cast<Real>(columns.edge(0, cx)), x_hi = static_cast<Real>(columns.edge(0, cx + 1));
-        const Real dx = std::max({Real{0}, x_lo - box.hi[0], box.lo[0] - x_hi});
+        const float x_lo = rounded_down(columns.edge(0, cx)), x_hi = rounded_up(columns.edge(0, cx + 1));
+        const float dx = std::max({0.0F, x_lo - column.hi[0], column.lo[0] - x_hi});
         for (int cy = y_first; cy <= y_last; ++cy) {
-            const int column = columns.column(cx, cy);
-            if (which == Which::later && columns.first_slot(column + 1) <= cluster * cluster_size) continue;
-            const Real y_lo = static_cast<Real>(columns.edge(1, cy)), y_hi = static_cast<Real>(columns.edge(1, cy + 1));
-            const Real dy = std::max({Real{0}, y_lo - box.hi[1], box.lo[1] - y_hi});
-            const Real left = range2 - dx * dx - dy * dy;
-            if (left < 0) continue;
-            const Real reach = std::sqrt(left);
-            const Real z_lo = box.lo[2] - reach, z_hi = box.hi[2] + reach;
-            std::int32_t block = columns.first_slot(column) / lanes;
-            const std::int32_t end = columns.first_slot(column + 1) / lanes;
-            if (which == Which::later && block < own_end) block = own_end;
-            // The first block that reaches up to z_lo; the blocks of a column are in order of z.
-            std::int32_t count = end - block;
-            while (count > 0) {
-                const std::int32_t half = count / 2;
-                if (blocks_[static_cast<std::size_t>(block + half)].hi[2] < z_lo &&
-                    blocks_[static_cast<std::size_t>(block + half)].hi[2] >= blocks_[static_cast<std::size_t>(block + half)].lo[2]) {
-                    block += half + 1;
-                    count -= half + 1;
-                } else {
-                    count = half;
-                }
+            const int number = columns.column(cx, cy);
+            const std::int32_t begin = std::max(columns.first_slot(number) / lanes, after_block);
+            const std::int32_t end = columns.first_slot(number + 1) / lanes;
+            if (begin >= end) continue;
+            const float y_lo = rounded_down(columns.edge(1, cy)), y_hi = rounded_up(columns.edge(1, cy + 1));
+            const float dy = std::max({0.0F, y_lo - column.hi[1], column.lo[1] - y_hi});
+            const float left = range * range - dx * dx - dy * dy;
+            if (left > 0) windows.push_back({x_lo, x_hi, y_lo, y_hi, std::sqrt(left), begin, end});
+        }
+    }
+}
+
+template <typename Real>
+void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column,
+                                    int end_column, std::span<const Zone<Real>* const> others, bool own, bool later_only,
+                                    Real range, PairList& list) const {
+    const std::int32_t lanes = kernels_.lanes;
+    BlockBoxes boxes{};
+    for (std::size_t d = 0; d < 3; ++d) {
+        boxes.lo[d] = block_lo_[d].data();
+        boxes.hi[d] = block_hi_[d].data();
+    }
+    std::vector<Window> windows;
+    for (int column = first_column; column < end_column; ++column) {
+        const std::int32_t first = zone.columns.first_slot(column) / cluster_size;
+        const std::int32_t end = zone.columns.first_slot(column + 1) / cluster_size;
+        if (first == end) continue;
+        Box around = nothing();
+        for (std::int32_t cluster = first; cluster < end; ++cluster)
+            widen(around, clusters_[static_cast<std::size_t>(cluster)]);
+        windows.clear();
+        const std::int32_t after = later_only ? zone.columns.first_slot(column) / lanes : 0;
+        for (const Zone<Real>* other : others)
+            open_windows(*other, around, static_cast<float>(range), after, windows);
+        // One column's window is its own, and shrinks from below as clusters are done.
+        Window* own_window = nullptr;
+        std::size_t room = spare + 4;
+        for (Window& window : windows) {
+            room += static_cast<std::size_t>(window.end - window.next);
+            if (later_only && window.next == after) own_window = &window;
+        }
+        for (std::int32_t cluster = first; cluster < end; ++cluster) {
+            const Box& box = clusters_[static_cast<std::size_t>(cluster)];
+            if (box.lo[0] > box.hi[0]) continue;  // fillers only
+            const std::int32_t own_block = cluster * cluster_size / lanes;
+            const std::int32_t own_end = (cluster * cluster_size + cluster_size - 1) / lanes + 1;
+            const std::size_t begin = list.blocks.size();
+            std::size_t at = begin;
+            list.blocks.resize(begin + room);
+            // Its own blocks come first: they are the ones with a mask.
+            if (own)
+                for (std::int32_t block = own_block; block < own_end; ++block)
+                    list.blocks[at++] = block;
+            const auto masked = static_cast<std::int32_t>(at - begin);
+            if (own_window != nullptr) own_window->next = std::max(own_window->next, own_end);
+            std::size_t found =
+                kernels_.search(particles.x.data(), boxes, box, cluster, windows, range, list.blocks.data() + at);
+            if (own && !later_only) {
+                std::int32_t* const from = list.blocks.data() + at;
+                found = static_cast<std::size_t>(
+                    std::remove_if(from, from + found, [&](std::int32_t b) { return b >= own_block && b < own_end; }) - from);
             }
-            for (; block < end; ++block) {
-                const Box& other = blocks_[static_cast<std::size_t>(block)];
-                if (other.lo[2] > z_hi) break;
-                if (own && block >= own_block && block < own_end) continue;
-                Real distance2 = 0;
-                for (std::size_t d = 0; d < 3; ++d) {
-                    const Real gap = std::max({Real{0}, other.lo[d] - box.hi[d], box.lo[d] - other.hi[d]});
-                    distance2 += gap * gap;
-                }
-                if (distance2 < range2) found.push_back(block);
-            }
+            at += found;
+            list.blocks.resize(at);
+            if (at > begin)
+                list.rows.push_back({cluster, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(at), masked});
         }
     }
 }
@@ -111,43 +171,21 @@ void PairSearch<Real>::find(const Particles<Real>& particles, const std::vector<
     lists.interior.clear();
     lists.boundary.clear();
     const auto reach = static_cast<Real>(range);
-    std::vector<std::int32_t> found;
-    // Appends the row of `cluster` with `found`, of which the first `masked` stay whatever they are.
-    const auto keep = [&](PairList& list, std::int32_t cluster, std::int32_t masked) {
-        const std::size_t begin = list.blocks.size();
-        list.blocks.resize(begin + found.size());
-        std::copy_n(found.begin(), masked, list.blocks.begin() + static_cast<std::ptrdiff_t>(begin));
-        const std::size_t kept =
-            kernels_.prune(particles.x.data(), cluster, found.data() + masked,
-                           found.size() - static_cast<std::size_t>(masked), reach,
-                           list.blocks.data() + begin + static_cast<std::size_t>(masked));
-        list.blocks.resize(begin + static_cast<std::size_t>(masked) + kept);
-        if (masked + kept > 0)
-            list.rows.push_back({cluster, static_cast<std::int32_t>(begin),
-                                 static_cast<std::int32_t>(list.blocks.size()), masked});
-    };
-
-    for (std::size_t a = 0; a < zones.size(); ++a) {
-        if (a > 0 && shell != Shell::eighth) break;
-        const std::int32_t first = zones[a].first_slot / cluster_size, end = zones[a].end_slot / cluster_size;
-        const auto from = static_cast<std::int32_t>(first + static_cast<std::int64_t>(end - first) * part / parts);
-        const auto to = static_cast<std::int32_t>(first + static_cast<std::int64_t>(end - first) * (part + 1) / parts);
-        for (std::int32_t cluster = from; cluster < to; ++cluster) {
-            const Box& box = clusters_[static_cast<std::size_t>(cluster)];
-            if (box.lo[0] > box.hi[0]) continue;  // fillers only
-            std::int32_t masked = 0;
-            if (a == 0) {
-                found.clear();
-                find_row(zones[0], box, cluster, shell == Shell::full ? Which::all : Which::later, true, reach, found, masked);
-                keep(lists.interior, cluster, masked);
-            }
-            found.clear();
-            for (std::size_t b = a + 1; b < zones.size(); ++b)
-                if (zones[b].first_slot < zones[b].end_slot &&
-                    !share_a_dimension(static_cast<unsigned>(a), static_cast<unsigned>(b)))
-                    find_row(zones[b], box, cluster, Which::all, false, reach, found, masked);
-            if (!found.empty()) keep(lists.boundary, cluster, 0);
+    const std::size_t from_zones = shell == Shell::eighth ? zones.size() : 1;
+    for (std::size_t a = 0; a < from_zones; ++a) {
+        const Columns<Real>& columns = zones[a].columns;
+        const int count = columns.count(0) * columns.count(1);
+        const int first = static_cast<int>(static_cast<std::int64_t>(count) * part / parts);
+        const int end = static_cast<int>(static_cast<std::int64_t>(count) * (part + 1) / parts);
+        if (a == 0) {
+            const Zone<Real>* const self = &zones[0];
+            find_between(particles, zones[0], first, end, {&self, 1}, true, shell != Shell::full, reach, lists.interior);
         }
+        std::vector<const Zone<Real>*> others;
+        for (std::size_t b = a + 1; b < zones.size(); ++b)
+            if (zones[b].first_slot < zones[b].end_slot && !share_a_dimension(a, b)) others.push_back(&zones[b]);
+        if (!others.empty())
+            find_between(particles, zones[a], first, end, others, false, false, reach, lists.boundary);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "minimd/cells/columns.h"
@@ -19,7 +20,7 @@ namespace minimd {
 
 struct PairList {
     std::vector<PairRow> rows;
-    std::vector<std::int32_t> blocks;
+    AlignedVector<std::int32_t> blocks;
 
     PairRows view() const { return {rows, blocks.data()}; }
     PairRows view(std::size_t first, std::size_t count) const {
@@ -61,16 +62,15 @@ class PairSearch {
               int parts, PairLists& lists) const;
 
   private:
-    struct Box {
-        std::array<Real, 3> lo, hi;
-    };
-    enum class Which { all, later };
-
-    void find_row(const Zone<Real>& zone, const Box& box, std::int32_t cluster, Which which, bool own, Real range,
-                  std::vector<std::int32_t>& found, std::int32_t& masked) const;
+    // Between the clusters of columns [first_column, end_column) of `zone` and the blocks of `others`.
+    void find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column, int end_column,
+                      std::span<const Zone<Real>* const> others, bool own, bool later_only, Real range, PairList& list) const;
+    void open_windows(const Zone<Real>& other, const Box& column, float range, std::int32_t after_block,
+                      std::vector<Window>& windows) const;
 
     const Kernels<Real>& kernels_;
-    std::vector<Box> clusters_, blocks_;
+    std::vector<Box> clusters_;
+    std::array<AlignedVector<float>, 3> block_lo_, block_hi_;
 };
 
 }  // namespace minimd

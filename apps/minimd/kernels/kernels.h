@@ -4,6 +4,7 @@
 // zeroed it. Any number of threads may run one at a time as long as each has an `f` of its own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,16 +45,38 @@ struct ForceFlags {
     bool both_sides = true;
 };
 
+// Boxes around the atoms of blocks, a little too large rather than too small; one array for each side, with room for 16
+// more at the end.
+struct BlockBoxes {
+    std::array<const float*, 3> lo, hi;
+};
+
+struct Box {
+    std::array<float, 3> lo, hi;
+};
+
+// The blocks of a column that may still come into range of the next clusters, which come in order of z.
+struct Window {
+    float x_lo, x_hi, y_lo, y_hi;  // the column
+    float reach;                   // how far up and down it has to be looked at
+    std::int32_t next, end;        // blocks; `next` is moved on
+};
+
+// Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`; there must be room for all
+// blocks of the windows and 16 more. Returns how many.
+template <typename Real>
+using SearchKernel = std::size_t (*)(const Real* x, const BlockBoxes& boxes, const Box& box, std::int32_t cluster,
+                                     std::span<Window> windows, Real range, std::int32_t* found);
+
+template <typename Real>
+using LennardJonesKernel = EnergyVirial (*)(const Real* x, Real* f, const PairRows& pairs, const LjParameters& parameters,
+                                            ForceFlags flags);
+
 template <typename Real>
 struct Kernels {
     int lanes = 0;
-    const char* instructions = "";
-    EnergyVirial (*lennard_jones)(const Real* x, Real* f, const PairRows& pairs, const LjParameters& parameters,
-                                  ForceFlags flags) = nullptr;
-    // Keeps those of the `count` blocks at `candidates` that have an atom within `range` of the cluster; `kept` may be
-    // `candidates`. Returns how many.
-    std::size_t (*prune)(const Real* x, std::int32_t cluster, const std::int32_t* candidates, std::size_t count,
-                         Real range, std::int32_t* kept) = nullptr;
+    LennardJonesKernel<Real> lennard_jones = nullptr;
+    SearchKernel<Real> search = nullptr;
 };
 
 // The kernels with `lanes` lanes on the best instruction set here; 0: with the number of lanes that is fastest on it.

@@ -1,6 +1,6 @@
 // Lennard-Jones between a cluster of 4 atoms and a block of N: the four rows are independent, so that the latency of
 // one hides behind the others; the block's positions and forces are loaded once for all four.
-#include "minimd/kernels/kernels.h"
+#include "minimd/kernels/tables.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "minimd/kernels/lennard_jones.cpp"
@@ -9,7 +9,6 @@
 #include <hwy/highway.h>
 
 #include "minimd/kernels/pairs-inl.h"
-#include "minimd/kernels/tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace minimd::HWY_NAMESPACE {
@@ -185,108 +184,40 @@ EnergyVirial lennard_jones(const Real* x, Real* f, const PairRows& pairs, const 
     return kernel.template run<false, false>(x, f, pairs, p.intensity);
 }
 
-template <typename Real, int N>
-std::size_t prune(const Real* x, std::int32_t cluster, const std::int32_t* candidates, std::size_t count, Real range,
-                  std::int32_t* kept) {
-    const hn::FixedTag<Real, N> d;
-    using V = hn::Vec<decltype(d)>;
-    const Real* xi = x + slot_address<N>(cluster * cluster_size);
-    const auto at = [&](int r, int dim) HWY_ATTR {
-        return hn::Set(d, N == 2 ? xi[r / 2 * 3 * N + dim * N + r % 2] : xi[dim * N + r]);
-    };
-    const V x0 = at(0, 0), x1 = at(1, 0), x2 = at(2, 0), x3 = at(3, 0);
-    const V y0 = at(0, 1), y1 = at(1, 1), y2 = at(2, 1), y3 = at(3, 1);
-    const V z0 = at(0, 2), z1 = at(1, 2), z2 = at(2, 2), z3 = at(3, 2);
-    const V range2 = hn::Set(d, range * range);
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::int32_t block = candidates[i];
-        const Real* xj = x + block_address<N>(block);
-        const V xb = hn::Load(d, xj), yb = hn::Load(d, xj + N), zb = hn::Load(d, xj + 2 * N);
-        const auto distance2 = [&](V xr, V yr, V zr) HWY_ATTR {
-            const V dx = hn::Sub(xr, xb), dy = hn::Sub(yr, yb), dz = hn::Sub(zr, zb);
-            return hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx)));
-        };
-        const V nearest = hn::Min(hn::Min(distance2(x0, y0, z0), distance2(x1, y1, z1)),
-                                  hn::Min(distance2(x2, y2, z2), distance2(x3, y3, z3)));
-        kept[n] = block;
-        n += hn::AllFalse(d, hn::Lt(nearest, range2)) ? 0 : 1;
-    }
-    return n;
-}
-
 template <typename Real>
-KernelTable<Real> kernel_table() {
-    KernelTable<Real> table;
-    const auto add = [&](auto lanes) {
-        constexpr int n = decltype(lanes)::value;
-        if constexpr (std::size_t{n} * sizeof(Real) <= HWY_MAX_BYTES)
-            table.push_back({n, hwy::TargetName(HWY_TARGET), lennard_jones<Real, n>, prune<Real, n>});
-    };
-    // The fastest first.
-    if constexpr (sizeof(Real) == 8) {
-        add(std::integral_constant<int, 4>{});
-        add(std::integral_constant<int, 8>{});
-        add(std::integral_constant<int, 2>{});
-    } else {
-        add(std::integral_constant<int, 8>{});
-        add(std::integral_constant<int, 16>{});
-        add(std::integral_constant<int, 4>{});
-    }
-    return table;
+LennardJonesKernel<Real> choose(int lanes) {
+    return for_lanes<Real, LennardJonesKernel<Real>>(lanes, [](auto n) { return &lennard_jones<Real, n()>; });
 }
-
 #else
-// What has no vectors at all (on x86-64: not even SSE4) is not served.
 template <typename Real>
-KernelTable<Real> kernel_table() {
-    return {};
+LennardJonesKernel<Real> choose(int) {
+    return nullptr;
 }
 #endif
 
-KernelTable<double> double_kernels() {
-    return kernel_table<double>();
+LennardJonesKernel<double> choose_lennard_jones_double(int lanes) {
+    return choose<double>(lanes);
 }
-KernelTable<float> float_kernels() {
-    return kernel_table<float>();
+LennardJonesKernel<float> choose_lennard_jones_float(int lanes) {
+    return choose<float>(lanes);
 }
 
 }  // namespace minimd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <stdexcept>
-#include <string>
-
 namespace minimd {
 
-HWY_EXPORT(double_kernels);
-HWY_EXPORT(float_kernels);
-
-namespace {
-
-template <typename Real>
-const Kernels<Real>& find(const KernelTable<Real>& table, int lanes) {
-    for (const Kernels<Real>& each : table)
-        if (lanes == 0 || each.lanes == lanes) return each;
-    std::string accepted;
-    for (const Kernels<Real>& each : table)
-        accepted += (accepted.empty() ? "" : ", ") + std::to_string(each.lanes);
-    throw std::invalid_argument("no kernels with " + std::to_string(lanes) + " lanes on this processor; accepted: " + accepted);
-}
-
-}  // namespace
+HWY_EXPORT(choose_lennard_jones_double);
+HWY_EXPORT(choose_lennard_jones_float);
 
 template <>
-const Kernels<double>& kernels<double>(int lanes) {
-    static const KernelTable<double> table = HWY_DYNAMIC_DISPATCH(double_kernels)();
-    return find(table, lanes);
+LennardJonesKernel<double> lennard_jones_kernel<double>(int lanes) {
+    return HWY_DYNAMIC_DISPATCH(choose_lennard_jones_double)(lanes);
 }
-
 template <>
-const Kernels<float>& kernels<float>(int lanes) {
-    static const KernelTable<float> table = HWY_DYNAMIC_DISPATCH(float_kernels)();
-    return find(table, lanes);
+LennardJonesKernel<float> lennard_jones_kernel<float>(int lanes) {
+    return HWY_DYNAMIC_DISPATCH(choose_lennard_jones_float)(lanes);
 }
 
 }  // namespace minimd

@@ -8,6 +8,8 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "minimd/cells/layout.h"
 #include "minimd/kernels/kernels.h"
 
@@ -16,6 +18,21 @@ namespace minimd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
+// make(std::integral_constant) of the number of lanes, where this instruction set's vectors have so many; else null.
+template <typename Real, typename Function, typename Make>
+Function for_lanes(int lanes, Make make) {
+    Function function = nullptr;
+    const auto offer = [&](auto n) {
+        if constexpr (std::size_t{n()} * sizeof(Real) <= HWY_MAX_BYTES)
+            if (lanes == n()) function = make(n);
+    };
+    if constexpr (sizeof(Real) == 8) offer(std::integral_constant<int, 2>{});
+    offer(std::integral_constant<int, 4>{});
+    offer(std::integral_constant<int, 8>{});
+    if constexpr (sizeof(Real) == 4) offer(std::integral_constant<int, 16>{});
+    return function;
+}
+
 // Number of reals in a block of N lanes, and where a cluster's x begins.
 template <int N>
 HWY_INLINE std::size_t block_address(std::int32_t block) {

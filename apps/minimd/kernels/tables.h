@@ -1,13 +1,14 @@
+// One entry for each kernel: the best instruction set's, null if there is none with so many lanes.
 #pragma once
-
-#include <vector>
 
 #include "minimd/kernels/kernels.h"
 
 namespace minimd {
 
-// The kernels of one instruction set, the fastest number of lanes first.
 template <typename Real>
-using KernelTable = std::vector<Kernels<Real>>;
+LennardJonesKernel<Real> lennard_jones_kernel(int lanes);
+
+template <typename Real>
+SearchKernel<Real> search_kernel(int lanes);
 
 }  // namespace minimd
