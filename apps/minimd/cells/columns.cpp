@@ -6,7 +6,8 @@
 namespace minimd {
 
 template <typename Real>
-void Columns<Real>::set_up(std::array<double, 2> lo, std::array<double, 2> hi, double side, std::array<int, 2> counts) {
+void Columns<Real>::set_up(std::array<double, 2> lo, std::array<double, 2> hi, double side,
+                           std::array<int, 2> counts) {
     lo_ = lo;
     for (int d = 0; d < 2; ++d) {
         const double length = hi[d] - lo[d];
@@ -17,8 +18,9 @@ void Columns<Real>::set_up(std::array<double, 2> lo, std::array<double, 2> hi, d
 }
 
 template <typename Real>
-std::int32_t Columns<Real>::sort(Layout layout, std::int32_t first_slot, std::span<const Real> x, std::span<const Real> y,
-                                 std::span<const Real> z, std::vector<std::int32_t>& order) {
+std::int32_t Columns<Real>::sort(Layout layout, std::int32_t first_slot, std::span<const Real> x,
+                                 std::span<const Real> y, std::span<const Real> z,
+                                 std::vector<std::int32_t>& order) {
     const std::size_t columns = static_cast<std::size_t>(counts_[0]) * static_cast<std::size_t>(counts_[1]);
     fill_.assign(columns + 1, 0);
     column_of_.resize(x.size());

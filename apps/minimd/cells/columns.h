@@ -1,7 +1,7 @@
 // A zone of space cut into columns along z, and the atoms of each column in order of z.
 //
-// Consecutive slots of a column are neighbours in space, so clusters and blocks are compact. Positions outside the
-// rectangle count to the column at its edge.
+// Consecutive slots of a column are neighbours in space, so clusters and blocks are compact. Positions
+// outside the rectangle count to the column at its edge.
 #pragma once
 
 #include <array>
@@ -16,14 +16,16 @@ namespace minimd {
 template <typename Real>
 class Columns {
   public:
-    // Columns of about `side` x `side` over [lo, hi) of x and y. Their number follows from that, 1 at least; `counts`
-    // overrides it where positive.
-    void set_up(std::array<double, 2> lo, std::array<double, 2> hi, double side, std::array<int, 2> counts = {0, 0});
+    // Columns of about `side` x `side` over [lo, hi) of x and y. Their number follows from that, 1 at least;
+    // `counts` overrides it where positive.
+    void set_up(std::array<double, 2> lo, std::array<double, 2> hi, double side,
+                std::array<int, 2> counts = {0, 0});
 
-    // Deals atoms at (x[i], y[i], z[i]) out to slots from `first_slot` on. order[s - first_slot] becomes the i of the atom
-    // in slot s, or -1. Returns the slot after the last, a multiple of the layout's granule like the first.
-    std::int32_t sort(Layout layout, std::int32_t first_slot, std::span<const Real> x, std::span<const Real> y,
-                      std::span<const Real> z, std::vector<std::int32_t>& order);
+    // Deals atoms at (x[i], y[i], z[i]) out to slots from `first_slot` on. order[s - first_slot] becomes the
+    // i of the atom in slot s, or -1. Returns the slot after the last, a multiple of the layout's granule
+    // like the first.
+    std::int32_t sort(Layout layout, std::int32_t first_slot, std::span<const Real> x,
+                      std::span<const Real> y, std::span<const Real> z, std::vector<std::int32_t>& order);
 
     int count(int dim) const { return counts_[dim]; }
     std::int32_t first_slot(int column) const { return first_slot_[static_cast<std::size_t>(column)]; }

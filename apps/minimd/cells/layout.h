@@ -1,9 +1,9 @@
 // How atoms lie in memory: blocks of `lanes` atoms, in each block all x, then all y, then all z.
 //
-// A *slot* is a place for one atom; slot s is lane s % lanes of block s / lanes. Forces are computed between a
-// *cluster* of 4 slots and a block, so one load of the block serves 4 atoms (the cluster pairs of Pall and Hess,
-// Comput. Phys. Commun. 184, 2013). Slots without an atom are fillers, so far away, from atoms and from each other,
-// that they never interact.
+// A *slot* is a place for one atom; slot s is lane s % lanes of block s / lanes. Forces are computed between
+// a *cluster* of 4 slots and a block, so one load of the block serves 4 atoms (the cluster pairs of Pall and
+// Hess, Comput. Phys. Commun. 184, 2013). Slots without an atom are fillers, so far away, from atoms and from
+// each other, that they never interact.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,9 @@ struct AlignedAllocator {
     AlignedAllocator() = default;
     template <typename U>
     AlignedAllocator(const AlignedAllocator<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{128})); }
+    T* allocate(std::size_t n) {
+        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{128}));
+    }
     void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{128}); }
     template <typename U>
     void construct(U*) {}

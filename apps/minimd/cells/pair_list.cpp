@@ -44,7 +44,8 @@ template <typename Real>
 void PairSearch<Real>::enclose(const Particles<Real>& particles) {
     const Layout layout = particles.layout;
     const auto lanes = static_cast<std::size_t>(layout.lanes);
-    const auto run = std::min<std::size_t>(lanes, cluster_size);  // slots that are neighbours in a block and in a cluster
+    const auto run =
+        std::min<std::size_t>(lanes, cluster_size);  // slots that are neighbours in a block and in a cluster
     const auto slots = static_cast<std::size_t>(particles.slots);
     const std::size_t blocks = slots / lanes;
     clusters_.resize(slots / cluster_size);
@@ -83,8 +84,8 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles) {
 }
 
 template <typename Real>
-void PairSearch<Real>::open_windows(const Zone<Real>& other, const Box& column, float range, std::int32_t after_block,
-                                    std::vector<Window>& windows) const {
+void PairSearch<Real>::open_windows(const Zone<Real>& other, const Box& column, float range,
+                                    std::int32_t after_block, std::vector<Window>& windows) const {
     const Columns<Real>& columns = other.columns;
     const std::int32_t lanes = kernels_.lanes;
     const int x_first = columns.index(0, static_cast<Real>(column.lo[0] - range));
@@ -108,8 +109,9 @@ void PairSearch<Real>::open_windows(const Zone<Real>& other, const Box& column, 
 }
 
 template <typename Real>
-void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column,
-                                    int end_column, std::span<const Zone<Real>* const> others, bool own, bool later_only,
+void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone<Real>& zone,
+                                    int first_column, int end_column,
+                                    std::span<const Zone<Real>* const> others, bool own, bool later_only,
                                     Real range, PairList& list) const {
     const std::int32_t lanes = kernels_.lanes;
     BlockBoxes boxes{};
@@ -150,24 +152,27 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
                     list.blocks[at++] = block;
             const auto masked = static_cast<std::int32_t>(at - begin);
             if (own_window != nullptr) own_window->next = std::max(own_window->next, own_end);
-            std::size_t found =
-                kernels_.search(particles.x.data(), boxes, box, cluster, windows, range, list.blocks.data() + at);
+            std::size_t found = kernels_.search(particles.x.data(), boxes, box, cluster, windows, range,
+                                                list.blocks.data() + at);
             if (own && !later_only) {
                 std::int32_t* const from = list.blocks.data() + at;
                 found = static_cast<std::size_t>(
-                    std::remove_if(from, from + found, [&](std::int32_t b) { return b >= own_block && b < own_end; }) - from);
+                    std::remove_if(from, from + found,
+                                   [&](std::int32_t b) { return b >= own_block && b < own_end; }) -
+                    from);
             }
             at += found;
             list.blocks.resize(at);
             if (at > begin)
-                list.rows.push_back({cluster, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(at), masked});
+                list.rows.push_back(
+                    {cluster, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(at), masked});
         }
     }
 }
 
 template <typename Real>
-void PairSearch<Real>::find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones, Shell shell,
-                            double range, int part, int parts, PairLists& lists) const {
+void PairSearch<Real>::find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones,
+                            Shell shell, double range, int part, int parts, PairLists& lists) const {
     lists.interior.clear();
     lists.boundary.clear();
     const auto reach = static_cast<Real>(range);
@@ -179,11 +184,13 @@ void PairSearch<Real>::find(const Particles<Real>& particles, const std::vector<
         const int end = static_cast<int>(static_cast<std::int64_t>(count) * (part + 1) / parts);
         if (a == 0) {
             const Zone<Real>* const self = &zones[0];
-            find_between(particles, zones[0], first, end, {&self, 1}, true, shell != Shell::full, reach, lists.interior);
+            find_between(particles, zones[0], first, end, {&self, 1}, true, shell != Shell::full, reach,
+                         lists.interior);
         }
         std::vector<const Zone<Real>*> others;
         for (std::size_t b = a + 1; b < zones.size(); ++b)
-            if (zones[b].first_slot < zones[b].end_slot && !share_a_dimension(a, b)) others.push_back(&zones[b]);
+            if (zones[b].first_slot < zones[b].end_slot && !share_a_dimension(a, b))
+                others.push_back(&zones[b]);
         if (!others.empty())
             find_between(particles, zones[a], first, end, others, false, false, reach, lists.boundary);
     }

@@ -1,10 +1,11 @@
 // The search for pairs: which blocks come within range of which clusters.
 //
-// Ghosts lie in zones: zone z holds the images that are beyond this rank's subdomain in x if bit 0 of z is set, in y for
-// bit 1, in z for bit 2 (always upwards); zone 0 is the rank's own atoms. Every rank lists the pairs whose lowest corner
-// lies in its subdomain: those of two zones without a common bit. So each pair of the system is listed once, with half the
-// ghosts of a full shell (the eighth shell of Bowers, Dror and Shaw, J. Comput. Phys. 221, 2007). A list for one-sided
-// forces instead wants a full shell, which is one zone, number 1.
+// Ghosts lie in zones: zone z holds the images that are beyond this rank's subdomain in x if bit 0 of z is
+// set, in y for bit 1, in z for bit 2 (always upwards); zone 0 is the rank's own atoms. Every rank lists the
+// pairs whose lowest corner lies in its subdomain: those of two zones without a common bit. So each pair of
+// the system is listed once, with half the ghosts of a full shell (the eighth shell of Bowers, Dror and Shaw,
+// J. Comput. Phys. 221, 2007). A list for one-sided forces instead wants a full shell, which is one zone,
+// number 1.
 #pragma once
 
 #include <array>
@@ -58,13 +59,14 @@ class PairSearch {
     void enclose(const Particles<Real>& particles);
 
     // The rows of part `part` of `parts` of all clusters, into `lists`. Parts may run side by side.
-    void find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones, Shell shell, double range, int part,
-              int parts, PairLists& lists) const;
+    void find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones, Shell shell,
+              double range, int part, int parts, PairLists& lists) const;
 
   private:
     // Between the clusters of columns [first_column, end_column) of `zone` and the blocks of `others`.
-    void find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column, int end_column,
-                      std::span<const Zone<Real>* const> others, bool own, bool later_only, Real range, PairList& list) const;
+    void find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column,
+                      int end_column, std::span<const Zone<Real>* const> others, bool own, bool later_only,
+                      Real range, PairList& list) const;
     void open_windows(const Zone<Real>& other, const Box& column, float range, std::int32_t after_block,
                       std::vector<Window>& windows) const;
 

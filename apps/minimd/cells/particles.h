@@ -1,7 +1,7 @@
 // A rank's atoms in their slots: its own first, then the ghosts, zone by zone.
 //
-// `x` and `f` have room for all slots, `v`, `id` and `type` for the rank's own. Fillers have id 0, no velocity and no
-// force. One thread at a time changes it.
+// `x` and `f` have room for all slots, `v`, `id` and `type` for the rank's own. Fillers have id 0, no
+// velocity and no force. One thread at a time changes it.
 #pragma once
 
 #include <cstdint>

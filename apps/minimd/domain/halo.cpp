@@ -37,7 +37,8 @@ Halo<Real>::Halo(const Decomposition& decomposition, double range, Shell shell, 
                     const int wraps = place >= 0 ? place / grid[d] : -((-place + grid[d] - 1) / grid[d]);
                     image.shift[d] = static_cast<Real>(-wraps * decomposition.box()[d]);
                     // The side of the receiver that faces this rank.
-                    image.edge[d] = decomposition.lower_bound(static_cast<int>(d), image.offset[d] > 0 ? place + 1 : place);
+                    image.edge[d] = decomposition.lower_bound(static_cast<int>(d),
+                                                              image.offset[d] > 0 ? place + 1 : place);
                     if (image.offset[d] != 0) image.zone |= std::size_t{1} << d;
                 }
                 if (!upward_only) image.zone = 1;
@@ -51,7 +52,8 @@ Halo<Real>::Halo(const Decomposition& decomposition, double range, Shell shell, 
         return (at[0] * grid[1] + at[1]) * grid[2] + at[2];
     };
     const auto peer_of = [&](int rank) -> Peer& {
-        const auto found = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.rank == rank; });
+        const auto found =
+            std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.rank == rank; });
         if (found != peers_.end()) return *found;
         peers_.push_back({});
         peers_.back().rank = rank;
@@ -80,7 +82,8 @@ void Halo<Real>::select(const Particles<Real>& particles) {
     std::array<Real, 3> near_lo, near_hi;
     for (std::size_t d = 0; d < 3; ++d) {
         near_lo[d] = static_cast<Real>(lo[d]) + range;
-        near_hi[d] = shell_ == Shell::eighth ? std::numeric_limits<Real>::max() : static_cast<Real>(hi[d]) - range;
+        near_hi[d] =
+            shell_ == Shell::eighth ? std::numeric_limits<Real>::max() : static_cast<Real>(hi[d]) - range;
     }
     for (std::int32_t slot = 0; slot < particles.local_slots; ++slot) {
         const Real* x = particles.x.data() + layout_.address(slot);
@@ -126,10 +129,10 @@ void Halo<Real>::exchange_counts() {
         peer.counts_out.clear();
         for (const std::size_t k : peer.images_out)
             peer.counts_out.push_back(static_cast<int>(images_[k].slots.size()));
-        MPI_Irecv(peer.counts_in.data(), static_cast<int>(peer.counts_in.size()), MPI_INT, peer.rank, tag_ghost_counts,
-                  decomposition_.comm(), &requests_[2 * p]);
-        MPI_Isend(peer.counts_out.data(), static_cast<int>(peer.counts_out.size()), MPI_INT, peer.rank, tag_ghost_counts,
-                  decomposition_.comm(), &requests_[2 * p + 1]);
+        MPI_Irecv(peer.counts_in.data(), static_cast<int>(peer.counts_in.size()), MPI_INT, peer.rank,
+                  tag_ghost_counts, decomposition_.comm(), &requests_[2 * p]);
+        MPI_Isend(peer.counts_out.data(), static_cast<int>(peer.counts_out.size()), MPI_INT, peer.rank,
+                  tag_ghost_counts, decomposition_.comm(), &requests_[2 * p + 1]);
     }
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
 }
@@ -137,7 +140,8 @@ void Halo<Real>::exchange_counts() {
 template <typename Real>
 void Halo<Real>::post_receive(Peer& peer, std::size_t numbers, int tag, MPI_Request& request) {
     peer.in.resize(numbers);
-    MPI_Irecv(peer.in.data(), static_cast<int>(numbers), mpi_type<Real>(), peer.rank, tag, decomposition_.comm(), &request);
+    MPI_Irecv(peer.in.data(), static_cast<int>(numbers), mpi_type<Real>(), peer.rank, tag,
+              decomposition_.comm(), &request);
 }
 
 template <typename Real>
@@ -167,8 +171,8 @@ void Halo<Real>::build(Particles<Real>& particles, std::vector<Zone<Real>>& zone
         const Image& image = images_[own_images_[c]];
         for (const std::int32_t slot : image.slots) {
             const Real* at = particles.x.data() + layout_.address(slot);
-            arrive(arrivals[peers_.size() + c], image.zone, at[0] + image.shift[0], at[lanes] + image.shift[1],
-                   at[2 * lanes] + image.shift[2]);
+            arrive(arrivals[peers_.size() + c], image.zone, at[0] + image.shift[0],
+                   at[lanes] + image.shift[1], at[2 * lanes] + image.shift[2]);
         }
     }
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
@@ -209,7 +213,9 @@ void Halo<Real>::build(Particles<Real>& particles, std::vector<Zone<Real>>& zone
         }
     }
     particles.slots = slot;
-    const auto slot_at = [&](const Arrival& a) { return slot_of[a.zone][static_cast<std::size_t>(a.number)]; };
+    const auto slot_at = [&](const Arrival& a) {
+        return slot_of[a.zone][static_cast<std::size_t>(a.number)];
+    };
     for (std::size_t p = 0; p < peers_.size(); ++p)
         for (std::size_t i = 0; i < arrivals[p].size(); ++i)
             peers_[p].slots_in[i] = slot_at(arrivals[p][i]);
@@ -287,8 +293,8 @@ void Halo<Real>::start_reverse(const Real* f) {
             out[2] = from[2 * lanes];
             out += 3;
         }
-        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank, tag_reverse,
-                  decomposition_.comm(), &requests_[2 * p + 1]);
+        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank,
+                  tag_reverse, decomposition_.comm(), &requests_[2 * p + 1]);
     }
 }
 
@@ -348,8 +354,8 @@ void Halo<Real>::reverse_scalar(Real* per_slot) {
         peer.out.clear();
         for (const std::int32_t slot : peer.slots_in)
             peer.out.push_back(per_slot[slot]);
-        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank, tag_reverse,
-                  decomposition_.comm(), &requests_[2 * p + 1]);
+        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank,
+                  tag_reverse, decomposition_.comm(), &requests_[2 * p + 1]);
     }
     for (const std::vector<Copy>& copies : copies_)
         for (const Copy& copy : copies)

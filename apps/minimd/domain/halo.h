@@ -1,8 +1,10 @@
-// Ghosts: images of atoms near this rank's subdomain, sent by the ranks that own them, straight, in one round.
+// Ghosts: images of atoms near this rank's subdomain, sent by the ranks that own them, straight, in one
+// round.
 //
-// build() decides at each re-neighbouring who needs what; update() then brings the positions of every step, reverse() takes
-// forces on ghosts home. Each has a start and a finish, between which the caller may compute on anything that is not a
-// ghost's. The same lists carry one number an atom (EAM's densities). All are collective; one thread at a time.
+// build() decides at each re-neighbouring who needs what; update() then brings the positions of every step,
+// reverse() takes forces on ghosts home. Each has a start and a finish, between which the caller may compute
+// on anything that is not a ghost's. The same lists carry one number an atom (EAM's densities). All are
+// collective; one thread at a time.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +24,8 @@ class Halo {
   public:
     using Shell = typename PairSearch<Real>::Shell;
 
-    // Images within `range` of the subdomain: in the upward directions only for Shell::eighth. `column_side` as in Columns.
+    // Images within `range` of the subdomain: in the upward directions only for Shell::eighth. `column_side`
+    // as in Columns.
     Halo(const Decomposition& decomposition, double range, Shell shell, double column_side);
 
     // Finds this rank's ghosts and gives them slots behind those of its own atoms. zones[0] is not touched.
@@ -52,7 +55,7 @@ class Halo {
     // One image: the receiver is `offset` places below (in the grid) of the owner.
     struct Image {
         std::array<int, 3> offset{};
-        std::array<Real, 3> shift{};  // what an atom's position gets on its way
+        std::array<Real, 3> shift{};   // what an atom's position gets on its way
         std::array<double, 3> edge{};  // the receiver's, in this rank's coordinates
         std::size_t zone = 0;
         std::vector<std::int32_t> slots;  // of the atoms sent

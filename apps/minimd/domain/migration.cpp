@@ -45,7 +45,8 @@ void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
                     x[d] = 0;  // rounding at the edge
                 } else {
                     throw SimulationError(
-                        fmt::format("step {}: atom {} is at {} in dimension {}, more than a whole box ({}) away: atoms are "
+                        fmt::format("step {}: atom {} is at {} in dimension {}, more than a whole box ({}) "
+                                    "away: atoms are "
                                     "too fast for this time step, or forces are not numbers",
                                     step, particles.id[s], x[d], d, box[d]));
                 }
@@ -87,10 +88,11 @@ void Migration<Real>::exchange(const Particles<Real>& particles, std::int64_t st
                 } else if (x >= at(down) && x < at(down + 1)) {
                     way = 0;
                 } else {
-                    throw SimulationError(fmt::format(
-                        "step {}: atom {} moved further than the width of a subdomain ({:.4g} in dimension {}) since atoms were "
-                        "exchanged: use a smaller re-neighbouring interval or fewer ranks",
-                        step, leaving_[i].id, decomposition_.lower_bound(d, 1), d));
+                    throw SimulationError(
+                        fmt::format("step {}: atom {} moved further than the width of a subdomain ({:.4g} in "
+                                    "dimension {}) since atoms were "
+                                    "exchanged: use a smaller re-neighbouring interval or fewer ranks",
+                                    step, leaving_[i].id, decomposition_.lower_bound(d, 1), d));
                 }
             }
             if (way == 2) {
@@ -104,13 +106,15 @@ void Migration<Real>::exchange(const Particles<Real>& particles, std::int64_t st
         leaving_.swap(waiting);
         leaving_origin_.swap(waiting_origin);
 
-        std::array<int, 2> counts{static_cast<int>(out[0].size()), static_cast<int>(out[1].size())}, incoming{};
+        std::array<int, 2> counts{static_cast<int>(out[0].size()), static_cast<int>(out[1].size())},
+            incoming{};
         const std::array<int, 2> to{decomposition_.neighbor(d, -1), decomposition_.neighbor(d, 1)};
         std::array<MPI_Request, 4> requests;
         // What goes down comes from above.
         for (int way = 0; way < 2; ++way) {
-            MPI_Irecv(&incoming[static_cast<std::size_t>(way)], 1, MPI_INT, to[static_cast<std::size_t>(1 - way)],
-                      tag_migration + way, comm, &requests[static_cast<std::size_t>(way)]);
+            MPI_Irecv(&incoming[static_cast<std::size_t>(way)], 1, MPI_INT,
+                      to[static_cast<std::size_t>(1 - way)], tag_migration + way, comm,
+                      &requests[static_cast<std::size_t>(way)]);
             MPI_Isend(&counts[static_cast<std::size_t>(way)], 1, MPI_INT, to[static_cast<std::size_t>(way)],
                       tag_migration + way, comm, &requests[static_cast<std::size_t>(2 + way)]);
         }
@@ -120,8 +124,8 @@ void Migration<Real>::exchange(const Particles<Real>& particles, std::int64_t st
         std::size_t into = first;
         for (std::size_t way = 0; way < 2; ++way) {
             const auto w = static_cast<int>(way);
-            MPI_Irecv(received_.data() + into, incoming[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE, to[1 - way],
-                      tag_migration + 2 + w, comm, &requests[way]);
+            MPI_Irecv(received_.data() + into, incoming[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE,
+                      to[1 - way], tag_migration + 2 + w, comm, &requests[way]);
             MPI_Isend(out[way].data(), counts[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE, to[way],
                       tag_migration + 2 + w, comm, &requests[2 + way]);
             passes_[static_cast<std::size_t>(d)][way].received = incoming[way];
@@ -208,7 +212,8 @@ void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks) const {
             for (const std::int32_t origin : pass.sent)
                 out[way].push_back(value(origin));
             MPI_Isend(out[way].data(), 3 * static_cast<int>(out[way].size()), mpi_type<Real>(), to[way],
-                      tag_migration_follow + static_cast<int>(way), decomposition_.comm(), &requests[2 + way]);
+                      tag_migration_follow + static_cast<int>(way), decomposition_.comm(),
+                      &requests[2 + way]);
         }
         for (std::size_t way = 0; way < 2; ++way) {
             const std::int32_t count = passes_[static_cast<std::size_t>(d)][way].received;

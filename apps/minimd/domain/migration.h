@@ -1,7 +1,8 @@
 // Atoms that left their rank's subdomain go to its neighbours', dimension by dimension.
 //
-// What happened is remembered until the next run, so that another array of three numbers an atom (forces that were computed
-// elsewhere meanwhile) can follow the atoms: follow(). One thread at a time; run() and follow() are collective.
+// What happened is remembered until the next run, so that another array of three numbers an atom (forces that
+// were computed elsewhere meanwhile) can follow the atoms: follow(). One thread at a time; run() and follow()
+// are collective.
 #pragma once
 
 #include <array>
@@ -28,9 +29,9 @@ class Migration {
 
     explicit Migration(const Decomposition& decomposition) : decomposition_(decomposition) {}
 
-    // Wraps positions into the box and exchanges atoms. Afterwards this rank has atoms 0 ... size() - 1, whose data
-    // are in the old slots or were received. Throws SimulationError for an atom that is not a number, or that has
-    // passed a whole subdomain since the last time.
+    // Wraps positions into the box and exchanges atoms. Afterwards this rank has atoms 0 ... size() - 1,
+    // whose data are in the old slots or were received. Throws SimulationError for an atom that is not a
+    // number, or that has passed a whole subdomain since the last time.
     void run(const Particles<Real>& particles, std::int64_t step);
 
     std::size_t size() const { return x_.size(); }

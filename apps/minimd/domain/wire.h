@@ -17,6 +17,13 @@ inline MPI_Datatype mpi_type<double>() {
 }
 
 // Messages of different kinds between two ranks.
-enum Tag : int { tag_migration = 100, tag_migration_follow = 110, tag_ghost_counts = 120, tag_ghosts, tag_update, tag_reverse };
+enum Tag : int {
+    tag_migration = 100,
+    tag_migration_follow = 110,
+    tag_ghost_counts = 120,
+    tag_ghosts,
+    tag_update,
+    tag_reverse
+};
 
 }  // namespace minimd

@@ -16,8 +16,8 @@ LennardJonesForces<Real>::LennardJonesForces(const Settings& settings, const Ker
       thread_f_(static_cast<std::size_t>(settings.threads - 1)) {}
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
-                                           bool energy) {
+EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                           bool boundary, bool energy) {
     using Shell = typename Neighborhood<Real>::Shell;
     const Shell shell = neighborhood.shell();
     const bool both_sides = shell == Shell::eighth || (shell == Shell::one_sided && !boundary);
@@ -45,8 +45,8 @@ EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborh
 }
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
-                                               bool energy, Times& times) {
+EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                               bool fresh, bool energy, Times& times) {
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
     if (!fresh) halo.start_update(particles);

@@ -17,10 +17,10 @@ class Forces {
   public:
     virtual ~Forces() = default;
 
-    // Sets the forces on this rank's atoms. `fresh`: ghosts are where they should be; else their update is started and
-    // finished here. Collective. The energy is meaningful if it was asked for.
-    virtual EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh, bool energy,
-                                 Times& times) = 0;
+    // Sets the forces on this rank's atoms. `fresh`: ghosts are where they should be; else their update is
+    // started and finished here. Collective. The energy is meaningful if it was asked for.
+    virtual EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
+                                 bool energy, Times& times) = 0;
 };
 
 template <typename Real>
@@ -28,11 +28,12 @@ class LennardJonesForces final : public Forces<Real> {
   public:
     LennardJonesForces(const Settings& settings, const Kernels<Real>& kernels);
 
-    EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh, bool energy,
-                         Times& times) override;
+    EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
+                         bool energy, Times& times) override;
 
   private:
-    EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary, bool energy);
+    EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
+                     bool energy);
 
     const Kernels<Real>& kernels_;
     LjParameters parameters_;

@@ -19,8 +19,8 @@ typename PairSearch<Real>::Shell shell_for(const Settings& settings) {
     return settings.ghost_newton ? Shell::eighth : Shell::one_sided;
 }
 
-// The side of a column that makes a block of `lanes` atoms about as wide as it is high, a little wider as pairs are searched
-// in columns.
+// The side of a column that makes a block of `lanes` atoms about as wide as it is high, a little wider as
+// pairs are searched in columns.
 double side_of_columns(int lanes, double density) {
     return std::cbrt(std::max(lanes, cluster_size) / density);
 }
@@ -77,10 +77,12 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
     Zone<Real>& own = zones_[0];
     own.columns.set_up({lo[0], lo[1]}, {hi[0], hi[1]}, column_side_, {bins, bins});
     own.first_slot = 0;
-    own.end_slot = own.columns.sort(particles.layout, 0, std::span<const Real>(migration_.x()), std::span<const Real>(migration_.y()),
+    own.end_slot = own.columns.sort(particles.layout, 0, std::span<const Real>(migration_.x()),
+                                    std::span<const Real>(migration_.y()),
                                     std::span<const Real>(migration_.z()), order_);
     migration_.settle(particles, order_);
-    built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(particles.reals(particles.local_slots)));
+    built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(
+                                                                   particles.reals(particles.local_slots)));
     watch.lap(times.neighbor);
 
     halo_.build(particles, zones_);
@@ -100,9 +102,10 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
     for (const PairLists& each : lists_)
         if (each.interior.blocks.size() > std::numeric_limits<std::int32_t>::max() ||
             each.boundary.blocks.size() > std::numeric_limits<std::int32_t>::max())
-            throw SimulationError(fmt::format("step {}: the neighbour list of {} atoms does not fit into 2^31 entries: use more "
-                                              "ranks or threads",
-                                              step, particles.atoms));
+            throw SimulationError(fmt::format(
+                "step {}: the neighbour list of {} atoms does not fit into 2^31 entries: use more "
+                "ranks or threads",
+                step, particles.atoms));
     watch.lap(times.neighbor);
 }
 

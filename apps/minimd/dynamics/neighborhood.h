@@ -1,4 +1,5 @@
-// Everything that is made anew at a re-neighbouring: who owns which atom, in which slot, with which ghosts and pairs.
+// Everything that is made anew at a re-neighbouring: who owns which atom, in which slot, with which ghosts
+// and pairs.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ class Neighborhood {
   public:
     using Shell = typename PairSearch<Real>::Shell;
 
-    Neighborhood(const Settings& settings, const Decomposition& decomposition, const Kernels<Real>& kernels, double density);
+    Neighborhood(const Settings& settings, const Decomposition& decomposition, const Kernels<Real>& kernels,
+                 double density);
 
     // Collective. Adds to `times` what it took. Throws SimulationError.
     void rebuild(Particles<Real>& particles, std::int64_t step, Times& times);

@@ -11,7 +11,8 @@
 namespace minimd {
 
 template <typename Real>
-Simulation<Real>::Simulation(const Settings& settings, const Decomposition& decomposition, const System& system)
+Simulation<Real>::Simulation(const Settings& settings, const Decomposition& decomposition,
+                             const System& system)
     : settings_(settings),
       decomposition_(decomposition),
       kernels_(kernels<Real>(settings.lanes)),
@@ -71,7 +72,8 @@ void Simulation<Real>::second_half() {
 
 template <typename Real>
 bool Simulation<Real>::energy_due(std::int64_t at) const {
-    return at == first_step_ + settings_.steps || (settings_.thermo_every > 0 && at % settings_.thermo_every == 0);
+    return at == first_step_ + settings_.steps ||
+           (settings_.thermo_every > 0 && at % settings_.thermo_every == 0);
 }
 
 template <typename Real>
@@ -92,10 +94,11 @@ void Simulation<Real>::check_skin(std::int64_t at) {
     if (skin_warned_ || excursion.distance <= 0.5 * settings_.skin) return;
     skin_warned_ = true;
     std::fprintf(stderr,
-                 "minimd: step %lld: atom %lld moved %.3f since the last re-neighbouring, more than half the skin (%.3f): "
+                 "minimd: step %lld: atom %lld moved %.3f since the last re-neighbouring, more than half the "
+                 "skin (%.3f): "
                  "pairs can be missed; a smaller interval than %d or a larger skin avoids that\n",
-                 static_cast<long long>(at), static_cast<long long>(excursion.id), excursion.distance, 0.5 * settings_.skin,
-                 settings_.reneighbor_every);
+                 static_cast<long long>(at), static_cast<long long>(excursion.id), excursion.distance,
+                 0.5 * settings_.skin, settings_.reneighbor_every);
 }
 
 template <typename Real>
@@ -104,22 +107,26 @@ void Simulation<Real>::explain_bad_numbers(std::int64_t at) const {
     for (std::int32_t slot = 0; slot < particles_.local_slots; ++slot) {
         const std::size_t address = particles_.layout.address(slot);
         for (std::size_t d = 0; d < 3; ++d)
-            if (!std::isfinite(particles_.f[address + d * lanes]) || !std::isfinite(particles_.v[address + d * lanes]))
-                throw SimulationError(fmt::format("step {}: force or velocity of atom {} is not a number: atoms are too close or "
-                                                  "the time step is too long",
-                                                  at, particles_.id[static_cast<std::size_t>(slot)]));
+            if (!std::isfinite(particles_.f[address + d * lanes]) ||
+                !std::isfinite(particles_.v[address + d * lanes]))
+                throw SimulationError(fmt::format(
+                    "step {}: force or velocity of atom {} is not a number: atoms are too close or "
+                    "the time step is too long",
+                    at, particles_.id[static_cast<std::size_t>(slot)]));
     }
     throw SimulationError(fmt::format("step {}: energy or temperature is not a number", at));
 }
 
 template <typename Real>
 void Simulation<Real>::thermo(std::int64_t at) {
-    double mine[4] = {kinetic_sum(particles_, mass_), potential_.energy, potential_.virial, double(particles_.atoms)};
+    double mine[4] = {kinetic_sum(particles_, mass_), potential_.energy, potential_.virial,
+                      double(particles_.atoms)};
     double all[4];
     if (!std::isfinite(mine[0] + mine[1] + mine[2])) explain_bad_numbers(at);
     MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, decomposition_.comm());
     if (static_cast<std::int64_t>(all[3]) != atoms_)
-        throw SimulationError(fmt::format("step {}: {} atoms of {} are left", at, static_cast<std::int64_t>(all[3]), atoms_));
+        throw SimulationError(
+            fmt::format("step {}: {} atoms of {} are left", at, static_cast<std::int64_t>(all[3]), atoms_));
     ThermoSums sums;
     sums.kinetic = all[0];
     sums.potential = {all[1], all[2]};

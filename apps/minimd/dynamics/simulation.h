@@ -1,4 +1,5 @@
-// A run on this rank: velocity-Verlet steps, re-neighbouring every so many of them, and the table of T, U and P.
+// A run on this rank: velocity-Verlet steps, re-neighbouring every so many of them, and the table of T, U and
+// P.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@ ThermoScales::ThermoScales(Units units, std::int64_t atoms, double volume) {
         freedom = momenta * boltzmann;
         temperature = mass_to_energy / freedom;
         pressure = to_bar / (3.0 * volume);
-        energy = 2.0 * 524287.985533;  // miniMD's own factor: its energies in metal units are not electronvolts
+        energy =
+            2.0 * 524287.985533;  // miniMD's own factor: its energies in metal units are not electronvolts
         acceleration = 1.0 / mass_to_energy;
     }
 }
@@ -31,7 +32,8 @@ double kinetic_sum(const Particles<Real>& particles, double mass) {
 template double kinetic_sum(const Particles<float>&, double);
 template double kinetic_sum(const Particles<double>&, double);
 
-ThermoRow thermo_row(const ThermoScales& scales, const ThermoSums& all, std::int64_t step, std::int64_t atoms) {
+ThermoRow thermo_row(const ThermoScales& scales, const ThermoSums& all, std::int64_t step,
+                     std::int64_t atoms) {
     ThermoRow row;
     row.step = step;
     row.temperature = all.kinetic * scales.temperature;

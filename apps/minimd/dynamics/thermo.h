@@ -29,6 +29,7 @@ template <typename Real>
 double kinetic_sum(const Particles<Real>& particles, double mass);
 
 // From sums over all ranks.
-ThermoRow thermo_row(const ThermoScales& scales, const ThermoSums& all, std::int64_t step, std::int64_t atoms);
+ThermoRow thermo_row(const ThermoScales& scales, const ThermoSums& all, std::int64_t step,
+                     std::int64_t atoms);
 
 }  // namespace minimd

@@ -10,7 +10,8 @@ namespace minimd {
 
 namespace {
 
-// The fastest first: 256 bits, where blocks are small enough to waste few lanes, then what fits the instruction set.
+// The fastest first: 256 bits, where blocks are small enough to waste few lanes, then what fits the
+// instruction set.
 template <typename Real>
 std::vector<Kernels<Real>> available() {
     std::vector<Kernels<Real>> all;
@@ -27,8 +28,9 @@ const Kernels<Real>& find(const std::vector<Kernels<Real>>& all, int lanes) {
         if (lanes == 0 || each.lanes == lanes) return each;
         accepted += (accepted.empty() ? "" : ", ") + std::to_string(each.lanes);
     }
-    throw std::invalid_argument("no kernels with " + std::to_string(lanes) + " lanes on this processor; accepted: " +
-                                (accepted.empty() ? "none, it lacks SSE4" : accepted));
+    throw std::invalid_argument(
+        "no kernels with " + std::to_string(lanes) +
+        " lanes on this processor; accepted: " + (accepted.empty() ? "none, it lacks SSE4" : accepted));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The loops over pairs, compiled once for each instruction set and number of lanes.
 //
-// Positions and forces are blocks (cells/layout.h), aligned to 128 bytes. A kernel adds to `f`; the caller has
-// zeroed it. Any number of threads may run one at a time as long as each has an `f` of its own.
+// Positions and forces are blocks (cells/layout.h), aligned to 128 bytes. A kernel adds to `f`; the caller
+// has zeroed it. Any number of threads may run one at a time as long as each has an `f` of its own.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace minimd {
 
-// The blocks that one cluster meets: blocks[begin ... end), of which the first `masked` may hold atoms of the cluster
-// itself or, in a half list, atoms whose pair is listed elsewhere.
+// The blocks that one cluster meets: blocks[begin ... end), of which the first `masked` may hold atoms of the
+// cluster itself or, in a half list, atoms whose pair is listed elsewhere.
 struct PairRow {
     std::int32_t cluster = 0;
     std::int32_t begin = 0, end = 0;
@@ -41,12 +41,13 @@ struct EnergyVirial {
 
 struct ForceFlags {
     bool energy = false;  // wanted?
-    // Forces on the blocks' atoms too. In masked blocks only later slots than an atom's own then count, else all but its own.
+    // Forces on the blocks' atoms too. In masked blocks only later slots than an atom's own then count, else
+    // all but its own.
     bool both_sides = true;
 };
 
-// Boxes around the atoms of blocks, a little too large rather than too small; one array for each side, with room for 16
-// more at the end.
+// Boxes around the atoms of blocks, a little too large rather than too small; one array for each side, with
+// room for 16 more at the end.
 struct BlockBoxes {
     std::array<const float*, 3> lo, hi;
 };
@@ -62,15 +63,16 @@ struct Window {
     std::int32_t next, end;        // blocks; `next` is moved on
 };
 
-// Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`; there must be room for all
-// blocks of the windows and 16 more. Returns how many.
+// Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`; there must be
+// room for all blocks of the windows and 16 more. Returns how many.
 template <typename Real>
-using SearchKernel = std::size_t (*)(const Real* x, const BlockBoxes& boxes, const Box& box, std::int32_t cluster,
-                                     std::span<Window> windows, Real range, std::int32_t* found);
+using SearchKernel = std::size_t (*)(const Real* x, const BlockBoxes& boxes, const Box& box,
+                                     std::int32_t cluster, std::span<Window> windows, Real range,
+                                     std::int32_t* found);
 
 template <typename Real>
-using LennardJonesKernel = EnergyVirial (*)(const Real* x, Real* f, const PairRows& pairs, const LjParameters& parameters,
-                                            ForceFlags flags);
+using LennardJonesKernel = EnergyVirial (*)(const Real* x, Real* f, const PairRows& pairs,
+                                            const LjParameters& parameters, ForceFlags flags);
 
 template <typename Real>
 struct Kernels {
@@ -79,8 +81,8 @@ struct Kernels {
     SearchKernel<Real> search = nullptr;
 };
 
-// The kernels with `lanes` lanes on the best instruction set here; 0: with the number of lanes that is fastest on it.
-// Throws std::invalid_argument where there are none with so many lanes.
+// The kernels with `lanes` lanes on the best instruction set here; 0: with the number of lanes that is
+// fastest on it. Throws std::invalid_argument where there are none with so many lanes.
 template <typename Real>
 const Kernels<Real>& kernels(int lanes = 0);
 

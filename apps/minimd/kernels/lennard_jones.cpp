@@ -1,12 +1,12 @@
-// Lennard-Jones between a cluster of 4 atoms and a block of N: the four rows are independent, so that the latency of
-// one hides behind the others; the block's positions and forces are loaded once for all four.
+// Lennard-Jones between a cluster of 4 atoms and a block of N: the four rows are independent, so that the
+// latency of one hides behind the others; the block's positions and forces are loaded once for all four.
 #include "minimd/kernels/tables.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "minimd/kernels/lennard_jones.cpp"
-#include "minimd/kernels/targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "minimd/kernels/targets.h"
 
 #include "minimd/kernels/pairs-inl.h"
 
@@ -33,7 +33,8 @@ class LennardJones {
                                 int intensity) const {
         const D d;
         double energy = 0.0, virial = 0.0;
-        const V cutoff2 = hn::Set(d, cutoff2_), repulsion = hn::Set(d, repulsion_), attraction = hn::Set(d, attraction_);
+        const V cutoff2 = hn::Set(d, cutoff2_), repulsion = hn::Set(d, repulsion_),
+                attraction = hn::Set(d, attraction_);
         for (const PairRow& row : pairs.rows) {
             const Real* xi = x + slot_address<N>(row.cluster * cluster_size);
             const auto at = [&](int r, int dim) HWY_ATTR {
@@ -51,9 +52,12 @@ class LennardJones {
                 const Real* xj = x + block_address<N>(block);
                 Real* fj = f + block_address<N>(block);
                 const V xb = hn::Load(d, xj), yb = hn::Load(d, xj + N), zb = hn::Load(d, xj + 2 * N);
-                const V dx0 = hn::Sub(x0, xb), dx1 = hn::Sub(x1, xb), dx2 = hn::Sub(x2, xb), dx3 = hn::Sub(x3, xb);
-                const V dy0 = hn::Sub(y0, yb), dy1 = hn::Sub(y1, yb), dy2 = hn::Sub(y2, yb), dy3 = hn::Sub(y3, yb);
-                const V dz0 = hn::Sub(z0, zb), dz1 = hn::Sub(z1, zb), dz2 = hn::Sub(z2, zb), dz3 = hn::Sub(z3, zb);
+                const V dx0 = hn::Sub(x0, xb), dx1 = hn::Sub(x1, xb), dx2 = hn::Sub(x2, xb),
+                        dx3 = hn::Sub(x3, xb);
+                const V dy0 = hn::Sub(y0, yb), dy1 = hn::Sub(y1, yb), dy2 = hn::Sub(y2, yb),
+                        dy3 = hn::Sub(y3, yb);
+                const V dz0 = hn::Sub(z0, zb), dz1 = hn::Sub(z1, zb), dz2 = hn::Sub(z2, zb),
+                        dz3 = hn::Sub(z3, zb);
                 const V r0 = square(dx0, dy0, dz0), r1 = square(dx1, dy1, dz1), r2 = square(dx2, dy2, dz2),
                         r3 = square(dx3, dy3, dz3);
                 M m0 = hn::Lt(r0, cutoff2), m1 = hn::Lt(r1, cutoff2), m2 = hn::Lt(r2, cutoff2),
@@ -74,7 +78,8 @@ class LennardJones {
                 if constexpr (energy_wanted) {
                     energies = hn::Add(energies, hn::Add(hn::Add(e0, e1), hn::Add(e2, e3)));
                     // Out of range, r2 may be large but is finite, and p is 0.
-                    virials = hn::MulAdd(r0, p0, hn::MulAdd(r1, p1, hn::MulAdd(r2, p2, hn::MulAdd(r3, p3, virials))));
+                    virials = hn::MulAdd(r0, p0,
+                                         hn::MulAdd(r1, p1, hn::MulAdd(r2, p2, hn::MulAdd(r3, p3, virials))));
                 }
                 fx0 = hn::MulAdd(dx0, p0, fx0);
                 fx1 = hn::MulAdd(dx1, p1, fx1);
@@ -144,7 +149,8 @@ class LennardJones {
         const D d;
         V inverse2 = reciprocal(d, r2);
         if (HWY_UNLIKELY(intensity > 1)) {
-            // The mean of 1/r2 over values that differ by less than their rounding; nothing that a compiler can leave out.
+            // The mean of 1/r2 over values that differ by less than their rounding; nothing that a compiler
+            // can leave out.
             V sum = inverse2;
             for (int k = 1; k < intensity; ++k) {
                 const V again = hn::MulAdd(sum, hn::Set(d, tiny<Real>()), r2);
@@ -158,9 +164,11 @@ class LennardJones {
         const V force = hn::Mul(hn::MulSub(repulsion, inverse6, attraction), hn::Mul(inverse6, inverse2));
         if constexpr (energy_wanted) {
             // 4 eps (s12 - s6) is a twelfth of the repulsion and a sixth of the attraction.
-            const V twelfth = hn::Set(d, static_cast<Real>(1.0 / 12)), sixth = hn::Set(d, static_cast<Real>(1.0 / 6));
-            energy = hn::IfThenElseZero(
-                in_range, hn::Mul(inverse6, hn::MulSub(hn::Mul(repulsion, twelfth), inverse6, hn::Mul(attraction, sixth))));
+            const V twelfth = hn::Set(d, static_cast<Real>(1.0 / 12)),
+                    sixth = hn::Set(d, static_cast<Real>(1.0 / 6));
+            energy = hn::IfThenElseZero(in_range,
+                                        hn::Mul(inverse6, hn::MulSub(hn::Mul(repulsion, twelfth), inverse6,
+                                                                     hn::Mul(attraction, sixth))));
         }
         return hn::IfThenElseZero(in_range, force);
     }
@@ -174,7 +182,8 @@ class LennardJones {
 };
 
 template <typename Real, int N>
-EnergyVirial lennard_jones(const Real* x, Real* f, const PairRows& pairs, const LjParameters& p, ForceFlags flags) {
+EnergyVirial lennard_jones(const Real* x, Real* f, const PairRows& pairs, const LjParameters& p,
+                           ForceFlags flags) {
     const LennardJones<Real, N> kernel(p);
     if (flags.both_sides) {
         if (flags.energy) return kernel.template run<true, true>(x, f, pairs, p.intensity);

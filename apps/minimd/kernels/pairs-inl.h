@@ -18,7 +18,8 @@ namespace minimd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-// make(std::integral_constant) of the number of lanes, where this instruction set's vectors have so many; else null.
+// make(std::integral_constant) of the number of lanes, where this instruction set's vectors have so many;
+// else null.
 template <typename Real, typename Function, typename Make>
 Function for_lanes(int lanes, Make make) {
     Function function = nullptr;

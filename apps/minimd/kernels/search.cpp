@@ -3,9 +3,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "minimd/kernels/search.cpp"
-#include "minimd/kernels/targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "minimd/kernels/targets.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +25,8 @@ HWY_INLINE V gap(D d, V lo, V hi, V box_lo, V box_hi) {
 }
 
 // The blocks whose boxes are within `range`.
-HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::span<Window> windows, float range,
-                                std::int32_t* HWY_RESTRICT found) {
+HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::span<Window> windows,
+                                float range, std::int32_t* HWY_RESTRICT found) {
     const hn::CappedTag<float, 8> d;
     const hn::Rebind<std::int32_t, decltype(d)> di;
     constexpr auto step = static_cast<std::int32_t>(hn::MaxLanes(d));
@@ -42,10 +42,14 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::sp
         const float dx = std::max({0.0F, window.x_lo - box.hi[0], box.lo[0] - window.x_hi});
         const float dy = std::max({0.0F, window.y_lo - box.hi[1], box.lo[1] - window.y_hi});
         if (dx * dx + dy * dy >= range2) continue;
-        for (std::int32_t block = window.next; block < window.end && boxes.lo[2][block] <= top; block += step) {
-            const auto dx8 = gap(d, hn::LoadU(d, boxes.lo[0] + block), hn::LoadU(d, boxes.hi[0] + block), x_lo, x_hi);
-            const auto dy8 = gap(d, hn::LoadU(d, boxes.lo[1] + block), hn::LoadU(d, boxes.hi[1] + block), y_lo, y_hi);
-            const auto dz8 = gap(d, hn::LoadU(d, boxes.lo[2] + block), hn::LoadU(d, boxes.hi[2] + block), z_lo, z_hi);
+        for (std::int32_t block = window.next; block < window.end && boxes.lo[2][block] <= top;
+             block += step) {
+            const auto dx8 =
+                gap(d, hn::LoadU(d, boxes.lo[0] + block), hn::LoadU(d, boxes.hi[0] + block), x_lo, x_hi);
+            const auto dy8 =
+                gap(d, hn::LoadU(d, boxes.lo[1] + block), hn::LoadU(d, boxes.hi[1] + block), y_lo, y_hi);
+            const auto dz8 =
+                gap(d, hn::LoadU(d, boxes.lo[2] + block), hn::LoadU(d, boxes.hi[2] + block), z_lo, z_hi);
             const auto distance2 = hn::MulAdd(dz8, dz8, hn::MulAdd(dy8, dy8, hn::Mul(dx8, dx8)));
             const auto number = hn::Iota(di, block);
             const auto near = hn::And(hn::RebindMask(di, hn::Lt(distance2, vrange2)),
@@ -58,8 +62,8 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::sp
 
 // Of the `count` blocks at `found`, keeps those that have an atom within `range` of one of the cluster's.
 template <typename Real, int N>
-HWY_INLINE std::size_t by_atoms(const Real* HWY_RESTRICT x, std::int32_t cluster, Real range, std::int32_t* found,
-                                std::size_t count) {
+HWY_INLINE std::size_t by_atoms(const Real* HWY_RESTRICT x, std::int32_t cluster, Real range,
+                                std::int32_t* found, std::size_t count) {
     const hn::FixedTag<Real, N> d;
     using V = hn::Vec<decltype(d)>;
     const Real* xi = x + slot_address<N>(cluster * cluster_size);

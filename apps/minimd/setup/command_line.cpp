@@ -128,6 +128,8 @@ void CommandLine::add_own_flags(CLI::App& app) {
     app.add_flag("--split-boundary", flags_.split_boundary, "Devices compute the pairs that need ghosts");
     app.add_option("--intensity", flags_.intensity, "Evaluations of each pair's force (default 1)")
         ->check(CLI::Range(1, most_intensity));
+    app.add_option("--lanes", flags_.lanes, "Of the kernels' vectors (default: those that are fastest here)")
+        ->check(CLI::IsMember({2, 4, 8, 16}));
     app.add_option("--eam-file", flags_.eam_file,
                    "Tables of the EAM potential, a funcfl file (default Cu_u6.eam)");
     add_choice<SkinCheck>(app, "--skin-check", flags_.skin_check,

@@ -61,7 +61,7 @@ struct Settings {
     OffPath offpath = OffPath::none;
     bool tunnel = false;          // ghosts travel from device to device
     bool split_boundary = false;  // the device computes the pairs that need ghosts
-    int lanes = 0;      // of the kernels' vectors; 0: those that are fastest here
+    int lanes = 0;                // of the kernels' vectors; 0: those that are fastest here
     int intensity = 1;            // evaluations of a pair's force, of which the last counts; >= 1
     std::optional<std::string> json;
     std::optional<std::string> restart_from, restart_to;
