@@ -1,6 +1,7 @@
 #include "minimd/domain/decomposition.h"
 
 #include <limits>
+#include <utility>
 
 namespace minimd {
 
@@ -31,7 +32,16 @@ Decomposition::Decomposition(MPI_Comm comm, const Vec3& box) : comm_(comm), box_
     int ranks = 1;
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks);
-    grid_ = best_grid(ranks, box);
+    find_place(ranks);
+}
+
+Decomposition::Decomposition(MPI_Comm comm, const Vec3& box, int rank, std::vector<Seat> seats)
+    : comm_(comm), rank_(rank), box_(box), seats_(std::move(seats)) {
+    find_place(static_cast<int>(seats_.size()));
+}
+
+void Decomposition::find_place(int ranks) {
+    grid_ = best_grid(ranks, box_);
     place_ = {rank_ / (grid_[1] * grid_[2]), rank_ / grid_[2] % grid_[1], rank_ % grid_[2]};
     for (int d = 0; d < 3; ++d) {
         lo_[d] = lower_bound(d, place_[d]);

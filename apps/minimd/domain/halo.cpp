@@ -140,8 +140,51 @@ void Halo<Real>::exchange_counts() {
 template <typename Real>
 void Halo<Real>::post_receive(Peer& peer, std::size_t numbers, int tag, MPI_Request& request) {
     peer.in.resize(numbers);
-    MPI_Irecv(peer.in.data(), static_cast<int>(numbers), mpi_type<Real>(), peer.rank, tag,
-              decomposition_.comm(), &request);
+    MPI_Irecv(peer.in.data(), static_cast<int>(numbers), mpi_type<Real>(), decomposition_.process(peer.rank),
+              decomposition_.tag(tag, peer.rank, decomposition_.rank()), decomposition_.comm(), &request);
+}
+
+template <typename Real>
+void Halo<Real>::post_send(Peer& peer, int tag, MPI_Request& request) {
+    MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), decomposition_.process(peer.rank),
+              decomposition_.tag(tag, decomposition_.rank(), peer.rank), decomposition_.comm(), &request);
+}
+
+template <typename Real>
+void Halo<Real>::describe(std::vector<std::int32_t>& plan) const {
+    const auto number = [&](std::size_t n) { plan.push_back(static_cast<std::int32_t>(n)); };
+    for (const Image& image : images_) {
+        number(image.slots.size());
+        plan.insert(plan.end(), image.slots.begin(), image.slots.end());
+    }
+    for (const Peer& peer : peers_) {
+        number(peer.slots_in.size());
+        plan.insert(plan.end(), peer.slots_in.begin(), peer.slots_in.end());
+    }
+    for (const std::vector<Copy>& copies : copies_)
+        for (const Copy& copy : copies)
+            plan.push_back(copy.to);
+}
+
+template <typename Real>
+void Halo<Real>::adopt(Layout layout, std::span<const std::int32_t> plan) {
+    layout_ = layout;
+    std::size_t at = 0;
+    const auto take = [&](std::vector<std::int32_t>& into) {
+        const auto count = static_cast<std::size_t>(plan[at++]);
+        into.assign(plan.begin() + static_cast<std::ptrdiff_t>(at), plan.begin() + static_cast<std::ptrdiff_t>(at + count));
+        at += count;
+    };
+    for (Image& image : images_)
+        take(image.slots);
+    for (Peer& peer : peers_)
+        take(peer.slots_in);
+    for (std::size_t c = 0; c < own_images_.size(); ++c) {
+        const std::vector<std::int32_t>& from = images_[own_images_[c]].slots;
+        copies_[c].resize(from.size());
+        for (std::size_t i = 0; i < from.size(); ++i)
+            copies_[c][i] = {from[i], plan[at++]};
+    }
 }
 
 template <typename Real>
@@ -246,8 +289,7 @@ void Halo<Real>::start_update(const Particles<Real>& particles) {
                 out += 3;
             }
         }
-        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank, tag_update,
-                  decomposition_.comm(), &requests_[2 * p + 1]);
+        post_send(peer, tag_update, requests_[2 * p + 1]);
     }
 }
 
@@ -293,8 +335,7 @@ void Halo<Real>::start_reverse(const Real* f) {
             out[2] = from[2 * lanes];
             out += 3;
         }
-        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank,
-                  tag_reverse, decomposition_.comm(), &requests_[2 * p + 1]);
+        post_send(peer, tag_reverse, requests_[2 * p + 1]);
     }
 }
 
@@ -333,8 +374,7 @@ void Halo<Real>::update_scalar(Real* per_slot) {
         for (const std::size_t k : peer.images_out)
             for (const std::int32_t slot : images_[k].slots)
                 peer.out.push_back(per_slot[slot]);
-        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank, tag_update,
-                  decomposition_.comm(), &requests_[2 * p + 1]);
+        post_send(peer, tag_update, requests_[2 * p + 1]);
     }
     for (const std::vector<Copy>& copies : copies_)
         for (const Copy& copy : copies)
@@ -354,8 +394,7 @@ void Halo<Real>::reverse_scalar(Real* per_slot) {
         peer.out.clear();
         for (const std::int32_t slot : peer.slots_in)
             peer.out.push_back(per_slot[slot]);
-        MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), peer.rank,
-                  tag_reverse, decomposition_.comm(), &requests_[2 * p + 1]);
+        post_send(peer, tag_reverse, requests_[2 * p + 1]);
     }
     for (const std::vector<Copy>& copies : copies_)
         for (const Copy& copy : copies)

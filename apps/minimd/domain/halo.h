@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "minimd/cells/pair_list.h"
@@ -46,6 +47,11 @@ class Halo {
     void update_scalar(Real* per_slot);
     void reverse_scalar(Real* per_slot);
 
+    // What build() found out, as numbers appended to `plan`, and a halo of the same grid that takes it over from another
+    // process: it updates and reverses the same ghosts without a build of its own.
+    void describe(std::vector<std::int32_t>& plan) const;
+    void adopt(Layout layout, std::span<const std::int32_t> plan);
+
     std::size_t ghosts() const { return ghosts_; }
     // Bytes that an update takes to other ranks.
     std::size_t bytes_per_update() const;
@@ -73,6 +79,7 @@ class Halo {
 
     void select(const Particles<Real>& particles);
     void exchange_counts();
+    void post_send(Peer& peer, int tag, MPI_Request& request);
     void post_receive(Peer& peer, std::size_t numbers, int tag, MPI_Request& request);
     std::size_t sent_atoms(const Peer& peer) const;
 

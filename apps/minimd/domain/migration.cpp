@@ -64,6 +64,7 @@ void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
         }
     }
     if (!alone) exchange(particles, step);
+    received_count_ = received_.size();
 }
 
 template <typename Real>
@@ -194,7 +195,7 @@ void Migration<Real>::settle(Particles<Real>& particles, const std::vector<std::
 template <typename Real>
 void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks) const {
     const auto lanes = static_cast<std::size_t>(layout_.lanes);
-    std::vector<Triple<Real>> arrived(received_.size());
+    std::vector<Triple<Real>> arrived(received_count_);
     const auto value = [&](std::int32_t origin) -> Triple<Real> {
         if (origin == filler_origin) return {0, 0, 0};
         if (origin < 0) return arrived[static_cast<std::size_t>(-1 - origin)];
@@ -217,7 +218,7 @@ void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks) const {
         }
         for (std::size_t way = 0; way < 2; ++way) {
             const std::int32_t count = passes_[static_cast<std::size_t>(d)][way].received;
-            MPI_Irecv(arrived.data() + into, 3 * count, mpi_type<Real>(), to[1 - way],
+            MPI_Irecv(arrived.data() + into, 3 * count, mpi_type<Real>(), decomposition_.process(to[1 - way]),
                       tag_migration_follow + static_cast<int>(way), decomposition_.comm(), &requests[way]);
             into += static_cast<std::size_t>(count);
         }
@@ -230,6 +231,40 @@ void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks) const {
         at[lanes] = t.y;
         at[2 * lanes] = t.z;
     }
+}
+
+template <typename Real>
+void Migration<Real>::describe(std::vector<std::int32_t>& record) const {
+    const auto put = [&](const std::vector<std::int32_t>& numbers) {
+        record.push_back(static_cast<std::int32_t>(numbers.size()));
+        record.insert(record.end(), numbers.begin(), numbers.end());
+    };
+    for (const auto& dimension : passes_)
+        for (const Pass& pass : dimension) {
+            put(pass.sent);
+            record.push_back(pass.received);
+        }
+    put(origin_of_slot_);
+}
+
+template <typename Real>
+void Migration<Real>::adopt(Layout layout, std::span<const std::int32_t> record) {
+    layout_ = layout;
+    std::size_t at = 0;
+    const auto take = [&](std::vector<std::int32_t>& into) {
+        const auto count = static_cast<std::size_t>(record[at++]);
+        into.assign(record.begin() + static_cast<std::ptrdiff_t>(at),
+                    record.begin() + static_cast<std::ptrdiff_t>(at + count));
+        at += count;
+    };
+    received_count_ = 0;
+    for (auto& dimension : passes_)
+        for (Pass& pass : dimension) {
+            take(pass.sent);
+            pass.received = record[at++];
+            received_count_ += static_cast<std::size_t>(pass.received);
+        }
+    take(origin_of_slot_);
 }
 
 template class Migration<float>;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -45,10 +46,16 @@ class Migration {
     // Takes three numbers an atom, as blocks in the old slots, to the new slots of settle(). Fillers get 0.
     void follow(const Real* old_blocks, Real* new_blocks) const;
 
+    // What follow() needs, as numbers appended to `record`; and to follow what happened in another process of the same grid.
+    void describe(std::vector<std::int32_t>& record) const;
+    void adopt(Layout layout, std::span<const std::int32_t> record);
+
+    // The positions before settle(), ghosts included, until the next one.
+    const AlignedVector<Real>& old_x() const { return new_x_; }
+
     // Where the atom of a new slot was: an old slot, or minus one minus the number of a received atom.
     // filler_origin for fillers.
     const std::vector<std::int32_t>& origin_of_slot() const { return origin_of_slot_; }
-    bool any_travelled() const { return decomposition_.ranks() > 1; }
 
   private:
     struct Traveller {
@@ -78,6 +85,7 @@ class Migration {
     std::vector<Traveller> leaving_;
     std::vector<std::int32_t> leaving_origin_;
     std::vector<Traveller> received_;
+    std::size_t received_count_ = 0;
     std::array<std::array<Pass, 2>, 3> passes_;  // by dimension, then down and up
     AlignedVector<Real> new_x_, new_v_;
     std::vector<std::int64_t> new_id_;

@@ -23,7 +23,11 @@ enum Tag : int {
     tag_ghost_counts = 120,
     tag_ghosts,
     tag_update,
-    tag_reverse
+    tag_reverse,
+    // Between a host and its device.
+    tag_command,
+    tag_device_numbers,
+    tag_device_reals
 };
 
 }  // namespace minimd

@@ -11,54 +11,72 @@ namespace minimd {
 template <typename Real>
 LennardJonesForces<Real>::LennardJonesForces(const Settings& settings, const Kernels<Real>& kernels)
     : kernels_(kernels),
-      parameters_{settings.cutoff, settings.epsilon, settings.sigma, settings.intensity},
-      threads_(settings.threads),
-      thread_f_(static_cast<std::size_t>(settings.threads - 1)) {}
+      parameters_{settings.cutoff, settings.epsilon, settings.sigma, settings.intensity} {}
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                           bool boundary, bool energy) {
+EnergyVirial LennardJonesForces<Real>::rows(const Real* x, const std::vector<PairLists>& lists, bool boundary,
+                                            std::span<const std::int32_t> first, std::span<const std::int32_t> end,
+                                            bool both_sides, bool energy, AlignedVector<Real>& f) {
+    const auto part = [&](std::size_t thread, Real* to) {
+        const PairList& list = boundary ? lists[thread].boundary : lists[thread].interior;
+        const std::size_t from = first.empty() ? 0 : static_cast<std::size_t>(first[thread]);
+        const std::size_t until = end.empty() ? list.rows.size() : static_cast<std::size_t>(end[thread]);
+        return kernels_.lennard_jones(x, to, list.view(from, until - from), parameters_, {energy, both_sides});
+    };
+    if (lists.size() == 1) return part(0, f.data());
+
+    std::vector<EnergyVirial> sums(lists.size());
+    thread_f_.resize(lists.size() - 1);
+    const auto reals = static_cast<std::ptrdiff_t>(f.size());
+    const int threads = static_cast<int>(lists.size());
+#pragma omp parallel num_threads(threads)
+    {
+        const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+        Real* to = f.data();
+        if (thread > 0) {
+            thread_f_[thread - 1].resize(f.size());
+            std::fill(thread_f_[thread - 1].begin(), thread_f_[thread - 1].end(), Real{0});
+            to = thread_f_[thread - 1].data();
+        }
+        sums[thread] = part(thread, to);
+#pragma omp barrier
+        for (const AlignedVector<Real>& other : thread_f_) {
+            const Real* __restrict from = other.data();
+            Real* __restrict sum = f.data();
+#pragma omp for simd schedule(static)
+            for (std::ptrdiff_t i = 0; i < reals; ++i)
+                sum[i] += from[i];
+        }
+    }
+    EnergyVirial sum;
+    for (const EnergyVirial& each : sums)
+        sum += each;
+    return sum;
+}
+
+template <typename Real>
+EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
+                                           bool energy) {
     using Shell = typename Neighborhood<Real>::Shell;
     const Shell shell = neighborhood.shell();
     const bool both_sides = shell == Shell::eighth || (shell == Shell::one_sided && !boundary);
     // What is listed from one side only is in the lists of the other atom's rank, or row, too.
     const double weight = both_sides ? 1.0 : 0.5;
-    const std::vector<PairLists>& lists = neighborhood.lists();
-    const auto part = [&](std::size_t thread, Real* f) {
-        const PairList& list = boundary ? lists[thread].boundary : lists[thread].interior;
-        return kernels_.lennard_jones(particles.x.data(), f, list.view(), parameters_, {energy, both_sides});
-    };
-    EnergyVirial sum;
-    if (threads_ == 1) {
-        sum = part(0, particles.f.data());
-    } else {
-        std::vector<EnergyVirial> sums(static_cast<std::size_t>(threads_));
-#pragma omp parallel num_threads(threads_)
-        {
-            const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-            sums[thread] = part(thread, thread == 0 ? particles.f.data() : thread_f_[thread - 1].data());
-        }
-        for (const EnergyVirial& each : sums)
-            sum += each;
-    }
+    const EnergyVirial sum =
+        rows(particles.x.data(), neighborhood.lists(), boundary, {}, {}, both_sides, energy, particles.f);
     return {weight * sum.energy, weight * sum.virial};
 }
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                               bool fresh, bool energy, Times& times) {
+EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
+                                               bool energy, Times& times) {
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
     if (!fresh) halo.start_update(particles);
     watch.lap(times.communication);
 
-    const std::size_t reals = particles.reals(particles.slots);
-    particles.f.resize(reals);
+    particles.f.resize(particles.reals(particles.slots));
     std::fill(particles.f.begin(), particles.f.end(), Real{0});
-    for (AlignedVector<Real>& f : thread_f_) {
-        f.resize(reals);
-        std::fill(f.begin(), f.end(), Real{0});
-    }
     EnergyVirial sum = run(particles, neighborhood, false, energy);
     watch.lap(times.force);
 
@@ -66,9 +84,6 @@ EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neigh
     watch.lap(times.communication);
 
     sum += run(particles, neighborhood, true, energy);
-    for (const AlignedVector<Real>& f : thread_f_)
-        for (std::size_t i = 0; i < reals; ++i)
-            particles.f[i] += f[i];
     watch.lap(times.force);
 
     if (neighborhood.shell() == Neighborhood<Real>::Shell::eighth) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "minimd/cells/particles.h"
@@ -17,6 +18,9 @@ class Forces {
   public:
     virtual ~Forces() = default;
 
+    // Can parts of the pairs be computed apart (rows())?
+    virtual bool divisible() const { return false; }
+
     // Sets the forces on this rank's atoms. `fresh`: ghosts are where they should be; else their update is
     // started and finished here. Collective. The energy is meaningful if it was asked for.
     virtual EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
@@ -31,13 +35,19 @@ class LennardJonesForces final : public Forces<Real> {
     EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                          bool energy, Times& times) override;
 
+    bool divisible() const override { return true; }
+
+    // Adds to `f`, whose size is a multiple of a block, the forces of rows first[t] ... end[t] - 1 of list t, for all t: of the
+    // interior pairs, or those of the boundary. Empty `first` or `end`: from the first, to the last.
+    EnergyVirial rows(const Real* x, const std::vector<PairLists>& lists, bool boundary, std::span<const std::int32_t> first,
+                      std::span<const std::int32_t> end, bool both_sides, bool energy, AlignedVector<Real>& f);
+
   private:
     EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
                      bool energy);
 
     const Kernels<Real>& kernels_;
     LjParameters parameters_;
-    int threads_;
     std::vector<AlignedVector<Real>> thread_f_;  // of all threads but the first
 };
 

@@ -38,7 +38,8 @@ Neighborhood<Real>::Neighborhood(const Settings& settings, const Decomposition& 
       halo_(decomposition, settings.list_cutoff(), shell_, column_side_),
       search_(kernels),
       zones_(1),
-      lists_(static_cast<std::size_t>(settings.threads)) {}
+      lists_(static_cast<std::size_t>(settings.threads)),
+      old_lists_(static_cast<std::size_t>(settings.threads)) {}
 
 template <typename Real>
 void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
@@ -88,6 +89,7 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
     halo_.build(particles, zones_);
     watch.lap(times.communication);
 
+    lists_.swap(old_lists_);
     search_.enclose(particles);
     if (settings_.threads == 1) {
         search_.find(particles, zones_, shell_, settings_.list_cutoff(), 0, 1, lists_[0]);

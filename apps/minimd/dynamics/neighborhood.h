@@ -28,8 +28,10 @@ class Neighborhood {
 
     Shell shell() const { return shell_; }
     Halo<Real>& halo() { return halo_; }
-    const Migration<Real>& migration() const { return migration_; }
+    Migration<Real>& migration() { return migration_; }
     std::vector<PairLists>& lists() { return lists_; }  // one for each thread
+    // Those before the last rebuild.
+    std::vector<PairLists>& old_lists() { return old_lists_; }
     const std::vector<Zone<Real>>& zones() const { return zones_; }
 
     // The furthest that an atom went between the last two rebuilds, and its id.
@@ -50,7 +52,7 @@ class Neighborhood {
     Halo<Real> halo_;
     PairSearch<Real> search_;
     std::vector<Zone<Real>> zones_;
-    std::vector<PairLists> lists_;
+    std::vector<PairLists> lists_, old_lists_;
     std::vector<std::int32_t> order_;
     AlignedVector<Real> built_x_;
     Excursion excursion_;
