@@ -10,7 +10,7 @@ packages=(
     openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libucx-dev libpmix-dev libhwloc-dev
     libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
     libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev
-    iproute2 util-linux procps python3 python3-venv python3-mpi4py
+    iproute2 util-linux procps lammps-data python3 python3-venv python3-mpi4py
 )
 
 missing=()

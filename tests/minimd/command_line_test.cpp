@@ -1,38 +1,17 @@
 #include "minimd/setup/command_line.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
 
 #include "messages.h"
+#include "scratch_folder.h"
 
 namespace minimd {
 namespace {
 
-// Every rank in the same new folder, with it as the working directory.
-class CommandLineTest : public testing::Test {
+class CommandLineTest : public ScratchFolder {
   protected:
-    void SetUp() override {
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-        char name[64] = "/tmp/minimd-test-XXXXXX";
-        if (rank_ == 0 && mkdtemp(name) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
-        MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-        folder_ = name;
-        before_ = std::filesystem::current_path();
-        std::filesystem::current_path(folder_);
-    }
-    void TearDown() override {
-        std::filesystem::current_path(before_);
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (rank_ == 0) std::filesystem::remove_all(folder_);
-    }
-    void write(const std::string& name, const std::string& text) const {
-        if (rank_ == 0) std::ofstream(name) << text;
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
     static Settings parsed(std::vector<std::string> words) {
         words.insert(words.begin(), "minimd");
         std::vector<char*> argv;
@@ -45,10 +24,6 @@ class CommandLineTest : public testing::Test {
         app.parse(static_cast<int>(arguments.size()) - 1, arguments.data());
         return line.settings(MPI_COMM_WORLD);
     }
-
-    int rank_ = 0;
-    std::string folder_;
-    std::filesystem::path before_;
 };
 
 using Cells = std::array<int, 3>;

@@ -54,6 +54,8 @@ struct Summary {
     Spread local_atoms, ghosts, swapped, listed_pairs;  // numbers
 
     double atom_steps() const { return static_cast<double>(atoms) * static_cast<double>(steps); }
+    // Atom-steps a second; 0 where nothing was timed.
+    double performance() const { return times.total > 0.0 ? atom_steps() / times.total : 0.0; }
 };
 
 // On every rank; collective.

@@ -12,10 +12,6 @@ namespace {
 constexpr double bins_per_unit_cell = 5.0 / 6.0;
 constexpr double atoms_per_bin = 16.0;
 
-double rate(double amount, double seconds) {
-    return seconds > 0.0 ? amount / seconds : 0.0;
-}
-
 }  // namespace
 
 std::array<int, 3> usual_bins(const Settings& settings, const System& system) {
@@ -96,7 +92,7 @@ void Screen::thermo(const ThermoRow& row) const {
 void Screen::summary(const Summary& summary) const {
     if (out_ == nullptr) return;
     const Times& times = summary.times;
-    const double performance = rate(summary.atom_steps(), times.total);
+    const double performance = summary.performance();
     std::fprintf(out_,
                  "\n\n# Performance Summary:\n"
                  "# MPI_proc OMP_threads nsteps natoms t_total t_force t_neigh t_comm t_other performance "

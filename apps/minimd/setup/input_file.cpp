@@ -5,6 +5,7 @@
 
 #include "minimd/setup/limits.h"
 #include "minimd/setup/line_source.h"
+#include "minimd/setup/shared_text.h"
 #include "support/mpi_program.h"
 
 namespace minimd {

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include "support/mpi_program.h"
@@ -59,7 +58,11 @@ void LineSource::need(const std::string& expected) {
 
 void LineSource::drop_comment() {
     const std::size_t at = line_.find('#');
-    if (at == std::string::npos) return;
+    if (at == std::string::npos) {
+        comment_.clear();
+        return;
+    }
+    comment_ = line_.substr(at + 1);
     line_.resize(at);
     split();
 }
@@ -111,29 +114,6 @@ void LineSource::fail(const std::string& expected, std::string_view found) const
     if (text.size() > most) text = text.substr(0, most) + "...";
     throw mpi_support::UsageError(name_ + ":" + std::to_string(number_) + ": expected " + expected +
                                   ", found " + (text.empty() ? "an empty line" : "'" + text + "'"));
-}
-
-std::optional<std::string> shared_text(const std::string& path, MPI_Comm comm) {
-    int rank = 0;
-    MPI_Comm_rank(comm, &rank);
-    std::string text;
-    std::int64_t bytes = -1;
-    if (rank == 0) {
-        std::ifstream file(path, std::ios::binary);
-        std::ostringstream all;
-        if (file &&
-            (file.peek() == std::ifstream::traits_type::eof() ? !file.bad() : bool(all << file.rdbuf()))) {
-            text = all.str();
-            bytes = static_cast<std::int64_t>(text.size());
-        }
-    }
-    MPI_Bcast(&bytes, 1, MPI_INT64_T, 0, comm);
-    if (bytes < 0) return std::nullopt;
-    if (bytes > std::numeric_limits<int>::max())
-        throw mpi_support::UsageError(path + ": expected a text file of less than 2 GiB");
-    text.resize(static_cast<std::size_t>(bytes));
-    MPI_Bcast(text.data(), static_cast<int>(bytes), MPI_CHAR, 0, comm);
-    return text;
 }
 
 }  // namespace minimd

@@ -4,8 +4,6 @@
 // thread.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
 #include <istream>
 #include <limits>
@@ -32,9 +30,11 @@ class LineSource {
     const std::string& name() const { return name_; }
     std::int64_t number() const { return number_; }
     std::string_view line() const { return line_; }
-    // The blank-separated words of the line; `without_comment`: of what is before the first '#'.
+    // The blank-separated words of the line.
     const std::vector<std::string_view>& words() const { return words_; }
+    // Takes what begins with the first '#' from the line; comment() has what follows that sign.
     void drop_comment();
+    std::string_view comment() const { return comment_; }
 
     // Word `at` of the line as a number inside [low, high]; `what` names it in the message.
     double number_at(std::size_t at, const std::string& what,
@@ -52,13 +52,10 @@ class LineSource {
 
     std::istream& in_;
     std::string name_;
-    std::string line_;
+    std::string line_, comment_;
     std::vector<std::string_view> words_;
     std::int64_t number_ = 0;
     bool over_ = false;
 };
-
-// The text of the file at `path`, which rank 0 reads; nothing on every rank when it cannot. Collective.
-std::optional<std::string> shared_text(const std::string& path, MPI_Comm comm);
 
 }  // namespace minimd

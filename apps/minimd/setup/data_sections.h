@@ -1,0 +1,26 @@
+// The sections of a LAMMPS data file, atom by atom.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "minimd/setup/atom_record.h"
+#include "minimd/setup/data_header.h"
+#include "minimd/setup/line_source.h"
+
+namespace minimd {
+
+struct DataContents {
+    std::optional<double> mass;        // of all types
+    std::vector<std::string> skipped;  // titles of sections, with their lines
+};
+
+// Reads from the title that `lines` is at to the end. Calls `atom` for each line of Atoms (positions as they
+// stand) and `velocity` for each of Velocities (id and v alone). Throws UsageError.
+DataContents read_data_sections(LineSource& lines, const DataHeader& header,
+                                const std::function<void(const AtomRecord&)>& atom,
+                                const std::function<void(const AtomRecord&)>& velocity);
+
+}  // namespace minimd
