@@ -10,6 +10,7 @@
 #include "operations.h"
 #include "p2p/lock.h"
 #include "p2p/moving.h"
+#include "p2p/waits.h"
 #include "persistent.h"
 #include "tuning/samples.h"
 
@@ -230,6 +231,7 @@ extern "C" {
 OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     const FollowedWait followed(1, request);
     StandIns real(1, request);
+    const p2p::Look look(1, real.data());
     if (request == nullptr) return PMPI_Wait(request, status);
     const Parcels parcels(1, real.data());
     return wait_one(parcels[0], real.data(), status);
@@ -238,6 +240,7 @@ OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 OFFPATH_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
+    const p2p::Look look(count, real.data());
     if (requests == nullptr) return PMPI_Waitall(count, requests, statuses);
     const Parcels parcels(count, real.data());
     if (parcels.none() && !p2p::must_attend()) {
@@ -253,6 +256,7 @@ OFFPATH_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 OFFPATH_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
+    const p2p::Look look(count, real.data());
     if (requests == nullptr || (!p2p::any_registered() && !must_drive(count, real.data())))
         return PMPI_Waitany(count, real.data(), index, status);
     return test_until([&](bool& finished) {
@@ -267,6 +271,7 @@ OFFPATH_API int MPI_Waitsome(int count, MPI_Request requests[], int* done, int i
                              MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
+    const p2p::Look look(count, real.data());
     if (requests == nullptr || (!p2p::any_registered() && !must_drive(count, real.data())))
         return PMPI_Waitsome(count, real.data(), done, indices, statuses);
     return test_until([&](bool& finished) {
@@ -280,6 +285,7 @@ OFFPATH_API int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     const FollowedWait followed(1, request);
     poll_all();
     StandIns real(1, request);
+    const p2p::Look look(1, real.data());
     const Parcels parcels(1, real.data());
     if (parcels[0] == nullptr) return PMPI_Test(real.data(), flag, status);
     *flag = is_complete(*parcels[0]) ? 1 : 0;
@@ -290,6 +296,7 @@ OFFPATH_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_St
     const FollowedWait followed(count, requests);
     poll_all();
     StandIns real(count, requests);
+    const p2p::Look look(count, real.data());
     const Parcels parcels(count, real.data());
     if (parcels.none()) return PMPI_Testall(count, real.data(), flag, statuses);
     return test_all(count, real.data(), parcels, flag, statuses);
@@ -298,6 +305,7 @@ OFFPATH_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_St
 OFFPATH_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
+    const p2p::Look look(count, real.data());
     return test_any(count, real.data(), index, flag, status);
 }
 
@@ -305,12 +313,14 @@ OFFPATH_API int MPI_Testsome(int count, MPI_Request requests[], int* done, int i
                              MPI_Status statuses[]) {
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
+    const p2p::Look look(count, real.data());
     return test_some(count, real.data(), done, indices, statuses);
 }
 
 OFFPATH_API int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     poll_all();
     const MPI_Request real = stand_in_of(request);
+    const p2p::Look look(1, &real);
     const Parcels parcels(1, &real);
     if (parcels[0] == nullptr) return PMPI_Request_get_status(real, flag, status);
     *flag = is_complete(*parcels[0]) ? 1 : 0;

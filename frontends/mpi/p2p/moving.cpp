@@ -114,6 +114,7 @@ int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* stat
     const bool receives = parcel.receives;
     const MPI_Comm comm = parcel.team->comm;
     copy_status(parcel.status, status);
+    ended(parcel);
     release_parcel(parcel);
     if (guard.owns_lock()) guard.unlock();
     if (handle != MPI_REQUEST_NULL) {
@@ -129,7 +130,15 @@ int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* stat
     return error;
 }
 
-// A short receive, one thread, and nothing else to look after: the host's own wait is the fastest.
+// Whether the host's own wait, which is the fastest, may be used: one thread, nothing else to look after, and
+// most likely nothing left to do for the device then.
+bool may_sit_in_host(const Parcel& parcel) {
+    const std::uint32_t own = parcel.attended ? 1 : 0;
+    return !parcel.host_done && !runtime().threads &&
+           (parcel.by_host || (parcel.receives && !parcel.large)) &&
+           parcels_attended.load(std::memory_order_relaxed) == own;
+}
+
 void sit_in_host(Parcel& parcel) {
     MPI_Request handle = parcel.handle;
     forget_parcel(parcel);
@@ -138,12 +147,16 @@ void sit_in_host(Parcel& parcel) {
     status.MPI_ERROR = MPI_SUCCESS;
     const int error = PMPI_Wait(&handle, &status);
     status.MPI_ERROR = error;
+    if (!parcel.receives) {
+        parcel.error = error;
+        PMPI_Request_free(&handle);  // sends are persistent ones
+    }
     host_is_done(parcel, status);
 }
 
 int wait_for(Parcel& parcel, MPI_Status* status) {
-    if (parcel.receives && !parcel.large && !parcel.host_done && !runtime().threads && !must_attend())
-        sit_in_host(parcel);
+    look_at(parcel);
+    if (may_sit_in_host(parcel)) sit_in_host(parcel);
     auto guard = lock();
     for (Backoff backoff; !advance(parcel);) {
         const bool sleeps = !runtime().threads && parcel.mail != nullptr &&

@@ -26,6 +26,9 @@ enum class Mode : std::uint8_t { standard, synchronous, ready, buffered };
 // nothing was sent, and `ours` says whether the error handler is still to be called.
 int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                Parcel** parcel, bool* ours);
+// Starts one that is the host's alone (waits.h), of contiguous bytes or not.
+int start_send_by_host(const Arguments& arguments, std::size_t bytes, Mode mode, Team& team, Pairs& pairs,
+                       Parcel** parcel);
 // The device has no part in a send any more.
 void left_device(Parcel& parcel);
 // Not under the lock. While as many sends as may be are on the device, has their receivers' devices take them

@@ -33,10 +33,12 @@ void open_pairs() {
     int found = 0;
     PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found);
     if (found != 0) tag_limit = *static_cast<int*>(value);
+    open_waits();
 }
 
 void close_pairs() {
     if (payloads == MPI_COMM_NULL) return;
+    close_waits();
     PMPI_Comm_free(&payloads);
     PMPI_Comm_free(&self);
 }
@@ -53,12 +55,16 @@ Pairs* make_pairs(std::uint64_t id, const std::vector<int>& members) {
     if (!any) return nullptr;
     auto* pairs = new Pairs;
     pairs->id = id;
+    pairs->own_rank =
+        static_cast<int>(std::find(members.begin(), members.end(), runtime().rank) - members.begin());
+    begin_watching(*pairs);
     for (int rank : members)
         pairs->world_rank.push_back(scope == Scope::all || node(rank) != mine ? rank : Pairs::not_part);
     return pairs;
 }
 
 void destroy_pairs(Pairs* pairs) {
+    if (pairs != nullptr) end_watching(*pairs);
     delete pairs;
 }
 

@@ -14,6 +14,7 @@
 
 #include "header.h"
 #include "numbers.h"
+#include "waits.h"
 
 namespace offpath::mpi {
 struct Team;
@@ -41,11 +42,13 @@ struct Pairs {
     static constexpr int not_part = -1;
 
     std::uint64_t id = 0;         // of the communicator in the job
+    int own_rank = 0;             // in the communicator
     std::vector<int> world_rank;  // by rank; not_part: messages with it are the host's
     Numbers sent, received;
     std::uint32_t unnumbered = 0;     // messages sent whose tag has no number
     std::vector<Parcel*> wild;        // receives with a wildcard, not known to be matched
     std::deque<Extracted> extracted;  // by probes
+    Watches watches;
 
     bool takes_part(int rank) const {
         return rank >= 0 && rank < static_cast<int>(world_rank.size()) &&
@@ -73,7 +76,7 @@ offpath_team_h world_team();
 // Of our own: what headers of kind by_host announce, by ranks of the world; and messages to ourselves.
 MPI_Comm payload_comm();
 MPI_Comm self_comm();
-// Tags on payload_comm() are below this.
+// Tags of payloads on payload_comm() are below this; notices (waits.cpp) have it.
 int payload_tags();
 // The largest tag that a user may use.
 int largest_tag();

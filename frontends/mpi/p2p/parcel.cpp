@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -14,7 +15,7 @@ namespace offpath::mpi::p2p {
 namespace {
 
 constexpr std::size_t bucket_count = 4096;
-constexpr std::size_t kept_landings = 64;
+constexpr std::size_t most_kept_bytes = std::size_t{64} << 20;  // of landings; most were never touched
 
 std::vector<std::unique_ptr<Parcel>> all_parcels;
 Parcel* free_parcels = nullptr;
@@ -27,6 +28,12 @@ struct Landing {
     std::size_t bytes;
 };
 std::vector<Landing> free_landings;
+std::size_t kept_bytes = 0;
+
+// Few sizes, so that those that are kept fit.
+std::size_t size_for(std::size_t bytes) {
+    return bytes > most_kept_bytes ? bytes : std::bit_ceil(bytes);
+}
 
 // MPI_Request is a pointer in some MPI libraries and an integer in others.
 Parcel*& bucket_of(MPI_Request request) {
@@ -128,28 +135,29 @@ bool any_forsaken(const Team& team) {
 }
 
 char* acquire_landing(std::size_t bytes) {
-    for (Landing& landing : free_landings) {
-        if (landing.bytes != bytes) continue;
-        char* memory = landing.memory;
-        landing = free_landings.back();
-        free_landings.pop_back();
-        return memory;
-    }
-    return static_cast<char*>(std::malloc(bytes));
+    const std::size_t size = size_for(bytes);
+    const auto found = std::find_if(free_landings.begin(), free_landings.end(),
+                                    [&](const Landing& landing) { return landing.bytes == size; });
+    if (found == free_landings.end()) return static_cast<char*>(std::malloc(size));
+    char* memory = found->memory;
+    *found = free_landings.back();
+    free_landings.pop_back();
+    kept_bytes -= size;
+    return memory;
 }
 
 void release_landing(char* landing, std::size_t bytes) {
-    if (free_landings.size() < kept_landings && bytes <= (std::size_t{1} << 20)) {
-        free_landings.push_back({landing, bytes});
-    } else {
-        std::free(landing);
-    }
+    const std::size_t size = size_for(bytes);
+    if (kept_bytes + size > most_kept_bytes) return std::free(landing);
+    free_landings.push_back({landing, size});
+    kept_bytes += size;
 }
 
 void close_parcels() {
     for (const Landing& landing : free_landings)
         std::free(landing.memory);
     free_landings.clear();
+    kept_bytes = 0;
 }
 
 }  // namespace offpath::mpi::p2p

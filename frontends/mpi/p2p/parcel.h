@@ -63,6 +63,16 @@ struct Parcel {
     char* landing = nullptr;                      // where the host's receive goes; capacity below
     std::size_t landing_bytes = 0;
 
+    // How it is waited for (waits.h).
+    bool watched = false;
+    bool by_host = false;  // a send without the device's part, or a receive that is expected to be of one
+    bool any_source_or_tag = false;  // as posted
+    bool alone = false;              // no other large one was under way when it was posted
+    bool judged = false;             // found to be computed beside, and told
+    std::uint64_t post = 0;          // its number among the posts of large ones
+    std::uint64_t posted_ns = 0, outside_ns = 0;
+    std::uint64_t left_ns = 0;  // when the program got on; 0: it is in a call that looks at it
+
     std::uint64_t asked_ns = 0;  // a send: when it was seen to wait, or its storing was asked for
 
     MPI_Status status{};

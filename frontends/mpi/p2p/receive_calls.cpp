@@ -87,6 +87,7 @@ int complete(MPI_Request* request, MPI_Status* status) {
     }
     if (parcel == nullptr) return wait_for_host(request, status);
     *request = MPI_REQUEST_NULL;
+    stay(*parcel);
     return wait_for(*parcel, status);
 }
 

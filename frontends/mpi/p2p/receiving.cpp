@@ -43,10 +43,12 @@ void give_number_back(Parcel& parcel) {
     parcel.counted = parcel.numbered = false;
 }
 
-// Room of ours for a receive that cannot be direct; all that comes from a rank that takes part is short.
+// Room of ours for a receive that cannot be direct; what comes from a rank that takes part is short, or only
+// waited for.
 std::size_t landing_for(const Parcel& parcel) {
     if (parcel.peer == MPI_ANY_SOURCE) return std::max<std::size_t>(parcel.capacity, header_bytes);
-    return std::max<std::size_t>(runtime().settings.p2p.min_bytes, header_bytes);
+    const std::size_t by_host = watches_waits() ? std::min(parcel.capacity, most_bytes_by_host) : 0;
+    return std::max<std::size_t>({runtime().settings.p2p.min_bytes, header_bytes, by_host});
 }
 
 void land_short(Parcel& parcel) {
@@ -61,7 +63,7 @@ int post(Parcel& parcel, const Arguments& arguments) {
         return PMPI_Irecv(parcel.landing, short_landing_bytes, MPI_PACKED, arguments.peer, arguments.tag,
                           arguments.comm, &parcel.handle);
     }
-    parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early);
+    parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early) || parcel.by_host;
     // What does not fit one count of the host's MPI is received as the user said.
     if (!parcel.direct && !exact && landing_for(parcel) > INT_MAX) parcel.direct = true;
     if (parcel.direct) {
@@ -236,7 +238,8 @@ int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pa
     Parcel& parcel = make_receive(arguments, use, team, pairs);
     if (is_exact(arguments.peer, arguments.tag)) {
         take_number(parcel);
-        if (parcel.large) try_early(parcel);
+        parcel.by_host = parcel.large && watches_waits() && will_come_by_host(parcel);
+        if (parcel.large && !parcel.by_host) try_early(parcel);
     }
     if (const int error = post(parcel, arguments); error != MPI_SUCCESS) {
         if (parcel.early) drop_early(parcel);
@@ -246,9 +249,13 @@ int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pa
     }
     if (!is_exact(arguments.peer, arguments.tag)) {
         parcel.wild = true;
+        parcel.any_source_or_tag = true;
         pairs.wild.push_back(&parcel);
     }
-    if (parcel.large) attend(parcel);
+    if (parcel.large) {
+        attend(parcel);
+        posted(parcel);
+    }
     register_parcel(parcel);
     *made = &parcel;
     return MPI_SUCCESS;

@@ -51,6 +51,12 @@ std::size_t bytes_of(const Arguments& a) {
     return static_cast<std::size_t>(a.count) * type_bytes(a.type);
 }
 
+// Not for buffered sends, whose memory is ours.
+bool goes_by_host(const Arguments& a, std::size_t bytes, Mode mode, Pairs& pairs) {
+    return watches_waits() && mode != Mode::buffered && bytes != header_bytes &&
+           is_only_waited_for(pairs, a.peer, a.tag, bytes);
+}
+
 int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                       Parcel** parcel) {
     bool ours = false;
@@ -73,12 +79,18 @@ int send(const Arguments& a, Mode mode) {
         const int error = start_on_host(a, mode, &request);
         return error == MPI_SUCCESS ? wait_for_host(&request, MPI_STATUS_IGNORE) : error;
     }
-    if (!goes_with_header(bytes_of(a))) return send_counted(a, mode, *pairs);
+    const std::size_t bytes = bytes_of(a);
+    if (!goes_with_header(bytes)) return send_counted(a, mode, *pairs);
     const TypeUse use = use_type(a.type);
     if (!use.usable) return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
+    if (goes_by_host(a, bytes, mode, *pairs)) {
+        count_only_waited_for();
+        return send_counted(a, mode, *pairs);
+    }
     Parcel* parcel = nullptr;
     const int error = start_with_header(a, use, mode, *team, *pairs, &parcel);
     if (error != MPI_SUCCESS || mode == Mode::buffered) return error;
+    stay(*parcel);
     return wait_for(*parcel, MPI_STATUS_IGNORE);
 }
 
@@ -88,10 +100,16 @@ int send_now(const Arguments& a, Mode mode, MPI_Request* request) {
     Team* team = nullptr;
     Pairs* pairs = nullptr;
     if (request == nullptr || !takes_part(a, team, pairs)) return start_on_host(a, mode, request);
-    if (!goes_with_header(bytes_of(a))) return start_counted(a, mode, *pairs, request);
+    const std::size_t bytes = bytes_of(a);
+    if (!goes_with_header(bytes)) return start_counted(a, mode, *pairs, request);
     const TypeUse use = use_type(a.type);
     if (!use.usable) return start_on_host(a, mode, request);
     Parcel* parcel = nullptr;
+    if (goes_by_host(a, bytes, mode, *pairs)) {
+        const int error = start_send_by_host(a, bytes, mode, *team, *pairs, &parcel);
+        if (error == MPI_SUCCESS) *request = parcel->handle;
+        return error;
+    }
     const int error = start_with_header(a, use, mode, *team, *pairs, &parcel);
     if (error != MPI_SUCCESS) return error;
     // A buffered send is done for its caller: a request that is done too.

@@ -149,6 +149,35 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
     }
     if (!by_host) count_sent(parcel.capacity);
     register_parcel(parcel);
+    if (parcel.capacity >= runtime().settings.p2p.min_bytes) posted(parcel);
+    *made = &parcel;
+    return MPI_SUCCESS;
+}
+
+int start_send_by_host(const Arguments& a, std::size_t bytes, Mode mode, Team& team, Pairs& pairs,
+                       Parcel** made) {
+    Parcel& parcel = acquire_parcel(team, pairs, false);
+    parcel.by_host = true;
+    parcel.capacity = bytes;
+    parcel.peer = a.peer;
+    parcel.tag = a.tag;
+    parcel.numbered = pairs.sent.next(a.peer, a.tag).has_value();
+    const auto make = mode == Mode::synchronous ? PMPI_Ssend_init
+                      : mode == Mode::ready     ? PMPI_Rsend_init
+                                                : PMPI_Send_init;
+    int error = make(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &parcel.handle);
+    if (error == MPI_SUCCESS) {
+        error = PMPI_Start(&parcel.handle);
+        if (error != MPI_SUCCESS) PMPI_Request_free(&parcel.handle);
+    }
+    if (error != MPI_SUCCESS) {
+        if (parcel.numbered) pairs.sent.undo(a.peer, a.tag);
+        release_parcel(parcel);
+        return error;
+    }
+    register_parcel(parcel);
+    posted(parcel);
+    count_only_waited_for();
     *made = &parcel;
     return MPI_SUCCESS;
 }

@@ -34,6 +34,12 @@ Settings read_settings() {
         throw std::invalid_argument(fmt::format(
             "OFFPATH_P2P='{}': accepted are off, remote (messages between nodes) and all", scope));
     }
+    const std::string waited = environment::text("OFFPATH_P2P_WAITED", "host");
+    if (waited != "host" && waited != "device") {
+        throw std::invalid_argument(
+            fmt::format("OFFPATH_P2P_WAITED='{}': accepted are host and device", waited));
+    }
+    settings.waited_by_host = waited == "host" ? 1 : 0;
     // A header in the user's buffer must not reach beyond its message; and the host's MPI counts in an int.
     settings.min_bytes =
         std::clamp<std::uint64_t>(environment::bytes("OFFPATH_MIN_BYTES", settings.min_bytes),

@@ -13,9 +13,10 @@ enum class Scope : std::uint8_t { off, remote, all };
 struct Settings {
     Scope scope = Scope::remote;
     std::uint64_t min_bytes = 128 * 1024;  // from here on; more than a header
+    std::uint8_t waited_by_host = 1;       // those that nobody computes beside are the host's after all
 };
 
-// From OFFPATH_P2P and OFFPATH_MIN_BYTES. Throws std::invalid_argument.
+// From OFFPATH_P2P, OFFPATH_P2P_WAITED and OFFPATH_MIN_BYTES. Throws std::invalid_argument.
 Settings read_settings();
 
 }  // namespace offpath::mpi::p2p

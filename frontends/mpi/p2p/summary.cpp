@@ -12,7 +12,7 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0};
+std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0}, only_waited_for{0};
 
 }  // namespace
 
@@ -21,20 +21,26 @@ void count_sent(std::size_t bytes) {
     sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void count_only_waited_for() {
+    only_waited_for.fetch_add(1, std::memory_order_relaxed);
+}
+
 void count_early() {
     early.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool print_summary() {
     if (payload_comm() == MPI_COMM_NULL) return false;
-    const std::array<std::uint64_t, 3> mine{sent, sent_bytes, early};
-    std::array<std::uint64_t, 3> all{};
-    PMPI_Reduce(mine.data(), all.data(), 3, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    const std::array<std::uint64_t, 4> mine{sent, sent_bytes, early, only_waited_for};
+    std::array<std::uint64_t, 4> all{};
+    PMPI_Reduce(mine.data(), all.data(), 4, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return false;
     say(
         fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "
                     "posted before",
                     all[0], human_bytes(all[1]), all[2]));
+    if (all[3] > 0)
+        say(fmt::format("{} large messages beside which nobody computed went by the host's MPI", all[3]));
     return true;
 }
 

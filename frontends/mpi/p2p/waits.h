@@ -1,0 +1,91 @@
+// Waits: which large messages are only waited for, and so go by the host's MPI alone.
+//
+// The device costs a message something at its start and its end. That pays where one of the two programs
+// computes meanwhile, or where several large messages are under way. Each end therefore watches, for each
+// peer and tag, whether it was outside MPI while a large message was under way and whether that was the only
+// one. The receiver tells the sender, by a message of the host's MPI on payload_comm(), when this changes;
+// the sender sends by the host's MPI, without a header, while both ends have only waited for the last few.
+// It is wrong by a message or two when a program begins to compute, and data are right whoever is wrong: a
+// receive takes a message of the host's MPI as well as a header.
+//
+// Threads: not used with MPI_THREAD_MULTIPLE, where a call may not sit in the host's MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <unordered_map>
+
+#include "habit.h"
+
+namespace offpath::mpi::p2p {
+
+struct Pairs;
+struct Parcel;
+
+// Beyond it the device's start and end are a small share, and receives need memory for what may come.
+inline constexpr std::size_t most_bytes_by_host = std::size_t{8} << 20;
+
+// By peer and tag.
+struct Watches {
+    static constexpr std::size_t most = 4096;
+    struct Sent {
+        Habit habit;
+        bool receiver_only_waits = false;  // as it told
+    };
+    struct Received {
+        Habit habit;
+        bool told = false;            // what the sender knows of the habit
+        bool latest_by_host = false;  // the latest one came without a header
+        std::uint64_t usual_ns = 0;   // between post and end, when it was only waited for
+    };
+    std::unordered_map<std::uint64_t, Sent> sent;
+    std::unordered_map<std::uint64_t, Received> received;
+};
+
+// Whether anything is watched, and messages may go so. The same on all ranks, but for those with threads.
+bool watches_waits();
+
+// The attachment's beginning and end; the end is collective.
+void open_waits();
+void close_waits();
+void begin_watching(Pairs& pairs);
+void end_watching(Pairs& pairs);
+
+// The sender's choice for a message of at least the switch-over's bytes.
+bool is_only_waited_for(Pairs& pairs, int peer, int tag, std::size_t bytes);
+// The receiver's guess for a receive that is posted: its message will come by the host's MPI.
+bool will_come_by_host(const Parcel& parcel);
+
+inline std::atomic<std::uint32_t> large_under_way{0};  // sends and receives of this process
+
+// A large message's life: posted, then any number of calls that look at it, then ended.
+void posted(Parcel& parcel);
+void stay(Parcel& parcel);  // in the call that posted it
+void look_at(Parcel& parcel);
+void leave(Parcel& parcel);
+void ended(Parcel& parcel);
+
+// Around a call that tests or waits for `requests`, before and after which the array is looked at.
+class Look {
+  public:
+    Look(int count, const MPI_Request* requests) : count_(count), requests_(requests) {
+        if (large_under_way.load(std::memory_order_relaxed) != 0) enter();
+    }
+    ~Look() {
+        if (entered_) leave_rest();
+    }
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+
+  private:
+    void enter();
+    void leave_rest();
+
+    int count_;
+    const MPI_Request* requests_;
+    bool entered_ = false;
+};
+
+}  // namespace offpath::mpi::p2p

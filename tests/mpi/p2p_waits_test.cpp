@@ -1,0 +1,418 @@
+// Large messages that are only waited for go by the host's MPI after a few, and by the device again when one
+// of the two programs computes beside them; whatever goes where, matching and data are right. Ranks work in
+// twos, an even one with the next. The switch-over is 4096 bytes (CMakeLists.txt).
+//   p2p_waits_test [SEED]
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "check.h"
+
+namespace {
+
+constexpr int large = 300000, header = 61;
+constexpr int tag = 7;
+// Of a habit, before it was ever broken and after that; one more, as a message may cross what is told.
+constexpr int soon = 4 + 1, later = 8 + 1, much_later = 40;
+
+int rank, size, other;
+bool even;
+unsigned seed = 1;
+
+using Bytes = std::vector<char>;
+
+Bytes filled(int bytes, int serial) {
+    Bytes data(static_cast<std::size_t>(bytes));
+    for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<char>(i * 31 + i / 256 + static_cast<std::size_t>(serial) * 77);
+    return data;
+}
+
+double now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+void compute(double seconds) {
+    for (const double until = now() + seconds; now() < until;) {
+    }
+}
+
+// Both have come here.
+void meet() {
+    PMPI_Sendrecv(nullptr, 0, MPI_BYTE, other, 1, nullptr, 0, MPI_BYTE, other, 1, MPI_COMM_WORLD,
+                  MPI_STATUS_IGNORE);
+}
+
+// How long the next message is for the host's MPI.
+int next_is(int its_tag) {
+    MPI_Status status;
+    int bytes = -1;
+    PMPI_Probe(other, its_tag, MPI_COMM_WORLD, &status);
+    PMPI_Get_count(&status, MPI_BYTE, &bytes);
+    return bytes;
+}
+
+void receive(int serial, int its_tag, const char* where) {
+    Bytes in(large + 5, 9);
+    MPI_Status status;
+    int bytes = -1;
+    MPI_Recv(in.data(), large + 5, MPI_BYTE, other, its_tag, MPI_COMM_WORLD, &status);
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    in.resize(large);
+    check::that(bytes == large && status.MPI_SOURCE == other && status.MPI_TAG == its_tag,
+                "{}: {} bytes from {}", where, bytes, status.MPI_SOURCE);
+    check::that(in == filled(large, serial), "{}: message {} is wrong", where, serial);
+}
+
+// Messages from the even rank, each sent and received by blocking calls. Returns how many came with a header.
+int one_way(int count, int its_tag, const char* where) {
+    int headers = 0;
+    for (int i = 0; i < count; ++i) {
+        if (even) {
+            MPI_Send(filled(large, i).data(), large, MPI_BYTE, other, its_tag, MPI_COMM_WORLD);
+            meet();
+            continue;
+        }
+        headers += next_is(its_tag) == header ? 1 : 0;
+        receive(i, its_tag, where);
+        meet();
+    }
+    return headers;
+}
+
+void settles() {
+    const int headers = one_way(soon + 10, tag, "settling");
+    if (even) return;
+    check::that(headers >= 4 && headers <= soon, "{} headers before messages go by the host", headers);
+}
+
+// Whether the message arrives while its receiver looks at its memory alone.
+bool arrives(int serial, int its_tag, double patience) {
+    Bytes in(large, 0);
+    MPI_Request request;
+    Bytes out = filled(large, serial);
+    out.back() = 1;
+    if (even) {
+        meet();
+        MPI_Send(out.data(), large, MPI_BYTE, other, its_tag, MPI_COMM_WORLD);
+        return true;
+    }
+    MPI_Irecv(in.data(), large, MPI_BYTE, other, its_tag, MPI_COMM_WORLD, &request);
+    meet();
+    const volatile char* last = in.data() + large - 1;
+    for (const double until = now() + patience; *last == 0 && now() < until;) {
+    }
+    const bool there = *last == 1;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(in == out, "a message to a receiver that computes is wrong");
+    return there;
+}
+
+void receiver_computes() {
+    one_way(soon + 3, tag + 1, "before computing");
+    for (int i = 0; i < 2; ++i)
+        arrives(i, tag + 1, 0.005);
+    for (int i = 0; i < 3; ++i)
+        check::that(arrives(i, tag + 1, 20), "message {} after a receiver began to compute did not arrive",
+                    i);
+    const int headers = one_way(later + 4, tag + 1, "after computing");
+    if (!even)
+        check::that(headers >= 8 && headers <= later, "{} headers after a receiver has computed", headers);
+}
+
+void sender_computes() {
+    one_way(soon + 3, tag + 2, "before the sender computes");
+    for (int i = 0; i < 4; ++i) {
+        if (even) {
+            const Bytes out = filled(large, i);
+            MPI_Request request;
+            MPI_Isend(out.data(), large, MPI_BYTE, other, tag + 2, MPI_COMM_WORLD, &request);
+            compute(0.002);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            const int bytes = next_is(tag + 2);
+            check::that(i < 1 || bytes == header, "message {} after a sender began to compute has {} bytes",
+                        i, bytes);
+            receive(i, tag + 2, "a sender that computes");
+        }
+        meet();
+    }
+}
+
+// Where several are under way the device stays in charge, and takes over at once.
+void several() {
+    one_way(soon + 3, tag + 3, "before several");
+    for (int round = 0; round < 3; ++round) {
+        constexpr int many = 4;
+        std::vector<Bytes> data;
+        std::vector<MPI_Request> requests(many);
+        for (int i = 0; i < many; ++i)
+            data.push_back(even ? filled(large, i) : Bytes(large));
+        for (std::size_t i = 0; i < many; ++i) {
+            if (even)
+                MPI_Isend(data[i].data(), large, MPI_BYTE, other, tag + 3, MPI_COMM_WORLD, &requests[i]);
+        }
+        if (even) {
+            MPI_Waitall(many, requests.data(), MPI_STATUSES_IGNORE);
+        } else {
+            const int bytes = next_is(tag + 3);
+            check::that(round == 0 || bytes == header, "one of several is of {} bytes", bytes);
+            for (std::size_t i = 0; i < many; ++i)
+                MPI_Irecv(data[i].data(), large, MPI_BYTE, other, tag + 3, MPI_COMM_WORLD, &requests[i]);
+            for (int done = 0; done < many; ++done) {
+                int index = -1;
+                MPI_Waitany(many, requests.data(), &index, MPI_STATUS_IGNORE);
+                check::that(data[static_cast<std::size_t>(index)] == filled(large, index),
+                            "one of several, {}", index);
+            }
+        }
+        meet();
+    }
+}
+
+// Messages of the host's MPI under the numbers of receives that the device was asked for: of all lengths, too
+// long ones, and with one that is taken back among them.
+void early_ones_meet_the_host() {
+    const int lengths[] = {large, 100, large, 5000, large, 61, large, 0, 4096, large};
+    constexpr int count = 10;
+    for (int round = 0; round < 3; ++round) {
+        one_way(round == 0 ? soon + 3 : much_later, tag + 4, "before early ones");
+        if (even) {
+            meet();
+            for (int i = 0; i < count; ++i)
+                MPI_Send(filled(lengths[i], i).data(), lengths[i], MPI_BYTE, other, tag + 4, MPI_COMM_WORLD);
+            meet();
+            continue;
+        }
+        std::vector<Bytes> data(count + 1, Bytes(large));
+        std::vector<MPI_Request> requests(count + 1);
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            const int room = round == 2 && i == 2 ? large / 2 : large;
+            MPI_Irecv(data[i].data(), room, MPI_BYTE, other, tag + 4, MPI_COMM_WORLD, &requests[i]);
+        }
+        std::vector<MPI_Status> statuses(count + 1);
+        std::vector<std::size_t> places;
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            places.push_back(i);
+        if (round == 1) {  // the others move up
+            MPI_Cancel(&requests[3]);
+            MPI_Wait(&requests[3], &statuses[3]);
+            places.erase(places.begin() + 3);
+        } else {
+            MPI_Cancel(&requests[count]);
+            MPI_Wait(&requests[count], &statuses[count]);
+        }
+        meet();
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t at = places[i];
+            const int error = MPI_Wait(&requests[at], &statuses[at]);
+            const bool too_long = round == 2 && at == 2;
+            int its_class = MPI_SUCCESS, bytes = -1;
+            MPI_Error_class(error, &its_class);
+            check::that(its_class == (too_long ? MPI_ERR_TRUNCATE : MPI_SUCCESS),
+                        "early receive {} in round {} ends with {}", i, round, its_class);
+            if (too_long) continue;
+            MPI_Get_count(&statuses[at], MPI_BYTE, &bytes);
+            data[at].resize(static_cast<std::size_t>(lengths[i]));
+            check::that(bytes == lengths[i] && data[at] == filled(lengths[i], static_cast<int>(i)),
+                        "early receive {} of {} bytes in round {} got {} bytes", i, lengths[i], round, bytes);
+        }
+        meet();
+    }
+}
+
+// A receive that is posted, and a collective of the host's MPI before anybody waits for it.
+void past_a_barrier() {
+    one_way(much_later, tag + 5, "before a barrier");
+    Bytes in(large);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (!even) MPI_Irecv(in.data(), large, MPI_BYTE, other, tag + 5, MPI_COMM_WORLD, &request);
+    meet();
+    if (even) MPI_Send(filled(large, 4).data(), large, MPI_BYTE, other, tag + 5, MPI_COMM_WORLD);
+    meet();
+    if (even) return;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(in == filled(large, 4), "a message past a barrier");
+}
+
+// All ways to send and to receive, of data with gaps too, in phases that are only waited for and others.
+class Mixture {
+  public:
+    Mixture() : random_(seed + static_cast<unsigned>(std::min(rank, other))) {
+        MPI_Type_vector(2, 1, 2, MPI_CHAR, &pieces_);
+        MPI_Type_create_resized(pieces_, 0, 4, &gaps_);
+        MPI_Type_commit(&gaps_);
+    }
+    ~Mixture() {
+        MPI_Type_free(&gaps_);
+        MPI_Type_free(&pieces_);
+    }
+    Mixture(const Mixture&) = delete;
+    Mixture& operator=(const Mixture&) = delete;
+
+    void round(int number) {
+        if (number % 30 == 0) busy_ = pick(3);
+        plan_.clear();
+        const int messages = pick(5) == 0 ? 1 + pick(4) : 1;
+        const int forth = pick(2);
+        for (int i = 0; i < messages; ++i)
+            plan_.push_back(
+                {pick(8) == 0 ? pick(9000) : 4096 + pick(60) * 5000, pick(6), pick(6), serial_++, pick(2)});
+        const bool computes = busy_ == 2 || (busy_ == 1 && pick(10) == 0);
+        if (even == (forth == 0)) {
+            send(computes && pick(2) == 0);
+        } else {
+            receive(computes, pick(3) == 0);
+        }
+        random_.discard(static_cast<unsigned long long>(number) * 7 % 5);
+        plan_.clear();
+        random_.seed(seed * 7919 + static_cast<unsigned>(number * 31 + std::min(rank, other)));
+    }
+
+  private:
+    struct One {
+        int bytes, send_way, receive_way, serial, gaps;
+    };
+    static constexpr int its_tag = 30;
+
+    int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
+
+    static Bytes spread(const Bytes& packed) {
+        Bytes wide(packed.size() * 2 + 4, 3);
+        for (std::size_t i = 0; i < packed.size(); ++i)
+            wide[i / 2 * 4 + i % 2 * 2] = packed[i];
+        return wide;
+    }
+
+    void send(bool computes) {
+        for (One& one : plan_) {
+            if (one.bytes % 2 != 0) one.gaps = 0;
+            const Bytes packed = filled(one.bytes, one.serial);
+            const Bytes wide = spread(packed);
+            const void* data = one.gaps != 0 ? wide.data() : packed.data();
+            const int count = one.gaps != 0 ? one.bytes / 2 : one.bytes;
+            const MPI_Datatype type = one.gaps != 0 ? gaps_ : MPI_BYTE;
+            MPI_Request request = MPI_REQUEST_NULL;
+            switch (one.send_way) {
+                case 0:
+                case 1:
+                    MPI_Send(data, count, type, other, its_tag, MPI_COMM_WORLD);
+                    continue;
+                case 2:
+                    MPI_Ssend(data, count, type, other, its_tag, MPI_COMM_WORLD);
+                    continue;
+                case 3:
+                    MPI_Isend(data, count, type, other, its_tag, MPI_COMM_WORLD, &request);
+                    break;
+                case 4:
+                    MPI_Issend(data, count, type, other, its_tag, MPI_COMM_WORLD, &request);
+                    break;
+                default:
+                    MPI_Send_init(data, count, type, other, its_tag, MPI_COMM_WORLD, &request);
+                    MPI_Start(&request);
+            }
+            if (computes) compute(0.0005);
+            int flag = 0;
+            while (one.serial % 2 == 0 && flag == 0)
+                MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+        }
+    }
+
+    void receive(bool computes, bool all_before) {
+        std::vector<Bytes> rooms;
+        std::vector<MPI_Request> requests(plan_.size(), MPI_REQUEST_NULL);
+        std::vector<MPI_Status> statuses(plan_.size());
+        for (One& one : plan_) {
+            if (one.bytes % 2 != 0) one.gaps = 0;
+            rooms.emplace_back(static_cast<std::size_t>(largest) * 2 + 8, 3);
+        }
+        for (std::size_t i = 0; i < plan_.size(); ++i) {
+            const One& one = plan_[i];
+            // The receiver's own choice of a type; never decides on anything of the sender's.
+            const bool gaps = one.gaps != 0 && one.receive_way % 2 == 0;
+            const MPI_Datatype type = gaps ? gaps_ : MPI_BYTE;
+            const int count = gaps ? largest / 2 : largest;
+            const int source = one.receive_way == 1 ? MPI_ANY_SOURCE : other;
+            MPI_Status& status = statuses[i];
+            if (all_before || one.receive_way >= 3) {
+                MPI_Irecv(rooms[i].data(), count, type, other, its_tag, MPI_COMM_WORLD, &requests[i]);
+                if (all_before) continue;
+                if (computes) compute(0.0005);
+                int flag = 0, index = -1;
+                if (one.receive_way == 4) MPI_Waitany(1, &requests[i], &index, &status);
+                while (one.receive_way == 5 && flag == 0)
+                    MPI_Testall(1, &requests[i], &flag, &status);
+                if (one.receive_way == 3) MPI_Wait(&requests[i], &status);
+            } else {
+                if (one.receive_way == 2) MPI_Probe(source, its_tag, MPI_COMM_WORLD, &status);
+                MPI_Recv(rooms[i].data(), count, type, source, its_tag, MPI_COMM_WORLD, &status);
+            }
+        }
+        if (all_before && computes) compute(0.001);
+        if (all_before) MPI_Waitall(static_cast<int>(requests.size()), requests.data(), statuses.data());
+        for (std::size_t i = 0; i < plan_.size(); ++i)
+            verify(plan_[i], rooms[i], statuses[i]);
+    }
+
+    static void verify(const One& one, Bytes& room, const MPI_Status& status) {
+        const bool gaps = one.gaps != 0 && one.receive_way % 2 == 0;
+        int elements = -1;
+        MPI_Get_elements(&status, MPI_BYTE, &elements);
+        const int chars = elements;
+        const Bytes packed = filled(one.bytes, one.serial);
+        const Bytes expected = gaps ? spread(packed) : packed;
+        room.resize(expected.size());
+        check::that(chars == one.bytes && status.MPI_SOURCE == other && status.MPI_TAG == its_tag,
+                    "mixture, seed {}: message {} of {} bytes has a status of {} bytes", seed, one.serial,
+                    one.bytes, chars);
+        check::that(room == expected, "mixture, seed {}: message {} of {} bytes, ways {} and {}, is wrong",
+                    seed, one.serial, one.bytes, one.send_way, one.receive_way);
+    }
+
+    static constexpr int largest = 4096 + 60 * 5000;
+
+    std::mt19937 random_;
+    MPI_Datatype pieces_ = MPI_DATATYPE_NULL, gaps_ = MPI_DATATYPE_NULL;
+    std::vector<One> plan_;
+    int serial_ = 0, busy_ = 0;
+};
+
+void mixture() {
+    Mixture mixture;
+    for (int i = 0; i < 400; ++i)
+        mixture.round(i);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    rank = check::rank_of(MPI_COMM_WORLD);
+    size = check::size_of(MPI_COMM_WORLD);
+    even = rank % 2 == 0;
+    other = even ? rank + 1 : rank - 1;
+    if (argc > 1) seed = static_cast<unsigned>(std::atoi(argv[1]));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const bool watched = std::getenv("LD_PRELOAD") != nullptr;
+    if (other < size) {
+        if (watched) {  // the host's MPI alone has no headers
+            settles();
+            receiver_computes();
+            sender_computes();
+            several();
+        }
+        early_ones_meet_the_host();
+        past_a_barrier();
+        mixture();
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    return check::finish();
+}
