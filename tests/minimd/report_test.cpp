@@ -94,16 +94,16 @@ TEST(Screen, SaysWhatMiniMDSays) {
 TEST(Screen, IsSilentOnOtherRanksAndBesideJson) {
     Captured out;
     Settings settings = settings_of_864000();
-    settings.notes = {"a note"};
     const Screen other(settings, 1, out.file());
     other.begin();
     settings.json = "-";
     const Screen beside(settings, 0, out.file());
     beside.begin();
+    beside.note("a note");
     beside.summary(summary_of_864000());
     EXPECT_EQ(out.text(), "");
     settings.json = "results.json";
-    const Screen heard(settings, 0, out.file());
+    Screen(settings, 0, out.file()).note("a note");
     EXPECT_EQ(out.text(), "# a note\n");
 }
 

@@ -28,10 +28,7 @@ std::array<int, 3> usual_bins(const Settings& settings, const System& system) {
 }
 
 Screen::Screen(const Settings& settings, int rank, std::FILE* out)
-    : settings_(settings), out_(rank == 0 && !settings.quiet() ? out : nullptr) {
-    for (const std::string& text : settings.notes)
-        note(text);
-}
+    : settings_(settings), out_(rank == 0 && !settings.quiet() ? out : nullptr) {}
 
 void Screen::note(const std::string& text) const {
     if (out_ != nullptr) std::fprintf(out_, "# %s\n", text.c_str());

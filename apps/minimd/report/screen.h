@@ -30,7 +30,7 @@ class Screen {
     void start() const;  // before the first step
     void thermo(const ThermoRow& row) const;
     void summary(const Summary& summary) const;
-    // A remark, as a line that begins with '#'.
+    // A remark, as a line that begins with '#'; settings.notes are such remarks.
     void note(const std::string& text) const;
 
   private:

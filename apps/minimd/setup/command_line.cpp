@@ -88,6 +88,7 @@ void CommandLine::add_minimd_flags(CLI::App& app) {
     add_choice<Potential>(app, "-p,--force", potential_, {{"lj", Potential::lj}, {"eam", Potential::eam}},
                           "Potential");
     app.add_option("-f,--data_file", data_file_, "Read the atoms from this LAMMPS data file");
+    app.add_option("--restart", flags_.restart_from, "Go on from this file, which --write-restart made");
 
     app.option_defaults()->group("Reports");
     app.add_option("-o,--yaml_output", flags_.yaml_output,
@@ -117,7 +118,6 @@ void CommandLine::add_own_flags(CLI::App& app) {
         ->needs(write);
 
     app.option_defaults()->group("offpath");
-    app.add_option("--restart", flags_.restart_from, "Go on from this file, which --write-restart made");
     add_choice<Precision>(app, "--precision", flags_.precision,
                           {{"single", Precision::single_precision}, {"double", Precision::double_precision}},
                           "Of positions and forces (default double)");
@@ -142,12 +142,12 @@ void CommandLine::add_ignored_flags(CLI::App& app) {
     const auto ignore = [this](const std::string& flag) {
         return [this, flag](const std::string&) { ignored_.push_back(flag); };
     };
-    app.add_option_function<std::string>("--sse", ignore("-sse"), "-sse");
-    app.add_option_function<std::string>("-d,--device", ignore("--device"), "");
-    app.add_option_function<std::string>("--num_gpus", ignore("--num_gpus"), "-ng");
-    app.add_option_function<std::string>("--skip_gpu", ignore("--skip_gpu"), "");
+    app.add_option_function<std::string>("--sse", ignore("-sse"), "-sse: instructions to use");
+    app.add_option_function<std::string>("-d", ignore("-d"), "A GPU");
+    app.add_option_function<std::string>("--num_gpus", ignore("--num_gpus"), "-ng: GPUs of a node");
+    app.add_option_function<std::string>("--skip_gpu", ignore("--skip_gpu"), "A GPU");
     app.add_flag_callback(
-        "--device_map", [this] { ignored_.push_back("--device_map"); }, "-dm");
+        "--device_map", [this] { ignored_.push_back("--device_map"); }, "-dm: GPUs to ranks");
 }
 
 void CommandLine::apply_size(Settings& settings) const {
