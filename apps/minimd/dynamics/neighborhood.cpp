@@ -44,7 +44,8 @@ Neighborhood<Real>::Neighborhood(const Settings& settings, const Decomposition& 
 template <typename Real>
 void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
     excursion_ = {};
-    if (built_x_.size() != particles.reals(particles.local_slots)) return;
+    // Not yet, or without atoms, there is nothing to measure.
+    if (built_x_.empty() || built_x_.size() != particles.reals(particles.local_slots)) return;
     const auto lanes = static_cast<std::size_t>(particles.layout.lanes);
     const Real* __restrict now = particles.x.data();
     const Real* __restrict then = built_x_.data();

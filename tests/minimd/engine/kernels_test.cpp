@@ -1,0 +1,126 @@
+// The kernels of each number of lanes against a scalar loop, on one process; also where the instruction set
+// is emulated.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "minimd/cells/pair_list.h"
+#include "slots.h"
+
+namespace minimd {
+namespace {
+
+template <typename Real>
+void check_lennard_jones(double tolerance) {
+    const LjParameters parameters{2.5, 1.1, 0.97, 1};
+    for (const int lanes : usable_lanes<Real>()) {
+        const Slots<Real> slots(lanes, 150, 5.0);
+        for (const bool both_sides : {true, false})
+            for (const bool energy : {true, false})
+                for (const int intensity : {1, 3}) {
+                    SCOPED_TRACE(testing::Message() << lanes << " lanes, both sides " << both_sides
+                                                    << ", energy " << energy << ", intensity " << intensity);
+                    LjParameters asked = parameters;
+                    asked.intensity = intensity;
+                    AlignedVector<Real> f(slots.x.size(), Real{0});
+                    const PairList list = slots.all_pairs(both_sides);
+                    const EnergyVirial sum = kernels<Real>(lanes).lennard_jones(
+                        slots.x.data(), f.data(), list.view(), asked, {energy, both_sides});
+                    std::vector<double> expected(slots.x.size(), 0.0);
+                    EnergyVirial expected_sum;
+                    slots.for_each_pair(parameters.cutoff, [&](std::int32_t i, std::int32_t j, double r2) {
+                        const double s6 = std::pow(parameters.sigma * parameters.sigma / r2, 3);
+                        const double over_r = 24 * parameters.epsilon * s6 * (2 * s6 - 1) / r2;
+                        slots.push(expected, i, j, over_r);
+                        expected_sum += {4 * parameters.epsilon * s6 * (s6 - 1), over_r * r2};
+                    });
+                    expect_near(f, expected, tolerance);
+                    if (!energy) continue;
+                    const double weight = both_sides ? 1.0 : 0.5;
+                    EXPECT_NEAR(weight * sum.energy, expected_sum.energy,
+                                tolerance * std::abs(expected_sum.energy));
+                    EXPECT_NEAR(weight * sum.virial, expected_sum.virial,
+                                tolerance * std::abs(expected_sum.virial));
+                }
+    }
+}
+
+TEST(Kernels, OfLennardJonesAreTheScalarLoop) {
+    check_lennard_jones<double>(1e-12);
+    check_lennard_jones<float>(1e-4);
+}
+
+TEST(Kernels, AreThereForFourLanesAtLeastInSinglePrecision) {
+    EXPECT_FALSE(usable_lanes<double>().empty());
+    EXPECT_FALSE(usable_lanes<float>().empty());
+    EXPECT_THROW(kernels<double>(3), std::invalid_argument);
+    EXPECT_THROW(kernels<float>(2), std::invalid_argument);
+}
+
+template <typename Real>
+void check_search() {
+    constexpr double range = 1.7;
+    for (const int lanes : usable_lanes<Real>()) {
+        SCOPED_TRACE(lanes);
+        const Slots<Real> slots(lanes, 400, 9.0);
+        std::vector<Zone<Real>> zones(1);
+        std::vector<Real> x, y, z;
+        for (const std::int32_t slot : slots.atoms) {
+            const Real* at = slots.x.data() + slots.layout.address(slot);
+            x.push_back(at[0]);
+            y.push_back(at[lanes]);
+            z.push_back(at[2 * lanes]);
+        }
+        std::vector<std::int32_t> order;
+        zones[0].columns.set_up({0, 0}, {9.0, 9.0}, 1.6);
+        Particles<Real> p;
+        p.layout = slots.layout;
+        p.slots = p.local_slots = zones[0].end_slot = zones[0].columns.sort(
+            p.layout, 0, std::span<const Real>(x), std::span<const Real>(y), std::span<const Real>(z), order);
+        p.x.resize(p.reals(p.slots));
+        for (std::int32_t slot = 0; slot < p.slots; ++slot) {
+            const std::int32_t atom = order[static_cast<std::size_t>(slot)];
+            const std::array<const std::vector<Real>*, 3> from{&x, &y, &z};
+            for (std::size_t d = 0; d < 3; ++d)
+                p.position(slot)[d * static_cast<std::size_t>(lanes)] =
+                    atom < 0 ? static_cast<Real>(filler_position(slot))
+                             : (*from[d])[static_cast<std::size_t>(atom)];
+        }
+        PairSearch<Real> search(kernels<Real>(lanes));
+        search.enclose(p);
+        PairLists lists;
+        search.find(p, zones, PairSearch<Real>::Shell::eighth, range, 0, 1, lists);
+        std::vector<std::pair<std::int32_t, std::int32_t>> found, expected;
+        const auto near = [&](std::int32_t i, std::int32_t j) {
+            const Real *a = p.position(i), *b = p.position(j);
+            double r2 = 0;
+            for (int d = 0; d < 3; ++d) {
+                const double delta = static_cast<double>(a[d * lanes]) - static_cast<double>(b[d * lanes]);
+                r2 += delta * delta;
+            }
+            return r2 < range * range * (1 - 1e-6);
+        };
+        for (const PairRow& row : lists.interior.rows)
+            for (std::int32_t b = row.begin; b < row.end; ++b)
+                for (std::int32_t i = row.cluster * cluster_size; i < (row.cluster + 1) * cluster_size; ++i)
+                    for (std::int32_t j = lists.interior.blocks[static_cast<std::size_t>(b)] * lanes, k = 0;
+                         k < lanes; ++j, ++k)
+                        if ((b >= row.begin + row.masked || j > i) && near(i, j))
+                            found.emplace_back(std::min(i, j), std::max(i, j));
+        for (std::int32_t i = 0; i < p.slots; ++i)
+            for (std::int32_t j = i + 1; j < p.slots; ++j)
+                if (near(i, j)) expected.emplace_back(i, j);
+        std::sort(found.begin(), found.end());
+        EXPECT_TRUE(found == expected) << found.size() << " pairs of " << expected.size();
+        EXPECT_GT(expected.size(), 400U);
+    }
+}
+
+TEST(Kernels, OfTheSearchFindEveryPairOnce) {
+    check_search<double>();
+    check_search<float>();
+}
+
+}  // namespace
+}  // namespace minimd
