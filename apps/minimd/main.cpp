@@ -1,12 +1,13 @@
 // Molecular dynamics as miniMD does it: the command line and what is reported; the engine is in the rooms
 // beside this.
-#include <fmt/format.h>
+#include <optional>
 
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/simulation.h"
 #include "minimd/report/json.h"
 #include "minimd/report/screen.h"
 #include "minimd/setup/command_line.h"
+#include "minimd/setup/eam_file.h"
 #include "minimd/setup/lattice.h"
 #include "support/mpi_program.h"
 
@@ -16,8 +17,8 @@ using namespace minimd;
 
 template <typename Real>
 Results simulate(const Settings& settings, const Decomposition& decomposition, const System& system,
-                 const Screen& screen) {
-    Simulation<Real> simulation(settings, decomposition, system);
+                 const EamTables* tables, const Screen& screen) {
+    Simulation<Real> simulation(settings, decomposition, system, tables);
     simulation.on_row([&](const ThermoRow& row) { screen.thermo(row); });
     screen.start();
     return simulation.run();
@@ -29,13 +30,16 @@ int run(const CommandLine& command_line, const mpi_support::World& world) {
     screen.begin();
     const Vec3 box = lattice_box(settings);
     const Decomposition decomposition(MPI_COMM_WORLD, box);
-    const System system = create_lattice(settings, box, decomposition);
+    std::optional<EamTables> tables;
+    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_WORLD);
+    const System system = create_lattice(settings, box, decomposition, tables ? tables->mass : 1.0);
+    const EamTables* const eam = tables ? &*tables : nullptr;
     screen.header(system, world.ranks, usual_bins(settings, system));
     for (const std::string& note : settings.notes)
         screen.note(note);
     const Results results = settings.precision == Precision::single_precision
-                                ? simulate<float>(settings, decomposition, system, screen)
-                                : simulate<double>(settings, decomposition, system, screen);
+                                ? simulate<float>(settings, decomposition, system, eam, screen)
+                                : simulate<double>(settings, decomposition, system, eam, screen);
     const Summary summary = summarise(results, MPI_COMM_WORLD);
     screen.summary(summary);
     if (world.rank == 0) write_json(settings, summary);

@@ -146,8 +146,9 @@ void Halo<Real>::post_receive(Peer& peer, std::size_t numbers, int tag, MPI_Requ
 
 template <typename Real>
 void Halo<Real>::post_send(Peer& peer, int tag, MPI_Request& request) {
-    MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(), decomposition_.process(peer.rank),
-              decomposition_.tag(tag, decomposition_.rank(), peer.rank), decomposition_.comm(), &request);
+    MPI_Isend(peer.out.data(), static_cast<int>(peer.out.size()), mpi_type<Real>(),
+              decomposition_.process(peer.rank), decomposition_.tag(tag, decomposition_.rank(), peer.rank),
+              decomposition_.comm(), &request);
 }
 
 template <typename Real>
@@ -172,7 +173,8 @@ void Halo<Real>::adopt(Layout layout, std::span<const std::int32_t> plan) {
     std::size_t at = 0;
     const auto take = [&](std::vector<std::int32_t>& into) {
         const auto count = static_cast<std::size_t>(plan[at++]);
-        into.assign(plan.begin() + static_cast<std::ptrdiff_t>(at), plan.begin() + static_cast<std::ptrdiff_t>(at + count));
+        into.assign(plan.begin() + static_cast<std::ptrdiff_t>(at),
+                    plan.begin() + static_cast<std::ptrdiff_t>(at + count));
         at += count;
     };
     for (Image& image : images_)
@@ -365,7 +367,7 @@ void Halo<Real>::finish_reverse(Real* f) {
 }
 
 template <typename Real>
-void Halo<Real>::update_scalar(Real* per_slot) {
+void Halo<Real>::start_update_scalar(const Real* per_slot) {
     for (std::size_t p = 0; p < peers_.size(); ++p)
         post_receive(peers_[p], peers_[p].slots_in.size(), tag_update, requests_[2 * p]);
     for (std::size_t p = 0; p < peers_.size(); ++p) {
@@ -376,6 +378,10 @@ void Halo<Real>::update_scalar(Real* per_slot) {
                 peer.out.push_back(per_slot[slot]);
         post_send(peer, tag_update, requests_[2 * p + 1]);
     }
+}
+
+template <typename Real>
+void Halo<Real>::finish_update_scalar(Real* per_slot) {
     for (const std::vector<Copy>& copies : copies_)
         for (const Copy& copy : copies)
             per_slot[copy.to] = per_slot[copy.from];
@@ -386,7 +392,7 @@ void Halo<Real>::update_scalar(Real* per_slot) {
 }
 
 template <typename Real>
-void Halo<Real>::reverse_scalar(Real* per_slot) {
+void Halo<Real>::start_reverse_scalar(const Real* per_slot) {
     for (std::size_t p = 0; p < peers_.size(); ++p)
         post_receive(peers_[p], sent_atoms(peers_[p]), tag_reverse, requests_[2 * p]);
     for (std::size_t p = 0; p < peers_.size(); ++p) {
@@ -396,6 +402,10 @@ void Halo<Real>::reverse_scalar(Real* per_slot) {
             peer.out.push_back(per_slot[slot]);
         post_send(peer, tag_reverse, requests_[2 * p + 1]);
     }
+}
+
+template <typename Real>
+void Halo<Real>::finish_reverse_scalar(Real* per_slot) {
     for (const std::vector<Copy>& copies : copies_)
         for (const Copy& copy : copies)
             per_slot[copy.from] += per_slot[copy.to];

@@ -44,11 +44,13 @@ class Halo {
     void finish_reverse(Real* f);
 
     // The same for one number a slot.
-    void update_scalar(Real* per_slot);
-    void reverse_scalar(Real* per_slot);
+    void start_update_scalar(const Real* per_slot);
+    void finish_update_scalar(Real* per_slot);
+    void start_reverse_scalar(const Real* per_slot);
+    void finish_reverse_scalar(Real* per_slot);
 
-    // What build() found out, as numbers appended to `plan`, and a halo of the same grid that takes it over from another
-    // process: it updates and reverses the same ghosts without a build of its own.
+    // What build() found out, as numbers appended to `plan`, and a halo of the same grid that takes it over
+    // from another process: it updates and reverses the same ghosts without a build of its own.
     void describe(std::vector<std::int32_t>& plan) const;
     void adopt(Layout layout, std::span<const std::int32_t> plan);
 

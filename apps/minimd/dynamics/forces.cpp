@@ -10,18 +10,19 @@ namespace minimd {
 
 template <typename Real>
 LennardJonesForces<Real>::LennardJonesForces(const Settings& settings, const Kernels<Real>& kernels)
-    : kernels_(kernels),
-      parameters_{settings.cutoff, settings.epsilon, settings.sigma, settings.intensity} {}
+    : kernels_(kernels), parameters_{settings.cutoff, settings.epsilon, settings.sigma, settings.intensity} {}
 
 template <typename Real>
 EnergyVirial LennardJonesForces<Real>::rows(const Real* x, const std::vector<PairLists>& lists, bool boundary,
-                                            std::span<const std::int32_t> first, std::span<const std::int32_t> end,
-                                            bool both_sides, bool energy, AlignedVector<Real>& f) {
+                                            std::span<const std::int32_t> first,
+                                            std::span<const std::int32_t> end, bool both_sides, bool energy,
+                                            AlignedVector<Real>& f) {
     const auto part = [&](std::size_t thread, Real* to) {
         const PairList& list = boundary ? lists[thread].boundary : lists[thread].interior;
         const std::size_t from = first.empty() ? 0 : static_cast<std::size_t>(first[thread]);
         const std::size_t until = end.empty() ? list.rows.size() : static_cast<std::size_t>(end[thread]);
-        return kernels_.lennard_jones(x, to, list.view(from, until - from), parameters_, {energy, both_sides});
+        return kernels_.lennard_jones(x, to, list.view(from, until - from), parameters_,
+                                      {energy, both_sides});
     };
     if (lists.size() == 1) return part(0, f.data());
 
@@ -55,8 +56,8 @@ EnergyVirial LennardJonesForces<Real>::rows(const Real* x, const std::vector<Pai
 }
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
-                                           bool energy) {
+EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                           bool boundary, bool energy) {
     using Shell = typename Neighborhood<Real>::Shell;
     const Shell shell = neighborhood.shell();
     const bool both_sides = shell == Shell::eighth || (shell == Shell::one_sided && !boundary);
@@ -68,8 +69,8 @@ EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborh
 }
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
-                                               bool energy, Times& times) {
+EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                               bool fresh, bool energy, Times& times) {
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
     if (!fresh) halo.start_update(particles);

@@ -5,14 +5,29 @@
 
 #include <cmath>
 #include <cstdio>
+#include <stdexcept>
 
+#include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/stopwatch.h"
 
 namespace minimd {
 
+namespace {
+
+template <typename Real>
+std::unique_ptr<Forces<Real>> forces_for(const Settings& settings, const Kernels<Real>& kernels,
+                                         const EamTables* tables) {
+    if (settings.potential == Potential::lj)
+        return std::make_unique<LennardJonesForces<Real>>(settings, kernels);
+    if (tables == nullptr) throw std::invalid_argument("the embedded-atom method needs tables");
+    return std::make_unique<EamForces<Real>>(settings, kernels, *tables);
+}
+
+}  // namespace
+
 template <typename Real>
 Simulation<Real>::Simulation(const Settings& settings, const Decomposition& decomposition,
-                             const System& system)
+                             const System& system, const EamTables* tables)
     : settings_(settings),
       decomposition_(decomposition),
       kernels_(kernels<Real>(settings.lanes)),
@@ -21,7 +36,7 @@ Simulation<Real>::Simulation(const Settings& settings, const Decomposition& deco
       scales_(settings.units, system.atoms, system.box[0] * system.box[1] * system.box[2]),
       kick_(static_cast<Real>(0.5 * settings.timestep * scales_.acceleration / system.mass)),
       neighborhood_(settings, decomposition, kernels_, system.density),
-      forces_(std::make_unique<LennardJonesForces<Real>>(settings, kernels_)),
+      forces_(forces_for<Real>(settings, kernels_, tables)),
       first_step_(system.step) {
     const AtomList& local = system.local;
     Particles<Real>& p = particles_;

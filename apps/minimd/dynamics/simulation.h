@@ -13,6 +13,7 @@
 #include "minimd/dynamics/thermo.h"
 #include "minimd/report/results.h"
 #include "minimd/setup/atoms.h"
+#include "minimd/setup/eam_tables.h"
 #include "minimd/setup/settings.h"
 
 namespace minimd {
@@ -20,8 +21,11 @@ namespace minimd {
 template <typename Real>
 class Simulation {
   public:
-    // `settings` and `decomposition` outlive this. Collective, as all of it. Throws SimulationError.
-    Simulation(const Settings& settings, const Decomposition& decomposition, const System& system);
+    // `settings`, `decomposition` and `tables` outlive this; `tables` is needed for Potential::eam only.
+    // Collective, as all of it. Throws SimulationError; the constructor std::invalid_argument if settings and
+    // tables do not fit.
+    Simulation(const Settings& settings, const Decomposition& decomposition, const System& system,
+               const EamTables* tables = nullptr);
 
     // Called on every rank when a row is there, which is the same everywhere.
     void on_row(std::function<void(const ThermoRow&)> call) { on_row_ = std::move(call); }

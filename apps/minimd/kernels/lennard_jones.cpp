@@ -65,10 +65,10 @@ class LennardJones {
                 if constexpr (masked.value) {
                     const V lane = hn::Iota(d, Real{0});
                     const auto first = static_cast<Real>(row.cluster * cluster_size - block * N);
-                    m0 = hn::And(m0, counts<both_sides>(lane, hn::Set(d, first)));
-                    m1 = hn::And(m1, counts<both_sides>(lane, hn::Set(d, first + 1)));
-                    m2 = hn::And(m2, counts<both_sides>(lane, hn::Set(d, first + 2)));
-                    m3 = hn::And(m3, counts<both_sides>(lane, hn::Set(d, first + 3)));
+                    m0 = hn::And(m0, counted<both_sides>(lane, hn::Set(d, first)));
+                    m1 = hn::And(m1, counted<both_sides>(lane, hn::Set(d, first + 1)));
+                    m2 = hn::And(m2, counted<both_sides>(lane, hn::Set(d, first + 2)));
+                    m3 = hn::And(m3, counted<both_sides>(lane, hn::Set(d, first + 3)));
                 }
                 V e0, e1, e2, e3;
                 const V p0 = pair<energy_wanted>(r0, m0, repulsion, attraction, intensity, e0);
@@ -127,15 +127,6 @@ class LennardJones {
     }
 
     static HWY_INLINE V square(V x, V y, V z) { return hn::MulAdd(z, z, hn::MulAdd(y, y, hn::Mul(x, x))); }
-
-    template <bool later_only>
-    static HWY_INLINE M counts(V lane, V own) {
-        if constexpr (later_only) {
-            return hn::Gt(lane, own);
-        } else {
-            return hn::Ne(lane, own);
-        }
-    }
 
     static HWY_INLINE void subtract(Real* HWY_RESTRICT to, V d0, V p0, V d1, V p1, V d2, V p2, V d3, V p3) {
         const D d;

@@ -76,6 +76,43 @@ HWY_INLINE V reciprocal(D d, V v) {
     }
 }
 
+// 1 / sqrt(v) to a few units in the last place; not a number for 0.
+template <class D, class V>
+HWY_INLINE V inverse_sqrt(D d, V v) {
+    using T = hn::TFromD<D>;
+    const V one = hn::Set(d, T{1});
+#if HWY_TARGET == HWY_AVX3
+    V y;
+    if constexpr (sizeof(T) == 4) {
+        y = hn::ApproximateReciprocalSqrt(v);
+    } else if constexpr (hn::MaxLanes(d) == 8) {
+        y = V{_mm512_rsqrt14_pd(v.raw)};
+    } else if constexpr (hn::MaxLanes(d) == 4) {
+        y = V{_mm256_rsqrt14_pd(v.raw)};
+    } else {
+        y = V{_mm_rsqrt14_pd(v.raw)};
+    }
+    // 1 / sqrt(1 - e) as a series: the estimate's error, 2^-14, to the second or fourth power.
+    const V e = hn::NegMulAdd(hn::Mul(v, y), y, one);
+    V series = hn::Set(d, T(0.5));
+    if constexpr (sizeof(T) == 8)
+        series = hn::MulAdd(hn::MulAdd(hn::Set(d, T(0.3125)), e, hn::Set(d, T(0.375))), e, series);
+    return hn::MulAdd(hn::Mul(y, e), series, y);
+#else
+    return hn::Div(one, hn::Sqrt(v));
+#endif
+}
+
+// Lanes of a block that count in a masked block: those behind the atom's own, or all but that.
+template <bool later_only, class V>
+HWY_INLINE auto counted(V lane, V own) {
+    if constexpr (later_only) {
+        return hn::Gt(lane, own);
+    } else {
+        return hn::Ne(lane, own);
+    }
+}
+
 // The sums over the lanes of a, b, c and d, in this order.
 template <class D, class V>
 HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4>> sums_of_lanes(D d, V a, V b, V c, V e) {

@@ -28,7 +28,7 @@ std::vector<double> knot_slopes(const std::vector<double>& f) {
 Spline::Spline(const std::vector<double>& values, double spacing) : per_spacing_(1.0 / spacing) {
     if (values.size() < 5) throw std::invalid_argument("a spline needs 5 values");
     const std::vector<double> slope = knot_slopes(values);
-    rows_.resize(values.size() * row_size);
+    rows_.assign(values.size() * row_size, 0.0);
     for (std::size_t k = 0; k < values.size(); ++k) {
         double* row = &rows_[k * row_size];
         row[6] = values[k];

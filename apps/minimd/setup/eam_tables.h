@@ -5,28 +5,12 @@
 #pragma once
 
 #include <cstddef>
-#include <new>
 #include <string>
 #include <vector>
 
-namespace minimd {
+#include "minimd/cells/layout.h"
 
-template <typename T, std::size_t alignment>
-struct AlignedAllocator {
-    using value_type = T;
-    template <typename U>
-    struct rebind {
-        using other = AlignedAllocator<U, alignment>;
-    };
-    AlignedAllocator() = default;
-    template <typename U>
-    AlignedAllocator(const AlignedAllocator<U, alignment>&) {}
-    T* allocate(std::size_t n) {
-        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{alignment}));
-    }
-    void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{alignment}); }
-    bool operator==(const AlignedAllocator&) const { return true; }
-};
+namespace minimd {
 
 // Rows of 8 doubles, each row on a cache line of its own. Row k is for arguments from k to k + 1 times the
 // spacing; with p, in 0 to 1, what is beyond k:
@@ -51,7 +35,7 @@ class Spline {
     Point at(double argument) const;
 
   private:
-    std::vector<double, AlignedAllocator<double, 64>> rows_;
+    AlignedVector<double> rows_;
     double per_spacing_ = 1.0;
 };
 

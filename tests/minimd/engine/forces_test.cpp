@@ -1,7 +1,12 @@
 // Forces, energy and virial of the engine against sums over all pairs and images.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
 #include "engine.h"
+#include "minimd/dynamics/eam_forces.h"
 #include "systems.h"
 
 namespace minimd {
@@ -102,6 +107,36 @@ TEST(Forces, OfLennardJonesAreThoseOfAllPairs) {
 }
 TEST(Forces, OfLennardJonesInSinglePrecision) {
     check_lennard_jones<float>(2e-4);
+}
+
+template <typename Real>
+void check_eam(double tolerance) {
+    const EamTables tables = smooth_tables();
+    for (const Case& each : cases) {
+        SCOPED_TRACE(each.name);
+        const AtomList atoms = jittered(each.box, 1.05, 0.2);
+        check<Real>(Settings{}, each.box, atoms, expected_eam(atoms, each.box, tables), tolerance,
+                    [&](const Engine<Real>& engine) {
+                        return std::make_unique<EamForces<Real>>(engine.settings, engine.kernel, tables);
+                    });
+    }
+}
+
+TEST(Forces, OfEamAreThoseOfAllPairs) {
+    check_eam<double>(1e-11);
+}
+TEST(Forces, OfEamInSinglePrecision) {
+    check_eam<float>(2e-4);
+}
+
+TEST(Forces, OfEamWantListsThatReachTheirCutoff) {
+    EamTables tables = smooth_tables();
+    Settings settings;
+    settings.cutoff = 1.0;
+    settings.skin = 1.4;
+    EXPECT_THROW(EamForces<double>(settings, kernels<double>(), tables), std::invalid_argument);
+    tables.cutoff = 2.4;
+    EXPECT_NO_THROW(EamForces<double>(settings, kernels<double>(), tables));
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <random>
 
 #include "minimd/cells/pair_list.h"
+#include "minimd/dynamics/eam_forces.h"
 #include "slots.h"
+#include "systems.h"
 
 namespace minimd {
 namespace {
@@ -49,6 +51,58 @@ void check_lennard_jones(double tolerance) {
 TEST(Kernels, OfLennardJonesAreTheScalarLoop) {
     check_lennard_jones<double>(1e-12);
     check_lennard_jones<float>(1e-4);
+}
+
+template <typename Real>
+void check_eam(double tolerance) {
+    const EamTables tables = smooth_tables();
+    for (const int lanes : usable_lanes<Real>()) {
+        const Slots<Real> slots(lanes, 150, 5.0);
+        const EamForces<Real> forces(Settings{}, kernels<Real>(lanes), tables);
+        const EamKernels<Real> kernel = eam_kernels<Real>(lanes);
+        AlignedVector<Real> derivative(static_cast<std::size_t>(slots.count), Real{0});
+        for (const std::int32_t slot : slots.atoms)
+            derivative[static_cast<std::size_t>(slot)] = static_cast<Real>(0.3 + 0.01 * slot);
+        std::vector<double> density(derivative.size(), 0.0), f(slots.x.size(), 0.0);
+        double energy = 0.0, virial = 0.0;
+        slots.for_each_pair(tables.cutoff, [&](std::int32_t i, std::int32_t j, double r2) {
+            const double r = std::sqrt(r2);
+            const Spline::Point rho = tables.rhor.at(r), z2 = tables.z2r.at(r);
+            const auto of = [&](std::int32_t slot) {
+                return static_cast<double>(derivative[static_cast<std::size_t>(slot)]);
+            };
+            density[static_cast<std::size_t>(i)] += rho.value;
+            density[static_cast<std::size_t>(j)] += rho.value;
+            energy += z2.value / r;
+            const double over_r = -((of(i) + of(j)) * rho.slope + z2.slope / r - z2.value / r2) / r;
+            slots.push(f, i, j, over_r);
+            virial += over_r * r2;
+        });
+        for (const bool both_sides : {true, false})
+            for (const bool sums : {true, false}) {
+                SCOPED_TRACE(testing::Message()
+                             << lanes << " lanes, both sides " << both_sides << ", sums " << sums);
+                const PairList list = slots.all_pairs(both_sides);
+                const ForceFlags flags{sums, both_sides};
+                AlignedVector<Real> found_density(density.size(), Real{0}), found_f(f.size(), Real{0});
+                EamPairStore<Real> store;
+                EamPairs<Real>& pairs = store.room_for(list.view(), lanes);
+                const double found_energy = kernel.density(slots.x.data(), found_density.data(), list.view(),
+                                                           forces.table(), flags, pairs);
+                const double found_virial =
+                    kernel.force(slots.x.data(), derivative.data(), found_f.data(), pairs, flags);
+                expect_near(found_density, density, tolerance);
+                expect_near(found_f, f, tolerance);
+                if (!sums) continue;
+                EXPECT_NEAR((both_sides ? 1.0 : 0.5) * found_energy, energy, tolerance * std::abs(energy));
+                EXPECT_NEAR((both_sides ? 1.0 : 0.5) * found_virial, virial, tolerance * std::abs(virial));
+            }
+    }
+}
+
+TEST(Kernels, OfEamAreTheScalarLoop) {
+    check_eam<double>(1e-12);
+    check_eam<float>(1e-4);
 }
 
 TEST(Kernels, AreThereForFourLanesAtLeastInSinglePrecision) {

@@ -41,7 +41,8 @@ std::vector<Directed> listed(Engine<Real>& engine, const AtomList& atoms, const 
     AlignedVector<Real> ids(static_cast<std::size_t>(p.slots), Real{0});
     for (std::int32_t s = 0; s < p.local_slots; ++s)
         ids[static_cast<std::size_t>(s)] = static_cast<Real>(p.id[static_cast<std::size_t>(s)]);
-    engine.neighborhood.halo().update_scalar(ids.data());
+    engine.neighborhood.halo().start_update_scalar(ids.data());
+    engine.neighborhood.halo().finish_update_scalar(ids.data());
 
     std::vector<Directed> records;
     const int lanes = p.layout.lanes;

@@ -10,6 +10,7 @@
 
 #include "minimd/kernels/kernels.h"
 #include "minimd/setup/atoms.h"
+#include "minimd/setup/eam_tables.h"
 
 namespace minimd {
 
@@ -87,6 +88,49 @@ inline ExpectedForces expected_lennard_jones(const AtomList& atoms, const Vec3& 
                       const double s6 = std::pow(parameters.sigma * parameters.sigma / r2, 3);
                       expected.add(i, j, delta, r2, 24 * parameters.epsilon * s6 * (2 * s6 - 1) / r2,
                                    4 * parameters.epsilon * s6 * (s6 - 1));
+                  });
+    return expected;
+}
+
+// Smooth to a cutoff of 2.5, for atoms about 1 apart.
+inline EamTables smooth_tables() {
+    constexpr int knots = 300;
+    constexpr double cutoff = 2.5, dr = cutoff / (knots - 1), drho = 0.1;
+    std::vector<double> embedding, density, energy;
+    for (int k = 0; k < knots; ++k) {
+        const double r = k * dr, fade = (1 - r / cutoff) * (1 - r / cutoff);
+        embedding.push_back(-2.0 * std::sqrt(k * drho + 0.01));
+        density.push_back(3.0 * std::exp(-1.2 * r) * fade);
+        energy.push_back(9.0 * std::exp(-2.0 * r) * fade);
+    }
+    EamTables tables;
+    tables.cutoff = cutoff;
+    tables.frho = Spline(embedding, drho);
+    tables.rhor = Spline(density, dr);
+    tables.z2r = Spline(energy, dr);
+    return tables;
+}
+
+inline ExpectedForces expected_eam(const AtomList& atoms, const Vec3& box, const EamTables& tables) {
+    ExpectedForces expected{std::vector<Vec3>(atoms.size()), {}};
+    std::vector<double> density(atoms.size()), derivative(atoms.size());
+    for_each_pair(atoms, box, tables.cutoff,
+                  [&](std::size_t i, std::size_t j, const std::array<int, 3>&, const Vec3&, double r2) {
+                      density[i] += tables.rhor.at(std::sqrt(r2)).value;
+                      density[j] += tables.rhor.at(std::sqrt(r2)).value;
+                  });
+    for (std::size_t i = 0; i < atoms.size(); ++i) {
+        const Spline::Point point = tables.frho.at(density[i]);
+        expected.sum.energy += point.value;
+        derivative[i] = point.slope;
+    }
+    for_each_pair(atoms, box, tables.cutoff,
+                  [&](std::size_t i, std::size_t j, const std::array<int, 3>&, const Vec3& delta, double r2) {
+                      const double r = std::sqrt(r2);
+                      const Spline::Point z2 = tables.z2r.at(r);
+                      const double slope = (derivative[i] + derivative[j]) * tables.rhor.at(r).slope +
+                                           z2.slope / r - z2.value / r2;
+                      expected.add(i, j, delta, r2, -slope / r, z2.value / r);
                   });
     return expected;
 }

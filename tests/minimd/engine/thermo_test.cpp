@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <optional>
+#include <string>
 
 #include "gathered.h"
 #include "minimd/dynamics/simulation.h"
+#include "minimd/setup/eam_file.h"
 #include "minimd/setup/lattice.h"
 #include "minimd/setup/units.h"
 
@@ -16,14 +20,17 @@ struct Outcome {
     std::map<std::int64_t, Atom> atoms;
 };
 
+// `tables` for the embedded-atom method.
 template <typename Real>
-Outcome run(const Settings& settings) {
+Outcome run(const Settings& settings, const EamTables* tables = nullptr, MPI_Comm comm = MPI_COMM_WORLD) {
     const Vec3 box = lattice_box(settings);
-    const Decomposition decomposition(MPI_COMM_WORLD, box);
-    Simulation<Real> simulation(settings, decomposition, create_lattice(settings, box, decomposition));
+    const Decomposition decomposition(comm, box);
+    Simulation<Real> simulation(
+        settings, decomposition,
+        create_lattice(settings, box, decomposition, tables != nullptr ? tables->mass : 1.0), tables);
     Outcome result;
     result.rows = simulation.run().thermo;
-    result.atoms = gathered(simulation.atoms(), MPI_COMM_WORLD);
+    result.atoms = gathered(simulation.atoms(), comm);
     return result;
 }
 
@@ -32,6 +39,27 @@ Settings lennard_jones(int cells) {
     settings.unit_cells = {cells, cells, cells};
     settings.reneighbor_every = 5;
     return settings;
+}
+
+Settings copper(int cells) {
+    Settings settings;
+    settings.units = Units::metal;
+    settings.potential = Potential::eam;
+    settings.unit_cells = {cells, cells, cells};
+    settings.timestep = 0.001;
+    settings.temperature = 600;
+    settings.density = 0.07041125;
+    settings.cutoff = 4.95;
+    settings.skin = 1.0;
+    settings.reneighbor_every = 5;
+    return settings;
+}
+
+// Nothing where the file is not installed. Collective.
+std::optional<EamTables> copper_tables() {
+    for (const std::string& place : eam_places("Cu_u6.eam"))
+        if (std::filesystem::is_regular_file(place)) return read_eam(place, MPI_COMM_WORLD);
+    return std::nullopt;
 }
 
 // As printed with 7 digits.
@@ -79,11 +107,27 @@ TEST(Thermo, IsThatOfMiniMdFor32000Atoms) {
     expect_printed(rows[1], 100, 7.522807e-01, -5.750128e+00, 2.187540e-01);
 }
 
+// The same program, with Cu_u6.eam.
+TEST(Thermo, IsThatOfMiniMdForCopper) {
+    const auto tables = copper_tables();
+    if (!tables) GTEST_SKIP() << "no Cu_u6.eam: install lammps-data";
+    Settings settings = copper(10);
+    settings.thermo_every = 20;
+    const auto rows = run<double>(settings, &*tables).rows;
+    ASSERT_EQ(rows.size(), 6U);
+    expect_printed(rows[0], 0, 6.000000e+02, -3.554527e+06, -1.641983e+05);
+    expect_printed(rows[1], 20, 5.118010e+02, -3.542574e+06, -1.583324e+05);
+    expect_printed(rows[2], 40, 3.149638e+02, -3.515898e+06, -1.451053e+05);
+    expect_printed(rows[3], 60, 1.755936e+02, -3.497011e+06, -1.358712e+05);
+    expect_printed(rows[4], 80, 1.662618e+02, -3.495749e+06, -1.348536e+05);
+    expect_printed(rows[5], 100, 2.006154e+02, -3.500404e+06, -1.380894e+05);
+}
+
 template <typename Real>
-void check_that_ways_agree(Settings settings, double tolerance) {
+void check_that_ways_agree(Settings settings, double tolerance, const EamTables* tables = nullptr) {
     settings.steps = 20;
     settings.thermo_every = 10;
-    const auto usual = run<Real>(settings).rows;
+    const auto usual = run<Real>(settings, tables).rows;
     struct Way {
         int half_neigh;
         bool ghost_newton;
@@ -105,7 +149,7 @@ void check_that_ways_agree(Settings settings, double tolerance) {
         } catch (const std::invalid_argument&) {
             other.lanes = 0;  // this processor has none
         }
-        expect_same(usual, run<Real>(other).rows, tolerance);
+        expect_same(usual, run<Real>(other, tables).rows, tolerance);
     }
 }
 
@@ -114,18 +158,24 @@ TEST(Thermo, IsTheSameInAllWaysToListPairs) {
     check_that_ways_agree<float>(lennard_jones(6), 1e-4);
 }
 
-// What one rank gets, on any number: values of step 20 of `cells`^3 unit cells.
+TEST(Thermo, OfCopperIsTheSameInAllWaysToListPairs) {
+    const auto tables = copper_tables();
+    if (!tables) GTEST_SKIP() << "no Cu_u6.eam: install lammps-data";
+    check_that_ways_agree<double>(copper(5), 1e-10, &*tables);
+    check_that_ways_agree<float>(copper(5), 1e-4, &*tables);
+}
+
+// What one rank gets, on any number.
 TEST(Thermo, IsTheSameOnAnyNumberOfRanks) {
     Settings settings = lennard_jones(6);
-    settings.steps = 20;
-    settings.thermo_every = 20;
-    const auto rows = run<double>(settings).rows;
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const Vec3 box = lattice_box(settings);
-    const Decomposition alone(MPI_COMM_SELF, box);
-    Simulation<double> simulation(settings, alone, create_lattice(settings, box, alone));
-    expect_same(simulation.run().thermo, rows, 1e-10);
+    settings.steps = settings.thermo_every = 20;
+    expect_same(run<double>(settings, nullptr, MPI_COMM_SELF).rows, run<double>(settings).rows, 1e-10);
+    const auto tables = copper_tables();
+    if (!tables) GTEST_SKIP() << "no Cu_u6.eam: install lammps-data; Lennard-Jones was tried";
+    settings = copper(5);
+    settings.steps = settings.thermo_every = 20;
+    expect_same(run<double>(settings, &*tables, MPI_COMM_SELF).rows, run<double>(settings, &*tables).rows,
+                1e-10);
 }
 
 double total_energy(const Settings& settings, const ThermoRow& row, std::size_t atoms) {
@@ -154,6 +204,29 @@ TEST(Dynamics, ConserveEnergyAndMomentum) {
                 momentum[d] += atom.v[d];
         for (const double component : momentum)
             EXPECT_NEAR(component, 0.0, 1e-9);
+    }
+}
+
+TEST(Dynamics, OfCopperConserveEnergyAndMomentum) {
+    const auto tables = copper_tables();
+    if (!tables) GTEST_SKIP() << "no Cu_u6.eam: install lammps-data";
+    Settings settings = copper(5);
+    settings.steps = 100;
+    settings.thermo_every = 20;
+    const ThermoScales scales(settings.units, 500, 1.0);
+    const Outcome result = run<double>(settings, &*tables);
+    ASSERT_EQ(result.atoms.size(), 500U);
+    const auto total = [&](const ThermoRow& row) {  // eV an atom
+        return row.energy / scales.energy + 0.5 * row.temperature * freedom_energy(settings.units, 500) / 500;
+    };
+    EXPECT_GT(std::abs(result.rows.back().temperature - result.rows.front().temperature), 100);
+    for (const ThermoRow& row : result.rows)
+        EXPECT_NEAR(total(row), total(result.rows.front()), 2e-4);
+    for (std::size_t d = 0; d < 3; ++d) {
+        double momentum = 0;
+        for (const auto& [_, atom] : result.atoms)
+            momentum += atom.v[d];
+        EXPECT_NEAR(momentum, 0.0, 1e-8);
     }
 }
 

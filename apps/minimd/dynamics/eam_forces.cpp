@@ -1,0 +1,221 @@
+#include "minimd/dynamics/eam_forces.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "minimd/dynamics/stopwatch.h"
+
+namespace minimd {
+
+namespace {
+
+// So many rows at once: how many pairs they yield is not known before, and room is made for all.
+constexpr std::size_t rows_at_once = 64;
+
+template <typename Vector>
+void make_room(Vector& vector, std::size_t needed) {
+    if (vector.size() < needed) vector.resize(std::max(needed, vector.size() * 3 / 2));
+}
+
+template <typename Call>
+double sum_over_threads(std::size_t threads, Call&& call) {
+    if (threads == 1) return call(std::size_t{0});
+    std::vector<double> sums(threads);
+#pragma omp parallel num_threads(static_cast<int>(threads))
+    {
+        const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+        sums[thread] = call(thread);
+    }
+    double sum = 0.0;
+    for (const double each : sums)
+        sum += each;
+    return sum;
+}
+
+template <typename Real>
+bool both_sides(const Neighborhood<Real>& neighborhood, bool boundary) {
+    using Shell = typename Neighborhood<Real>::Shell;
+    return neighborhood.shell() == Shell::eighth || (neighborhood.shell() == Shell::one_sided && !boundary);
+}
+
+}  // namespace
+
+template <typename Real>
+EamPairs<Real>& EamPairStore<Real>::room_for(const PairRows& rows, int lanes) {
+    std::size_t blocks = 0;
+    for (const PairRow& row : rows.rows)
+        blocks += static_cast<std::size_t>(row.end - row.begin);
+    constexpr std::size_t spare = 64;
+    make_room(rows_, pairs_.row_count + 2 * rows.rows.size() + blocks / 32 + spare);
+    make_room(blocks_, pairs_.block_count + blocks + spare);
+    const std::size_t pairs = pairs_.pair_count + blocks * cluster_size * static_cast<std::size_t>(lanes);
+    make_room(by_density_, pairs + spare);
+    make_room(by_distance_, pairs + spare);
+    pairs_.rows = rows_.data();
+    pairs_.blocks = blocks_.data();
+    pairs_.by_density = by_density_.data();
+    pairs_.by_distance = by_distance_.data();
+    return pairs_;
+}
+
+template <typename Real>
+EamForces<Real>::EamForces(const Settings& settings, const Kernels<Real>& kernels, const EamTables& tables)
+    : tables_(tables),
+      kernels_(eam_kernels<Real>(kernels.lanes)),
+      lanes_(kernels.lanes),
+      threads_(static_cast<std::size_t>(settings.threads)) {
+    if (tables.cutoff > settings.list_cutoff())
+        throw std::invalid_argument(
+            fmt::format("{} has a cutoff of {}, beyond the neighbour lists' {}: raise the cutoff or the skin "
+                        "of the input",
+                        tables.file, tables.cutoff, settings.list_cutoff()));
+    const Spline &density = tables.rhor, &energy = tables.z2r;
+    if (density.rows() != energy.rows() || density.per_spacing() != energy.per_spacing())
+        throw std::invalid_argument(tables.file + ": densities and pair energies differ in their distances");
+    const auto rows = static_cast<std::size_t>(density.rows());
+    coefficients_.resize(rows * EamTable<Real>::row_size);
+    for (std::size_t row = 0; row < rows; ++row)
+        for (std::size_t k = 0; k < 4; ++k) {
+            Real* to = coefficients_.data() + row * EamTable<Real>::row_size + k;
+            to[0] = static_cast<Real>(density.data()[row * Spline::row_size + 3 + k]);
+            to[4] = static_cast<Real>(energy.data()[row * Spline::row_size + 3 + k]);
+        }
+    table_ = {coefficients_.data(), density.rows() - 2, static_cast<Real>(density.per_spacing()),
+              static_cast<Real>(tables.cutoff)};
+}
+
+template <typename Real>
+void EamForces<Real>::begin_step(Particles<Real>& particles) {
+    const auto slots = static_cast<std::size_t>(particles.slots);
+    particles.f.assign(3 * slots, Real{0});
+    derivative_.assign(slots, Real{0});
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+        threads_[t].density.assign(slots, Real{0});
+        if (t > 0) threads_[t].f.assign(3 * slots, Real{0});
+        threads_[t].interior.clear();
+        threads_[t].boundary.clear();
+    }
+}
+
+template <typename Real>
+double EamForces<Real>::densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                  Part part, bool energy) {
+    const bool boundary = part == Part::boundary;
+    const ForceFlags flags{energy, both_sides(neighborhood, boundary)};
+    const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
+        Thread& thread = threads_[t];
+        const PairLists& lists = neighborhood.lists()[t];
+        const PairList& list = boundary ? lists.boundary : lists.interior;
+        EamPairStore<Real>& store = boundary ? thread.boundary : thread.interior;
+        const std::size_t half = list.rows.size() / 2;
+        const std::size_t end = part == Part::first_interior ? half : list.rows.size();
+        double energies = 0.0;
+        for (std::size_t at = part == Part::second_interior ? half : 0; at < end; at += rows_at_once) {
+            const PairRows rows = list.view(at, std::min(rows_at_once, end - at));
+            energies += kernels_.density(particles.x.data(), thread.density.data(), rows, table_, flags,
+                                         store.room_for(rows, lanes_));
+        }
+        return energies;
+    });
+    return flags.both_sides ? sum : 0.5 * sum;
+}
+
+template <typename Real>
+void EamForces<Real>::gather_densities(std::int32_t first, std::int32_t end) {
+    for (std::size_t t = 1; t < threads_.size(); ++t)
+        for (auto s = static_cast<std::size_t>(first); s < static_cast<std::size_t>(end); ++s)
+            threads_[0].density[s] += threads_[t].density[s];
+}
+
+template <typename Real>
+double EamForces<Real>::embed(const Particles<Real>& particles) {
+    const Real* density = threads_[0].density.data();
+    const auto slots = static_cast<std::size_t>(particles.local_slots);
+    return sum_over_threads(threads_.size(), [&](std::size_t t) {
+        double energies = 0.0;
+        for (std::size_t s = slots * t / threads_.size(); s < slots * (t + 1) / threads_.size(); ++s) {
+            if (particles.id[s] == 0) continue;
+            const Spline::Point point = tables_.frho.at(static_cast<double>(density[s]));
+            energies += point.value;
+            derivative_[s] = static_cast<Real>(point.slope);
+        }
+        return energies;
+    });
+}
+
+template <typename Real>
+double EamForces<Real>::forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
+                               bool energy) {
+    const ForceFlags flags{energy, both_sides(neighborhood, boundary)};
+    const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
+        Thread& thread = threads_[t];
+        const EamPairStore<Real>& store = boundary ? thread.boundary : thread.interior;
+        return kernels_.force(particles.x.data(), derivative_.data(),
+                              t == 0 ? particles.f.data() : thread.f.data(), store.pairs(), flags);
+    });
+    return flags.both_sides ? sum : 0.5 * sum;
+}
+
+template <typename Real>
+EnergyVirial EamForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                      bool fresh, bool energy, Times& times) {
+    Stopwatch watch;
+    Halo<Real>& halo = neighborhood.halo();
+    const bool eighth = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
+    begin_step(particles);
+    Real* const density = threads_[0].density.data();
+    watch.lap(times.force);
+    if (!fresh) halo.start_update(particles);
+    watch.lap(times.communication);
+    EnergyVirial sum;
+    sum.energy = densities(particles, neighborhood, Part::first_interior, energy);
+    watch.lap(times.force);
+    if (!fresh) halo.finish_update(particles);
+    watch.lap(times.communication);
+    sum.energy += densities(particles, neighborhood, Part::boundary, energy);
+    watch.lap(times.force);
+
+    if (eighth) {
+        gather_densities(particles.local_slots, particles.slots);
+        halo.start_reverse_scalar(density);
+        watch.lap(times.communication);
+    }
+    sum.energy += densities(particles, neighborhood, Part::second_interior, energy);
+    gather_densities(0, particles.local_slots);
+    watch.lap(times.force);
+    if (eighth) {
+        halo.finish_reverse_scalar(density);
+        watch.lap(times.communication);
+    }
+    sum.energy += embed(particles);
+    watch.lap(times.force);
+
+    halo.start_update_scalar(derivative_.data());
+    watch.lap(times.communication);
+    sum.virial = forces(particles, neighborhood, false, energy);
+    watch.lap(times.force);
+    halo.finish_update_scalar(derivative_.data());
+    watch.lap(times.communication);
+    sum.virial += forces(particles, neighborhood, true, energy);
+    for (std::size_t t = 1; t < threads_.size(); ++t)
+        for (std::size_t i = 0; i < particles.f.size(); ++i)
+            particles.f[i] += threads_[t].f[i];
+    watch.lap(times.force);
+
+    if (eighth) {
+        halo.start_reverse(particles.f.data());
+        halo.finish_reverse(particles.f.data());
+        watch.lap(times.communication);
+    }
+    return sum;
+}
+
+template class EamPairStore<float>;
+template class EamPairStore<double>;
+template class EamForces<float>;
+template class EamForces<double>;
+
+}  // namespace minimd
