@@ -4,6 +4,7 @@
 #define OFFPATH_OFFPATH_H
 
 #include <offpath/collectives.h>
+#include <offpath/compute.h>
 #include <offpath/context.h>
 #include <offpath/memory.h>
 #include <offpath/messages.h>

@@ -196,8 +196,9 @@ void offpath_context::declare_lost() {
         attachment.welcome.daemon_pid, why, failed);
 }
 
-Status offpath_context::ask(const control::Message& question, std::span<const int> descriptors,
-                            std::uint64_t region, control::RegionReply& reply) {
+template <typename Take>
+Status offpath_context::ask_until(const control::Message& question, std::span<const int> descriptors,
+                                  Take&& take) {
     std::unique_lock socket_guard(socket_mutex_);
     if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
     Status status = attachment.line->send(question, descriptors);
@@ -205,14 +206,12 @@ Status offpath_context::ask(const control::Message& question, std::span<const in
     while (status == Status::ok) {
         control::Message message;
         status = attachment.line->receive(500, message, problem);
-        // No answer for now: a region is let go of when the last transfer that uses it is over.
-        if (status == Status::unavailable)
+        // No answer for now: a region is let go of when the last transfer that uses it is over, a kernel is
+        // loaded when those before it have run.
+        if (status == Status::unavailable) {
             status = Status::ok;
-        else if (const auto* answer = std::get_if<control::RegionReply>(&message);
-                 status == Status::ok && answer != nullptr && answer->id == region) {
-            reply = *answer;
-            return Status::ok;
         } else if (status == Status::ok) {
+            if (take(message)) return Status::ok;
             const auto* refusal = std::get_if<control::Refusal>(&message);
             problem = refusal != nullptr ? refusal->text : "an unexpected message";
             status = Status::peer_lost;
@@ -221,4 +220,24 @@ Status offpath_context::ask(const control::Message& question, std::span<const in
     log::error("rank {} has no answer from its proxy on node {} (offpathd at {}): {}", rank,
                attachment.welcome.node, attachment.device, problem.empty() ? to_string(status) : problem);
     return Status::peer_lost;
+}
+
+Status offpath_context::ask(const control::Message& question, std::span<const int> descriptors,
+                            std::uint64_t region, control::RegionReply& reply) {
+    return ask_until(question, descriptors, [&](const control::Message& message) {
+        const auto* answer = std::get_if<control::RegionReply>(&message);
+        if (answer == nullptr || answer->id != region) return false;
+        reply = *answer;
+        return true;
+    });
+}
+
+Status offpath_context::ask(const control::Message& question, std::uint64_t kernel,
+                            control::KernelReply& reply) {
+    return ask_until(question, {}, [&](const control::Message& message) {
+        const auto* answer = std::get_if<control::KernelReply>(&message);
+        if (answer == nullptr || answer->id != kernel) return false;
+        reply = *answer;
+        return true;
+    });
 }

@@ -14,6 +14,7 @@
 #include "client/windows.h"
 #include "memory/host_allocator.h"
 
+#include <offpath/compute.h>
 #include <offpath/context.h>
 
 #include <atomic>
@@ -28,6 +29,11 @@ struct offpath_region {
     offpath_context* context = nullptr;
     std::uintptr_t begin = 0, end = 0;
     std::uint64_t exported = 0;  // the device's number for it; 0: it is memory as any other
+};
+
+struct offpath_kernel {
+    offpath_context* context = nullptr;
+    std::uint64_t id = 0;
 };
 
 struct offpath_context {
@@ -80,6 +86,9 @@ struct offpath_context {
     offpath::Status ask(const offpath::control::Message& question, std::span<const int> descriptors,
                         std::uint64_t region, offpath::control::RegionReply& reply);
 
+    offpath::Status ask(const offpath::control::Message& question, std::uint64_t kernel,
+                        offpath::control::KernelReply& reply);
+
     offpath::control::ClientChannel& channel() { return *attachment.channel; }
 
     std::uint32_t rank = 0, size = 1;
@@ -92,6 +101,8 @@ struct offpath_context {
     offpath::memory::HostAllocator allocator;
     std::unordered_map<offpath_team*, std::unique_ptr<offpath_team>> teams;
     std::unordered_map<offpath_region*, std::unique_ptr<offpath_region>> regions;
+    std::unordered_map<offpath_kernel*, std::unique_ptr<offpath_kernel>> kernels;
+    std::uint64_t last_kernel = 0;
     std::unordered_map<offpath_group*, std::unique_ptr<offpath_group>> groups;
     std::unordered_map<offpath_window*, std::unique_ptr<offpath_window>> windows;
     std::uint32_t unwatched = 0;  // sum over the windows
@@ -105,6 +116,10 @@ struct offpath_context {
 
   private:
     static constexpr std::uint64_t sleep_ns = 100'000'000;
+    // Calls `take` with each message until it has taken one, which is the answer.
+    template <typename Take>
+    offpath::Status ask_until(const offpath::control::Message& question, std::span<const int> descriptors,
+                              Take&& take);
     void spin(const offpath_request& request);
     void sleep_while_pending(offpath_request& request, std::uint64_t limit_ns);
     offpath::Status take(offpath_request& request);

@@ -254,6 +254,10 @@ const char* read_body(std::uint16_t kind, FieldReader& in, Command& command) {
             return read_as<WindowOperation>(in, command);
         case FlushWindow::kind:
             return read_as<FlushWindow>(in, command);
+        case Compute::kind:
+            return read_as<Compute>(in, command);
+        case UnloadKernel::kind:
+            return read_as<UnloadKernel>(in, command);
         default:
             return "an unknown kind";
     }

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "control/command_fields.h"
+#include "control/kernel_commands.h"
 #include "control/window_commands.h"
 
 #include <cstdint>
@@ -92,10 +93,11 @@ struct MailStore {
     MailKey key;
 };
 
-// Windows: window_commands.h.
-using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
-                             BasicSend, BasicRecv, MailSend, MailRecv, MailCancel, MailStore, CreateWindow,
-                             DestroyWindow, AttachWindow, DetachWindow, WindowOperation, FlushWindow>;
+// Windows: window_commands.h; kernels: kernel_commands.h.
+using Command =
+    std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start, BasicSend,
+                 BasicRecv, MailSend, MailRecv, MailCancel, MailStore, CreateWindow, DestroyWindow,
+                 AttachWindow, DetachWindow, WindowOperation, FlushWindow, Compute, UnloadKernel>;
 
 // Bytes of the record, header included.
 std::size_t record_bytes(const Command& command);

@@ -86,6 +86,16 @@ class BodyWriter {
         out.value(m.bytes);
         out.blob(m.blob);
     }
+    void operator()(const LoadKernel& m) const {
+        out.value(m.id);
+        out.text(m.path);
+        out.text(m.symbol);
+    }
+    void operator()(const KernelReply& m) const {
+        out.value(m.id);
+        out.value(static_cast<std::int32_t>(m.status));
+        out.text(m.text.substr(0, max_text));
+    }
 
   private:
     FieldWriter& out;
@@ -198,6 +208,21 @@ class BodyReader {
         read_region(m);
         read_blob(in, max_blob_bytes, m.blob);
         return check_region(m);
+    }
+    Status operator()(LoadKernel& m) {
+        m.id = in.value<std::uint64_t>();
+        m.path = in.text(max_path_bytes);
+        m.symbol = in.text(max_symbol_bytes);
+        const bool named = m.id != 0 && !m.path.empty() && !m.symbol.empty();
+        if (in.ok() && (!named || (m.path + m.symbol).find('\0') != std::string::npos))
+            return wrong("a kernel without number, path or symbol");
+        return Status::ok;
+    }
+    Status operator()(KernelReply& m) {
+        m.id = in.value<std::uint64_t>();
+        if (!read_status(in, m.status)) return wrong("kernel reply: unknown status");
+        m.text = in.text(max_text);
+        return Status::ok;
     }
 
   private:

@@ -18,11 +18,13 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 3;
+constexpr std::uint16_t protocol_version = 4;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_address_bytes = 24 << 10;
 constexpr std::size_t max_link_address_bytes = 16 << 10;
 constexpr std::size_t max_blob_bytes = 8 << 10;  // of an exported registration
+constexpr std::size_t max_path_bytes = 4096;
+constexpr std::size_t max_symbol_bytes = 256;
 constexpr std::uint32_t max_job_size = 1u << 20;
 
 using Nonce = std::array<std::byte, 16>;
@@ -131,8 +133,25 @@ struct RegisterExported {
     friend bool operator==(const RegisterExported&, const RegisterExported&) = default;
 };
 
-using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
-                             Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported>;
+// client -> daemon: load the library and look the symbol up, after the kernels that were started before. Ids
+// are the client's choice, never 0, never used twice.
+struct LoadKernel {
+    std::uint64_t id = 0;
+    std::string path, symbol;
+    friend bool operator==(const LoadKernel&, const LoadKernel&) = default;
+};
+
+// daemon -> client: the answer to LoadKernel, in order. `text` says why not.
+struct KernelReply {
+    std::uint64_t id = 0;
+    Status status = Status::ok;
+    std::string text;
+    friend bool operator==(const KernelReply&, const KernelReply&) = default;
+};
+
+using Message =
+    std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye, Challenge,
+                 RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel, KernelReply>;
 
 std::vector<std::byte> encode_message(const Message& message);
 // protocol: not a message; version: a message of another version, byte order or word size. `message` is set

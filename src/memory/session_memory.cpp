@@ -45,6 +45,12 @@ class Session final : public SessionMemory {
     Status copy(const HostRange& from, std::uint64_t from_offset, const HostRange& to,
                 std::uint64_t to_offset, std::size_t bytes, Completion* completion) override;
 
+    int region_file(const HostRange& range, std::uint64_t& bytes) const override {
+        const auto found = regions_.find(range.region);
+        if (found == regions_.end() || found->second.kind != BackEnd::map) return -1;
+        bytes = found->second.mapped.bytes;
+        return found->second.mapped.file.get();
+    }
     BackEnd general_back_end() const override { return general_; }
     StagingFiles take_staging_files() override { return std::move(staging_files_); }
     unsigned progress() override { return staged_ == nullptr ? 0 : staged_->progress(); }

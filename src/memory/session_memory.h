@@ -62,6 +62,10 @@ class SessionMemory : public HostMemory {
     virtual Status pin(const HostRange& range) = 0;
     virtual void unpin(const HostRange& range) = 0;
 
+    // The memory file that the range's region is mapped from, and the region's size; -1: it has none. Valid
+    // while the region is pinned.
+    virtual int region_file(const HostRange& range, std::uint64_t& bytes) const = 0;
+
     // cma or staged.
     virtual BackEnd general_back_end() const = 0;
     // What the client's StagingAgent needs, to be sent to it and closed here; empty unless general_back_end()

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace offpath::proxy {
 namespace {
@@ -31,6 +32,11 @@ void raise_descriptor_limit() {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string beside_this_program(const char* name) {
+    std::error_code ignored;
+    return std::filesystem::read_symlink("/proc/self/exe", ignored).replace_filename(name);
 }
 
 void watch(int epoll, int fd) {
@@ -110,6 +116,9 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     config.index = index;
     config.spin_us = options_.spin_us;
     if (!options_.cpus.empty()) config.cpu = options_.cpus[index % options_.cpus.size()];
+    config.kernels.enabled = options_.kernels;
+    config.kernels.host.program = beside_this_program("offpath-kernel-host");
+    config.kernels.host.cpus = options_.cpus;
     transport::UcxConfig ucx;
     ucx.net_devices = options_.net_devices;
     std::unique_ptr<transport::Transport> fabric;

@@ -26,6 +26,7 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
+    bool kernels = true;       // whether clients may have kernels run
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
 };
 

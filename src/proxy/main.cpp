@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
     app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
     app.add_option("--host-devices", options.host_devices,
                    "Network devices of the link to hosts on other systems; default: as --net-devices");
+    app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
     app.add_flag("--info", info, "Print facts about this device as JSON and end");
     CLI11_PARSE(app, argc, argv);
     try {

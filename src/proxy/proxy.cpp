@@ -193,7 +193,9 @@ unsigned Proxy::accept_sessions() {
 void Proxy::adopt(Newcomer newcomer) {
     std::unique_ptr<Session> session;
     try {
-        if (!ending_) session = Session::open(*engine_, identity_, hosts_, std::move(newcomer));
+        if (!ending_)
+            session = Session::open(*engine_, identity_, hosts_, config_.kernels, epoll_.get(),
+                                    std::move(newcomer));
     } catch (const std::bad_alloc&) {
         // Its socket is closed with it: the client says that the device hung up.
         log::error("proxy {}: no memory for another session", config_.index);
@@ -295,6 +297,8 @@ void Proxy::serve_events(int timeout_ms) {
         for (auto& session : sessions_) {
             if (fd == session->doorbell()) {
                 session->clear_doorbell();
+            } else if (fd == session->kernel_event()) {
+                session->serve_kernels();
             } else if (fd == session->socket()) {
                 if (session->ended()) {
                     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);

@@ -33,6 +33,7 @@ struct ProxyConfig {
     std::uint32_t index = 0;
     int cpu = -1;  // to run on; -1: any
     std::uint64_t spin_us = 50;
+    KernelSettings kernels;
 };
 
 class Proxy {

@@ -115,7 +115,8 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
 }
 
 std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity,
-                                       const HostSide& hosts, Newcomer newcomer) {
+                                       const HostSide& hosts, const KernelSettings& kernels, int epoll,
+                                       Newcomer newcomer) {
     const std::string name = describe(newcomer);
     const auto fail = [&](Status status, const std::string& why) {
         log::error("{} cannot be served: {}", name, why);
@@ -143,10 +144,12 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     }
     log::info("{} attached to proxy {}, ordinary memory by {}", name, identity.index,
               memory::to_string(parts.memory->general_back_end()));
-    return std::unique_ptr<Session>(new Session(engine, std::move(newcomer), std::move(parts)));
+    return std::unique_ptr<Session>(
+        new Session(engine, kernels, epoll, std::move(newcomer), std::move(parts)));
 }
 
-Session::Session(engine::Engine& engine, Newcomer newcomer, Parts parts)
+Session::Session(engine::Engine& engine, const KernelSettings& kernels, int epoll, Newcomer newcomer,
+                 Parts parts)
     : engine_(engine),
       socket_(std::move(newcomer.socket)),
       link_(std::move(parts.link)),
@@ -155,6 +158,9 @@ Session::Session(engine::Engine& engine, Newcomer newcomer, Parts parts)
       session_(parts.session),
       name_(describe(newcomer)),
       job_rank_(newcomer.hello.job_rank),
+      kernel_settings_(kernels),
+      epoll_(epoll),
+      peer_(newcomer.peer),
       proxies_(newcomer.hello.job_size, 0) {}
 
 Session::~Session() = default;
@@ -225,6 +231,8 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
         register_exported(*exported);
     } else if (const auto* revoke = std::get_if<control::RevokeRegion>(&message)) {
         revoke_region(revoke->id);
+    } else if (const auto* kernel = std::get_if<control::LoadKernel>(&message)) {
+        load_kernel(*kernel);
     } else if (std::holds_alternative<control::Goodbye>(message)) {
         // What was posted before the goodbye still counts.
         drain(UINT32_MAX);
@@ -264,6 +272,7 @@ void Session::revoke_region(std::uint64_t id) {
     if (status == Status::retry) {
         revoking_.push_back(id);
     } else {
+        if (kernels_ != nullptr) kernels_->region_gone(id);
         reply(control::RegionReply{id, status, 0, 0});
     }
 }
@@ -278,7 +287,8 @@ void Session::reply(const control::Message& message) {
 }
 
 unsigned Session::progress_memory() {
-    const unsigned work = memory_->progress();
+    unsigned work = memory_->progress();
+    if (kernels_ != nullptr) work += kernels_->progress();
     std::string why;
     const Status health = link_ != nullptr ? link_->health(why) : memory_->health();
     if (health == Status::ok || ended_) return work;
@@ -296,6 +306,7 @@ void Session::deliver() {
     std::erase_if(revoking_, [this](std::uint64_t id) {
         const Status status = memory_->remove_region(id);
         if (status == Status::retry) return false;
+        if (kernels_ != nullptr) kernels_->region_gone(id);
         reply(control::RegionReply{id, status, 0, 0});
         return true;
     });
@@ -319,6 +330,7 @@ void Session::end(Status reason, std::string_view why, bool tell) {
     } else {
         memory_->stop(reason);
     }
+    if (kernels_ != nullptr) kernels_->stop(reason);
 }
 
 bool Session::close() {
@@ -327,9 +339,10 @@ bool Session::close() {
         if (engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
             session_ = nullptr;
     }
+    const bool kernels_closed = kernels_ == nullptr || kernels_->closed();
     // Without memory one of them may have been left between us and the engine, which has let go of all.
     const bool settled = (outstanding_ == 0 && unwatched_ == 0) || reason_ == Status::memory;
-    if (session_ == nullptr && settled && memory_->drained()) return true;
+    if (session_ == nullptr && settled && kernels_closed && memory_->drained()) return true;
     // An agent that does not answer must not keep the session for ever.
     if (!abandoned_ && SteadyClock().now_ns() - ended_ns_ > drain_patience_ns) {
         abandoned_ = true;
@@ -339,7 +352,8 @@ bool Session::close() {
 }
 
 bool Session::prepare_sleep() {
-    return channel_->prepare_sleep() && memory_->arm() == Status::ok;
+    return channel_->prepare_sleep() && (kernels_ == nullptr || !kernels_->has_work()) &&
+           memory_->arm() == Status::ok;
 }
 
 }  // namespace offpath::proxy

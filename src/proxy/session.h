@@ -14,6 +14,7 @@
 #include "memory/session_memory.h"
 #include "proxy/host_side.h"
 #include "proxy/identity.h"
+#include "proxy/kernel_jobs.h"
 #include "proxy/schedule_store.h"
 
 #include <deque>
@@ -34,7 +35,8 @@ class Session {
   public:
     // Makes everything that a session needs and sends the Welcome; null after a Refusal.
     static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity,
-                                         const HostSide& hosts, Newcomer newcomer);
+                                         const HostSide& hosts, const KernelSettings& kernels, int epoll,
+                                         Newcomer newcomer);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -45,7 +47,7 @@ class Session {
     void read_socket();
     // Remote: keeps the socket alive, and finds out that the client is not. Every now and then.
     void tend(std::uint64_t now_ns);
-    // Moves staged transfers on.
+    // Moves staged transfers and kernels on.
     unsigned progress_memory();
     // Makes completions known to a client that sleeps, and acknowledges revocations that became possible.
     void deliver();
@@ -62,6 +64,9 @@ class Session {
     int socket() const { return socket_.fd(); }
     int doorbell() const { return channel_->doorbell(); }
     int memory_event() const { return memory_->event_fd(); }
+    // Watched by the session itself, since it comes and goes.
+    int kernel_event() const { return kernels_ != nullptr ? kernels_->event_fd() : -1; }
+    void serve_kernels() { kernels_->event(); }
     // Sleeping: false when there is something to do after all. A round of work ends it.
     bool prepare_sleep();
     void end_sleep() { channel_->end_sleep(); }
@@ -110,7 +115,7 @@ class Session {
     static Status send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
                                Parts& parts);
 
-    Session(engine::Engine& engine, Newcomer newcomer, Parts parts);
+    Session(engine::Engine& engine, const KernelSettings& kernels, int epoll, Newcomer newcomer, Parts parts);
 
     // Commands; a false return ends the session with problem_.
     bool execute(const control::AddProxy& command);
@@ -133,6 +138,11 @@ class Session {
     bool execute(const control::DetachWindow& command);
     bool execute(const control::WindowOperation& command);
     bool execute(const control::FlushWindow& command);
+    // kernels.cpp
+    bool execute(const control::Compute& command);
+    bool execute(const control::UnloadKernel& command);
+    void load_kernel(const control::LoadKernel& message);
+    bool admit_kernel(Status& status, std::string& why) const;
     WindowEntry* find_window(std::uint64_t team, std::uint64_t window);
     void make_team(std::uint64_t id, TeamEntry& entry);
     bool start_whole(const control::Start& command);
@@ -159,6 +169,10 @@ class Session {
     engine::Session* session_;
     std::string name_;
     const std::uint32_t job_rank_;
+    const KernelSettings& kernel_settings_;
+    const int epoll_;
+    const control::Credentials peer_;
+    std::unique_ptr<KernelJobs> kernels_;  // from the first one on
 
     std::vector<engine::ProxyId> proxies_;  // by job rank; 0: not told
     std::unordered_map<std::uint64_t, TeamEntry> teams_;

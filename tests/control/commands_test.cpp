@@ -25,7 +25,8 @@ TEST(Commands, SurviveTheRing) {
         const auto record = samples::record_of(command);
         std::uint16_t kind;
         std::memcpy(&kind, record.data() + 4, sizeof kind);
-        if (kind == CreateWindow::kind) expected = kind;  // those of windows have numbers of their own
+        // Those of windows and of kernels have numbers of their own.
+        if (kind == CreateWindow::kind || kind == Compute::kind) expected = kind;
         EXPECT_EQ(kind, expected++);
         EXPECT_EQ(again(record), record);
     }
@@ -102,6 +103,23 @@ TEST(Commands, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(operation(1, 1, 0)));
     EXPECT_TRUE(refused(operation(1, 2, 1)));
     EXPECT_TRUE(refused(operation(1, rma::max_segments + 1, 0)));
+
+    std::vector<KernelBuffer> buffers(max_kernel_buffers, {{0, 0x1000, 64}, 1, 0});
+    const std::vector<std::byte> arguments(max_argument_bytes + 1);
+    const auto compute = [&](std::size_t count, std::size_t bytes) {
+        return Compute{1, 0, pack(std::span<const KernelBuffer>(buffers).first(count)),
+                       std::span(arguments).first(bytes)};
+    };
+    EXPECT_FALSE(refused(compute(max_kernel_buffers, max_argument_bytes)));
+    EXPECT_FALSE(refused(compute(0, 0)));
+    EXPECT_TRUE(refused(compute(0, max_argument_bytes + 1)));
+    for (const std::uint32_t access : {0u, 4u}) {
+        buffers.back().access = access;
+        EXPECT_TRUE(refused(compute(max_kernel_buffers, 0)));
+    }
+    buffers.resize(max_kernel_buffers + 1, {{0, 0x1000, 64}, 1, 0});
+    buffers[max_kernel_buffers - 1].access = 1;
+    EXPECT_TRUE(refused(compute(max_kernel_buffers + 1, 0)));
 }
 
 }  // namespace

@@ -36,34 +36,38 @@ TEST(Messages, KeepTheirKinds) {
 // What other builds, on other machines, send and expect. A change here is a new protocol version.
 TEST(Messages, HaveTheseBytes) {
     const std::vector<std::string> expected{
-        "4f46504d03000100"
+        "4f46504d04000100"
         "01000000000000000200000000000000030000000400000005000000040600000000000000070000"
         "0000000000",
-        "4f46504d03000200"
+        "4f46504d04000200"
         "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
         "000000010203",
-        "4f46504d03000300"
+        "4f46504d04000300"
         "fdffffff020000006e6f",
-        "4f46504d03000400"
+        "4f46504d04000400"
         "010000000000000000000000007f00000000100000000000",
-        "4f46504d03000500"
+        "4f46504d04000500"
         "0100000000000000fbffffff0202",
-        "4f46504d03000600"
+        "4f46504d04000600"
         "0100000000000000",
-        "4f46504d03000700",
-        "4f46504d03000800"
+        "4f46504d04000700",
+        "4f46504d04000800"
         "0403020108101112131415161718191a1b1c1d1e1f",
-        "4f46504d03000900"
+        "4f46504d04000900"
         "04030201080100000000000000020000000000000003000000040000000500000004060000000000"
         "00000700000000000000202122232425262728292a2b2c2d2e2f0200000004054041424344454647"
         "48494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f",
-        "4f46504d03000a00"
+        "4f46504d04000a00"
         "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
         "0000000102030b00000000000000010100000006606162636465666768696a6b6c6d6e6f70717273"
         "7475767778797a7b7c7d7e7f",
-        "4f46504d03000b00",
-        "4f46504d03000c00"
+        "4f46504d04000b00",
+        "4f46504d04000c00"
         "020000000000000000000000007f00000010000000000000020000000708",
+        "4f46504d04000d00"
+        "0300000000000000090000002f6c69622f6b2e736f0100000066",
+        "4f46504d04000e00"
+        "0300000000000000ffffffff020000006e6f",
     };
     const auto messages = samples::messages();
     ASSERT_EQ(expected.size(), messages.size());
@@ -114,7 +118,7 @@ TEST(Messages, TellVersionsApart) {
     std::string problem;
     EXPECT_EQ(decode_message(bytes, decoded, problem), Status::version);
     EXPECT_NE(problem.find("version 99"), std::string::npos) << problem;
-    EXPECT_NE(problem.find("speaks version 3"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("speaks version 4"), std::string::npos) << problem;
 }
 
 TEST(Messages, TellByteOrdersAndWordSizesApart) {
@@ -163,6 +167,14 @@ TEST(Messages, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(RegisterExported{0, 0, 4096, {}}));
     EXPECT_TRUE(refused(RegisterExported{1, 0, 4096, std::vector<std::byte>(max_blob_bytes + 1)}));
     EXPECT_FALSE(refused(RegisterExported{1, 0, 4096, std::vector<std::byte>(max_blob_bytes)}));
+    EXPECT_FALSE(
+        refused(LoadKernel{1, std::string(max_path_bytes, 'p'), std::string(max_symbol_bytes, 's')}));
+    EXPECT_TRUE(refused(LoadKernel{0, "p", "s"}));
+    EXPECT_TRUE(refused(LoadKernel{1, "", "s"}));
+    EXPECT_TRUE(refused(LoadKernel{1, "p", ""}));
+    EXPECT_TRUE(refused(LoadKernel{1, std::string("p\0q", 3), "s"}));
+    EXPECT_TRUE(refused(LoadKernel{1, std::string(max_path_bytes + 1, 'p'), "s"}));
+    EXPECT_TRUE(refused(LoadKernel{1, "p", std::string(max_symbol_bytes + 1, 's')}));
     RemoteHello remote;
     remote.link.resize(max_link_address_bytes);
     EXPECT_FALSE(refused(remote));

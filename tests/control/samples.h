@@ -30,7 +30,9 @@ inline std::vector<Message> messages() {
             RemoteHello{hello, filled<16>(0x20), {std::byte{4}, std::byte{5}}, filled<32>(0x40)},
             RemoteWelcome{welcome, 11, true, {std::byte{6}}, filled<32>(0x60)},
             KeepAlive{},
-            RegisterExported{2, 0x7f0000000000, 4096, {std::byte{7}, std::byte{8}}}};
+            RegisterExported{2, 0x7f0000000000, 4096, {std::byte{7}, std::byte{8}}},
+            LoadKernel{3, "/lib/k.so", "f"},
+            KernelReply{3, Status::invalid, "no"}};
 }
 
 // What the spans in commands() point to.
@@ -40,6 +42,7 @@ struct Storage {
     std::vector<std::uint32_t> ranks{0, 2, 5};
     std::vector<BufferRange> ranges{{0, 0x1000, 64}, {3, 128, 256}};
     std::vector<rma::Segment> segments{{8, 16}, {64, 48}};
+    std::vector<KernelBuffer> buffers{{{0, 0x1000, 64}, 1, 0}, {{3, 128, 256}, 3, 0}};
 };
 
 inline std::vector<Command> commands(const Storage& s) {
@@ -76,7 +79,9 @@ inline std::vector<Command> commands(const Storage& s) {
                             {0, 0x4000, 64},
                             pack<rma::Segment>(s.segments),
                             s.bytes},
-            FlushWindow{77, 6, 17, UINT32_MAX}};
+            FlushWindow{77, 6, 17, UINT32_MAX},
+            Compute{8, 18, pack<KernelBuffer>(s.buffers), s.bytes},
+            UnloadKernel{8}};
 }
 
 inline std::vector<std::byte> record_of(const Command& command) {

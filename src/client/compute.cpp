@@ -1,0 +1,139 @@
+// Kernels on the device.
+#include "base/log.h"
+#include "client/caught.h"
+#include "client/context.h"
+
+#include <offpath/compute.h>
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace offpath;
+using namespace offpath::client;
+
+static_assert(OFFPATH_KERNEL_ARGUMENT_BYTES == control::max_argument_bytes &&
+              OFFPATH_KERNEL_BUFFERS == control::max_kernel_buffers);
+
+namespace {
+
+// On the same system the daemon may have another working directory.
+std::string path_for_device(const offpath_context& context, const char* path) {
+    if (context.attachment.link != nullptr || std::strchr(path, '/') == nullptr) return path;
+    const std::unique_ptr<char, void (*)(void*)> whole(realpath(path, nullptr), std::free);
+    return whole != nullptr ? whole.get() : path;
+}
+
+const char* what_is_wrong(const offpath_kernel_buffer_t& buffer) {
+    if (buffer.access < OFFPATH_IN || buffer.access > OFFPATH_INOUT)
+        return "its access is none of OFFPATH_IN, OFFPATH_OUT and OFFPATH_INOUT";
+    if (buffer.address == nullptr && buffer.bytes != 0) return "it has bytes and no address";
+    if (buffer.bytes > schedule::max_slot_bytes) return "it is too large";
+    return nullptr;
+}
+
+Status check(const void* arguments, std::size_t argument_bytes, const offpath_kernel_buffer_t* buffers,
+             std::size_t count) {
+    if ((arguments == nullptr && argument_bytes != 0) || (buffers == nullptr && count != 0))
+        return Status::invalid;
+    if (argument_bytes > OFFPATH_KERNEL_ARGUMENT_BYTES || count > OFFPATH_KERNEL_BUFFERS) {
+        log::error(
+            "offpath_compute: {} bytes of arguments and {} buffers: at most {} bytes and {} buffers are "
+            "accepted",
+            argument_bytes, count, OFFPATH_KERNEL_ARGUMENT_BYTES, OFFPATH_KERNEL_BUFFERS);
+        return Status::invalid;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (const char* wrong = what_is_wrong(buffers[i]); wrong != nullptr) {
+            log::error("offpath_compute: buffer {}: {}", i, wrong);
+            return Status::invalid;
+        }
+    }
+    return Status::ok;
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_kernel_load(offpath_context_h context, const char* path, const char* symbol,
+                                     offpath_kernel_h* kernel) try {
+    if (context == nullptr || path == nullptr || symbol == nullptr || kernel == nullptr || *path == '\0' ||
+        *symbol == '\0')
+        return OFFPATH_ERR_INVALID;
+    control::LoadKernel question{0, path_for_device(*context, path), symbol};
+    if (question.path.size() > control::max_path_bytes ||
+        question.symbol.size() > control::max_symbol_bytes) {
+        log::error(
+            "offpath_kernel_load: a path of {} and a symbol of {} bytes; at most {} and {} are accepted",
+            question.path.size(), question.symbol.size(), control::max_path_bytes, control::max_symbol_bytes);
+        return OFFPATH_ERR_INVALID;
+    }
+    {
+        auto guard = context->lock();
+        question.id = ++context->last_kernel;
+    }
+    control::KernelReply reply;
+    Status status = context->ask(question, question.id, reply);
+    if (status != Status::ok) return to_c(status);
+    if (reply.status != Status::ok) {
+        log::error("offpath_kernel_load: {} in {} cannot be had: {}", symbol, path, reply.text);
+        return to_c(reply.status);
+    }
+    auto made = std::make_unique<offpath_kernel>();
+    made->context = context;
+    made->id = question.id;
+    auto guard = context->lock();
+    *kernel = made.get();
+    context->kernels.emplace(made.get(), std::move(made));
+    return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_kernel_load");
+}
+
+offpath_status_t offpath_kernel_unload(offpath_kernel_h kernel) try {
+    if (kernel == nullptr) return OFFPATH_ERR_INVALID;
+    offpath_context& context = *kernel->context;
+    auto guard = context.lock();
+    const Status status = context.post(control::UnloadKernel{kernel->id});
+    if (status == Status::ok) context.ring();
+    context.kernels.erase(kernel);
+    // Where the device is gone the kernel is gone with it.
+    return to_c(status == Status::peer_lost ? Status::ok : status);
+} catch (...) {
+    return caught("offpath_kernel_unload");
+}
+
+offpath_status_t offpath_compute(offpath_kernel_h kernel, const void* arguments, size_t argument_bytes,
+                                 const offpath_kernel_buffer_t* buffers, size_t count,
+                                 offpath_request_h* request) try {
+    if (kernel == nullptr || request == nullptr) return OFFPATH_ERR_INVALID;
+    if (Status status = check(arguments, argument_bytes, buffers, count); status != Status::ok)
+        return to_c(status);
+    offpath_context& context = *kernel->context;
+    auto guard = context.lock();
+    offpath_request* made = nullptr;
+    if (Status status = context.new_request(&made); status != Status::ok) return to_c(status);
+    control::KernelBuffer named[OFFPATH_KERNEL_BUFFERS];
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(buffers[i].address);
+        made->used.push_back({begin, begin + buffers[i].bytes});
+        named[i].range = context.resolve(buffers[i].address, buffers[i].bytes);
+        named[i].access = static_cast<std::uint32_t>(buffers[i].access);
+    }
+    control::Compute command;
+    command.kernel = kernel->id;
+    command.completion = made->slot;
+    command.buffers = control::pack(std::span<const control::KernelBuffer>(named, count));
+    command.arguments = std::span(static_cast<const std::byte*>(arguments), argument_bytes);
+    if (Status status = context.post(command); status != Status::ok) {
+        context.requests.undo(made);
+        return to_c(status);
+    }
+    context.ring();
+    ++context.operations;
+    *request = made;
+    return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_compute");
+}
+}

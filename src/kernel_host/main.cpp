@@ -1,0 +1,211 @@
+// offpath-kernel-host: runs the kernels of one client (records.h). Started by a proxy, as
+//   offpath-kernel-host PARENT [CPU,CPU,...]
+// with its socket and the shared words at given descriptors. One thread; kernels may make more.
+#include "kernel_host/records.h"
+#include "memory/file.h"
+
+#include <offpath/compute.h>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace offpath::kernel_host {
+namespace {
+
+class Host {
+  public:
+    explicit Host(memory::Mapping shared) : shared_(std::move(shared)) {}
+    // Until the proxy hangs up.
+    int serve();
+
+  private:
+    struct Kernel {
+        void* library = nullptr;
+        offpath_kernel_fn function = nullptr;
+    };
+
+    bool next(Request& request, std::vector<memory::File>& files);
+    void handle(const Load& load);
+    void handle(const Unload& unload);
+    void handle(const Unmap& unmap) { regions_.erase(unmap.region); }
+    void handle(const Run& run);
+    Answer run(const Run& run);
+    void answer(const Answer& answer);
+    Status map(const Region& region, const memory::File& file);
+
+    memory::Mapping shared_;
+    std::map<std::uint64_t, Kernel> kernels_;
+    std::map<std::uint64_t, memory::Mapping> regions_;
+    std::vector<memory::File> files_;  // of the record that is handled
+    alignas(64) std::byte arguments_[OFFPATH_KERNEL_ARGUMENT_BYTES];
+};
+
+bool Host::next(Request& request, std::vector<memory::File>& files) {
+    std::byte record[max_record_bytes];
+    iovec part{record, sizeof record};
+    alignas(cmsghdr) char room[CMSG_SPACE(max_regions * sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room;
+    message.msg_controllen = sizeof room;
+    ssize_t got;
+    do {
+        got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0) return false;
+    files.clear();
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+         header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int fd;
+            std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+            files.emplace_back(fd);
+        }
+    }
+    return (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0 &&
+           decode(std::span(record, static_cast<std::size_t>(got)), request);
+}
+
+int Host::serve() {
+    Request request;
+    while (next(request, files_)) {
+        std::visit([this](const auto& r) { handle(r); }, request);
+        files_.clear();
+    }
+    return 0;
+}
+
+void Host::handle(const Load& load) {
+    Kernel kernel;
+    const char* why = nullptr;
+    kernel.library = dlopen(load.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (kernel.library == nullptr) {
+        why = dlerror();
+    } else {
+        dlerror();
+        kernel.function = reinterpret_cast<offpath_kernel_fn>(dlsym(kernel.library, load.symbol.c_str()));
+        if (kernel.function == nullptr) why = dlerror();
+    }
+    if (kernel.function != nullptr) {
+        kernels_[load.kernel] = kernel;
+        return answer({load.number, Status::ok, {}});
+    }
+    Answer refusal{load.number, Status::invalid, why != nullptr ? why : "the symbol has no address"};
+    if (kernel.library != nullptr) dlclose(kernel.library);
+    answer(refusal);
+}
+
+void Host::handle(const Unload& unload) {
+    const auto found = kernels_.find(unload.kernel);
+    if (found == kernels_.end()) return;
+    dlclose(found->second.library);
+    kernels_.erase(found);
+}
+
+Status Host::map(const Region& region, const memory::File& file) {
+    regions_.erase(region.id);
+    memory::Mapping mapping;
+    if (Status status = memory::Mapping::map(file.get(), region.bytes, mapping); status != Status::ok)
+        return status;
+    mapping.advise_huge_pages();
+    mapping.populate_if_allocated(file.get());
+    regions_[region.id] = std::move(mapping);
+    return Status::ok;
+}
+
+void Host::handle(const Run& record) {
+    answer(run(record));
+}
+
+Answer Host::run(const Run& record) {
+    const auto fail = [&](Status status, std::string text) {
+        return Answer{record.number, status, std::move(text)};
+    };
+    if (files_.size() != record.regions.size()) return fail(Status::system, "descriptors were lost");
+    for (std::size_t i = 0; i < record.regions.size(); ++i)
+        if (Status status = map(record.regions[i], files_[i]); status != Status::ok)
+            return fail(status, "memory cannot be mapped");
+    const auto kernel = kernels_.find(record.kernel);
+    if (kernel == kernels_.end() || record.buffers.size() > OFFPATH_KERNEL_BUFFERS ||
+        record.arguments.size() > sizeof arguments_)
+        return fail(Status::invalid, "no such kernel, or too much for it");
+    void* pointers[OFFPATH_KERNEL_BUFFERS] = {};
+    std::size_t bytes[OFFPATH_KERNEL_BUFFERS] = {};
+    for (std::size_t i = 0; i < record.buffers.size(); ++i) {
+        const Buffer& buffer = record.buffers[i];
+        if (buffer.bytes == 0) continue;
+        const auto region = regions_.find(buffer.region);
+        if (region == regions_.end() || buffer.offset > region->second.bytes() ||
+            buffer.bytes > region->second.bytes() - buffer.offset)
+            return fail(Status::access, "a buffer outside its memory");
+        pointers[i] = region->second.data() + buffer.offset;
+        bytes[i] = buffer.bytes;
+    }
+    if (!record.arguments.empty()) std::memcpy(arguments_, record.arguments.data(), record.arguments.size());
+    int result;
+    try {
+        result = kernel->second.function(arguments_, record.arguments.size(), pointers, bytes,
+                                         record.buffers.size());
+    } catch (const std::exception& error) {
+        return fail(Status::system, fmt::format("an exception left it: {}", error.what()));
+    } catch (...) {
+        return fail(Status::system, "an exception left it");
+    }
+    if (result == 0) return fail(Status::ok, {});
+    const bool known = result < 0 && result >= OFFPATH_ERR_SYSTEM;
+    return fail(known ? static_cast<Status>(result) : Status::system, fmt::format("it returned {}", result));
+}
+
+void Host::answer(const Answer& answer) {
+    const std::vector<std::byte> record = encode(answer);
+    while (send(socket_fd, record.data(), record.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
+    reinterpret_cast<Shared*>(shared_.data())->answers.fetch_add(1, std::memory_order_release);
+}
+
+void use_cpus(const char* list) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    while (*list != '\0') {
+        char* end = nullptr;
+        const unsigned long cpu = std::strtoul(list, &end, 10);
+        if (end == list) return;
+        if (cpu < CPU_SETSIZE) CPU_SET(cpu, &cpus);
+        list = *end == ',' ? end + 1 : end;
+    }
+    if (CPU_COUNT(&cpus) > 0) sched_setaffinity(0, sizeof cpus, &cpus);
+}
+
+}  // namespace
+}  // namespace offpath::kernel_host
+
+int main(int argc, char** argv) {
+    using namespace offpath;
+    if (argc != 3) {
+        std::fprintf(stderr, "offpath-kernel-host is started by offpathd\n");
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != std::atoi(argv[1])) return 1;
+    kernel_host::use_cpus(argv[2]);
+    memory::Mapping shared;
+    if (memory::Mapping::map(kernel_host::shared_fd, sizeof(kernel_host::Shared), shared) != Status::ok)
+        return 1;
+    close(kernel_host::shared_fd);
+    return kernel_host::Host(std::move(shared)).serve();
+}

@@ -1,0 +1,72 @@
+// What a proxy and a kernel host say to each other: records on a SOCK_SEQPACKET socket, descriptors beside
+// them. Both are of one build and on one machine. The host believes its proxy; the proxy believes nothing,
+// since the host runs the clients' code. Pure.
+#pragma once
+
+#include "base/status.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace offpath::kernel_host {
+
+// What the host finds when it starts.
+constexpr int socket_fd = 3, shared_fd = 4;
+constexpr std::size_t max_record_bytes = 16 << 10;
+constexpr std::size_t max_regions = 17;  // that come with one record
+
+// Shared: tells the proxy without a system call that there are answers on the socket.
+struct Shared {
+    alignas(64) std::atomic<std::uint64_t> answers;
+};
+
+struct Load {
+    std::uint64_t number = 0, kernel = 0;
+    std::string path, symbol;
+    friend bool operator==(const Load&, const Load&) = default;
+};
+struct Unload {
+    std::uint64_t kernel = 0;
+    friend bool operator==(const Unload&, const Unload&) = default;
+};
+struct Unmap {
+    std::uint64_t region = 0;
+    friend bool operator==(const Unmap&, const Unmap&) = default;
+};
+// Its memory file is among the descriptors, in order. 0 is the proxy's copies, and replaces the last 0.
+struct Region {
+    std::uint64_t id = 0, bytes = 0;
+    friend bool operator==(const Region&, const Region&) = default;
+};
+struct Buffer {
+    std::uint64_t region = 0, offset = 0, bytes = 0;
+    friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+struct Run {
+    std::uint64_t number = 0, kernel = 0;
+    std::vector<Region> regions;
+    std::vector<Buffer> buffers;
+    std::vector<std::byte> arguments;
+    friend bool operator==(const Run&, const Run&) = default;
+};
+using Request = std::variant<Load, Unload, Unmap, Run>;
+
+// To a Load or a Run.
+struct Answer {
+    std::uint64_t number = 0;
+    Status status = Status::ok;
+    std::string text;  // of an error
+    friend bool operator==(const Answer&, const Answer&) = default;
+};
+
+std::vector<std::byte> encode(const Request& request);
+bool decode(std::span<const std::byte> record, Request& request);
+std::vector<std::byte> encode(const Answer& answer);
+bool decode(std::span<const std::byte> record, Answer& answer);
+
+}  // namespace offpath::kernel_host

@@ -1,0 +1,379 @@
+#include "proxy/kernel_jobs.h"
+
+#include "base/log.h"
+
+#include <offpath/compute.h>
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace offpath::proxy {
+namespace {
+
+constexpr std::size_t max_kernels = 1024;
+constexpr std::uint64_t piece_bytes = 256 << 10;
+constexpr std::uint64_t max_arena_bytes = std::uint64_t{16} << 30;
+constexpr std::uint64_t min_arena_bytes = 2 << 20;
+constexpr std::uint64_t alignment = 128;
+constexpr unsigned steps_per_round = 4;
+constexpr std::uint64_t arena_region = 0;
+
+std::uint64_t aligned(std::uint64_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+KernelJobs::KernelJobs(const kernel_host::HostConfig& config, int epoll, memory::SessionMemory& memory,
+                       std::string client)
+    : config_(config), epoll_(epoll), memory_(memory), client_(std::move(client)) {
+    for (Piece& piece : pieces_) {
+        piece.jobs = this;
+        piece.function = [](Completion* completion, Status status) {
+            Piece& done = *static_cast<Piece*>(completion);
+            done.busy = false;
+            --done.jobs->pieces_busy_;
+            if (is_error(status) && done.jobs->copy_status_ == Status::ok) done.jobs->copy_status_ = status;
+        };
+    }
+}
+
+KernelJobs::~KernelJobs() = default;
+
+Status KernelJobs::load(const control::LoadKernel& kernel, Answer answer) {
+    if (kernels_.size() >= max_kernels || kernels_.contains(kernel.id)) return Status::invalid;
+    kernels_[kernel.id] = {kernel.path, kernel.symbol, false};
+    Job job;
+    job.kind = Kind::load;
+    job.kernel = kernel.id;
+    job.answer = std::move(answer);
+    queue_.push_back(std::move(job));
+    return Status::ok;
+}
+
+void KernelJobs::run(std::uint64_t kernel, std::vector<Buffer> buffers, std::span<const std::byte> arguments,
+                     Completion* done) {
+    Job job;
+    job.kernel = kernel;
+    for (Buffer& buffer : buffers)
+        job.buffers.push_back({buffer, {}, false});
+    job.arguments.assign(arguments.begin(), arguments.end());
+    job.done = done;
+    queue_.push_back(std::move(job));
+}
+
+void KernelJobs::unload(std::uint64_t kernel) {
+    Job job;
+    job.kind = Kind::unload;
+    job.kernel = kernel;
+    queue_.push_back(std::move(job));
+}
+
+void KernelJobs::region_gone(std::uint64_t region) {
+    if (mapped_.erase(region) > 0) gone_.push_back(region);
+}
+
+unsigned KernelJobs::progress() {
+    if (host_ != nullptr && (event_ || host_->answered())) take_answers();
+    unsigned work = 0;
+    while (work < steps_per_round && step())
+        ++work;
+    return work;
+}
+
+bool KernelJobs::has_work() const {
+    if (event_ || (host_ != nullptr && host_->answered())) return true;
+    if (stopped_ != Status::ok) return false;
+    switch (phase_) {
+        case Phase::waiting:
+            return !queue_.empty() || !gone_.empty();
+        case Phase::copying_in:
+        case Phase::copying_out:
+            return pieces_busy_ < max_pieces;
+        case Phase::loading:
+        case Phase::running:
+            break;
+    }
+    return false;
+}
+
+// One step of the first job. False: there is nothing to do until something happens.
+bool KernelJobs::step() {
+    if (stopped_ != Status::ok) return false;
+    switch (phase_) {
+        case Phase::waiting:
+            for (; host_ != nullptr && !gone_.empty(); gone_.pop_back())
+                (void)host_->send(kernel_host::Unmap{gone_.back()});
+            return !queue_.empty() && start();
+        case Phase::copying_in:
+            if (copy(true)) return true;
+            if (!copied()) return false;
+            if (is_error(copy_status_))
+                over(copy_status_);
+            else if (host_ == nullptr)
+                phase_ = Phase::waiting;  // it was lost meanwhile: once more
+            else
+                run_kernel();
+            return true;
+        case Phase::copying_out:
+            if (copy(false)) return true;
+            if (!copied()) return false;
+            over(copy_status_);
+            return true;
+        case Phase::loading:
+        case Phase::running:
+            break;
+    }
+    return false;
+}
+
+bool KernelJobs::start() {
+    Job& job = queue_.front();
+    if (job.kind == Kind::unload) {
+        const auto kernel = kernels_.find(job.kernel);
+        if (kernel != kernels_.end() && kernel->second.loaded && host_ != nullptr)
+            (void)host_->send(kernel_host::Unload{job.kernel});
+        kernels_.erase(job.kernel);
+        over(Status::ok);
+        return true;
+    }
+    std::string problem;
+    if (!ensure_host(problem)) {
+        over(Status::unsupported, problem);
+        return true;
+    }
+    const auto kernel = kernels_.find(job.kernel);
+    if (kernel == kernels_.end()) {
+        over(Status::invalid, "its kernel was unloaded");
+        return true;
+    }
+    if (!kernel->second.loaded) {
+        phase_ = Phase::loading;
+        if (host_->send(kernel_host::Load{++number_, job.kernel, kernel->second.path,
+                                          kernel->second.symbol}) != Status::ok)
+            host_lost();
+        return true;
+    }
+    if (place_buffers()) phase_ = Phase::copying_in;
+    return true;
+}
+
+bool KernelJobs::ensure_host(std::string& problem) {
+    if (host_ != nullptr) return true;
+    if (Status status = kernel_host::KernelHost::start(config_, host_, problem); status != Status::ok)
+        return false;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = host_->fd();
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, host_->fd(), &event) == 0) {
+        log::info("{}: kernels run in process {}", client_, host_->pid());
+        return true;
+    }
+    problem = "the kernel host cannot be watched";
+    host_.reset();
+    return false;
+}
+
+// Where each buffer is for the kernel. False: the job is over.
+bool KernelJobs::place_buffers() {
+    std::uint64_t total = 0;
+    for (Placed& placed : queue_.front().buffers) {
+        const memory::HostRange& range = placed.buffer.range;
+        placed.place = {arena_region, total, range.bytes};
+        placed.copied = false;
+        if (range.bytes == 0) continue;
+        std::uint64_t bytes = 0;
+        if (memory_.region_file(range, bytes) >= 0) {
+            placed.place = {range.region, range.address, range.bytes};
+            continue;
+        }
+        placed.copied = true;
+        if (range.bytes > max_arena_bytes - total) {
+            over(Status::memory, "its buffers are too large to be copied");
+            return false;
+        }
+        total += aligned(range.bytes);
+    }
+    if (!reserve(total)) {
+        over(Status::memory, "no memory for copies of its buffers");
+        return false;
+    }
+    copy_at_ = 0;
+    copy_offset_ = 0;
+    copy_status_ = Status::ok;
+    return true;
+}
+
+bool KernelJobs::reserve(std::uint64_t bytes) {
+    if (bytes <= arena_.bytes()) return true;
+    const std::uint64_t size = std::max(min_arena_bytes, std::bit_ceil(bytes));
+    memory::File file;
+    memory::Mapping mapping;
+    if (memory::make_memory_file("offpath-kernel-buffers", size, file) != Status::ok ||
+        memory::Mapping::map(file.get(), size, mapping) != Status::ok)
+        return false;
+    mapping.advise_huge_pages();
+    arena_file_ = std::move(file);
+    arena_ = std::move(mapping);
+    arena_known_ = false;
+    return true;
+}
+
+// Starts a piece. False: there is none, or no room for one.
+bool KernelJobs::copy(bool in) {
+    std::vector<Placed>& buffers = queue_.front().buffers;
+    const std::uint32_t wanted = in ? OFFPATH_IN : OFFPATH_OUT;
+    while (copy_at_ < buffers.size() && (is_error(copy_status_) || !buffers[copy_at_].copied ||
+                                         (buffers[copy_at_].buffer.access & wanted) == 0 ||
+                                         copy_offset_ == buffers[copy_at_].place.bytes)) {
+        ++copy_at_;
+        copy_offset_ = 0;
+    }
+    if (copy_at_ == buffers.size() || pieces_busy_ == max_pieces) return false;
+    const Placed& placed = buffers[copy_at_];
+    Piece& piece =
+        *std::find_if(pieces_.begin(), pieces_.end(), [](const Piece& candidate) { return !candidate.busy; });
+    const std::uint64_t offset = copy_offset_;
+    const std::uint64_t bytes = std::min(piece_bytes, placed.place.bytes - offset);
+    std::byte* const at = arena_.data() + placed.place.offset + offset;
+    copy_offset_ += bytes;
+    piece.busy = true;
+    ++pieces_busy_;
+    const Status status = in ? memory_.read(placed.buffer.range, offset, at, bytes, &piece)
+                             : memory_.write(placed.buffer.range, offset, at, bytes, &piece);
+    if (status != Status::in_progress) piece(status);
+    return true;
+}
+
+bool KernelJobs::copied() const {
+    return copy_at_ == queue_.front().buffers.size() && pieces_busy_ == 0;
+}
+
+void KernelJobs::run_kernel() {
+    Job& job = queue_.front();
+    kernel_host::Run run;
+    run.number = ++number_;
+    run.kernel = job.kernel;
+    run.arguments = std::move(job.arguments);
+    std::vector<int> files;
+    const auto send_region = [&](std::uint64_t id, std::uint64_t bytes, int file) {
+        run.regions.push_back({id, bytes});
+        files.push_back(file);
+    };
+    for (const Placed& placed : job.buffers) {
+        run.buffers.push_back(placed.place);
+        if (placed.copied) {
+            if (!arena_known_) send_region(arena_region, arena_.bytes(), arena_file_.get());
+            arena_known_ = true;
+        } else if (placed.place.bytes > 0 && mapped_.insert(placed.place.region).second) {
+            std::uint64_t bytes = 0;
+            const int file = memory_.region_file(placed.buffer.range, bytes);
+            send_region(placed.place.region, bytes, file);
+        }
+    }
+    phase_ = Phase::running;
+    if (host_->send(run, files) != Status::ok) host_lost();
+}
+
+void KernelJobs::take_answers() {
+    event_ = false;
+    while (host_ != nullptr) {
+        kernel_host::Answer answer;
+        const Status status = host_->receive(answer);
+        if (status == Status::retry) return;
+        if (status != Status::ok) return host_lost();
+        on_answer(answer);
+    }
+}
+
+void KernelJobs::on_answer(const kernel_host::Answer& answer) {
+    if (stopped_ != Status::ok) return;
+    const bool expected = phase_ == Phase::loading || phase_ == Phase::running;
+    if (!expected || answer.number != number_) {
+        log::error("{}: its kernel host answered what was not asked", client_);
+        return host_lost();
+    }
+    if (is_error(answer.status)) return over(answer.status, answer.text);
+    if (phase_ == Phase::loading) {
+        Kernel& kernel = kernels_[queue_.front().kernel];
+        kernel.loaded = true;
+        if (queue_.front().kind == Kind::load) return over(Status::ok);
+        phase_ = Phase::waiting;  // a kernel that another host had loaded
+        return;
+    }
+    phase_ = Phase::copying_out;
+    copy_at_ = 0;
+    copy_offset_ = 0;
+}
+
+void KernelJobs::host_lost() {
+    const std::string how = host_->end();
+    host_.reset();
+    event_ = false;
+    for (auto& [id, kernel] : kernels_)
+        kernel.loaded = false;
+    mapped_.clear();
+    gone_.clear();
+    arena_known_ = false;
+    if (stopped_ != Status::ok) return;
+    if (phase_ != Phase::loading && phase_ != Phase::running) {
+        log::warn("{}: its kernel host ended: {}", client_, how);
+        return;
+    }
+    const bool loading = queue_.front().kind == Kind::load;
+    over(loading ? Status::invalid : Status::canceled, "the process that runs it ended: " + how);
+    // They may need what the lost one was to compute.
+    fail_queue(Status::canceled);
+}
+
+// Ends the first job.
+void KernelJobs::over(Status status, const std::string& why) {
+    Job job = std::move(queue_.front());
+    queue_.pop_front();
+    phase_ = Phase::waiting;
+    if (job.kind == Kind::run && is_error(status) && !why.empty())
+        log::error("{}: kernel {} ({}) ends with an error: {}", client_, job.kernel,
+                   kernels_.contains(job.kernel) ? kernels_[job.kernel].symbol : "", why);
+    if (job.kind == Kind::load) {
+        if (is_error(status)) kernels_.erase(job.kernel);
+        job.answer(status, why);
+    }
+    if (job.done != nullptr) (*job.done)(status);
+}
+
+void KernelJobs::fail_queue(Status status) {
+    std::deque<Job> kept;
+    std::vector<Completion*> ended;
+    for (Job& job : queue_) {
+        if (job.kind == Kind::run)
+            ended.push_back(job.done);
+        else
+            kept.push_back(std::move(job));
+    }
+    queue_ = std::move(kept);
+    for (Completion* done : ended)
+        (*done)(status);
+}
+
+void KernelJobs::stop(Status reason) {
+    if (stopped_ != Status::ok) return;
+    stopped_ = reason;
+    if (host_ != nullptr) host_->kill();
+}
+
+bool KernelJobs::closed() {
+    if (pieces_busy_ > 0) return false;
+    queue_.erase(
+        std::remove_if(queue_.begin(), queue_.end(), [](const Job& job) { return job.kind != Kind::run; }),
+        queue_.end());
+    phase_ = Phase::waiting;
+    fail_queue(stopped_);
+    if (host_ == nullptr) return true;
+    if (host_->reap().empty()) return false;
+    host_.reset();
+    return true;
+}
+
+}  // namespace offpath::proxy

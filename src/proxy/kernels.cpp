@@ -1,0 +1,73 @@
+// Session's part of kernels: who may have them, and the commands for them.
+#include "base/log.h"
+#include "proxy/session.h"
+
+#include <unistd.h>
+
+namespace offpath::proxy {
+
+// A kernel is code that runs as the daemon's user. Whoever knows the key of remote attach counts as that
+// user; on this system the kernel tells who it is.
+bool Session::admit_kernel(Status& status, std::string& why) const {
+    if (!kernel_settings_.enabled) {
+        status = Status::unsupported;
+        why = "this offpathd runs no kernels (--no-kernels)";
+        return false;
+    }
+    if (!remote() && peer_.uid != geteuid()) {
+        status = Status::access;
+        why = fmt::format("this offpathd runs as user {} and loads kernels for that user only, not for {}",
+                          geteuid(), peer_.uid);
+        return false;
+    }
+    return true;
+}
+
+void Session::load_kernel(const control::LoadKernel& message) {
+    Status status = Status::ok;
+    std::string why;
+    const auto answer = [this, id = message.id, named = message.path + ":" + message.symbol](
+                            Status result, const std::string& text) {
+        if (result == Status::ok)
+            log::info("{}: kernel {} is {}", name_, id, named);
+        else
+            log::error("{}: kernel {} is refused: {}", name_, named, text);
+        if (!ended_) reply(control::KernelReply{id, result, text});
+    };
+    if (!admit_kernel(status, why)) return answer(status, why);
+    if (kernels_ == nullptr)
+        kernels_ = std::make_unique<KernelJobs>(kernel_settings_.host, epoll_, *memory_, name_);
+    if (status = kernels_->load(message, answer); status != Status::ok)
+        answer(status, "too many kernels, or the number of another one");
+}
+
+bool Session::execute(const control::Compute& command) {
+    if (kernels_ == nullptr || !kernels_->knows(command.kernel)) {
+        problem_ = fmt::format("start of kernel {}, which is not loaded", command.kernel);
+        return false;
+    }
+    if (!check_slot(command.completion)) return false;
+    Operation& operation = take_operation(command.completion);
+    std::vector<KernelJobs::Buffer> buffers;
+    for (std::size_t i = 0; i < command.buffers.size(); ++i) {
+        const control::KernelBuffer buffer = command.buffers[i];
+        buffers.push_back({to_range(buffer.range), buffer.access});
+        if (!pin(operation, buffers.back().range)) {
+            settle(operation, Status::access);
+            return true;
+        }
+    }
+    kernels_->run(command.kernel, std::move(buffers), command.arguments, &operation);
+    return true;
+}
+
+bool Session::execute(const control::UnloadKernel& command) {
+    if (kernels_ == nullptr || !kernels_->knows(command.kernel)) {
+        problem_ = fmt::format("kernel {} is to be unloaded, but there is none", command.kernel);
+        return false;
+    }
+    kernels_->unload(command.kernel);
+    return true;
+}
+
+}  // namespace offpath::proxy
