@@ -97,7 +97,7 @@ TEST_F(DataFileTest, GivesEveryAtomToOneRank) {
     EXPECT_EQ(atoms.at(6), (Atom{6, 1, {0.0, 0.0, 0.0}, {6, 6, 6}}))
         << "the upper side of the box is the lower one";
     EXPECT_EQ(atoms.at(5), (Atom{5, 0, {8.5, 19.75, 25.5}, {1e-3, 0, 0}})) << "outside the box";
-    EXPECT_EQ(notes, std::vector<std::string>{"x.data:17: section 'Pair Coeffs ' skipped"});
+    EXPECT_EQ(notes, std::vector<std::string>{"x.data:17: section 'Pair Coeffs' skipped"});
 }
 
 TEST_F(DataFileTest, MayEndAfterAtoms) {

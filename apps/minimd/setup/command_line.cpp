@@ -143,7 +143,7 @@ void CommandLine::add_ignored_flags(CLI::App& app) {
         return [this, flag](const std::string&) { ignored_.push_back(flag); };
     };
     app.add_option_function<std::string>("--sse", ignore("-sse"), "-sse: instructions to use");
-    app.add_option_function<std::string>("-d", ignore("-d"), "A GPU");
+    app.add_option_function<std::string>("-d,--device", ignore("--device"), "A GPU");
     app.add_option_function<std::string>("--num_gpus", ignore("--num_gpus"), "-ng: GPUs of a node");
     app.add_option_function<std::string>("--skip_gpu", ignore("--skip_gpu"), "A GPU");
     app.add_flag_callback(

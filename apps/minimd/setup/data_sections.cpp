@@ -105,6 +105,14 @@ class Reader {
     const DataHeader& header_;
 };
 
+// Its words, however they stood apart.
+std::string title_of(const LineSource& lines) {
+    std::string title;
+    for (const std::string_view word : lines.words())
+        title += (title.empty() ? "" : " ") + std::string(word);
+    return title;
+}
+
 }  // namespace
 
 DataContents read_data_sections(LineSource& lines, const DataHeader& header,
@@ -129,7 +137,7 @@ DataContents read_data_sections(LineSource& lines, const DataHeader& header,
             contents.mass = reader.masses();
         } else {
             contents.skipped.push_back(lines.name() + ":" + std::to_string(lines.number()) + ": section '" +
-                                       std::string(lines.line()) + "' skipped");
+                                       title_of(lines) + "' skipped");
             more = reader.skip_section();
             continue;
         }
