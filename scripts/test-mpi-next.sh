@@ -43,7 +43,7 @@ else
     skipped+=("mpich, abi: the wheel of MPICH 5 cannot be had")
 fi
 
-tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test p2p_random_test rma_test rma_random_test)
+tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test handlers_test p2p_random_test rma_test rma_random_test)
 libraries=()
 for mpi in "${mpis[@]}"; do
     case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
@@ -74,7 +74,7 @@ run() {
     local variables=(MPI="$mpi" MPIEXEC_MPICH="$next/mpich/bin/mpiexec" MPIRUN="$next/openmpi/bin/mpirun" OMPI_MCA_btl=self,sm,tcp "$@")
     local program=$build/bin/${prefix}_$name
     local alone=0 preloaded=0
-    env "${variables[@]}" timeout -k 5 120 "$launch" "$ranks" "$program" >"$log.alone" 2>&1 || alone=$?
+    env "${variables[@]}" timeout -k 5 60 "$launch" "$ranks" "$program" >"$log.alone" 2>&1 || alone=$?
     env "${variables[@]}" tests/mpi/run.sh "$build" "$ranks" "$program" >"$log.preloaded" 2>&1 || preloaded=$?
     if [ $preloaded -eq 0 ]; then
         passed=$((passed + 1))
@@ -114,6 +114,7 @@ for mpi in "${mpis[@]}"; do
         [ "$mpi" != openmpi ] || run "$mpi" reductions_test "$ranks" OPS=all,blocking
         run "$mpi" random_test "$ranks" OPS=all,blocking MIN_BYTES=2000
         run "$mpi" p2p_calls_test "$ranks" "${p2p[@]}"
+        run "$mpi" handlers_test "$ranks" "${p2p[@]}"
         run "$mpi" p2p_random_test "$ranks" "${p2p[@]}"
         run "$mpi" rma_test "$ranks" "${rma[@]}"
         run "$mpi" rma_random_test "$ranks" "${rma[@]}"

@@ -12,6 +12,8 @@
 
 #include <vector>
 
+#include "error_handlers.h"
+
 namespace offpath::mpi::fortran {
 
 static_assert(sizeof(MPI_Fint) == sizeof(int));
@@ -20,6 +22,9 @@ static_assert(sizeof(MPI_Fint) == sizeof(int));
 void* choice(void* buffer);
 bool is_in_place(const void* buffer);
 const int* weights_of(const MPI_Fint* weights);
+
+using mpi::stand_in_for_procedure;
+using Procedure = void (*)();
 
 // Lengths of arrays that only the communicator knows; 0 where it has no such thing.
 int peers(MPI_Fint comm);
@@ -53,6 +58,7 @@ OFFPATH_HANDLE(Info, MPI_Info, MPI_INFO_NULL)
 OFFPATH_HANDLE(Win, MPI_Win, MPI_WIN_NULL)
 OFFPATH_HANDLE(Request, MPI_Request, MPI_REQUEST_NULL)
 OFFPATH_HANDLE(Message, MPI_Message, MPI_MESSAGE_NULL)
+OFFPATH_HANDLE(Errhandler, MPI_Errhandler, MPI_ERRHANDLER_NULL)
 #undef OFFPATH_HANDLE
 
 struct OneUse {

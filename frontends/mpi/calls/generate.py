@@ -81,6 +81,8 @@ def large_function(call: Call) -> str:
 def fortran_type(p: Parameter) -> str:
     if p.base in ("buffer", "pointer"):
         return "void* "
+    if p.kind == "handler":
+        return "Procedure "
     scalar = "MPI_Aint" if p.base == "aint" else "MPI_Fint"
     written = "*" in p.shape or "&" in p.shape or p.base in ("index", "status")
     return f"{scalar}* " if written else f"const {scalar}* "
@@ -100,6 +102,8 @@ def to_c(p: Parameter, call: Call) -> str:
     """The C argument, from the Fortran one. Temporaries write back what was written when the call is over."""
     if p.kind == "argv":
         return "nullptr"
+    if p.kind == "handler":
+        return f"stand_in_for_procedure({p.name})"
     if p.base in table.HANDLES:
         handle = table.HANDLES[p.base]
         return {

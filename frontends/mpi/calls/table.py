@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-HANDLES = {"comm": "Comm", "type": "Type", "op": "Op", "group": "Group", "info": "Info", "win": "Win", "request": "Request", "message": "Message"}
+HANDLES = {"comm": "Comm", "type": "Type", "op": "Op", "group": "Group", "info": "Info", "win": "Win", "request": "Request", "message": "Message", "errhandler": "Errhandler"}
 _LINE = re.compile(r"(?:(?P<mark>[-+c])\s+)?(?P<name>\w+)\((?P<parameters>.*)\)(?:\s*->\s*(?P<hook>\w+))?$")
 _KIND = re.compile(
-    r"(buffer|weights|argv|pointer\*"
+    r"(buffer|weights|argv|handler|pointer\*"
     r"|(?:int|aint)(?:\[\]|\*)?"
     r"|logical(?:\*|\[\w+\])?|index(?:\*|\[\w+\])|status(?:\*|\[\w+\])"
     rf"|(?:{'|'.join(HANDLES)})(?:\*|&|\[\w+\]&?)?)$"

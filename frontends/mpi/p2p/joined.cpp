@@ -1,5 +1,6 @@
 #include "joined.h"
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -18,9 +19,10 @@ struct Joined {
     std::atomic<int> holders{2};  // the host's MPI, until it frees the request, and poll_joined
 };
 
-// Guards the list; held by the one thread that looks after it.
-std::mutex mutex;
+std::mutex mutex;  // guards these two
 std::vector<Joined*> under_way;
+bool looked_after =
+    false;  // by one thread, which has taken the list: error handlers may join others meanwhile
 
 void let_go(Joined& joined) {
     if (joined.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &joined;
@@ -50,7 +52,7 @@ bool has_ended(MPI_Request& request, MPI_Status* status, int& error) {
         if (!advance(*parcel)) return false;
         its = finish(guard, *parcel, status);
     } else {
-        if (guard.owns_lock()) guard.unlock();
+        guard.unlock();
         int flag = 0;
         its = PMPI_Test(&request, &flag, status);
         if (flag == 0 && its == MPI_SUCCESS) return false;
@@ -82,17 +84,22 @@ int join(MPI_Request receive, MPI_Request send, StagingBlock sent_from, MPI_Requ
 }
 
 void poll_joined() {
-    std::vector<Joined*> over;
+    std::vector<Joined*> taken;
     {
-        const std::unique_lock guard(mutex, std::try_to_lock);
-        if (!guard.owns_lock()) return;
-        std::erase_if(under_way, [&](Joined* joined) {
-            if (!are_over(*joined)) return false;
-            over.push_back(joined);
-            return true;
-        });
+        const std::lock_guard guard(mutex);
+        if (looked_after) return;
+        looked_after = true;
+        taken.swap(under_way);
     }
-    for (Joined* joined : over) {
+    const auto over =
+        std::partition(taken.begin(), taken.end(), [](Joined* joined) { return !are_over(*joined); });
+    const std::vector<Joined*> ended(over, taken.end());
+    {
+        const std::lock_guard guard(mutex);
+        under_way.insert(under_way.end(), taken.begin(), over);
+        looked_after = false;
+    }
+    for (Joined* joined : ended) {
         release_staging(joined->sent_from);
         joined_under_way.fetch_sub(1, std::memory_order_relaxed);
         parcels_attended.fetch_sub(1, std::memory_order_relaxed);

@@ -106,7 +106,7 @@ void copy_status(const MPI_Status& from, MPI_Status* to) {
     to->MPI_ERROR = error;
 }
 
-int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* status) {
+int finish(Guard& guard, Parcel& parcel, MPI_Status* status) {
     MPI_Request handle = parcel.handle;
     int error = parcel.error;
     const bool told = parcel.error_is_told;
@@ -116,7 +116,7 @@ int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* stat
     copy_status(parcel.status, status);
     ended(parcel);
     release_parcel(parcel);
-    if (guard.owns_lock()) guard.unlock();
+    guard.unlock();
     if (handle != MPI_REQUEST_NULL) {
         // The host's own error, whose handler is called here if it was not before.
         const int its = told ? MPI_SUCCESS : PMPI_Wait(&handle, MPI_STATUS_IGNORE);
@@ -162,11 +162,11 @@ int wait_for(Parcel& parcel, MPI_Status* status) {
         const bool sleeps = !runtime().threads && parcel.mail != nullptr &&
                             offpath_request_test(parcel.mail) == OFFPATH_IN_PROGRESS;
         const offpath_request_h device = sleeps ? parcel.mail : nullptr;
-        if (guard.owns_lock()) guard.unlock();
+        guard.unlock();
         mpi::poll();
         poll();
         backoff.pause(device);
-        if (runtime().threads) guard.lock();
+        guard.lock();
     }
     return finish(guard, parcel, status);
 }
@@ -192,11 +192,8 @@ void poll() {
     if (!must_attend()) return;
     if (any_joined()) poll_joined();
     for (int i = 0; i < attended_a_poll; ++i) {
-        std::unique_lock<std::mutex> guard;
-        if (runtime().threads) {
-            guard = std::unique_lock(the_mutex(), std::try_to_lock);
-            if (!guard.owns_lock()) return;
-        }
+        Guard guard;
+        if (!guard.try_lock()) return;
         Parcel* parcel = next_attended();
         if (parcel == nullptr) return;
         if (!advance(*parcel)) continue;

@@ -3,8 +3,7 @@
 
 #include <mpi.h>
 
-#include <mutex>
-
+#include "lock.h"
 #include "parcel.h"
 #include "state.h"
 
@@ -83,7 +82,7 @@ void cancel(Parcel& parcel);
 // been called. `status` may be MPI_STATUS_IGNORE.
 int wait_for(Parcel& parcel, MPI_Status* status);
 // Ends a complete parcel likewise; `guard` is released.
-int finish(std::unique_lock<std::mutex>& guard, Parcel& parcel, MPI_Status* status);
+int finish(Guard& guard, Parcel& parcel, MPI_Status* status);
 // Not under the lock. As PMPI_Wait for a request of the host's MPI alone, looking after parcels meanwhile.
 int wait_for_host(MPI_Request* request, MPI_Status* status);
 

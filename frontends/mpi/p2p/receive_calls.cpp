@@ -52,7 +52,8 @@ int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& p
     MPI_Status own;
     if (capacity <= header_bytes) return receive_shorter(a, team, pairs, status);
     const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
-    if (error == MPI_SUCCESS && received_bytes(own) != header_bytes) {
+    const std::size_t bytes = error == MPI_SUCCESS ? received_bytes(own) : header_bytes;
+    if (bytes != header_bytes && bytes <= capacity) {
         if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
         copy_status(own, status);
         return MPI_SUCCESS;

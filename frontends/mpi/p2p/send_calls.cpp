@@ -64,7 +64,7 @@ int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& t
     auto guard = lock();
     const int error = start_send(a, use, mode, team, pairs, parcel, &ours);
     if (error == MPI_SUCCESS && mode == Mode::buffered) forsake(**parcel);
-    if (guard.owns_lock()) guard.unlock();
+    guard.unlock();
     if (error != MPI_SUCCESS && ours) PMPI_Comm_call_errhandler(a.comm, error);
     return error;
 }

@@ -12,20 +12,9 @@
 
 namespace offpath::mpi::p2p {
 
-namespace {
-
-// What stands behind the ABI is not known when this is built, and messages were not tried there.
-#ifdef MPI_ABI
-constexpr const char* default_scope = "off";
-#else
-constexpr const char* default_scope = "remote";
-#endif
-
-}  // namespace
-
 Settings read_settings() {
     Settings settings;
-    const std::string scope = environment::text("OFFPATH_P2P", default_scope);
+    const std::string scope = environment::text("OFFPATH_P2P", "remote");
     if (scope == "off") {
         settings.scope = Scope::off;
     } else if (scope == "all") {
