@@ -159,8 +159,8 @@ class Elements {
 };
 
 // MPI_Pack counts bytes in an int.
-std::size_t elements_a_call(const Layout& layout) {
-    return std::max<std::size_t>(1, (std::size_t{1} << 30) / std::max<std::size_t>(1, layout.bytes));
+std::size_t parts_a_call(std::size_t bytes) {
+    return std::max<std::size_t>(1, (std::size_t{1} << 30) / std::max<std::size_t>(1, bytes));
 }
 
 }  // namespace
@@ -183,7 +183,14 @@ TypeUse use_type(MPI_Datatype type) {
 }
 
 MPI_Datatype hold_type(MPI_Datatype type) {
-    return combiner_of(type, nullptr) == MPI_COMBINER_NAMED ? MPI_DATATYPE_NULL : type_of_one(type);
+    if (combiner_of(type, nullptr) == MPI_COMBINER_NAMED) return MPI_DATATYPE_NULL;
+    MPI_Datatype held = type_of_one(type);
+    Layout* layout = layout_of(type);
+    if (layout != nullptr && layout->parts > 1) {
+        retain(*layout);
+        PMPI_Type_set_attr(held, keyval, layout);
+    }
+    return held;
 }
 
 void retain(Layout& layout) {
@@ -196,38 +203,57 @@ void release(Layout& layout) {
     delete &layout;
 }
 
-bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed) {
-    const std::size_t most = elements_a_call(layout);
+void set_parts(MPI_Datatype type, MPI_Datatype element, std::size_t count) {
+    const TypeUse use = use_type(element);
+    auto* layout = new Layout;
+    layout->parts = count;
+    layout->bytes = count * use.bytes;
+    layout->extent = static_cast<MPI_Aint>(count) * use.extent;
+    layout->held = type_of_one(element);
+    PMPI_Type_set_attr(type, keyval, layout);
+}
+
+bool pack_parts(const Layout& layout, const void* elements, std::size_t count, void* packed) {
+    const std::size_t size = part_bytes(layout);
+    const std::size_t most = parts_a_call(size);
     const Elements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
-        const std::size_t bytes = now * layout.bytes;
+        const std::size_t bytes = now * size;
         if (bytes > INT_MAX) return false;
         int position = 0;
-        const int result =
-            PMPI_Pack(all.at(static_cast<MPI_Aint>(done) * layout.extent), static_cast<int>(now), all.type(),
-                      static_cast<char*>(packed) + done * layout.bytes, static_cast<int>(bytes), &position,
-                      runtime().service);
+        const int result = PMPI_Pack(
+            all.at(static_cast<MPI_Aint>(done) * part_extent(layout)), static_cast<int>(now), all.type(),
+            static_cast<char*>(packed) + done * size, static_cast<int>(bytes), &position, runtime().service);
         if (result != MPI_SUCCESS || static_cast<std::size_t>(position) != bytes) return false;
     }
     return true;
 }
 
-bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count) {
-    const std::size_t most = elements_a_call(layout);
+bool unpack_parts(const Layout& layout, const void* packed, void* elements, std::size_t count) {
+    const std::size_t size = part_bytes(layout);
+    const std::size_t most = parts_a_call(size);
     const Elements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
-        const std::size_t bytes = now * layout.bytes;
+        const std::size_t bytes = now * size;
         if (bytes > INT_MAX) return false;
         int position = 0;
         const int result =
-            PMPI_Unpack(static_cast<const char*>(packed) + done * layout.bytes, static_cast<int>(bytes),
-                        &position, const_cast<char*>(all.at(static_cast<MPI_Aint>(done) * layout.extent)),
+            PMPI_Unpack(static_cast<const char*>(packed) + done * size, static_cast<int>(bytes), &position,
+                        const_cast<char*>(all.at(static_cast<MPI_Aint>(done) * part_extent(layout))),
                         static_cast<int>(now), all.type(), runtime().service);
         if (result != MPI_SUCCESS) return false;
     }
     return true;
+}
+
+bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed) {
+    return pack_parts(layout, elements, count * layout.parts, packed);
+}
+
+bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count) {
+    return unpack_parts(layout, packed, elements, count * layout.parts);
 }
 
 void open_datatypes() {

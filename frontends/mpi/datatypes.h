@@ -15,7 +15,8 @@ namespace offpath::mpi {
 
 struct Layout {
     MPI_Datatype held =
-        MPI_DATATYPE_NULL;  // one element of the user's type, which lives as long as the layout
+        MPI_DATATYPE_NULL;  // one part of an element of the user's type, which lives as long as the layout
+    std::size_t parts = 1;  // equal ones that follow each other; several: of more elements than an int counts
     std::size_t bytes = 0;  // of one element, packed
     MPI_Aint extent = 0;
     bool contiguous = false;
@@ -40,6 +41,10 @@ inline std::size_t type_bytes(MPI_Datatype type) {
 
 TypeUse use_type(MPI_Datatype type);
 
+// Of a type of our own that is `count` elements of another, one after the other: what it is packed as. Before
+// its first use.
+void set_parts(MPI_Datatype type, MPI_Datatype element, std::size_t count);
+
 // A type of our own that means the same, for what outlives the user's. Freed by whoever asked for it; null
 // for predefined types.
 MPI_Datatype hold_type(MPI_Datatype type);
@@ -47,10 +52,20 @@ MPI_Datatype hold_type(MPI_Datatype type);
 void retain(Layout& layout);
 void release(Layout& layout);
 
+inline std::size_t part_bytes(const Layout& layout) {
+    return layout.bytes / layout.parts;
+}
+inline MPI_Aint part_extent(const Layout& layout) {
+    return layout.extent / static_cast<MPI_Aint>(layout.parts);
+}
+
 // `count` elements at `elements` to or from count * layout.bytes packed bytes. False when the host's MPI
 // refuses.
 bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed);
 bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count);
+// The same for `count` parts of elements.
+bool pack_parts(const Layout& layout, const void* elements, std::size_t count, void* packed);
+bool unpack_parts(const Layout& layout, const void* packed, void* elements, std::size_t count);
 
 void open_datatypes();
 void close_datatypes();

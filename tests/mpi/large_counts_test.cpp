@@ -1,6 +1,6 @@
 // The calls of MPI 4 with large counts, against their forms with an int on the other ranks, and
-// MPI_Isendrecv. An MPI without them: skipped. With the argument `huge`, one message of more elements than an
-// int counts (two ranks, 5 GiB). The switch-over is 4096 bytes (CMakeLists.txt).
+// MPI_Isendrecv. An MPI without them: skipped. With the argument `huge`, messages of more elements than an
+// int counts (two ranks, 12 GiB). The switch-over is 4096 bytes (CMakeLists.txt).
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -369,6 +369,41 @@ void huge() {
     check::that(is_of(5), "a huge broadcast");
 }
 
+// More elements with gaps than an int counts, to and from plain bytes, and replaced (12 GiB).
+void huge_with_gaps() {
+    const auto n = static_cast<MPI_Count>((std::size_t{1} << 31) + 5);
+    const auto value = [](std::size_t i) { return static_cast<char>(i * 7 / 4093 + 1); };
+    MPI_Datatype spread;  // every second byte
+    PMPI_Type_create_resized(MPI_CHAR, 0, 2, &spread);
+    PMPI_Type_commit(&spread);
+    std::vector<char> data(static_cast<std::size_t>(n) * (rank == 0 ? 1 : 2));
+    MPI_Status status;
+    MPI_Count count = 0;
+    if (rank == 0) {
+        for (std::size_t i = 0; i < data.size(); ++i)
+            data[i] = value(i);
+        MPI_Send_c(data.data(), n, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+        std::fill(data.begin(), data.end(), 0);
+        MPI_Recv_c(data.data(), n, MPI_CHAR, 1, 2, MPI_COMM_WORLD, &status);
+        MPI_Get_count_c(&status, MPI_CHAR, &count);
+        bool good = count == n;
+        for (std::size_t i = 0; i < data.size(); ++i)
+            good = good && data[i] == value(i);
+        check::that(good, "a huge message from gaps: {} elements", count);
+    } else if (rank == 1) {
+        MPI_Recv_c(data.data(), n, spread, 0, 1, MPI_COMM_WORLD, &status);
+        MPI_Get_count_c(&status, spread, &count);
+        bool good = count == n;
+        for (std::size_t i = 0; i < data.size(); ++i)
+            good = good && data[i] == (i % 2 == 0 ? value(i / 2) : 0);
+        check::that(good, "a huge message to gaps: {} elements", count);
+        MPI_Request request;
+        MPI_Isend_c(data.data(), n, spread, 0, 2, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    PMPI_Type_free(&spread);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -380,6 +415,7 @@ int main(int argc, char** argv) {
     wide = rank % 2 == 0;
     if (argc > 1 && std::strcmp(argv[1], "huge") == 0) {
         huge();
+        huge_with_gaps();
         return check::finish();
     }
     messages();

@@ -2,6 +2,12 @@
 
 #include <cstddef>
 
+#include "rma/creation.h"
+
+// In the host's library for Fortran, which a program in C has not.
+extern "C" void pmpi_win_get_attr_(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag,
+                                   MPI_Fint* ierror) __attribute__((weak));
+
 // The variables whose addresses stand for Fortran's constants. A program that uses them may define them
 // itself; the dynamic linker sees to it that all mean the same ones. Weak ones are in a library that not
 // every job has.
@@ -132,6 +138,20 @@ StatusesOut::StatusesOut(MPI_Fint* fortran, int count)
 StatusesOut::~StatusesOut() {
     for (std::size_t i = 0; i < statuses_.size(); ++i)
         MPI_Status_c2f(&statuses_[i], fortran_ + i * ints_a_status);
+}
+
+void win_get_attr(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag,
+                  MPI_Fint* ierror) {
+#ifdef OPEN_MPI
+    constexpr MPI_Fint create_flavor = MPI_WIN_CREATE_FLAVOR;
+#else
+    constexpr MPI_Fint create_flavor = MPI_WIN_CREATE_FLAVOR + 1;  // MPICH tells the languages apart
+#endif
+    MPI_Fint error = MPI_SUCCESS;
+    pmpi_win_get_attr_(win, keyval, value, flag, &error);
+    report(error, ierror);
+    if (error == MPI_SUCCESS && *keyval == create_flavor && *flag != 0 && is_allocated(MPI_Win_f2c(*win)))
+        *static_cast<MPI_Aint*>(value) = MPI_WIN_FLAVOR_ALLOCATE;
 }
 
 }  // namespace offpath::mpi::fortran

@@ -32,6 +32,9 @@ int sources(MPI_Fint comm);
 int destinations(MPI_Fint comm);
 int dimensions(MPI_Fint comm);
 
+// MPI_Win_get_attr of Fortran, whose attributes are values where C's are pointers to them.
+void win_get_attr(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag, MPI_Fint* ierror);
+
 // mpi_f08 may leave `ierror` out.
 inline void report(int result, MPI_Fint* ierror) {
     if (ierror != nullptr) *ierror = result;

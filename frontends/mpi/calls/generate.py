@@ -68,11 +68,12 @@ def large_function(call: Call) -> str:
     arguments = ", ".join(p.name for p in call.parameters)
     types = [p for p in call.parameters if p.kind == "type"]
     counts = [f"{large_count_of(p, call).name}_" for p in types]
+    one_sided = "true" if any(p.kind == "win" for p in call.parameters) else "false"
     owner = next((p.name if p.kind == "comm" else f"OfWindow{{{p.name}}}" for p in call.parameters if p.kind in ("comm", "win")), "MPI_COMM_WORLD")
     text = f'extern "C" OFFPATH_API int {call.large}({parameters}) {{\n'
     text += f"    if (!active()) return P{call.large}({arguments});\n"
     for p, count in zip(types, counts):
-        text += f"    const Narrowed {count}({count[:-1]}, {p.name});\n"
+        text += f"    const Narrowed {count}({count[:-1]}, {p.name}, {one_sided});\n"
     if counts:
         text += f"    if ({' || '.join(f'!{count}.good()' for count in counts)}) return refuse_count({owner});\n"
     return text + f"    return {call.name}({', '.join(narrowed(p, call) for p in call.parameters)});\n}}\n"
@@ -146,10 +147,12 @@ def fortran_symbols(call: Call, mpi: str) -> list[str]:
         return []
     prefix, _, stem = call.name.lower().partition("_")
     plain = f"{prefix}_{stem}"
-    if mpi == "mpich":
+    if mpi == "mpich" and not call.by_hand:
         return [] if call.has_buffer else [f"{plain}_f08_"]
+    if mpi == "mpich":
+        return [f"{plain}_", plain, f"{plain}__", plain.upper(), f"{plain}_f08_"]
     names = [f"o{prefix}_{stem}_f", plain, f"{plain}_", f"{plain}__", f"{prefix.upper()}_{stem.upper()}", f"{plain}_f08_"]
-    if any(p.kind == "pointer*" for p in call.parameters):
+    if any(p.kind == "pointer*" for p in call.parameters) and not call.by_hand:
         names += [f"{plain}_cptr", f"{plain}_cptr_", f"{plain}_cptr__", f"{prefix.upper()}_{stem.upper()}_CPTR", f"o{prefix}_{stem}_cptr_f"]
     return names
 
@@ -160,8 +163,11 @@ def fortran_function(call: Call, mpi: str) -> str:
         return ""
     shown = [p for p in call.parameters if p.kind != "argv"]
     parameters = ", ".join([fortran_type(p) + p.name for p in shown] + ["MPI_Fint* ierror"])
-    arguments = ", ".join(to_c(p, call) for p in call.parameters)
-    text = f'extern "C" OFFPATH_API void {symbols[0]}({parameters}) {{\n    report({call.name}({arguments}), ierror);\n}}\n'
+    arguments = "" if call.by_hand else ", ".join(to_c(p, call) for p in call.parameters)
+    body = f"report({call.name}({arguments}), ierror)"
+    if call.by_hand:
+        body = f"{call.name.partition('_')[2].lower()}({', '.join(p.name for p in shown)}, ierror)"
+    text = f'extern "C" OFFPATH_API void {symbols[0]}({parameters}) {{\n    {body};\n}}\n'
     for other in symbols[1:]:
         text += f'extern "C" OFFPATH_API decltype({symbols[0]}) {other} __attribute__((alias("{symbols[0]}")));\n'
     return text

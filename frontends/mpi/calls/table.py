@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HANDLES = {"comm": "Comm", "type": "Type", "op": "Op", "group": "Group", "info": "Info", "win": "Win", "request": "Request", "message": "Message", "errhandler": "Errhandler"}
-_LINE = re.compile(r"(?:(?P<mark>[-+c])\s+)?(?P<name>\w+)\((?P<parameters>.*)\)(?:\s*->\s*(?P<hook>\w+))?$")
+_LINE = re.compile(r"(?:(?P<mark>[-+cf])\s+)?(?P<name>\w+)\((?P<parameters>.*)\)(?:\s*->\s*(?P<hook>\w+))?$")
 _KIND = re.compile(
     r"(buffer|weights|argv|handler|pointer\*"
     r"|(?:int|aint)(?:\[\]|\*)?"
@@ -42,6 +42,7 @@ class Call:
     large: str | None  # the name of the form with large counts, if the MPI has it
     generated: bool  # that form is
     for_fortran: bool  # it has bindings for Fortran
+    by_hand: bool  # which are written by hand
 
     @property
     def has_buffer(self) -> bool:
@@ -72,7 +73,7 @@ def read(path: Path, declared: str, known: bool = False) -> list[Call]:
         name = next((p + found["name"] for p in ("MPI_", "MPIX_") if re.search(rf"\b{p}{found['name']}\s*\(", declared)), None)
         if name and (found["mark"] == "-") == known:
             large = f"{name}_c" if re.search(rf"\b{name}_c\s*\(", declared) else None
-            calls.append(Call(name, parameters, found["hook"], large, found["mark"] == "+", found["mark"] != "c"))
+            calls.append(Call(name, parameters, found["hook"], large, found["mark"] == "+", found["mark"] != "c", found["mark"] == "f"))
     names = [call.name for call in calls]
     if twice := {name for name in names if names.count(name) > 1}:
         raise TableError(f"{path}: more than one line for {', '.join(sorted(twice))}")

@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "buffers.h"
+#include "calls/large.h"
 #include "communicators.h"
 #include "joined.h"
 #include "lock.h"
@@ -54,11 +55,11 @@ bool is_usable(const Arguments& out) {
 // What is sent from, as the buffer is received to. Its type is needed no more once the send has started.
 struct Copy {
     StagingBlock bytes;
-    MPI_Datatype element = MPI_DATATYPE_NULL;  // as bytes, where the host's MPI cannot count those of all
+    MPI_Datatype all = MPI_DATATYPE_NULL;  // the bytes, where the host's MPI cannot count them
 
     Copy() = default;
     ~Copy() {
-        if (element != MPI_DATATYPE_NULL) PMPI_Type_free(&element);
+        if (all != MPI_DATATYPE_NULL) PMPI_Type_free(&all);
     }
     Copy(const Copy&) = delete;
     Copy& operator=(const Copy&) = delete;
@@ -67,7 +68,6 @@ struct Copy {
     int make(Arguments& out) {
         const TypeUse use = use_type(out.type);
         const std::size_t size = static_cast<std::size_t>(out.count) * use.bytes;
-        if (!use.contiguous() && use.bytes > INT_MAX) return report(out, MPI_ERR_COUNT);
         bytes = acquire_staging(std::max<std::size_t>(size, 1));
         if (bytes.address == nullptr ||
             !copy_packed(use, out.buffer, static_cast<std::size_t>(out.count), bytes.address)) {
@@ -81,9 +81,8 @@ struct Copy {
             out.type = MPI_PACKED;
             return MPI_SUCCESS;
         }
-        PMPI_Type_contiguous(static_cast<int>(use.bytes), MPI_BYTE, &element);
-        PMPI_Type_commit(&element);
-        out.type = element;
+        out.type = all = type_of_many(static_cast<MPI_Count>(size), MPI_BYTE);
+        out.count = 1;
         return MPI_SUCCESS;
     }
 

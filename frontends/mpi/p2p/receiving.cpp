@@ -89,8 +89,10 @@ bool take_extracted(Pairs& pairs, int source, int tag, Extracted& taken) {
 Header header_of(const Parcel& parcel) {
     if (!parcel.direct) return decode(parcel.landing);
     if (parcel.use.contiguous()) return decode(parcel.buffer);
-    std::vector<char> packed(parcel.capacity);
-    pack(*parcel.use.layout, parcel.buffer, parcel.count, packed.data());
+    const std::size_t part = part_bytes(*parcel.use.layout);
+    const std::size_t parts = (header_bytes + part - 1) / part;
+    std::vector<char> packed(parts * part);
+    pack_parts(*parcel.use.layout, parcel.buffer, parts, packed.data());
     return decode(packed.data());
 }
 
@@ -100,14 +102,16 @@ void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes)
         std::memcpy(parcel.buffer, packed, bytes);
         return;
     }
-    const std::size_t whole = bytes / parcel.use.bytes;
-    const std::size_t rest = bytes - whole * parcel.use.bytes;
-    unpack(*parcel.use.layout, packed, parcel.buffer, whole);
-    // The host's MPI unpacks a part of an element only as a message.
+    const Layout& layout = *parcel.use.layout;
+    const std::size_t size = part_bytes(layout);
+    const std::size_t whole = bytes / size;
+    const std::size_t rest = bytes - whole * size;
+    unpack_parts(layout, packed, parcel.buffer, whole);
+    // The host's MPI unpacks some bytes of an element only as a message.
     if (rest > 0) {
-        PMPI_Sendrecv(packed + whole * parcel.use.bytes, static_cast<int>(rest), MPI_PACKED, 0, 1,
-                      at(parcel.buffer, static_cast<MPI_Aint>(whole) * parcel.use.extent), 1,
-                      parcel.use.layout->held, 0, 1, self_comm(), MPI_STATUS_IGNORE);
+        PMPI_Sendrecv(packed + whole * size, static_cast<int>(rest), MPI_PACKED, 0, 1,
+                      at(parcel.buffer, static_cast<MPI_Aint>(whole) * part_extent(layout)), 1, layout.held,
+                      0, 1, self_comm(), MPI_STATUS_IGNORE);
     }
 }
 

@@ -118,6 +118,11 @@ Window* record_of(MPI_Win win) {
 
 namespace offpath::mpi {
 
+bool is_allocated(MPI_Win win) {
+    const Window* window = record_of(win);
+    return window != nullptr && window->base != nullptr;
+}
+
 std::uint64_t windows_made() {
     return made.load();
 }
@@ -211,9 +216,7 @@ OFFPATH_API int MPI_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag
     static int allocated = MPI_WIN_FLAVOR_ALLOCATE;
     const int result = PMPI_Win_get_attr(win, keyval, value, flag);
     if (result != MPI_SUCCESS || keyval != MPI_WIN_CREATE_FLAVOR || *flag == 0) return result;
-    // The host's window was made of memory that we had allocated.
-    const Window* window = record_of(win);
-    if (window != nullptr && window->base != nullptr) *static_cast<int**>(value) = &allocated;
+    if (is_allocated(win)) *static_cast<int**>(value) = &allocated;
     return result;
 }
 

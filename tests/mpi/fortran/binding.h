@@ -6,6 +6,7 @@
 #define WIN_T type(MPI_Win)
 #define GROUP_T type(MPI_Group)
 #define MESSAGE_T type(MPI_Message)
+#define ERRHANDLER_T type(MPI_Errhandler)
 #define STATUS_T(name) type(MPI_Status)::name
 #define STATUSES_T(name, n) type(MPI_Status)::name(n)
 #define SOURCE_OF(s) s % MPI_SOURCE
@@ -19,6 +20,7 @@
 #define WIN_T integer
 #define GROUP_T integer
 #define MESSAGE_T integer
+#define ERRHANDLER_T integer
 #define STATUS_T(name) integer ::name(MPI_STATUS_SIZE)
 #define STATUSES_T(name, n) integer ::name(MPI_STATUS_SIZE, n)
 #define SOURCE_OF(s) s(MPI_SOURCE)

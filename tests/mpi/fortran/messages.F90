@@ -16,13 +16,14 @@ end module
 
 module programs
   USE_MPI
+  use, intrinsic :: iso_c_binding, only: c_ptr
   use checks
   implicit none
 #ifdef INTERFACE_MPIF_H
   include 'mpif.h'
 #endif
   integer, parameter :: n = 40000
-  integer :: next, previous
+  integer :: next, previous, handled
 contains
 
   pure function line_of(source, tag) result(line)
@@ -139,6 +140,61 @@ contains
     call that(win == MPI_WIN_NULL, 'MPI_Win_free leaves a handle')
   end subroutine
 
+  ! What windows say of themselves, and attributes of the program's own.
+  subroutine attributes()
+    integer(MPI_ADDRESS_KIND) :: value
+#ifdef INTERFACE_F08
+    type(c_ptr) :: base
+#else
+    integer(MPI_ADDRESS_KIND) :: base
+#endif
+    integer, asynchronous :: memory(n)
+    integer :: ierr, key
+    logical :: flag
+    WIN_T :: win
+    call MPI_Win_allocate(int(4 * n, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win IERR)
+    call MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, value, flag IERR)
+    call that(flag .and. value == MPI_WIN_FLAVOR_ALLOCATE, 'the flavor of MPI_Win_allocate')
+    call MPI_Win_get_attr(win, MPI_WIN_SIZE, value, flag IERR)
+    call that(flag .and. value == 4 * n, 'MPI_WIN_SIZE')
+    call MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, key, 0_MPI_ADDRESS_KIND IERR)
+    call MPI_Win_get_attr(win, key, value, flag IERR)
+    call that(.not. flag, 'an attribute that nobody has set')
+    call MPI_Win_set_attr(win, key, -77_MPI_ADDRESS_KIND IERR)
+    call MPI_Win_get_attr(win, key, value, flag IERR)
+    call that(flag .and. value == -77, 'an attribute of the program')
+    call MPI_Win_free(win IERR)
+    call MPI_Win_create(memory, int(4 * n, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, win IERR)
+    call MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, value, flag IERR)
+    call that(flag .and. value == MPI_WIN_FLAVOR_CREATE, 'the flavor of MPI_Win_create')
+    call MPI_Win_free(win IERR)
+  end subroutine
+
+  subroutine on_error(comm, code)
+    COMM_T :: comm
+    integer :: code, ierr
+    logical :: flag
+    handled = handled + 1
+    call that(comm == MPI_COMM_WORLD .and. code /= MPI_SUCCESS, 'what an error handler is told')
+    call MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, flag, MPI_STATUS_IGNORE IERR)
+  end subroutine
+
+  subroutine error_handlers()
+    integer, asynchronous :: line(n)
+    integer :: ierr, error
+    ERRHANDLER_T :: handler
+    TYPE_T :: never_committed
+    call MPI_Comm_create_errhandler(on_error, handler IERR)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler IERR)
+    call MPI_Errhandler_free(handler IERR)
+    call MPI_Type_contiguous(2, MPI_INTEGER, never_committed IERR)
+    handled = 0
+    call MPI_Send(line, 10, never_committed, next, 4, MPI_COMM_WORLD, error)
+    call that(handled == 1 .and. error /= MPI_SUCCESS, 'an error handler')
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL IERR)
+    call MPI_Type_free(never_committed IERR)
+  end subroutine
+
   ! One collective, so that the job is known to be offloaded.
   subroutine a_reduction()
     integer, asynchronous :: mine(n), sum(n)
@@ -167,6 +223,8 @@ program messages_and_windows
   call messages()
   call persistent_requests()
   call windows()
+  call attributes()
+  call error_handlers()
   call a_reduction()
   call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
   call MPI_Finalize(ierr)
