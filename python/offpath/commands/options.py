@@ -75,13 +75,19 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: FILE.png, .svg or .pdf.", rich_help_panel="Results")]
 
 
-def cluster_options(nodes: int, link: str, dpu: str = "local", placement: str = "split", ranks_per_node: int = 1):
-    """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a LabSpec, and `no_namespaces`."""
+def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement: str = "split", ranks_per_node: int = 1):
+    """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a LabSpec, and `no_namespaces`.
+
+    `nodes` None: the command has an option --nodes of its own, and sets `lab.nodes`.
+    """
     defaults = {
         "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, ranks_per_node), "link": (LinkRate, link), "latency": (Latency, "0us"),
         "placement": (Placement, placement), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
         "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
     }
+
+    if nodes is None:
+        del defaults["nodes"]
 
     def decorate(command):
         own = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(command).parameters.values() if p.name not in ("lab", "no_namespaces")]
@@ -91,7 +97,7 @@ def cluster_options(nodes: int, link: str, dpu: str = "local", placement: str = 
         @functools.wraps(command)
         def run(**values):
             chosen = {name: values.pop(name) for name in defaults}
-            return command(lab=lab_spec(**chosen), **values)
+            return command(lab=lab_spec(**({"nodes": 1} | chosen)), **values)
 
         del run.__wrapped__
         run.__signature__ = inspect.Signature(own + shared)

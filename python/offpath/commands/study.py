@@ -6,7 +6,7 @@ import typer
 
 from offpath import bspmm, console, units
 from offpath.artifacts import find_artifacts
-from offpath.commands import options
+from offpath.commands import options, study_minimd
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
 
@@ -18,6 +18,9 @@ app = typer.Typer(
 @app.callback()
 def _studies() -> None:
     pass  # so that a single command keeps its name
+
+
+study_minimd.register(app)
 
 
 @app.command("bspmm")

@@ -1,6 +1,7 @@
 """An emulated cluster that is up: nodes, links and placement, on which jobs are run one after the other."""
 
 import contextlib
+import copy
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from offpath import console, metrics, mpi_library
@@ -84,6 +85,7 @@ class Cluster:
         self.spec, self.artifacts, self.namespaced = spec, artifacts, namespaced
         self.placements = placement.place(spec.nodes, spec.ranks_per_node, spec.placement)
         self.nodes: list[Node] = []
+        self._every_node = self.nodes  # also those that a part of the cluster does not use
         self._quotas: list[DeviceQuota | None] = []
         self._cleanup = contextlib.ExitStack()
         self._jobs = 0
@@ -95,7 +97,7 @@ class Cluster:
             if self.namespaced:
                 self._make_network(undo)
             else:
-                self.nodes = [Node(os.uname().nodename, self.placements[0])]
+                self.nodes.append(Node(os.uname().nodename, self.placements[0]))
             for machine in [machine for node in self.nodes for machine in (node, node.dpu) if machine]:
                 (self.room / machine.name).mkdir(mode=0o700)
             self._quotas = [None] * len(self.nodes)
@@ -119,6 +121,15 @@ class Cluster:
         pcie = f", host-device links of {spec.pcie}" if spec.remote else ""
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{quota}"
+
+    def first(self, nodes: int) -> "Cluster":
+        """The same cluster with only its first nodes in use. For running jobs, one at a time; it ends with this one."""
+        if not 1 <= nodes <= len(self.nodes):
+            raise OffpathError(f"there are not {nodes} nodes in a cluster of {len(self.nodes)}")
+        part = copy.copy(self)
+        part.spec = replace(self.spec, nodes=nodes)
+        part.placements, part.nodes, part._quotas = self.placements[:nodes], self.nodes[:nodes], self._quotas[:nodes]
+        return part
 
     def run(self, engine: Engine, program: list[str], capture: bool = False, layout: device_ranks.Layout | None = None) -> JobResult:
         """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not the start of the devices."""
@@ -235,7 +246,7 @@ class Cluster:
 
     def _end_strays(self, keep: set[int]) -> list[str]:
         """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the devices."""
-        keep = keep | {1, os.getpid()} | {holder.pid for node in self.nodes for holder in node.holders()}
+        keep = keep | {1, os.getpid()} | {holder.pid for node in self._every_node for holder in node.holders()}
         deadline = time.monotonic() + STRAY_SECONDS
         while strays := [pid for pid in _processes() if pid not in keep]:
             if time.monotonic() > deadline:

@@ -1,0 +1,95 @@
+"""`offpath study minimd-...`: one command a study, with the same options and defaults of its own."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from offpath import console, osu, units
+from offpath.artifacts import find_artifacts
+from offpath.commands import options
+from offpath.errors import OffpathError
+from offpath.lab import cluster as clusters
+from offpath.minimd import sources
+from offpath.minimd.spec import Spec
+from offpath.minimd.study import STUDIES, Study, run, show, write
+
+_SYSTEM = "System and algorithm"
+
+
+def _list(flag: str, help: str):
+    return Annotated[str, typer.Option(flag, metavar="LIST", help=help, rich_help_panel=_SYSTEM)]
+
+
+Nodes = Annotated[str, typer.Option("--nodes", "-N", metavar="LIST", help="Numbers of emulated nodes, such as 1,2,4.", rich_help_panel="Cluster")]
+SourceNodes = Annotated[str, typer.Option("--source-nodes", metavar="LIST", help="Numbers of nodes whose runs --source supplies.")]
+SourceName = Annotated[str | None, typer.Option("--source", metavar="MODULE:FUNCTION", help="A simulator for what cannot be run here: docs/minimd.md.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    for study in STUDIES.values():
+        app.command(f"minimd-{study.name}", help=f"{study.help} After {study.figure}.")(_command(study))
+
+
+def _command(study: Study):
+    d = study.defaults
+
+    @options.cluster_options(nodes=None, link="unlimited")
+    def command(
+        lab: clusters.LabSpec, no_namespaces: bool, nodes: Nodes = _text(d.nodes),
+        atoms: _list("--atoms", "Atoms in all, such as 4000,32000,108000,256000,864000: 4 a cell, cubes.") = _text(d.atoms),
+        intervals: _list("--intervals", "Steps between neighbour builds.") = _text(d.intervals),
+        steps: Annotated[int, typer.Option("--steps", help="Steps of a run.", rich_help_panel=_SYSTEM)] = d.steps,
+        runs: Annotated[int, typer.Option("--runs", help="Runs of each setting, alternating; medians are taken.")] = d.runs,
+        threads: _list("--threads", "OpenMP threads of a host.") = _text(d.threads),
+        device_threads: _list("--device-threads", "OpenMP threads of a device.") = _text(d.device_threads),
+        device_slowness: _list("--device-slowness", "Times that a device computes each force, to stand for slower ones.") = _text(d.device_slowness),
+        skins: _list("--skins", "Skins.") = _text(d.skins),
+        intensities: _list("--intensities", "Evaluations of each pair's force.") = _text(d.intensities),
+        precision: Annotated[str, typer.Option("--precision", metavar="double|single", rich_help_panel=_SYSTEM)] = d.precision,
+        source: SourceName = None, source_nodes: SourceNodes = "",
+        json: options.Json = None, plot: options.Plot = None,
+    ) -> None:
+        spec = Spec(
+            _whole(atoms, "--atoms"), _whole(nodes, "--nodes"), _whole(intervals, "--intervals"), steps, runs, _whole(threads, "--threads"),
+            _whole(device_threads, "--device-threads"), _whole(device_slowness, "--device-slowness"), _numbers(skins, "--skins"),
+            _whole(intensities, "--intensities"), precision, lab.ranks_per_node, _whole(source_nodes, "--source-nodes") if source_nodes else (),
+        )
+        spec.check()
+        if (source is None) != (not source_nodes):
+            raise OffpathError("--source and --source-nodes go together", "say which function supplies the runs, and on how many nodes")
+        supplied = sources.load(source) if source else None
+        lab = replace(lab, nodes=max(spec.nodes))
+        lab.check()
+        options.check_outputs(json, plot)
+        artifacts = find_artifacts()
+        artifacts.program(sources.PROGRAM), artifacts.device(lab.dpu), artifacts.mpi_preload
+        if study.needs_bandwidth:
+            artifacts.program(osu.PROGRAM)
+        options.enter_lab(lab, no_namespaces)
+        with clusters.open_cluster(lab, artifacts) as cluster:
+            console.note(cluster.describe())
+            found = run(study, spec, cluster, supplied)
+        show(study, found)
+        write(found, json, plot)
+
+    return command
+
+
+def _text(values: tuple) -> str:
+    return ",".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+
+
+def _whole(text: str, flag: str) -> tuple[int, ...]:
+    return tuple(_number(part, flag, int) for part in units.split_list(text, flag))
+
+
+def _numbers(text: str, flag: str) -> tuple[float, ...]:
+    return tuple(_number(part, flag, float) for part in units.split_list(text, flag))
+
+
+def _number(text: str, flag: str, kind: type):
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise OffpathError(f"{flag} {text!r} is not understood", "write numbers, separated by commas") from error

@@ -1,0 +1,84 @@
+"""One run of miniMD, and what is known of it afterwards.
+
+These two types are all that a study and whoever supplies its runs (sources.py) have in common.
+"""
+
+from dataclasses import asdict, dataclass, field, replace
+
+from offpath.errors import OffpathError
+
+HOSTS, DEVICES, ALL, PAPER, BALANCED, TUNNEL, SPLIT, OFFLOADED = SCHEMES = (
+    "hosts", "devices", "all", "paper", "balanced", "tunnel", "split-boundary", "offloaded",
+)
+LABELS = {
+    HOSTS: "hosts only", DEVICES: "devices only", ALL: "devices as more hosts", PAPER: "off-path, as published", BALANCED: "off-path, balanced",
+    TUNNEL: "ghosts by the devices (tunnel)", SPLIT: "boundary forces on the devices", OFFLOADED: "hosts, MPI offloaded",
+}
+USES_DEVICES = (DEVICES, PAPER, BALANCED, SPLIT)  # whose devices compute forces, so that their slowness and threads count
+
+
+@dataclass(frozen=True)
+class Case:
+    """Lennard-Jones, `steps` steps, half lists; everything else is what miniMD does by default.
+
+    `scheme`: who does what, one of SCHEMES. `nodes`: each has `ranks_per_node` host ranks and, where the scheme has devices, one device.
+    `atoms`: in all. `device_slowness`: a device needs so many times a host core's time for forces. `intensity`: evaluations of each pair's force.
+    """
+
+    scheme: str
+    atoms: int
+    nodes: int = 1
+    ranks_per_node: int = 1
+    interval: int = 1
+    steps: int = 20
+    skin: float = 0.3
+    thermo_every: int = 0  # 0: first and last step
+    threads: int = 1
+    device_threads: int = 1
+    device_slowness: int = 1
+    intensity: int = 1
+    precision: str = "double"
+    wide: bool = False  # device ranks may use the hosts' cores too, which have nothing else to do
+
+    @property
+    def cells(self) -> int:
+        return cells_of(self.atoms)
+
+    @property
+    def rebuilds(self) -> int:
+        return self.steps // self.interval
+
+    @property
+    def name(self) -> str:
+        nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
+        return f"{self.scheme}, {nodes}, {self.atoms} atoms, every {self.interval}"
+
+    def parameters(self) -> dict:
+        return asdict(self)
+
+    def of(self, scheme: str) -> "Case":
+        """The same system under another scheme. What a scheme has no device for is 1, so that it is run once."""
+        other = replace(self, scheme=scheme)
+        return other if scheme in USES_DEVICES else replace(other, device_threads=1, device_slowness=1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Seconds as `minimd --json` tells them: the slowest host's total, means over the ranks that simulate of the rest."""
+
+    total_s: float
+    force_s: float
+    neigh_s: float
+    comm_s: float
+    other_s: float
+    thermo: list[dict] = field(default_factory=list)  # {"step", "t", "u", "p"}, per atom
+    device_bytes: float | None = None  # through the links between hosts and devices, both ways, all nodes; None: not known
+
+
+def cells_of(atoms: int) -> int:
+    """Unit cells in each dimension of a cube with 4 atoms a cell."""
+    cells = round((atoms / 4) ** (1 / 3))
+    if atoms < 1 or 4 * cells**3 != atoms:
+        near = sorted({4 * max(1, cells + step) ** 3 for step in (-1, 0, 1)})
+        raise OffpathError(f"{atoms} atoms do not fill a cube of cells with 4 atoms each", "near it do: " + ", ".join(map(str, near)))
+    return cells

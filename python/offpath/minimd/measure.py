@@ -1,0 +1,48 @@
+"""Runs cases again and again, in turn, so that what changes on the machine meanwhile changes all of them alike."""
+
+import statistics
+from collections.abc import Callable, Iterable
+
+from offpath import console
+from offpath.minimd.case import Case, Outcome
+from offpath.minimd.sources import TIMES, Source
+
+
+class Results:
+    """The outcomes of all cases."""
+
+    def __init__(self, found: dict[Case, list[Outcome]], source_of: Callable[[Case], Source]):
+        self.found, self._source_of = found, source_of
+
+    def __getitem__(self, case: Case) -> Outcome:
+        """Medians over the runs. The table is that of the first: it does not depend on times."""
+        runs = self.found[case]
+        bytes_ = [run.device_bytes for run in runs if run.device_bytes is not None]
+        return Outcome(
+            *(statistics.median(getattr(run, key) for run in runs) for key in TIMES), thermo=runs[0].thermo,
+            device_bytes=statistics.median(bytes_) if bytes_ else None,
+        )
+
+    def row(self, case: Case) -> dict:
+        """What every row of every study begins with."""
+        middle = self[case]
+        times = [run.total_s for run in self.found[case]]
+        per_atom_step = middle.total_s * 1e9 / (case.atoms * case.steps)
+        return (
+            case.parameters() | {"source": self._source_of(case).name, "runs": len(times)} | {key: getattr(middle, key) for key in TIMES}
+            | {"total_min_s": min(times), "total_max_s": max(times), "ns_per_atom_step": per_atom_step}
+        )
+
+
+def measure(cases: Iterable[Case], source_of: Callable[[Case], Source], runs: int) -> Results:
+    distinct = list(dict.fromkeys(cases))
+    found: dict[Case, list[Outcome]] = {case: [] for case in distinct}
+    progress = console.progress()
+    with progress:
+        task = progress.add_task("", total=len(distinct) * runs)
+        for _ in range(runs):
+            for case in distinct:
+                progress.update(task, description=case.name)
+                found[case].append(source_of(case).run(case))
+                progress.advance(task)
+    return Results(found, source_of)

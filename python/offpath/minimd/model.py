@@ -1,0 +1,117 @@
+"""Figures 14 and 15: the paper's model of the off-path algorithm (Eq. 3) beside what is measured.
+
+    t_off = t_total - {t_force + t_neigh + t_comm - max(t_neigh + t_comm, t_force_dev + t_comm_dev)} * steps / interval
+
+All times but t_total are those of one step that rebuilds: t_total, t_force, t_neigh of runs on hosts only; t_comm of such a run with interval 1,
+where nothing else is communicated; t_force_dev and t_comm_dev of runs on devices only with interval 1. The extended model puts the
+transfers between host and device into the device's branch of the maximum.
+"""
+
+from dataclasses import dataclass, replace
+
+from offpath.minimd.case import DEVICES, HOSTS, PAPER, Case
+from offpath.minimd.measure import Results
+from offpath.minimd.spec import Spec
+from offpath.minimd.timing import gain
+
+LIST_INTEGERS = 5.8  # of a pair list, for each atom: 4.8 block numbers and a row of 4 for each cluster of 4
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Seconds of one step that rebuilds."""
+
+    force: float
+    neigh: float
+    comm: float
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Seconds that a host and its device need for one step's positions, forces and lists."""
+
+    positions: float = 0.0
+    forces: float = 0.0
+    lists: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.positions + self.forces + self.lists
+
+
+def eq3(total_s: float, host: StepTimes, device: StepTimes, rebuilds: float, transfers_s: float = 0.0) -> float:
+    """Seconds of the off-path algorithm; with `transfers_s` of the device in each step that rebuilds, the extended model."""
+    overlapped = max(host.neigh + host.comm, device.force + device.comm + transfers_s)
+    return total_s - (host.force + host.neigh + host.comm - overlapped) * rebuilds
+
+
+def transfer_bytes(atoms: float, real: int) -> tuple[float, float, float]:
+    """Positions, forces and lists of so many atoms."""
+    return 3 * real * atoms, 3 * real * atoms, 4 * LIST_INTEGERS * atoms
+
+
+def transfers(case: Case, bytes_per_s: float | None) -> Transfers:
+    """Of one host. Lists have the ordinary steps to arrive in, if there are any."""
+    if not bytes_per_s:
+        return Transfers()
+    atoms = case.atoms / (case.nodes * case.ranks_per_node)
+    positions, forces, lists = transfer_bytes(atoms, 8 if case.precision == "double" else 4)
+    return Transfers(positions / bytes_per_s, forces / bytes_per_s, lists / bytes_per_s if case.interval == 1 else 0.0)
+
+
+# A setting is one Case of the off-path algorithm; the runs that the model needs follow from it.
+
+
+def _host(case: Case) -> Case:
+    return case.of(HOSTS)
+
+
+def _host_every_step(case: Case) -> Case:
+    return replace(case.of(HOSTS), interval=1)
+
+
+def _device(case: Case) -> Case:
+    """The device simulates on its own: its threads are the run's."""
+    return replace(case.of(DEVICES), interval=1, threads=case.device_threads)
+
+
+def model_cases(spec: Spec) -> list[Case]:
+    return [one for case in _settings(spec) for one in (_host(case), _host_every_step(case), _device(case), case)]
+
+
+def predict(case: Case, results: Results, bytes_per_s: float | None) -> dict:
+    """The model's seconds for a setting, and what it is made of."""
+    base, every, device = results[_host(case)], results[_host_every_step(case)], results[_device(case)]
+    host_step = StepTimes(base.force_s / case.steps, base.neigh_s / case.rebuilds, every.comm_s / case.steps)
+    device_step = StepTimes(device.force_s / case.steps, device.neigh_s / case.steps, device.comm_s / case.steps)
+    moved = transfers(case, bytes_per_s)
+    rebuilds = case.steps / case.interval
+    return {
+        "base_total_s": base.total_s, "t_force_s": host_step.force, "t_neigh_s": host_step.neigh, "t_comm_s": host_step.comm,
+        "t_force_device_s": device_step.force, "t_comm_device_s": device_step.comm, "t_transfers_s": moved.total if bytes_per_s else None,
+        "transfer_bytes_per_s": bytes_per_s,
+        "predicted_s": eq3(base.total_s, host_step, device_step, rebuilds),
+        "extended_s": eq3(base.total_s, host_step, device_step, rebuilds, moved.total) if bytes_per_s else None,
+    }
+
+
+def model_rows(spec: Spec, results: Results, bytes_per_s: float | None = None) -> list[dict]:
+    rows = []
+    for case in _settings(spec):
+        found = predict(case, results, bytes_per_s)
+        measured = results[case].total_s
+        extended = found["extended_s"]
+        rows.append(results.row(case) | found | {
+            "measured_to_predicted": measured / found["predicted_s"], "measured_to_extended": measured / extended if extended else None,
+            "improvement_percent": gain(found["base_total_s"], measured), "predicted_improvement_percent": gain(found["base_total_s"], found["predicted_s"]),
+            "device_bytes": results[case].device_bytes,
+        })
+    return rows
+
+
+def _settings(spec: Spec) -> list[Case]:
+    return [
+        spec.case(PAPER, atoms, nodes, interval=interval, threads=threads, device_threads=device_threads, device_slowness=slowness)
+        for nodes in spec.every_nodes for atoms in spec.atoms for interval in spec.intervals for slowness in spec.device_slowness
+        for device_threads in spec.device_threads for threads in spec.threads
+    ]

@@ -1,0 +1,126 @@
+"""Who runs a Case: the lab, or a simulator for what cannot be run here.
+
+A simulator is a function that takes a Case and returns an Outcome. `--source MODULE:FUNCTION --source-nodes 8,16` has it supply the
+runs on so many nodes; its rows stand beside the measured ones and say "source": "MODULE:FUNCTION" where those say "lab".
+"""
+
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from offpath import osu
+from offpath.device_ranks import HOST
+from offpath.errors import OffpathError
+from offpath.lab import device_ranks, mpi, placement
+from offpath.lab.cluster import Cluster, measured
+from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, OFFLOADED, PAPER, SPLIT, TUNNEL, USES_DEVICES, Case, Outcome
+
+PROGRAM = "minimd"
+TIMES = ("total_s", "force_s", "neigh_s", "comm_s", "other_s")
+_FLAGS = {
+    HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
+    BALANCED: ["--offpath", "balanced"], TUNNEL: ["--tunnel"], SPLIT: ["--split-boundary"], OFFLOADED: [],
+}
+
+
+class Source(Protocol):
+    name: str
+
+    def run(self, case: Case) -> Outcome: ...
+
+
+@dataclass(frozen=True)
+class Supplied:
+    """A simulator's function."""
+
+    name: str
+    function: Callable[[Case], Outcome]
+
+    def run(self, case: Case) -> Outcome:
+        outcome = self.function(case)
+        if not isinstance(outcome, Outcome):
+            raise OffpathError(f"{self.name} returned {type(outcome).__name__} for {case.name}", "it must return an offpath.minimd.case.Outcome")
+        return outcome
+
+
+def load(text: str) -> Supplied:
+    """The function that MODULE:FUNCTION names."""
+    module, colon, function = text.partition(":")
+    if not (module and colon and function):
+        raise OffpathError(f"--source {text!r} is not understood", "write MODULE:FUNCTION")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise OffpathError(f"--source {text}: {error}", "PYTHONPATH must lead to the module") from error
+    if not callable(found):
+        raise OffpathError(f"--source {text} is not a function")
+    return Supplied(text, found)
+
+
+def input_file(case: Case) -> str:
+    """miniMD's, for what has no flag."""
+    n = case.cells
+    return "\n".join([
+        "Lennard-Jones", "", "lj", "none", "lj", "1.0 1.0", f"{n} {n} {n}", str(case.steps), "0.005", "1.44", "0.8442",
+        str(case.interval), f"2.5 {case.skin:g}", str(case.thermo_every), "",
+    ])
+
+
+def flags(case: Case) -> list[str]:
+    words = [*_FLAGS[case.scheme], "-t", str(case.threads), "--precision", case.precision, "--skin-check", "off"]
+    if case.scheme in USES_DEVICES:
+        words += ["--device-threads", str(case.device_threads), "--device-slowness", str(case.device_slowness)]
+    if case.intensity != 1:
+        words += ["--intensity", str(case.intensity)]
+    return words
+
+
+@dataclass
+class LabSource:
+    """Runs on the first nodes of a cluster that is up. Every scheme but `offloaded` is a job with a device rank on each node, which waits where it has no part."""
+
+    cluster: Cluster
+    name: str = "lab"
+    _inputs: int = field(default=0, init=False)
+
+    def run(self, case: Case) -> Outcome:
+        cluster = self.cluster.first(case.nodes)
+        file = self._write_input(case)
+        line = [str(cluster.artifacts.program(PROGRAM)), "-i", str(file), *flags(case), "--json", "-"]
+        if case.scheme == OFFLOADED:
+            result = cluster.run(mpi.OFFPATH, line, capture=True)
+        else:
+            groups = device_ranks.everywhere(case.nodes, case.ranks_per_node, 1)
+            if case.wide:
+                groups = self._spread(groups)
+            layout = device_ranks.Layout(groups, device_ranks.device_command(cluster.spec.dpu, line, None))
+            result = cluster.run(mpi.HOST, line, capture=True, layout=layout)
+        file.unlink()
+        said = measured(result, case.name, verifies=False)
+        if said["atoms"] != case.atoms or said["steps"] != case.steps:
+            raise OffpathError(f"{case.name}: minimd ran {said['atoms']} atoms for {said['steps']} steps", code=1)
+        crossed = sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None
+        return Outcome(*(said[key] for key in TIMES), thermo=said["thermo"], device_bytes=crossed)
+
+    def device_rate(self) -> float:
+        """Bytes a second from a host to its own device in one long message."""
+        program = str(self.cluster.artifacts.program(osu.PROGRAM))
+        line = [program, "--test", "bw", "--sizes", str(2**20), "--window", "4", "--seconds", "0.3", "--json", "-"]
+        cluster = self.cluster.first(1)
+        layout = device_ranks.Layout(osu.places("bw", osu.HOST_DPU, 1, 1), device_ranks.device_command(cluster.spec.dpu, line, None))
+        said = measured(cluster.run(mpi.HOST, line, capture=True, layout=layout), "bandwidth between host and device")
+        return said["rows"][0]["value"] * 1e6
+
+    def _spread(self, groups: list[device_ranks.Group]) -> list[device_ranks.Group]:
+        """Devices on all cores in turn; hosts, which wait, stay where they are."""
+        cores = placement.physical_cores(os.sched_getaffinity(0))
+        return [group if group.kind == HOST else replace(group, cpus=cores[group.node % len(cores)]) for group in groups]
+
+    def _write_input(self, case: Case) -> Path:
+        path = self.cluster.room / f"minimd{self._inputs}.in"
+        self._inputs += 1
+        path.write_text(input_file(case))
+        return path

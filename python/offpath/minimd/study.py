@@ -1,0 +1,160 @@
+"""All studies of miniMD: which runs, which rows, what is shown of them; and one of them from start to end."""
+
+import json as jsonlib
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from offpath import console, stats, units
+from offpath.lab.cluster import Cluster
+from offpath.minimd import accuracy, model, timing
+from offpath.minimd.case import LABELS, Case
+from offpath.minimd.measure import Results, measure
+from offpath.minimd.sources import LabSource, Source
+from offpath.minimd.spec import Spec
+
+
+@dataclass(frozen=True)
+class Study:
+    """`columns`: of a row, beside the setting, for the table on the screen."""
+
+    name: str
+    help: str
+    figure: str
+    defaults: Spec
+    cases: Callable[[Spec], list[Case]]
+    rows: Callable[..., list[dict]]
+    columns: tuple[str, ...]
+    needs_bandwidth: bool = False  # of host and device, for the model; given to `rows`
+
+
+ATOMS = (4000, 32000)
+STUDIES = {study.name: study for study in (
+    Study(
+        "slowdown", "All devices alone against all hosts alone.", "Fig. 6", Spec(ATOMS, (1, 2), (1, 20), device_slowness=(2,)),
+        timing.slowdown_cases, timing.slowdown_rows, ("hosts_total_s", "total_s", "slowdown"),
+    ),
+    Study(
+        "breakdown", "Where the time of hosts alone goes: forces, neighbours, communication, other.", "Fig. 7", Spec(ATOMS, (1, 2), (1, 5, 20)),
+        timing.breakdown_cases, timing.breakdown_rows, ("total_s", "force_percent", "neigh_percent", "comm_percent", "other_percent"),
+    ),
+    Study(
+        "devices", "Devices alone, 1 to many, against one host.", "Fig. 8", Spec((32000,), (1, 2, 4), (20,), steps=40, device_slowness=(1,)),
+        timing.devices_cases, timing.devices_rows, ("threads", "host_total_s", "total_s", "speedup_over_host"),
+    ),
+    Study(
+        "offpath", "What the off-path algorithm gains, as published and balanced, beside the device's core given to the host.", "Fig. 11",
+        Spec((32000,), (1, 2), (1, 5, 20)),
+        timing.offpath_cases, timing.offpath_rows, ("base_total_s", "total_s", "improvement_percent", "bound_percent", "above_bound_percent"),
+    ),
+    Study(
+        "bound", "What could be gained at best if all communication vanished: its share of the hosts' time.", "Fig. 12", Spec(ATOMS, (1, 2), (1, 5, 20)),
+        timing.breakdown_cases, timing.bound_rows, ("total_s", "comm_s", "bound_percent"),
+    ),
+    Study(
+        "tdr", "Temperature divergence rate and energy drift of baseline and off-path algorithm, by skin and interval.", "Fig. 13",
+        Spec((4000,), (1,), (1, 5, 10, 20), steps=1000, runs=1, skins=(0.1, 0.3, 0.5), device_slowness=(1,)),
+        accuracy.tdr_cases, accuracy.tdr_rows, ("skin", "tdr", "tdr_error", "tdr_300", "tdr_300_error", "max_dt", "energy_drift"),
+    ),
+    Study(
+        "model", "The off-path algorithm's time against the model of Eq. 3, by threads of host and device.", "Fig. 14",
+        Spec((32000, 108000), (1,), (1,), device_slowness=(1, 2)),
+        model.model_cases, model.model_rows,
+        ("threads", "device_threads", "base_total_s", "total_s", "predicted_s", "measured_to_predicted", "extended_s", "measured_to_extended"), True,
+    ),
+    Study(
+        "auxiliary", "A device as fast as a host core, and slower ones, measured and by the model of Eq. 3.", "Fig. 15",
+        Spec((32000,), (1,), (1,), device_slowness=(1, 2, 4, 8)),
+        model.model_cases, model.model_rows,
+        ("base_total_s", "total_s", "predicted_s", "extended_s", "improvement_percent", "predicted_improvement_percent"), True,
+    ),
+    Study(
+        "manual", "Communication and boundary forces moved to devices by hand, and communication by offpath, by atoms and computational intensity.",
+        "MPI manual offloading, section 4", Spec(ATOMS, (2,), (1,), intensities=(1, 4, 16), device_slowness=(1,)),
+        timing.manual_cases, timing.manual_rows, ("total_s", "force_s", "comm_s", "total_less_percent", "force_less_percent", "comm_less_percent"),
+    ),
+)}
+
+
+def run(study: Study, spec: Spec, cluster: Cluster, supplied: Source | None) -> dict:
+    """Everything that is measured, as it goes to the JSON file."""
+    lab = LabSource(cluster)
+    supplied_nodes = set(spec.source_nodes)
+    results = measure(study.cases(spec), lambda case: supplied if supplied and case.nodes in supplied_nodes else lab, spec.runs)
+    rows = study.rows(spec, results, statistics.median(lab.device_rate() for _ in range(min(3, spec.runs)))) if study.needs_bandwidth else study.rows(spec, results)
+    return report(study, spec, cluster, results, rows)
+
+
+def report(study: Study, spec: Spec, cluster: Cluster, results: Results, rows: list[dict]) -> dict:
+    return {
+        "study": f"minimd-{study.name}",
+        "figure": study.figure,
+        "lab": stats.describe_cluster(cluster),
+        "environment": stats.environment(),
+        "machine": notes(spec, cluster),
+        "runs": spec.runs,
+        "rows": rows,
+    }
+
+
+def notes(spec: Spec, cluster: Cluster) -> list[str]:
+    """What of this machine a reader has to know."""
+    said = []
+    hosts = {cpu for place in cluster.placements for cpu in place.host}
+    devices = {cpu for place in cluster.placements for cpu in place.device}
+    if len(cluster.placements) * spec.ranks_per_node > len(hosts):
+        said.append(f"{len(cluster.placements)} nodes share {len(hosts)} host core(s) and {len(devices)} device core(s): times are those of all nodes in turn; compare rows of the same number of nodes")
+    if hosts & devices:
+        said.append("hosts and devices share cores: nothing overlaps")
+    if max(*spec.threads, *spec.device_threads) > min(len(hosts), len(devices)):
+        said.append("there are more threads than cores")
+    if max(spec.device_slowness) > 1:
+        said.append("slower devices compute each force several times, which takes a host core's time so many times; nothing else of theirs is slower")
+    return said
+
+
+def show(study: Study, found: dict) -> None:
+    table = Table(title=f"minimd-{study.name} ({study.figure}): {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    for name in ("scheme", "nodes", "atoms", "every"):
+        table.add_column(name, no_wrap=True, justify="left" if name == "scheme" else "right")
+    extra = [name for name in ("device_slowness", "intensity") if len({row[name] for row in found["rows"]}) > 1]
+    for name in (*extra, *study.columns):
+        table.add_column(_title(name), justify="right")
+    if any(row["source"] != "lab" for row in found["rows"]):
+        table.add_column("source")
+    for row in found["rows"]:
+        cells = [LABELS[row["scheme"]], str(row["nodes"]), str(row["atoms"]), str(row["interval"]), *(_cell(name, row[name]) for name in (*extra, *study.columns))]
+        table.add_row(*cells, *([row["source"]] if len(table.columns) > len(cells) else []))
+    console.out.print(table)
+    for note in found["machine"]:
+        console.out.print(note, soft_wrap=True)
+
+
+def _title(name: str) -> str:
+    return name.removesuffix("_s").replace("_percent", " %").replace("_", " ")
+
+
+def _cell(name: str, value) -> str:
+    if value is None:
+        return "-"
+    if name.endswith("_s"):
+        return units.format_seconds(value)
+    if name.endswith("_percent"):
+        return f"{value:.1f}"
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.2e}" if abs(value) < 1e-2 else f"{value:.3f}"
+
+
+def write(found: dict, json: Path | None, plot: Path | None) -> None:
+    if json is not None:
+        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
+        console.note(f"wrote {json}")
+    if plot is not None:
+        from offpath.minimd import plot as pictures  # matplotlib is slow to load
+
+        pictures.draw(found, plot)
+        console.note(f"drew {plot}")

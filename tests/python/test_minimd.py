@@ -1,0 +1,241 @@
+"""The studies of miniMD: what is run, the model and the divergence rate from known numbers, pictures, and small real sessions."""
+
+import json
+import subprocess
+
+import pytest
+
+from offpath import osu
+from offpath.artifacts import find_artifacts
+from offpath.commands import study_minimd
+from offpath.errors import OffpathError
+from offpath.minimd import accuracy, model, sources, timing
+from offpath.minimd import plot as pictures
+from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, OFFLOADED, PAPER, SCHEMES, SPLIT, TUNNEL, Case, Outcome, cells_of
+from offpath.minimd.measure import measure
+from offpath.minimd.spec import Spec
+from offpath.minimd.study import STUDIES
+
+
+@pytest.fixture
+def program():
+    artifacts = find_artifacts()
+    try:
+        path = artifacts.program(sources.PROGRAM)
+        artifacts.daemon, artifacts.mpi_preload, artifacts.program(osu.PROGRAM)
+    except OffpathError as error:
+        pytest.skip(str(error))
+    if "--split-boundary" not in subprocess.run([path, "--help"], capture_output=True, text=True).stdout:
+        pytest.skip("this minimd knows no devices")
+    return path
+
+
+def simulated(case: Case) -> Outcome:
+    """Forces 300 ns, neighbours 200 ns, communication 50 ns an atom-step, in the simplest way; a device repeats its forces."""
+    share = case.atoms * 1e-9 / case.nodes
+    neigh, comm = 200 * share * case.rebuilds, 50 * share * case.steps
+    force = 300 * share * case.steps * (case.device_slowness if case.scheme == DEVICES else 1)
+    total = neigh + comm + force + share * case.steps
+    if case.scheme in (PAPER, BALANCED):
+        total *= 0.8
+    rows = [{"step": n, "t": 0.7 + 1e-6 * n * case.interval, "u": -5.0, "p": 0.1} for n in range(0, case.steps + 1, case.thermo_every or case.steps)]
+    return Outcome(total, force, neigh, comm, share * case.steps, rows)
+
+
+SUPPLIED = sources.Supplied("test:simulated", simulated)
+
+
+def simulate(name: str, spec: Spec) -> list[dict]:
+    study = STUDIES[name]
+    results = measure(study.cases(spec), lambda case: SUPPLIED, spec.runs)
+    return study.rows(spec, results, 1e9) if study.needs_bandwidth else study.rows(spec, results)
+
+
+def test_atoms_fill_a_cube():
+    assert [cells_of(n) for n in (4, 4000, 32000, 131072, 864000)] == [1, 10, 20, 32, 60]
+    with pytest.raises(OffpathError, match="fill a cube") as error:
+        cells_of(5000)
+    assert "5324" in error.value.hint
+
+
+def test_what_a_case_has_no_device_for_does_not_tell_it_apart():
+    paper = Case(PAPER, 4000, device_slowness=4, device_threads=2)
+    assert paper.of(HOSTS) == Case(HOSTS, 4000) == paper.of(BALANCED).of(HOSTS)
+    assert paper.of(DEVICES).device_slowness == 4 and paper.of(ALL).device_threads == 1
+
+
+def test_command_line_and_input_file_of_a_case():
+    case = Case(BALANCED, 32000, interval=5, steps=40, skin=0.1, thermo_every=10, threads=2, device_threads=3, device_slowness=4, intensity=8, precision="single")
+    assert sources.input_file(case).splitlines() == [
+        "Lennard-Jones", "", "lj", "none", "lj", "1.0 1.0", "20 20 20", "40", "0.005", "1.44", "0.8442", "5", "2.5 0.1", "10",
+    ]
+    assert sources.flags(case) == [
+        "--offpath", "balanced", "-t", "2", "--precision", "single", "--skin-check", "off", "--device-threads", "3", "--device-slowness", "4", "--intensity", "8",
+    ]
+    assert {scheme: sources.flags(Case(scheme, 4000))[:2] for scheme in (HOSTS, DEVICES, ALL, PAPER)} == {
+        HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
+    }
+    assert sources.flags(Case(TUNNEL, 4000))[0] == "--tunnel" and sources.flags(Case(SPLIT, 4000))[0] == "--split-boundary"
+    assert sources.flags(Case(OFFLOADED, 4000))[0] == "-t"
+
+
+def test_slope_and_its_error():
+    rate, error = accuracy.slope([1, 2, 3, 4], [6, 5, 7, 10])
+    assert rate == pytest.approx(1.4) and error == pytest.approx(0.42**0.5)
+    assert accuracy.slope([0, 10], [1.0, 3.0]) == (pytest.approx(0.2), 0.0)
+    with pytest.raises(ValueError):
+        accuracy.slope([1], [1])
+
+
+def test_divergence_is_that_of_temperatures_from_the_reference():
+    reference = [{"step": n, "t": 0.7} for n in range(0, 1001, 10)]
+    thermo = [{"step": n, "t": 0.7 + (2e-6 * n if n <= 300 else 0.0)} for n in range(0, 1001, 10)]
+    found = accuracy.divergence(thermo, reference)
+    assert found["tdr_300"] == pytest.approx(2e-6) and found["tdr_300_error"] == pytest.approx(0, abs=1e-12)
+    # What comes back to zero cancels in the slope of the whole run, and not in the largest difference.
+    assert abs(found["tdr"]) < 4e-7 and found["max_dt"] == pytest.approx(6e-4)
+    with pytest.raises(OffpathError, match="other steps"):
+        accuracy.divergence(thermo[1:], reference)
+
+
+def test_energy_is_kinetic_and_potential():
+    found = accuracy.energy_drift([{"step": n, "t": 1.0 - 2e-4 * n, "u": -5.0 + 4e-4 * n} for n in range(0, 101, 10)])
+    assert found["energy_drift"] == pytest.approx(1e-4) and found["energy_change"] == pytest.approx(0.01) and found["max_energy_change"] == pytest.approx(0.01)
+
+
+def test_eq_3():
+    host = model.StepTimes(force=3.0, neigh=2.0, comm=0.5)
+    # The device is slower than neighbours and communication: a step that rebuilds takes what it takes.
+    assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), rebuilds=20) == pytest.approx(120 - (5.5 - 4.5) * 20)
+    # It is faster: forces are hidden.
+    assert model.eq3(120.0, host, model.StepTimes(1.0, 9.0, 0.5), rebuilds=20) == pytest.approx(120 - 3.0 * 20)
+    # So slow that it costs.
+    assert model.eq3(120.0, host, model.StepTimes(8.0, 0.0, 0.5), rebuilds=10) == pytest.approx(120 + 3.0 * 10)
+    assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), 20, transfers_s=0.4) == pytest.approx(120 - 0.6 * 20)
+    assert model.eq3(120.0, host, model.StepTimes(1.0, 0.0, 0.5), 20, transfers_s=0.4) == pytest.approx(60)
+
+
+def test_transfers_are_of_one_host_and_lists_count_where_no_step_hides_them():
+    moved = model.transfers(Case(PAPER, 4000, nodes=2, ranks_per_node=2), 1e6)
+    assert moved.positions == moved.forces == pytest.approx(1000 * 24 / 1e6) and moved.lists == pytest.approx(1000 * 4 * 5.8 / 1e6)
+    assert model.transfers(Case(PAPER, 4000, interval=5), 1e6).lists == 0
+    assert model.transfers(Case(PAPER, 4000, precision="single"), 1e6).positions == pytest.approx(4000 * 12 / 1e6)
+    assert model.transfers(Case(PAPER, 4000), None).total == 0
+
+
+def test_the_model_takes_its_times_from_hosts_and_devices_alone():
+    (row,) = simulate("model", Spec((4000,), (1,), (5,), steps=20, device_slowness=(2,)))
+    ns = 4000e-9
+    assert (row["t_force_s"], row["t_neigh_s"], row["t_comm_s"]) == pytest.approx((300 * ns, 200 * ns, 50 * ns))
+    assert (row["t_force_device_s"], row["t_comm_device_s"]) == pytest.approx((600 * ns, 50 * ns))
+    assert row["base_total_s"] == pytest.approx((351 * 20 + 200 * 4) * ns)
+    # The device needs 650 of the 550 ns that the host would: 100 more, 4 times.
+    assert row["predicted_s"] == pytest.approx(row["base_total_s"] + 100 * 4 * ns)
+    assert row["measured_to_predicted"] == pytest.approx(0.8 * row["base_total_s"] / row["predicted_s"])
+    assert row["extended_s"] == pytest.approx(row["predicted_s"] + 4 * 4000 * 48 / 1e9)
+    fast, slow = simulate("auxiliary", Spec((4000,), (1,), (1,), device_slowness=(1, 4)))
+    assert fast["predicted_improvement_percent"] > 0 > slow["predicted_improvement_percent"]
+
+
+def test_improvement_and_bound():
+    rows = simulate("offpath", Spec((4000,), (1, 2), (1,)))
+    assert {row["scheme"] for row in rows} == {HOSTS, ALL, PAPER, BALANCED} and len(rows) == 8
+    at = {(row["scheme"], row["nodes"]): row for row in rows}
+    assert at[PAPER, 2]["improvement_percent"] == pytest.approx(20) and at[HOSTS, 1]["improvement_percent"] == 0
+    assert at[PAPER, 1]["bound_percent"] == pytest.approx(100 * 50 / 551)
+    assert at[PAPER, 1]["above_bound_percent"] == pytest.approx(20 - 100 * 50 / 551)
+    # One run on hosts for all speeds of devices.
+    cases = STUDIES["offpath"].cases(Spec((4000,), (1,), (1,), device_slowness=(1, 2, 4)))
+    assert sum(case.scheme == HOSTS for case in set(cases)) == 1 and sum(case.scheme == PAPER for case in set(cases)) == 3
+
+
+def test_shares_slowdown_and_speedup():
+    (row,) = simulate("breakdown", Spec((4000,), (1,), (1,)))
+    assert sum(row[f"{part}_percent"] for part in ("force", "neigh", "comm", "other")) == pytest.approx(100)
+    assert simulate("bound", Spec((4000,), (1,), (1,)))[0]["bound_percent"] == row["comm_percent"]
+    assert simulate("slowdown", Spec((4000,), (1,), (1,), device_slowness=(2,)))[0]["slowdown"] == pytest.approx(851 / 551)
+    speedups = [row["speedup_over_host"] for row in simulate("devices", Spec((4000,), (1, 2), (1,), device_slowness=(1,), source_nodes=(16,)))]
+    assert speedups == pytest.approx([1, 2, 16])
+
+
+def test_manual_schemes_by_atoms_and_by_intensity_at_the_last_size():
+    rows = simulate("manual", Spec((500, 4000), (2,), (1,), intensities=(1, 8)))
+    assert {row["scheme"] for row in rows} == set(timing.MANUAL_SCHEMES)
+    assert [(row["atoms"], row["intensity"]) for row in rows if row["scheme"] == TUNNEL] == [(500, 1), (4000, 1), (4000, 8)]
+
+
+def test_tdr_has_one_reference_a_skin():
+    rows = simulate("tdr", Spec((4000,), (1,), (1, 10), steps=100, skins=(0.1, 0.3)))
+    assert len(rows) == 12 == len({(row["skin"], row["scheme"], row["interval"]) for row in rows})
+    for row in rows:
+        assert row["tdr"] == pytest.approx(1e-6 * (row["interval"] - 1)) and row["energy_drift"] == pytest.approx(1.5e-6 * row["interval"])
+
+
+def test_runs_alternate_and_medians_are_taken():
+    taken = []
+
+    def run(case):
+        taken.append(case.scheme)
+        return Outcome(float(len(taken)), 0, 0, 0, 0)
+
+    hosts, devices = Case(HOSTS, 4000), Case(DEVICES, 4000)
+    results = measure([hosts, devices, hosts], lambda case: sources.Supplied("s", run), 3)
+    assert taken == [HOSTS, DEVICES] * 3 and results[hosts].total_s == 3 and results[devices].total_s == 4
+    assert results.row(hosts) | {"total_s": 3, "total_min_s": 1, "total_max_s": 5, "runs": 3, "source": "s"} == results.row(hosts)
+
+
+@pytest.mark.parametrize("values", [{"runs": 0}, {"nodes": (0,)}, {"atoms": (5000,)}, {"intervals": (30,)}, {"precision": "half"}, {"device_slowness": (0,)},
+                                    {"skins": (3.0,)}, {"nodes": (2, 4), "source_nodes": (4,)}])
+def test_what_cannot_be_is_refused(values):
+    with pytest.raises(OffpathError):
+        Spec(**values).check()
+
+
+def test_a_simulator_is_a_function_by_name():
+    assert sources.load("json:dumps").name == "json:dumps"
+    for name in ("json", "json:", "no_such_module_of_ours:f", "json:no_such_function", "json:__name__"):
+        with pytest.raises(OffpathError):
+            sources.load(name)
+    with pytest.raises(OffpathError, match="returned dict"):
+        sources.Supplied("m:f", lambda case: {}).run(Case(HOSTS, 4000))
+    with pytest.raises(OffpathError, match="not understood"):
+        study_minimd._whole("1,two", "--nodes")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_rows_are_flat_and_drawn(tmp_path, name):
+    spec = STUDIES[name].defaults
+    spec.check()
+    rows = simulate(name, Spec(spec.atoms, spec.nodes, spec.intervals, spec.steps, 1, (1, 2), (1, 2), spec.device_slowness, spec.skins, spec.intensities))
+    assert all(isinstance(value, (str, int, float, bool, type(None))) for row in rows for value in row.values())
+    assert all(row["scheme"] in SCHEMES and row["source"] == "test:simulated" for row in rows) and set(STUDIES[name].columns) <= set(rows[0])
+    report = {"study": f"minimd-{name}", "figure": "Fig.", "runs": 1, "lab": {"description": "2 nodes"}, "rows": rows}
+    for single in (False, True):
+        if single:
+            report["rows"] = [row for row in rows if row["threads"] == 1 and row["device_threads"] == 1]
+        pictures.draw(report, tmp_path / "p.png")
+        assert (tmp_path / "p.png").stat().st_size > 10000
+
+
+SMALL = ("--atoms", "864", "--steps", "10", "--runs", "1", "--intervals", "1")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_small_session(offpath, namespaces, program, tmp_path, name):
+    more = {
+        "tdr": ("--steps", "20", "--intervals", "10", "--skins", "0.3"), "devices": ("--nodes", "1"), "auxiliary": ("--device-slowness", "2"),
+        "manual": ("--nodes", "2", "--intensities", "1"), "model": ("--device-slowness", "1"), "breakdown": ("--nodes", "1,2"), "slowdown": ("--nodes", "2"),
+    }.get(name, ("--nodes", "1"))
+    report, picture = tmp_path / "s.json", tmp_path / "s.png"
+    done = offpath("study", f"minimd-{name}", *SMALL, *more, "--json", str(report), "--plot", str(picture), timeout=240)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    assert found["study"] == f"minimd-{name}" and found["rows"] and "machine" in found and picture.exists()
+    for row in found["rows"]:
+        assert row["atoms"] == 864 and row["source"] == "lab" and row["total_s"] > 0 and row["force_s"] > 0
+        assert row["force_s"] + row["neigh_s"] + row["comm_s"] <= 1.01 * row["total_s"]
+    if name == "tdr":
+        # Nothing leaves the skin in 20 steps: lists of before are as good as new ones.
+        assert all(abs(row["max_dt"]) < 1e-9 and abs(row["max_energy_change"]) < 0.01 for row in found["rows"])
+    if name == "breakdown":
+        assert {row["nodes"] for row in found["rows"]} == {1, 2}
