@@ -1,48 +1,148 @@
 // Molecular dynamics as miniMD does it: the command line and what is reported; the engine is in the rooms
 // beside this.
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/simulation.h"
+#include "minimd/offpath/places.h"
+#include "minimd/offpath/rank_device.h"
+#include "minimd/offpath/rank_server.h"
+#include "minimd/offpath/tunnel.h"
 #include "minimd/report/json.h"
 #include "minimd/report/screen.h"
+#include "minimd/report/snapshots.h"
+#include "minimd/report/yaml.h"
 #include "minimd/setup/command_line.h"
 #include "minimd/setup/eam_file.h"
-#include "minimd/setup/lattice.h"
+#include "minimd/setup/system_source.h"
 #include "support/mpi_program.h"
 
 namespace {
 
 using namespace minimd;
 
+// What a device has to know of the system: all but the atoms.
+struct Shape {
+    Vec3 box;
+    double atoms, density, mass;
+};
+
+void share_shape(const System& system, int root) {
+    Shape shape{system.box, static_cast<double>(system.atoms), system.density, system.mass};
+    MPI_Bcast(&shape, static_cast<int>(sizeof shape / sizeof(double)), MPI_DOUBLE, root, MPI_COMM_WORLD);
+}
+
+System receive_shape(int root) {
+    Shape shape{};
+    MPI_Bcast(&shape, static_cast<int>(sizeof shape / sizeof(double)), MPI_DOUBLE, root, MPI_COMM_WORLD);
+    System system;
+    system.box = shape.box;
+    system.atoms = static_cast<std::int64_t>(shape.atoms);
+    system.density = shape.density;
+    system.mass = shape.mass;
+    return system;
+}
+
 template <typename Real>
-Results simulate(const Settings& settings, const Decomposition& decomposition, const System& system,
-                 const EamTables* tables, const Screen& screen) {
+Results simulate(const Settings& settings, const Places& places, const Decomposition& decomposition,
+                 const System& system, const EamTables* tables, const Screen& screen) {
     Simulation<Real> simulation(settings, decomposition, system, tables);
+    if (settings.needs_device() && settings.device == DeviceKind::ranks) {
+        if (settings.tunnel) {
+            simulation.use(std::make_unique<Tunnel<Real>>(MPI_COMM_WORLD, places.device()));
+        } else {
+            simulation.use(
+                std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(), places.sole_host()));
+        }
+    }
+    Snapshots snapshots(settings, system, settings.potential == Potential::eam ? "Cu" : "Ar",
+                        decomposition.comm());
     simulation.on_row([&](const ThermoRow& row) { screen.thermo(row); });
+    simulation.on_step([&](std::int64_t step) {
+        if (snapshots.due(step)) snapshots.write(step, simulation.atoms());
+    });
     screen.start();
     return simulation.run();
 }
 
-int run(const CommandLine& command_line, const mpi_support::World& world) {
-    const Settings settings = command_line.settings(MPI_COMM_WORLD);
-    const Screen screen(settings, world.rank);
+// Makes the atoms, runs, and reports, on the ranks that simulate.
+void simulate(Settings settings, const Places& places) {
+    int rank = 0, ranks = 1;
+    MPI_Comm_rank(places.simulation(), &rank);
+    MPI_Comm_size(places.simulation(), &ranks);
+    const Screen screen(settings, rank);
     screen.begin();
-    const Vec3 box = lattice_box(settings);
-    const Decomposition decomposition(MPI_COMM_WORLD, box);
     std::optional<EamTables> tables;
-    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_WORLD);
-    const System system = create_lattice(settings, box, decomposition, tables ? tables->mass : 1.0);
+    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, places.simulation());
     const EamTables* const eam = tables ? &*tables : nullptr;
-    screen.header(system, world.ranks, usual_bins(settings, system));
+    const std::unique_ptr<SystemSource> source =
+        open_source(settings, places.simulation(), tables ? std::optional(tables->mass) : std::nullopt);
+    const Decomposition decomposition(places.simulation(), source->box());
+    System system = source->load(decomposition);
+    if (places.lanes() != 0) {
+        settings.lanes = places.lanes();
+        share_shape(system, places.root());
+    }
+    const std::array<int, 3> bins = usual_bins(settings, system);
+    screen.header(system, ranks, bins);
     for (const std::string& note : settings.notes)
         screen.note(note);
+    for (const std::string& note : source->notes())
+        screen.note(note);
     const Results results = settings.precision == Precision::single_precision
-                                ? simulate<float>(settings, decomposition, system, eam, screen)
-                                : simulate<double>(settings, decomposition, system, eam, screen);
-    const Summary summary = summarise(results, MPI_COMM_WORLD);
+                                ? simulate<float>(settings, places, decomposition, system, eam, screen)
+                                : simulate<double>(settings, places, decomposition, system, eam, screen);
+    const Summary summary = summarise(results, places.simulation());
     screen.summary(summary);
-    if (world.rank == 0) write_json(settings, summary);
+    if (rank == 0) {
+        write_json(settings, summary);
+        write_yaml(settings, system, bins, summary);
+    }
+}
+
+void serve(Settings settings, const Places& places) {
+    if (settings.device_threads > 0) settings.threads = settings.device_threads;
+    const System system = receive_shape(places.root());
+    if (settings.precision == Precision::single_precision) {
+        serve<float>(settings, places.server(), system, places.lanes(), settings.device_slowness);
+    } else {
+        serve<double>(settings, places.server(), system, places.lanes(), settings.device_slowness);
+    }
+}
+
+void check(const Settings& settings) {
+    using mpi_support::UsageError;
+    if (!settings.needs_device()) return;
+    if ((settings.offpath != OffPath::none ? 1 : 0) + (settings.tunnel ? 1 : 0) +
+            (settings.split_boundary ? 1 : 0) >
+        1)
+        throw UsageError("--offpath, --tunnel and --split-boundary exclude each other");
+    if (settings.tunnel) return;
+    if (settings.potential != Potential::lj)
+        throw UsageError("--offpath and --split-boundary: devices compute Lennard-Jones forces only (-p lj)");
+    if (settings.list_kind() != ListKind::half || !settings.ghost_newton)
+        throw UsageError(
+            "--offpath and --split-boundary need half neighbour lists (--half_neigh 1) and -gn 1");
+}
+
+int run(const CommandLine& command_line) {
+    const Settings settings = command_line.settings(MPI_COMM_WORLD);
+    check(settings);
+    const Places places(settings);
+    switch (places.role()) {
+        case Places::Role::simulates:
+            simulate(settings, places);
+            break;
+        case Places::Role::serves:
+            serve(settings, places);
+            break;
+        case Places::Role::waits:
+            if (places.lanes() != 0) (void)receive_shape(places.root());
+            break;
+    }
+    Places::wait_for_all();
     return 0;
 }
 
@@ -52,7 +152,6 @@ int main(int argc, char** argv) {
     CLI::App app("Molecular dynamics with short-range forces, as the miniMD benchmark has it", "minimd");
     const CommandLine command_line(app);
     std::vector<char*> arguments = with_double_dashes(argc, argv);
-    return mpi_support::run_mpi_program(
-        static_cast<int>(arguments.size()) - 1, arguments.data(), app,
-        [&](const mpi_support::World& world) { return run(command_line, world); });
+    return mpi_support::run_mpi_program(static_cast<int>(arguments.size()) - 1, arguments.data(), app,
+                                        [&](const mpi_support::World&) { return run(command_line); });
 }

@@ -31,11 +31,11 @@ struct Layout {
 
 // Cache-line aligned, so that blocks are loaded whole; new elements are left as they are.
 template <typename T>
-struct AlignedAllocator {
+struct SlotAllocator {
     using value_type = T;
-    AlignedAllocator() = default;
+    SlotAllocator() = default;
     template <typename U>
-    AlignedAllocator(const AlignedAllocator<U>&) {}
+    SlotAllocator(const SlotAllocator<U>&) {}
     T* allocate(std::size_t n) {
         return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{128}));
     }
@@ -46,11 +46,11 @@ struct AlignedAllocator {
     void construct(U* p, Args&&... args) {
         ::new (static_cast<void*>(p)) U(std::forward<Args>(args)...);
     }
-    bool operator==(const AlignedAllocator&) const { return true; }
+    bool operator==(const SlotAllocator&) const { return true; }
 };
 
 template <typename T>
-using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+using AlignedVector = std::vector<T, SlotAllocator<T>>;
 
 // Where a filler goes.
 inline double filler_position(std::int32_t slot) {

@@ -37,11 +37,15 @@ class Decomposition {
 
     // The rank `steps` places away in dimension `dim`, periodically.
     int neighbor(int dim, int steps) const;
-    // Whom a message to a rank of the grid goes to in comm(), and under which tag, so that it meets its receive. `kind` < 128.
-    int process(int rank) const { return seats_.empty() ? rank : seats_[static_cast<std::size_t>(rank)].process; }
+    // Whom a message to a rank of the grid goes to in comm(), and under which tag, so that it meets its
+    // receive. `kind` < 128.
+    int process(int rank) const {
+        return seats_.empty() ? rank : seats_[static_cast<std::size_t>(rank)].process;
+    }
     int tag(int kind, int from, int to) const {
         if (seats_.empty()) return kind;
-        return kind + 128 * (64 * seats_[static_cast<std::size_t>(from)].index + seats_[static_cast<std::size_t>(to)].index);
+        return kind + 128 * (64 * seats_[static_cast<std::size_t>(from)].index +
+                             seats_[static_cast<std::size_t>(to)].index);
     }
 
     // Bounds of the subdomain at `place` in `dim`; every rank computes the same numbers.

@@ -152,6 +152,30 @@ void Halo<Real>::post_send(Peer& peer, int tag, MPI_Request& request) {
 }
 
 template <typename Real>
+void Halo<Real>::carry(bool reverse) {
+    carried_out_.clear();
+    for (const Peer& peer : peers_)
+        carried_out_.insert(carried_out_.end(), peer.out.begin(), peer.out.end());
+    carrier_->start(carried_out_, reverse);
+}
+
+template <typename Real>
+void Halo<Real>::receive_carried(bool reverse) {
+    std::size_t numbers = 0;
+    for (Peer& peer : peers_) {
+        peer.in.resize(3 * (reverse ? sent_atoms(peer) : peer.slots_in.size()));
+        numbers += peer.in.size();
+    }
+    carried_in_.resize(numbers);
+    carrier_->finish(carried_in_);
+    auto at = carried_in_.begin();
+    for (Peer& peer : peers_) {
+        std::copy_n(at, peer.in.size(), peer.in.begin());
+        at += static_cast<std::ptrdiff_t>(peer.in.size());
+    }
+}
+
+template <typename Real>
 void Halo<Real>::describe(std::vector<std::int32_t>& plan) const {
     const auto number = [&](std::size_t n) { plan.push_back(static_cast<std::int32_t>(n)); };
     for (const Image& image : images_) {
@@ -194,6 +218,7 @@ void Halo<Real>::build(Particles<Real>& particles, std::vector<Zone<Real>>& zone
     layout_ = particles.layout;
     select(particles);
     exchange_counts();
+    carried_ = false;
     for (Peer& peer : peers_) {
         std::size_t atoms = 0;
         for (const int count : peer.counts_in)
@@ -270,12 +295,20 @@ void Halo<Real>::build(Particles<Real>& particles, std::vector<Zone<Real>>& zone
         for (std::size_t i = 0; i < list.size(); ++i)
             copies_[c][i] = {images_[own_images_[c]].slots[i], slot_at(list[i])};
     }
+    if (carrier_ != nullptr && !peers_.empty()) {
+        std::vector<typename HaloCarrier<Real>::Traffic> traffic;
+        for (const Peer& peer : peers_)
+            traffic.push_back({peer.rank, static_cast<std::int32_t>(sent_atoms(peer)),
+                               static_cast<std::int32_t>(peer.slots_in.size())});
+        carrier_->plan(traffic);
+        carried_ = true;
+    }
 }
 
 template <typename Real>
 void Halo<Real>::start_update(const Particles<Real>& particles) {
     const auto lanes = static_cast<std::size_t>(layout_.lanes);
-    for (std::size_t p = 0; p < peers_.size(); ++p)
+    for (std::size_t p = 0; p < peers_.size() && !carried_; ++p)
         post_receive(peers_[p], 3 * peers_[p].slots_in.size(), tag_update, requests_[2 * p]);
     for (std::size_t p = 0; p < peers_.size(); ++p) {
         Peer& peer = peers_[p];
@@ -291,8 +324,9 @@ void Halo<Real>::start_update(const Particles<Real>& particles) {
                 out += 3;
             }
         }
-        post_send(peer, tag_update, requests_[2 * p + 1]);
+        if (!carried_) post_send(peer, tag_update, requests_[2 * p + 1]);
     }
+    if (carried_) carry(false);
 }
 
 template <typename Real>
@@ -308,7 +342,11 @@ void Halo<Real>::finish_update(Particles<Real>& particles) {
             to[2 * lanes] = from[2 * lanes] + image.shift[2];
         }
     }
-    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    if (carried_) {
+        receive_carried(false);
+    } else {
+        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    }
     for (const Peer& peer : peers_) {
         const Real* in = peer.in.data();
         for (const std::int32_t slot : peer.slots_in) {
@@ -324,7 +362,7 @@ void Halo<Real>::finish_update(Particles<Real>& particles) {
 template <typename Real>
 void Halo<Real>::start_reverse(const Real* f) {
     const auto lanes = static_cast<std::size_t>(layout_.lanes);
-    for (std::size_t p = 0; p < peers_.size(); ++p)
+    for (std::size_t p = 0; p < peers_.size() && !carried_; ++p)
         post_receive(peers_[p], 3 * sent_atoms(peers_[p]), tag_reverse, requests_[2 * p]);
     for (std::size_t p = 0; p < peers_.size(); ++p) {
         Peer& peer = peers_[p];
@@ -337,8 +375,9 @@ void Halo<Real>::start_reverse(const Real* f) {
             out[2] = from[2 * lanes];
             out += 3;
         }
-        post_send(peer, tag_reverse, requests_[2 * p + 1]);
+        if (!carried_) post_send(peer, tag_reverse, requests_[2 * p + 1]);
     }
+    if (carried_) carry(true);
 }
 
 template <typename Real>
@@ -352,7 +391,11 @@ void Halo<Real>::finish_reverse(Real* f) {
             to[lanes] += from[lanes];
             to[2 * lanes] += from[2 * lanes];
         }
-    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    if (carried_) {
+        receive_carried(true);
+    } else {
+        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    }
     for (const Peer& peer : peers_) {
         const Real* in = peer.in.data();
         for (const std::size_t k : peer.images_out)

@@ -20,6 +20,23 @@
 
 namespace minimd {
 
+// Takes the ghosts' numbers of an update, or of a reverse one, another way than straight between the ranks.
+template <typename Real>
+class HaloCarrier {
+  public:
+    virtual ~HaloCarrier() = default;
+    // After each build(): so many atoms go to and come from each peer.
+    struct Traffic {
+        int rank = 0;
+        std::int32_t out = 0, in = 0;
+    };
+    virtual void plan(const std::vector<Traffic>& peers) = 0;
+    // `out` has three numbers an atom, peer by peer, and stays as it is until finish(), which fills `in`
+    // likewise. A reverse transfer sends what an update receives.
+    virtual void start(const std::vector<Real>& out, bool reverse) = 0;
+    virtual void finish(std::vector<Real>& in) = 0;
+};
+
 template <typename Real>
 class Halo {
   public:
@@ -48,6 +65,9 @@ class Halo {
     void finish_update_scalar(Real* per_slot);
     void start_reverse_scalar(const Real* per_slot);
     void finish_reverse_scalar(Real* per_slot);
+
+    // From the next build() on, positions and forces go with `carrier`, unless it is null.
+    void use(HaloCarrier<Real>* carrier) { carrier_ = carrier; }
 
     // What build() found out, as numbers appended to `plan`, and a halo of the same grid that takes it over
     // from another process: it updates and reverses the same ghosts without a build of its own.
@@ -83,6 +103,8 @@ class Halo {
     void exchange_counts();
     void post_send(Peer& peer, int tag, MPI_Request& request);
     void post_receive(Peer& peer, std::size_t numbers, int tag, MPI_Request& request);
+    void carry(bool reverse);
+    void receive_carried(bool reverse);
     std::size_t sent_atoms(const Peer& peer) const;
 
     const Decomposition& decomposition_;
@@ -96,6 +118,9 @@ class Halo {
     std::vector<std::vector<Copy>> copies_;  // by own image
     std::vector<MPI_Request> requests_;
     std::size_t ghosts_ = 0;
+    HaloCarrier<Real>* carrier_ = nullptr;
+    bool carried_ = false;
+    std::vector<Real> carried_out_, carried_in_;
     std::vector<std::int32_t> order_;
 };
 

@@ -46,7 +46,8 @@ class Migration {
     // Takes three numbers an atom, as blocks in the old slots, to the new slots of settle(). Fillers get 0.
     void follow(const Real* old_blocks, Real* new_blocks) const;
 
-    // What follow() needs, as numbers appended to `record`; and to follow what happened in another process of the same grid.
+    // What follow() needs, as numbers appended to `record`; and to follow what happened in another process of
+    // the same grid.
     void describe(std::vector<std::int32_t>& record) const;
     void adopt(Layout layout, std::span<const std::int32_t> record);
 

@@ -13,23 +13,17 @@ LennardJonesForces<Real>::LennardJonesForces(const Settings& settings, const Ker
     : kernels_(kernels), parameters_{settings.cutoff, settings.epsilon, settings.sigma, settings.intensity} {}
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::rows(const Real* x, const std::vector<PairLists>& lists, bool boundary,
-                                            std::span<const std::int32_t> first,
-                                            std::span<const std::int32_t> end, bool both_sides, bool energy,
-                                            AlignedVector<Real>& f) {
+EnergyVirial LennardJonesForces<Real>::rows(const Real* x, std::span<const PairRows> parts, bool both_sides,
+                                            bool energy, AlignedVector<Real>& f) {
     const auto part = [&](std::size_t thread, Real* to) {
-        const PairList& list = boundary ? lists[thread].boundary : lists[thread].interior;
-        const std::size_t from = first.empty() ? 0 : static_cast<std::size_t>(first[thread]);
-        const std::size_t until = end.empty() ? list.rows.size() : static_cast<std::size_t>(end[thread]);
-        return kernels_.lennard_jones(x, to, list.view(from, until - from), parameters_,
-                                      {energy, both_sides});
+        return kernels_.lennard_jones(x, to, parts[thread], parameters_, {energy, both_sides});
     };
-    if (lists.size() == 1) return part(0, f.data());
+    if (parts.size() == 1) return part(0, f.data());
 
-    std::vector<EnergyVirial> sums(lists.size());
-    thread_f_.resize(lists.size() - 1);
+    std::vector<EnergyVirial> sums(parts.size());
+    thread_f_.resize(parts.size() - 1);
     const auto reals = static_cast<std::ptrdiff_t>(f.size());
-    const int threads = static_cast<int>(lists.size());
+    const int threads = static_cast<int>(parts.size());
 #pragma omp parallel num_threads(threads)
     {
         const auto thread = static_cast<std::size_t>(omp_get_thread_num());
@@ -63,8 +57,10 @@ EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborh
     const bool both_sides = shell == Shell::eighth || (shell == Shell::one_sided && !boundary);
     // What is listed from one side only is in the lists of the other atom's rank, or row, too.
     const double weight = both_sides ? 1.0 : 0.5;
-    const EnergyVirial sum =
-        rows(particles.x.data(), neighborhood.lists(), boundary, {}, {}, both_sides, energy, particles.f);
+    std::vector<PairRows> parts;
+    for (const PairLists& lists : neighborhood.lists())
+        parts.push_back((boundary ? lists.boundary : lists.interior).view());
+    const EnergyVirial sum = rows(particles.x.data(), parts, both_sides, energy, particles.f);
     return {weight * sum.energy, weight * sum.virial};
 }
 

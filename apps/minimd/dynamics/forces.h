@@ -37,12 +37,9 @@ class LennardJonesForces final : public Forces<Real> {
 
     bool divisible() const override { return true; }
 
-    // Adds to `f`, whose size is a multiple of a block, the forces of rows first[t] ... end[t] - 1 of list t,
-    // for all t: of the interior pairs, or those of the boundary. Empty `first` or `end`: from the first, to
-    // the last.
-    EnergyVirial rows(const Real* x, const std::vector<PairLists>& lists, bool boundary,
-                      std::span<const std::int32_t> first, std::span<const std::int32_t> end, bool both_sides,
-                      bool energy, AlignedVector<Real>& f);
+    // Adds to `f`, whose size is a multiple of a block, the forces of `parts`, each by a thread of its own.
+    EnergyVirial rows(const Real* x, std::span<const PairRows> parts, bool both_sides, bool energy,
+                      AlignedVector<Real>& f);
 
   private:
     EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,

@@ -66,7 +66,8 @@ void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
 }
 
 template <typename Real>
-void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, Times& times) {
+void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, Times& times,
+                                 const std::function<void()>& settled) {
     Stopwatch watch;
     measure_excursion(particles);
     watch.lap(times.neighbor);
@@ -83,6 +84,7 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
                                     std::span<const Real>(migration_.y()),
                                     std::span<const Real>(migration_.z()), order_);
     migration_.settle(particles, order_);
+    if (settled) settled();
     built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(
                                                                    particles.reals(particles.local_slots)));
     watch.lap(times.neighbor);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "minimd/cells/pair_list.h"
@@ -23,8 +24,10 @@ class Neighborhood {
     Neighborhood(const Settings& settings, const Decomposition& decomposition, const Kernels<Real>& kernels,
                  double density);
 
-    // Collective. Adds to `times` what it took. Throws SimulationError.
-    void rebuild(Particles<Real>& particles, std::int64_t step, Times& times);
+    // Collective. Adds to `times` what it took. `settled` is called when atoms have their new slots. Throws
+    // SimulationError.
+    void rebuild(Particles<Real>& particles, std::int64_t step, Times& times,
+                 const std::function<void()>& settled = {});
 
     Shell shell() const { return shell_; }
     Halo<Real>& halo() { return halo_; }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
 
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/stopwatch.h"
@@ -61,6 +62,21 @@ Simulation<Real>::Simulation(const Settings& settings, const Decomposition& deco
 }
 
 template <typename Real>
+void Simulation<Real>::use(std::unique_ptr<Device<Real>> device) {
+    auto* const forces = dynamic_cast<LennardJonesForces<Real>*>(forces_.get());
+    if (forces == nullptr) throw std::invalid_argument("devices compute Lennard-Jones forces only");
+    if (neighborhood_.shell() != Neighborhood<Real>::Shell::eighth)
+        throw std::invalid_argument("devices need half neighbour lists with ghost newton on");
+    offload_ = std::make_unique<Offload<Real>>(settings_, *forces, std::move(device));
+}
+
+template <typename Real>
+void Simulation<Real>::use(std::unique_ptr<HaloCarrier<Real>> carrier) {
+    carrier_ = std::move(carrier);
+    neighborhood_.halo().use(carrier_.get());
+}
+
+template <typename Real>
 void Simulation<Real>::first_half() {
     const Real kick = kick_, dt = static_cast<Real>(settings_.timestep);
     Real* __restrict x = particles_.x.data();
@@ -95,25 +111,66 @@ template <typename Real>
 void Simulation<Real>::step(std::int64_t at) {
     first_half();
     const bool rebuild = at % settings_.reneighbor_every == 0;
-    if (rebuild) {
-        neighborhood_.rebuild(particles_, at, results_.times);
-        check_skin(at);
+    const bool energy = energy_due(at);
+    if (rebuild && offload_ && offload_->rebuilds()) {
+        potential_ = offload_->rebuild(particles_, neighborhood_, at, energy, results_.times);
+    } else {
+        if (rebuild) {
+            neighborhood_.rebuild(particles_, at, results_.times);
+            if (offload_) offload_->lists_changed(particles_, neighborhood_);
+        }
+        potential_ = offload_ ? offload_->ordinary(particles_, neighborhood_, rebuild, energy, results_.times)
+                              : forces_->compute(particles_, neighborhood_, rebuild, energy, results_.times);
     }
-    potential_ = forces_->compute(particles_, neighborhood_, rebuild, energy_due(at), results_.times);
+    if (rebuild) check_skin(at);
     second_half();
 }
 
 template <typename Real>
 void Simulation<Real>::check_skin(std::int64_t at) {
     const auto excursion = neighborhood_.excursion();
-    if (skin_warned_ || excursion.distance <= 0.5 * settings_.skin) return;
-    skin_warned_ = true;
-    std::fprintf(stderr,
-                 "minimd: step %lld: atom %lld moved %.3f since the last re-neighbouring, more than half the "
-                 "skin (%.3f): "
-                 "pairs can be missed; a smaller interval than %d or a larger skin avoids that\n",
-                 static_cast<long long>(at), static_cast<long long>(excursion.id), excursion.distance,
-                 0.5 * settings_.skin, settings_.reneighbor_every);
+    if (settings_.skin_check == SkinCheck::off || outrun_.distance > 0.0 ||
+        excursion.distance <= 0.5 * settings_.skin)
+        return;
+    outrun_ = {excursion.distance, at, excursion.id};
+    if (settings_.skin_check == SkinCheck::error)
+        throw SimulationError(fmt::format(
+            "step {}: atom {} moved {:.3f} since the last re-neighbouring, more than half the skin ({:.3f}), "
+            "so "
+            "that pairs can be missed: use a smaller interval than {} or a larger skin",
+            at, excursion.id, excursion.distance, 0.5 * settings_.skin, settings_.reneighbor_every));
+}
+
+// Once for all ranks, by the one whose atom went furthest.
+template <typename Real>
+void Simulation<Real>::report_outrun() {
+    if (settings_.skin_check != SkinCheck::warn || outrun_reported_) return;
+    struct {
+        double distance;
+        int rank;
+    } mine{outrun_.distance, decomposition_.rank()}, furthest{};
+    MPI_Allreduce(&mine, &furthest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, decomposition_.comm());
+    if (furthest.distance <= 0.0) return;
+    outrun_reported_ = true;
+    if (furthest.rank != decomposition_.rank()) return;
+    std::fprintf(
+        stderr,
+        "minimd: step %lld: atom %lld moved %.3f since the last re-neighbouring, more than half the "
+        "skin (%.3f): pairs can be missed; a smaller interval than %d or a larger skin avoids that\n",
+        static_cast<long long>(outrun_.step), static_cast<long long>(outrun_.atom), outrun_.distance,
+        0.5 * settings_.skin, settings_.reneighbor_every);
+}
+
+template <typename Real>
+void Simulation<Real>::count() {
+    Counts& counts = results_.counts;
+    counts.atoms = particles_.atoms;
+    counts.ghosts = static_cast<std::int64_t>(neighborhood_.halo().ghosts());
+    counts.swapped = static_cast<std::int64_t>(neighborhood_.halo().bytes_per_update() / (3 * sizeof(Real)));
+    for (const PairLists& lists : neighborhood_.lists())
+        counts.pairs +=
+            static_cast<std::int64_t>(lists.interior.blocks.size() + lists.boundary.blocks.size()) *
+            cluster_size * kernels_.lanes;
 }
 
 template <typename Real>
@@ -149,6 +206,7 @@ void Simulation<Real>::thermo(std::int64_t at) {
     row.seconds = at == first_step_ ? 0.0 : MPI_Wtime() - began_;
     results_.thermo.push_back(row);
     if (on_row_) on_row_(row);
+    report_outrun();
 }
 
 template <typename Real>
@@ -158,17 +216,21 @@ Results Simulation<Real>::run() {
     results_.steps = settings_.steps;
     Times before;
     neighborhood_.rebuild(particles_, first_step_, before);
+    if (offload_) offload_->lists_changed(particles_, neighborhood_);
     potential_ = forces_->compute(particles_, neighborhood_, true, true, before);
     thermo(first_step_);
+    if (on_step_) on_step_(first_step_);
 
     MPI_Barrier(decomposition_.comm());
     began_ = MPI_Wtime();
     for (std::int64_t at = first_step_ + 1; at <= first_step_ + settings_.steps; ++at) {
         step(at);
         if (energy_due(at)) thermo(at);
+        if (on_step_) on_step_(at);
     }
     MPI_Barrier(decomposition_.comm());
     results_.times.total = MPI_Wtime() - began_;
+    count();
     return results_;
 }
 

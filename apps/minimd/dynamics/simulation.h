@@ -11,6 +11,7 @@
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/dynamics/thermo.h"
+#include "minimd/offpath/offload.h"
 #include "minimd/report/results.h"
 #include "minimd/setup/atoms.h"
 #include "minimd/setup/eam_tables.h"
@@ -30,6 +31,13 @@ class Simulation {
     // Called on every rank when a row is there, which is the same everywhere.
     void on_row(std::function<void(const ThermoRow&)> call) { on_row_ = std::move(call); }
 
+    // Called on every rank after the first, and every, step.
+    void on_step(std::function<void(std::int64_t)> call) { on_step_ = std::move(call); }
+
+    // Before run(): lets `device` take part in the steps, or has `carrier` bring the ghosts. Collective.
+    void use(std::unique_ptr<Device<Real>> device);
+    void use(std::unique_ptr<HaloCarrier<Real>> carrier);
+
     Results run();
 
     // This rank's atoms as they are now.
@@ -41,6 +49,8 @@ class Simulation {
     void step(std::int64_t at);
     void thermo(std::int64_t at);
     void check_skin(std::int64_t at);
+    void report_outrun();
+    void count();
     [[noreturn]] void explain_bad_numbers(std::int64_t at) const;
     bool energy_due(std::int64_t at) const;
 
@@ -54,12 +64,20 @@ class Simulation {
     Particles<Real> particles_;
     Neighborhood<Real> neighborhood_;
     std::unique_ptr<Forces<Real>> forces_;
+    std::unique_ptr<HaloCarrier<Real>> carrier_;
+    std::unique_ptr<Offload<Real>> offload_;
     EnergyVirial potential_;
     Results results_;
     std::int64_t first_step_ = 0;
     double began_ = 0.0;
-    bool skin_warned_ = false;
+    // The first time that an atom outran the skin, and the furthest of them since the last report.
+    struct Outrun {
+        double distance = 0.0;
+        std::int64_t step = 0, atom = 0;
+    } outrun_;
+    bool outrun_reported_ = false;
     std::function<void(const ThermoRow&)> on_row_;
+    std::function<void(std::int64_t)> on_step_;
 };
 
 }  // namespace minimd

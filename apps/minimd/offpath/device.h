@@ -1,7 +1,7 @@
 // A device that computes a part of the forces while the host does something else.
 //
-// A step's share is started and finished by the same thread, one at a time. Implementations: rank_device.h (the device is a
-// rank of the job), runtime_device.h (an offpath device).
+// A step's share is started and finished by the same thread, one at a time. Implementations: rank_device.h
+// (the device is a rank of the job), runtime_device.h (an offpath device).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace minimd {
 // Of the pairs in the lists that the device has.
 struct Share {
     std::vector<std::int32_t> first_rows;  // by list: its interior rows from here on
-    bool boundary = false;                 // all rows that need ghosts too: the devices then move ghosts and their forces
+    bool boundary = false;  // all rows that need ghosts too: the devices then move ghosts and their forces
     bool energy = false;
 };
 
@@ -29,6 +29,8 @@ class Device {
     struct Outcome {
         EnergyVirial sum;
         double seconds = 0.0;  // that the device computed
+        double busy =
+            0.0;  // that it was occupied with this share and its lists, transfers included; >= seconds
     };
 
     // Can it move ghosts (Share::boundary)?
@@ -37,19 +39,19 @@ class Device {
     // The lists and ghosts of the last rebuild, for the shares from now on.
     virtual void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) = 0;
 
-    // Starts on a share with the positions of `particles`, which are then read until finish(): the array may be swapped, but
-    // not changed.
+    // Starts on a share with the positions of `particles`, which are then read until finish(): the array may
+    // be swapped, but not changed.
     virtual void start(const Particles<Real>& particles, const Share& share) = 0;
 
-    // After start() and a rebuild: has the forces follow their atoms on the device, so that finish() delivers them for the new
-    // slots. Returns false where it cannot; finish() then delivers them for the old ones.
+    // After start() and a rebuild: has the forces follow their atoms on the device, so that finish() delivers
+    // them for the new slots. Returns false where it cannot; finish() then delivers them for the old ones.
     virtual bool follow(Migration<Real>& migration) {
         (void)migration;
         return false;
     }
 
-    // Adds the share's forces on this rank's own slots to `f`. Nothing when the device is lost: nothing was added, and the
-    // device must not be used again.
+    // Adds the share's forces on this rank's own slots to `f`. Nothing when the device is lost: nothing was
+    // added, and the device must not be used again.
     virtual std::optional<Outcome> finish(Real* f) = 0;
 };
 

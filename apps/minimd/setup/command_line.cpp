@@ -124,6 +124,25 @@ void CommandLine::add_own_flags(CLI::App& app) {
     add_choice<OffPath>(
         app, "--offpath", flags_.offpath, {{"paper", OffPath::paper}, {"balanced", OffPath::balanced}},
         "Let devices compute forces while hosts build lists, as published or with all work shared");
+    add_choice<DeviceKind>(app, "--device-kind", flags_.device,
+                           {{"ranks", DeviceKind::ranks}, {"runtime", DeviceKind::runtime}},
+                           "A device is a rank of the job (default), or is reached through offpath's daemon");
+    app.add_option(
+           "--device-share", flags_.device_share,
+           "balanced: part of the pairs without ghosts that devices take (default: by measured speed)")
+        ->check(CLI::Range(0.0, 1.0));
+    app.add_flag("!--no-share-ordinary", flags_.share_ordinary_steps,
+                 "balanced: devices take part in steps with a neighbour build only");
+    app.add_flag("!--no-device-ghosts", flags_.device_ghosts,
+                 "balanced: hosts exchange ghosts themselves in steps without a neighbour build");
+    app.add_option("--device-threads", flags_.device_threads, "OpenMP threads of a device (default: as -t)")
+        ->check(CLI::Range(1, most_threads));
+    app.add_option("--device-slowness", flags_.device_slowness,
+                   "Devices compute everything so many times, to stand for slower ones (default 1)")
+        ->check(CLI::Range(1, 100));
+    add_choice<Where>(app, "--where", flags_.where,
+                      {{"hosts", Where::hosts}, {"devices", Where::devices}, {"all", Where::all}},
+                      "In a job with device ranks, without the flags above: who simulates (default hosts)");
     app.add_flag("--tunnel", flags_.tunnel, "Ghosts travel from device to device");
     app.add_flag("--split-boundary", flags_.split_boundary, "Devices compute the pairs that need ghosts");
     app.add_option("--intensity", flags_.intensity, "Evaluations of each pair's force (default 1)")

@@ -23,6 +23,13 @@ enum class ListKind { half, full };
 // the work of every step shared by measured speed (`balanced`).
 enum class OffPath { none, paper, balanced };
 
+// What a device is: a rank of the job, or served by offpath's daemon.
+enum class DeviceKind { ranks, runtime };
+
+// Who simulates in a job with device ranks, where no device has a part of its own: its hosts, its devices, or
+// all as equals.
+enum class Where { hosts, devices, all };
+
 // What happens when an atom has moved more than half the skin since the lists were built.
 enum class SkinCheck { off, warn, error };
 
@@ -61,8 +68,15 @@ struct Settings {
     OffPath offpath = OffPath::none;
     bool tunnel = false;          // ghosts travel from device to device
     bool split_boundary = false;  // the device computes the pairs that need ghosts
-    int lanes = 0;                // of the kernels' vectors; 0: those that are fastest here
-    int intensity = 1;            // evaluations of a pair's force, of which the last counts; >= 1
+    DeviceKind device = DeviceKind::ranks;
+    double device_share = -1.0;        // of the interior pairs; negative: by measured speed
+    bool share_ordinary_steps = true;  // or only those with a rebuild
+    bool device_ghosts = true;         // balanced: devices move the ghosts of ordinary steps too
+    int device_threads = 0;            // 0: as many as a host's
+    int device_slowness = 1;           // every force on a device is computed so many times
+    Where where = Where::hosts;
+    int lanes = 0;      // of the kernels' vectors; 0: those that are fastest here
+    int intensity = 1;  // evaluations of a pair's force, of which the last counts; >= 1
     std::optional<std::string> json;
     std::optional<std::string> restart_from, restart_to;
     int restart_every = 0;  // 0: at the end only
@@ -73,6 +87,7 @@ struct Settings {
     // Lines that the report says before the run: what was assumed, what is ignored.
     std::vector<std::string> notes;
 
+    bool needs_device() const { return offpath != OffPath::none || tunnel || split_boundary; }
     double list_cutoff() const { return cutoff + skin; }
     // Steps between sorts of the atoms, 0: never.
     int sort_interval() const { return sort_every.value_or(reneighbor_every); }

@@ -1,0 +1,200 @@
+#include "minimd/offpath/offload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "minimd/dynamics/stopwatch.h"
+
+namespace minimd {
+
+namespace {
+
+std::size_t blocks_of(const std::vector<PairLists>& lists, bool boundary) {
+    std::size_t blocks = 0;
+    for (const PairLists& each : lists)
+        blocks += (boundary ? each.boundary : each.interior).blocks.size();
+    return blocks;
+}
+
+std::size_t blocks_before(const std::vector<PairLists>& lists, const std::vector<std::int32_t>& first) {
+    std::size_t blocks = 0;
+    for (std::size_t t = 0; t < lists.size(); ++t) {
+        const auto& rows = lists[t].interior.rows;
+        const auto row = static_cast<std::size_t>(first[t]);
+        blocks +=
+            row < rows.size() ? static_cast<std::size_t>(rows[row].begin) : lists[t].interior.blocks.size();
+    }
+    return blocks;
+}
+
+}  // namespace
+
+template <typename Real>
+std::vector<std::int32_t> Offload<Real>::first_rows(const std::vector<PairLists>& lists, double share) const {
+    std::vector<std::int32_t> first;
+    for (const PairLists& each : lists) {
+        const auto& rows = each.interior.rows;
+        const auto keep = static_cast<std::int32_t>(
+            std::lround((1.0 - share) * static_cast<double>(each.interior.blocks.size())));
+        const auto at = std::lower_bound(rows.begin(), rows.end(), keep,
+                                         [](const PairRow& row, std::int32_t n) { return row.begin < n; });
+        first.push_back(static_cast<std::int32_t>(share <= 0.0 ? static_cast<std::ptrdiff_t>(rows.size())
+                                                               : at - rows.begin()));
+    }
+    return first;
+}
+
+template <typename Real>
+EnergyVirial Offload<Real>::host_rows(const Real* x, const std::vector<PairLists>& lists,
+                                      const std::vector<std::int32_t>& first, bool before, bool energy,
+                                      AlignedVector<Real>& f) {
+    std::vector<PairRows> parts;
+    for (std::size_t t = 0; t < lists.size(); ++t) {
+        const PairList& list = lists[t].interior;
+        const auto row = static_cast<std::size_t>(first[t]);
+        parts.push_back(before ? list.view(0, row) : list.view(row, list.rows.size() - row));
+    }
+    return forces_.rows(x, parts, true, energy, f);
+}
+
+template <typename Real>
+EnergyVirial Offload<Real>::boundary_rows(const Real* x, const std::vector<PairLists>& lists, bool energy,
+                                          AlignedVector<Real>& f) {
+    std::vector<PairRows> parts;
+    for (const PairLists& each : lists)
+        parts.push_back(each.boundary.view());
+    return forces_.rows(x, parts, true, energy, f);
+}
+
+template <typename Real>
+void Offload<Real>::lose_device() {
+    std::fprintf(stderr, "minimd: the device is lost: the host computes its share, and all from now on\n");
+    device_.reset();
+}
+
+template <typename Real>
+EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
+                                     bool energy, Times& times) {
+    if (!device_ || (settings_.offpath == OffPath::paper) ||
+        (settings_.offpath == OffPath::balanced && !settings_.share_ordinary_steps))
+        return forces_.compute(particles, neighborhood, fresh, energy, times);
+
+    Stopwatch watch;
+    const std::vector<PairLists>& lists = neighborhood.lists();
+    const std::size_t interior = blocks_of(lists, false), boundary = blocks_of(lists, true);
+    const bool takes_boundary =
+        device_->takes_boundary() && (settings_.split_boundary || settings_.device_ghosts);
+    share_ = settings_.split_boundary ? 0.0 : balance_.share(interior, takes_boundary ? boundary : 0, 0.0);
+    const Share share{first_rows(lists, share_), takes_boundary, energy};
+    device_->start(particles, share);
+    watch.lap(times.force);
+
+    Halo<Real>& halo = neighborhood.halo();
+    if (!takes_boundary && !fresh) halo.start_update(particles);
+    watch.lap(times.communication);
+    particles.f.resize(particles.reals(particles.slots));
+    std::fill(particles.f.begin(), particles.f.end(), Real{0});
+    double computing = 0.0;
+    EnergyVirial sum = host_rows(particles.x.data(), lists, share.first_rows, true, energy, particles.f);
+    watch.lap(computing);
+    const std::size_t own_blocks = blocks_before(lists, share.first_rows);
+    balance_.measured_host(own_blocks, computing);
+    times.force += computing;
+    if (!takes_boundary) {
+        if (!fresh) halo.finish_update(particles);
+        watch.lap(times.communication);
+        sum += boundary_rows(particles.x.data(), lists, energy, particles.f);
+        watch.lap(times.force);
+        halo.start_reverse(particles.f.data());
+        halo.finish_reverse(particles.f.data());
+        watch.lap(times.communication);
+    }
+    double waiting = 0.0;
+    const auto outcome = device_->finish(particles.f.data());
+    watch.lap(waiting);
+    times.force += waiting;
+    if (outcome) {
+        balance_.measured_device(interior - own_blocks + (takes_boundary ? boundary : 0), outcome->seconds,
+                                 outcome->busy);
+        return sum += outcome->sum;
+    }
+    lose_device();
+    sum += host_rows(particles.x.data(), lists, share.first_rows, false, energy, particles.f);
+    watch.lap(times.force);
+    return sum;
+}
+
+template <typename Real>
+EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                    std::int64_t step, bool energy, Times& times) {
+    Stopwatch watch;
+    const std::size_t interior = blocks_of(neighborhood.lists(), false),
+                      boundary = blocks_of(neighborhood.lists(), true);
+    const bool takes_boundary = device_->takes_boundary();
+    const bool all = settings_.offpath == OffPath::paper;
+    share_ = all ? 1.0 : balance_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
+    const Share share{first_rows(neighborhood.lists(), share_), takes_boundary, energy};
+    device_->start(particles, share);
+    old_f_.resize(particles.reals(particles.slots));
+    std::fill(old_f_.begin(), old_f_.end(), Real{0});
+    watch.lap(times.force);
+
+    EnergyVirial sum;
+    if (!takes_boundary) {
+        Halo<Real>& halo = neighborhood.halo();
+        halo.update(particles);
+        watch.lap(times.communication);
+        sum += boundary_rows(particles.x.data(), neighborhood.lists(), energy, old_f_);
+        watch.lap(times.force);
+        halo.start_reverse(old_f_.data());
+        halo.finish_reverse(old_f_.data());
+        watch.lap(times.communication);
+    }
+
+    Stopwatch rebuilding;
+    bool follows = false;
+    Migration<Real>& migration = neighborhood.migration();
+    neighborhood.rebuild(particles, step, times,
+                         [&] { follows = all && takes_boundary && device_->follow(migration); });
+    double seconds = 0.0;
+    rebuilding.lap(seconds);
+    rebuild_seconds_ = rebuild_seconds_ == 0.0 ? seconds : 0.7 * rebuild_seconds_ + 0.3 * seconds;
+    double rebuilt = 0.0;
+    watch.lap(rebuilt);  // accounted for by rebuild()
+
+    const std::vector<PairLists>& lists = neighborhood.old_lists();
+    const Real* x = migration.old_x().data();
+    double computing = 0.0;
+    sum += host_rows(x, lists, share.first_rows, true, energy, old_f_);
+    watch.lap(computing);
+    times.force += computing;
+    const std::size_t own_blocks = blocks_before(lists, share.first_rows);
+    balance_.measured_host(own_blocks, computing);
+
+    particles.f.resize(particles.reals(particles.slots));
+    std::fill(particles.f.begin(), particles.f.end(), Real{0});
+    double waiting = 0.0;
+    const auto outcome = device_->finish(follows ? particles.f.data() : old_f_.data());
+    watch.lap(waiting);
+    times.force += waiting;
+    if (outcome) {
+        sum += outcome->sum;
+        balance_.measured_device(interior - own_blocks + (takes_boundary ? boundary : 0), outcome->seconds,
+                                 outcome->busy);
+    } else {
+        lose_device();
+        sum += host_rows(x, lists, share.first_rows, false, energy, old_f_);
+        watch.lap(times.force);
+    }
+    if (!follows) migration.follow(old_f_.data(), particles.f.data());
+    watch.lap(times.communication);
+    lists_changed(particles, neighborhood);
+    watch.lap(times.force);
+    return sum;
+}
+
+template class Offload<float>;
+template class Offload<double>;
+
+}  // namespace minimd

@@ -1,0 +1,66 @@
+// The steps of a run in which a device takes part.
+//
+// `paper`: while the host re-neighbours, the device computes all forces on the lists of before (section IV of
+// "Smarter NICs for faster molecular dynamics", IPDPS 2022); in other steps it idles. `balanced`: in every
+// step it takes as much as makes both finish together, with the ghosts. `split`: it computes the pairs that
+// need ghosts, in every step. A device that is lost leaves its share to the host, and the run goes on without
+// it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "minimd/dynamics/forces.h"
+#include "minimd/dynamics/neighborhood.h"
+#include "minimd/offpath/balance.h"
+#include "minimd/offpath/device.h"
+#include "minimd/report/results.h"
+#include "minimd/setup/settings.h"
+
+namespace minimd {
+
+template <typename Real>
+class Offload {
+  public:
+    Offload(const Settings& settings, LennardJonesForces<Real>& forces, std::unique_ptr<Device<Real>> device)
+        : settings_(settings), forces_(forces), device_(std::move(device)), balance_(settings.device_share) {}
+
+    // After a rebuild that was not one of rebuild()'s.
+    void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
+        if (device_) device_->set_lists(particles, neighborhood);
+    }
+
+    // Do rebuild steps go off the path?
+    bool rebuilds() const { return device_ != nullptr && settings_.offpath != OffPath::none; }
+
+    // Rebuilds, and sets the forces from the lists before that. Collective.
+    EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood, std::int64_t step,
+                         bool energy, Times& times);
+
+    // The forces of a step without a rebuild, or with one that was done. Collective.
+    EnergyVirial ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
+                          bool energy, Times& times);
+
+    // Of the last step.
+    double share() const { return share_; }
+
+  private:
+    std::vector<std::int32_t> first_rows(const std::vector<PairLists>& lists, double share) const;
+    // The host's rows before first[t], or from them on.
+    EnergyVirial host_rows(const Real* x, const std::vector<PairLists>& lists,
+                           const std::vector<std::int32_t>& first, bool before, bool energy,
+                           AlignedVector<Real>& f);
+    EnergyVirial boundary_rows(const Real* x, const std::vector<PairLists>& lists, bool energy,
+                               AlignedVector<Real>& f);
+    void lose_device();
+
+    const Settings& settings_;
+    LennardJonesForces<Real>& forces_;
+    std::unique_ptr<Device<Real>> device_;
+    Balance balance_;
+    double share_ = 0.0;
+    double rebuild_seconds_ = 0.0;
+    AlignedVector<Real> old_f_;
+};
+
+}  // namespace minimd

@@ -1,0 +1,47 @@
+// The host's side of a device that is a rank of the same MPI job (rank_server.h is the other side).
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "minimd/offpath/device.h"
+#include "minimd/offpath/protocol.h"
+
+namespace minimd {
+
+template <typename Real>
+class RankDevice final : public Device<Real> {
+  public:
+    // `device` is its rank in `comm`. `may_follow`: it serves no other host, so that it can take forces
+    // through an exchange.
+    RankDevice(MPI_Comm comm, int device, bool may_follow)
+        : comm_(comm), device_(device), may_follow_(may_follow) {}
+    RankDevice(const RankDevice&) = delete;
+    RankDevice& operator=(const RankDevice&) = delete;
+    // Lets the device go.
+    ~RankDevice() override;
+
+    bool takes_boundary() const override { return true; }
+    void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
+    void start(const Particles<Real>& particles, const Share& share) override;
+    bool follow(Migration<Real>& migration) override;
+    std::optional<typename Device<Real>::Outcome> finish(Real* f) override;
+
+  private:
+    void say(Command command);
+    void say(Command command, const std::vector<std::int32_t>& numbers);
+    void settle();
+
+    MPI_Comm comm_;
+    int device_;
+    bool may_follow_;
+    std::int32_t answer_slots_ = 0;
+    std::vector<std::int32_t> list_numbers_, first_rows_, record_;
+    MPI_Request lists_sent_ = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> pending_;  // sends of this step
+    std::vector<Command> commands_;     // theirs
+    std::vector<Real> forces_;
+};
+
+}  // namespace minimd

@@ -1,0 +1,262 @@
+#include "minimd/offpath/rank_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "minimd/domain/wire.h"
+#include "minimd/dynamics/forces.h"
+#include "minimd/dynamics/neighborhood.h"
+#include "minimd/dynamics/stopwatch.h"
+#include "minimd/offpath/protocol.h"
+#include "minimd/offpath/tunnel.h"
+
+namespace minimd {
+
+namespace {
+
+// The seat of every host's stand-in among the devices.
+std::vector<Seat> seats_of(const ServerPlaces& places) {
+    std::vector<Seat> seats;
+    for (std::size_t host = 0; host < places.device_of_host.size(); ++host) {
+        Seat seat;
+        seat.process = places.device_of_host[host];
+        for (std::size_t before = 0; before < host; ++before)
+            seat.index += places.device_of_host[before] == seat.process ? 1 : 0;
+        seats.push_back(seat);
+    }
+    return seats;
+}
+
+// Everything that a device knows of one host.
+template <typename Real>
+class StandIn {
+  public:
+    StandIn(const Settings& settings, const ServerPlaces& places, const System& system,
+            const Kernels<Real>& kernels, std::size_t which)
+        : world_(places.world),
+          host_(places.hosts[which]),
+          threads_(settings.threads),
+          decomposition_(places.devices, system.box, places.host_numbers[which], seats_of(places)),
+          neighborhood_(settings, decomposition_, kernels, system.density),
+          tunnel_(decomposition_),
+          forces_(settings, kernels) {
+        particles_.layout.lanes = kernels.lanes;
+    }
+
+    Command next_command() {
+        Command command;
+        MPI_Recv(&command, static_cast<int>(sizeof command), MPI_BYTE, host_, tag_command, world_,
+                 MPI_STATUS_IGNORE);
+        return command;
+    }
+
+    void take_lists(const Command& command) {
+        receive_numbers(command.numbers);
+        particles_.slots = command.slots;
+        particles_.local_slots = command.local_slots;
+        particles_.x.resize(particles_.reals(particles_.slots));
+        for (std::int32_t slot = particles_.local_slots; slot < particles_.slots; ++slot)
+            for (int d = 0; d < 3; ++d)
+                particles_.position(slot)[d * particles_.layout.lanes] =
+                    static_cast<Real>(filler_position(slot));
+        // The lists of all threads of the host become one; `starts_` tells where each began.
+        PairLists& all = lists_;
+        all.interior.clear();
+        all.boundary.clear();
+        starts_.assign(1, 0);
+        std::size_t at = 0;
+        const auto take = [&](PairList& list) {
+            const auto rows = static_cast<std::size_t>(numbers_[at]),
+                       blocks = static_cast<std::size_t>(numbers_[at + 1]);
+            at += 2;
+            const auto shift = static_cast<std::int32_t>(list.blocks.size());
+            const std::size_t first = list.rows.size();
+            list.rows.resize(first + rows);
+            std::copy_n(numbers_.begin() + static_cast<std::ptrdiff_t>(at), rows * 4,
+                        reinterpret_cast<std::int32_t*>(list.rows.data() + first));
+            for (std::size_t r = first; r < list.rows.size(); ++r) {
+                list.rows[r].begin += shift;
+                list.rows[r].end += shift;
+            }
+            at += rows * 4;
+            list.blocks.resize(static_cast<std::size_t>(shift) + blocks);
+            std::copy_n(numbers_.begin() + static_cast<std::ptrdiff_t>(at), blocks,
+                        list.blocks.data() + shift);
+            at += blocks;
+        };
+        for (std::int32_t list = 0; list < command.lists; ++list) {
+            take(all.interior);
+            starts_.push_back(all.interior.rows.size());
+            take(all.boundary);
+        }
+        neighborhood_.halo().adopt(particles_.layout, std::span<const std::int32_t>(numbers_).subspan(at));
+    }
+
+    void take_positions(const Command& command) {
+        command_ = command;
+        receive_numbers(command.numbers);
+        MPI_Recv(particles_.x.data(), static_cast<int>(particles_.reals(command.local_slots)),
+                 mpi_type<Real>(), host_, tag_device_reals, world_, MPI_STATUS_IGNORE);
+        if (command.boundary != 0) neighborhood_.halo().start_update(particles_);
+    }
+
+    void compute_interior(int slowness) {
+        Stopwatch watch;
+        seconds_ = 0.0;
+        chosen_.rows.clear();
+        for (std::size_t list = 0; list + 1 < starts_.size(); ++list) {
+            const auto first = starts_[list] + static_cast<std::size_t>(numbers_[list]);
+            chosen_.rows.insert(
+                chosen_.rows.end(), lists_.interior.rows.begin() + static_cast<std::ptrdiff_t>(first),
+                lists_.interior.rows.begin() + static_cast<std::ptrdiff_t>(starts_[list + 1]));
+        }
+        particles_.f.resize(particles_.reals(particles_.slots));
+        sum_ = {};
+        // All but the last time is for nothing, and takes the time that a slower device would.
+        for (int time = 0; time < slowness; ++time) {
+            std::fill(particles_.f.begin(), particles_.f.end(), Real{0});
+            sum_ = over({chosen_.rows, lists_.interior.blocks.data()});
+        }
+        watch.lap(seconds_);
+    }
+
+    void compute_boundary(int slowness) {
+        if (command_.boundary == 0) return;
+        neighborhood_.halo().finish_update(particles_);
+        Stopwatch watch;
+        if (slowness > 1) {
+            spare_.assign(particles_.f.begin(), particles_.f.end());
+            for (int time = 1; time < slowness; ++time)
+                over(lists_.boundary.view());
+            particles_.f.swap(spare_);
+        }
+        const double weight = neighborhood_.shell() == Neighborhood<Real>::Shell::eighth ? 1.0 : 0.5;
+        const EnergyVirial boundary = over(lists_.boundary.view());
+        sum_ += {weight * boundary.energy, weight * boundary.virial};
+        watch.lap(seconds_);
+        neighborhood_.halo().start_reverse(particles_.f.data());
+    }
+
+    void take_ghosts_home() {
+        if (command_.boundary != 0) neighborhood_.halo().finish_reverse(particles_.f.data());
+        answer_slots_ = particles_.local_slots;
+    }
+
+    void follow(const Command& command) {
+        receive_numbers(command.numbers);
+        Migration<Real>& migration = neighborhood_.migration();
+        migration.adopt(particles_.layout, numbers_);
+        answer_slots_ = static_cast<std::int32_t>(migration.origin_of_slot().size());
+        spare_.resize(3 * static_cast<std::size_t>(answer_slots_));
+        migration.follow(particles_.f.data(), spare_.data());
+        particles_.f.swap(spare_);
+    }
+
+    void answer(double busy) {
+        MPI_Send(particles_.f.data(), 3 * answer_slots_, mpi_type<Real>(), host_, tag_device_reals, world_);
+        const Answer answer{sum_.energy, sum_.virial, seconds_, busy};
+        MPI_Send(&answer, static_cast<int>(sizeof answer), MPI_BYTE, host_, tag_command, world_);
+    }
+
+    void plan_tunnel(const Command& command) {
+        receive_numbers(command.numbers);
+        tunnel_.plan(numbers_);
+    }
+    void start_tunnel(const Command& command) { tunnel_.start(world_, host_, command.reverse != 0); }
+    void finish_tunnel() { tunnel_.finish(world_, host_); }
+
+  private:
+    void receive_numbers(std::int32_t count) {
+        numbers_.resize(static_cast<std::size_t>(count));
+        MPI_Recv(numbers_.data(), count, MPI_INT32_T, host_, tag_device_numbers, world_, MPI_STATUS_IGNORE);
+    }
+
+    // Rows in equal parts to the threads of this device.
+    EnergyVirial over(const PairRows& pairs) {
+        const bool both_sides = neighborhood_.shell() == Neighborhood<Real>::Shell::eighth;
+        std::vector<PairRows> parts;
+        const auto count = static_cast<std::size_t>(threads_);
+        for (std::size_t t = 0; t < count; ++t) {
+            const std::size_t first = pairs.rows.size() * t / count,
+                              end = pairs.rows.size() * (t + 1) / count;
+            parts.push_back({pairs.rows.subspan(first, end - first), pairs.blocks});
+        }
+        return forces_.rows(particles_.x.data(), parts, both_sides, command_.energy != 0, particles_.f);
+    }
+
+    MPI_Comm world_;
+    int host_;
+    int threads_;
+    Decomposition decomposition_;
+    Neighborhood<Real> neighborhood_;
+    TunnelExit<Real> tunnel_;
+    LennardJonesForces<Real> forces_;
+    Particles<Real> particles_;
+    PairLists lists_;
+    PairList chosen_;
+    std::vector<std::size_t> starts_;
+    std::vector<std::int32_t> numbers_;
+    AlignedVector<Real> spare_;
+    Command command_;
+    EnergyVirial sum_;
+    double seconds_ = 0.0;
+    std::int32_t answer_slots_ = 0;
+};
+
+}  // namespace
+
+template <typename Real>
+void serve(const Settings& settings, const ServerPlaces& places, const System& system, int lanes,
+           int slowness) {
+    const Kernels<Real>& chosen = kernels<Real>(lanes);
+    std::vector<std::unique_ptr<StandIn<Real>>> hosts;
+    for (std::size_t which = 0; which < places.hosts.size(); ++which)
+        hosts.push_back(std::make_unique<StandIn<Real>>(settings, places, system, chosen, which));
+    std::vector<Command> commands(hosts.size());
+    double busy = 0.0;
+    for (;;) {
+        for (std::size_t h = 0; h < hosts.size(); ++h)
+            commands[h] = hosts[h]->next_command();
+        Stopwatch occupied;
+        // Phase by phase over all hosts, so that messages between their stand-ins meet.
+        const auto all = [&](auto phase) {
+            for (std::size_t h = 0; h < hosts.size(); ++h)
+                phase(*hosts[h], commands[h]);
+        };
+        switch (commands[0].verb) {
+            case Verb::lists:
+                all([](StandIn<Real>& host, const Command& command) { host.take_lists(command); });
+                break;
+            case Verb::forces:
+                all([](StandIn<Real>& host, const Command& command) { host.take_positions(command); });
+                all([&](StandIn<Real>& host, const Command&) { host.compute_interior(slowness); });
+                all([&](StandIn<Real>& host, const Command&) { host.compute_boundary(slowness); });
+                all([](StandIn<Real>& host, const Command&) { host.take_ghosts_home(); });
+                break;
+            case Verb::follow:
+                all([](StandIn<Real>& host, const Command& command) { host.follow(command); });
+                break;
+            case Verb::collect:
+                all([&](StandIn<Real>& host, const Command&) { host.answer(busy); });
+                busy = 0.0;
+                break;
+            case Verb::tunnel_plan:
+                all([](StandIn<Real>& host, const Command& command) { host.plan_tunnel(command); });
+                break;
+            case Verb::tunnel:
+                all([](StandIn<Real>& host, const Command& command) { host.start_tunnel(command); });
+                all([](StandIn<Real>& host, const Command&) { host.finish_tunnel(); });
+                break;
+            case Verb::stop:
+                return;
+        }
+        occupied.lap(busy);
+    }
+}
+
+template void serve<float>(const Settings&, const ServerPlaces&, const System&, int, int);
+template void serve<double>(const Settings&, const ServerPlaces&, const System&, int, int);
+
+}  // namespace minimd
