@@ -76,7 +76,7 @@ struct Settings {
     int device_slowness = 1;           // every force on a device is computed so many times
     Where where = Where::hosts;
     int lanes = 0;      // of the kernels' vectors; 0: those that are fastest here
-    int intensity = 1;  // evaluations of a pair's force, of which the last counts; >= 1
+    int intensity = 1;  // evaluations of a pair's force, of which the mean counts; >= 1
     std::optional<std::string> json;
     std::optional<std::string> restart_from, restart_to;
     int restart_every = 0;  // 0: at the end only
