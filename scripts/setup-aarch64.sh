@@ -17,7 +17,7 @@ release=bookworm
 # The list is closed: each library that one of these needs is among them (checked below).
 packages=(
     libc6 libc6-dev libcrypt1 libcrypt-dev linux-libc-dev libgcc-s1 libstdc++6 libatomic1
-    libfmt9 libfmt-dev libspdlog1.10 libspdlog-dev libgtest-dev libcli11-dev nlohmann-json3-dev libsodium23 libsodium-dev libhwy1 libhwy-dev
+    libfmt9 libfmt-dev libspdlog1.10 libspdlog-dev libgtest-dev libcli11-dev nlohmann-json3-dev libsodium23 libsodium-dev libhwy1 libhwy-dev libgomp1
     libhwloc15 libhwloc-dev libudev1 libcap2 libnuma1 zlib1g
     openmpi-common libopenmpi3 libopenmpi-dev libpmix2 libpmix-dev libevent-core-2.1-7 libevent-pthreads-2.1-7 libmunge2 libgfortran5
     libucx0 libfabric1 libibverbs1 ibverbs-providers librdmacm1 libnl-3-200 libnl-route-3-200 libltdl7

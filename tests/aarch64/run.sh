@@ -2,6 +2,7 @@
 # run.sh [BUILD]: the tests of the aarch64 build, under qemu, and of what it and the host's BUILD (`build`) say to each other:
 #   unit tests    wire test vectors of schedules, control and link messages; matching, memory, engine, transports, link
 #   peers         transport and link: two processes over UCX/TCP, one x86-64 and one aarch64, each side once the tester and once its peer
+#   miniMD        its kernels, and the same thermodynamics on either and in a job of both
 #   MPI           a job of x86-64 and aarch64 ranks, which splits itself into hosts and devices
 # Exit code 77, with the reason: the cross build cannot be set up here. Of tests that qemu's user mode cannot run, gtest says so itself.
 set -uo pipefail
@@ -20,7 +21,7 @@ scripts/setup-aarch64.sh || {
     exit $code
 }
 programs=(offpathd transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
-    device_ranks_split_test device_ranks_pairing_test offpath-bench-osu example-device-ranks-share)
+    device_ranks_split_test device_ranks_pairing_test offpath-bench-osu example-device-ranks-share minimd minimd_kernels_test)
 [ -f $arm/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null || exit 1
 cmake --build $arm -j "${JOBS:-$(nproc)}" --target "${programs[@]}" -- --quiet || exit 1
 [ "${2:-}" = --build-only ] && exit 0
@@ -53,6 +54,7 @@ check "matching" "$run" test-matching
 check "memory" "$run" memory_test
 check "engine" "$run" test-engine --gtest_filter='-*AlltoallSeveralInFlight*:*BcastEveryRoot*'
 check "pairing of device ranks" "$run" device_ranks_pairing_test
+check "kernels of miniMD" "$run" minimd_kernels_test
 check "transports" env OFFPATH_TEST_EMULATOR="$run" "$run" transport_test
 check "link" env OFFPATH_TEST_EMULATOR="$run" "$run" link_test
 unset OFFPATH_TEST_EMULATED
@@ -68,6 +70,9 @@ if [ -x "$build/bin/link_test" ]; then
         "$build/bin/link_test" --gtest_filter='Processes.*Killed*'
     check "link, aarch64 with an x86-64 peer" env OFFPATH_TEST_PEERS="$PWD/$build/bin" \
         "$run" link_test --gtest_filter='Processes.*Killed*'
+fi
+if [ -x "$build/bin/minimd" ]; then
+    check "miniMD, x86-64 and aarch64" tests/aarch64/minimd.sh "$build/bin/minimd" "$run" $arm/bin/minimd
 fi
 if [ -x "$build/bin/device_ranks_split_test" ]; then
     check "one MPI job of x86-64 hosts and aarch64 devices" env OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1 \

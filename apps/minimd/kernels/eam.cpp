@@ -5,12 +5,12 @@
 // spread to their lanes again. Coefficients are loaded by rows and transposed, which is faster than
 // gathering.
 #include "minimd/kernels/eam.h"
+#include "minimd/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "minimd/kernels/eam.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "minimd/kernels/targets.h"
 
 #include "minimd/kernels/pairs-inl.h"
 #include "minimd/kernels/splines-inl.h"

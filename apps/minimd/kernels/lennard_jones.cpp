@@ -1,12 +1,12 @@
 // Lennard-Jones between a cluster of 4 atoms and a block of N: the four rows are independent, so that the
 // latency of one hides behind the others; the block's positions and forces are loaded once for all four.
 #include "minimd/kernels/tables.h"
+#include "minimd/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "minimd/kernels/lennard_jones.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "minimd/kernels/targets.h"
 
 #include "minimd/kernels/pairs-inl.h"
 

@@ -1,11 +1,11 @@
 // Which blocks come near a cluster: by their boxes, several at a time, then by their atoms.
 #include "minimd/kernels/tables.h"
+#include "minimd/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "minimd/kernels/search.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "minimd/kernels/targets.h"
 
 #include <algorithm>
 #include <cmath>
