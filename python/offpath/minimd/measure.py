@@ -23,6 +23,10 @@ class Results:
             device_bytes=statistics.median(bytes_) if bytes_ else None,
         )
 
+    def best(self, case: Case) -> float:
+        """The total of the fastest run: what others on the machine cost it least."""
+        return min(run.total_s for run in self.found[case])
+
     def row(self, case: Case) -> dict:
         """What every row of every study begins with."""
         middle = self[case]
@@ -30,7 +34,7 @@ class Results:
         per_atom_step = middle.total_s * 1e9 / (case.atoms * case.steps)
         return (
             case.parameters() | {"source": self._source_of(case).name, "runs": len(times)} | {key: getattr(middle, key) for key in TIMES}
-            | {"total_min_s": min(times), "total_max_s": max(times), "ns_per_atom_step": per_atom_step}
+            | {"total_min_s": self.best(case), "total_max_s": max(times), "ns_per_atom_step": per_atom_step}
         )
 
 

@@ -197,8 +197,9 @@ def _one_setting(axes, row: dict) -> None:
     for at, (_, key, scheme) in enumerate(bars):
         value = row[key] or 0.0
         axes.bar(at, value, 0.75, color=_COLORS[scheme] if scheme else "white", edgecolor=_COLORS[PAPER], linestyle="-" if scheme else "--")
-        ratio = f"\nmeas./pred. {row['total_s'] / value:.2f}" if value and not scheme else ""
-        axes.text(at, value, f"{value:.3f}{ratio}", ha="center", va="bottom", fontsize=6)
+        axes.text(at, value, f"{value:.3f}", ha="center", va="bottom", fontsize=7)
+        if value and not scheme:
+            axes.text(at, value / 2, f"measured\n{row['total_s'] / value:.2f} x", ha="center", va="center", fontsize=7)
     axes.margins(y=0.18)
     axes.set_xticks(range(len(bars)), [name for name, _, _ in bars], fontsize=7)
 

@@ -43,12 +43,12 @@ STUDIES = {study.name: study for study in (
     ),
     Study(
         "devices", "Devices alone, 1 to many, against one host.", "Fig. 8", Spec((32000,), (1, 2, 4), (20,), steps=40, device_slowness=(1,)),
-        timing.devices_cases, timing.devices_rows, ("threads", "host_total_s", "total_s", "speedup_over_host"),
+        timing.devices_cases, timing.devices_rows, ("host_total_s", "total_s", "speedup_over_host"),
     ),
     Study(
         "offpath", "What the off-path algorithm gains, as published and balanced, beside the device's core given to the host.", "Fig. 11",
         Spec((32000,), (1, 2), (1, 5, 20)),
-        timing.offpath_cases, timing.offpath_rows, ("base_total_s", "total_s", "improvement_percent", "bound_percent", "above_bound_percent"),
+        timing.offpath_cases, timing.offpath_rows, ("base_total_s", "total_s", "improvement_percent", "best_improvement_percent", "bound_percent"),
     ),
     Study(
         "bound", "What could be gained at best if all communication vanished: its share of the hosts' time.", "Fig. 12", Spec(ATOMS, (1, 2), (1, 5, 20)),
@@ -57,13 +57,13 @@ STUDIES = {study.name: study for study in (
     Study(
         "tdr", "Temperature divergence rate and energy drift of baseline and off-path algorithm, by skin and interval.", "Fig. 13",
         Spec((4000,), (1,), (1, 5, 10, 20), steps=1000, runs=1, skins=(0.1, 0.3, 0.5), device_slowness=(1,)),
-        accuracy.tdr_cases, accuracy.tdr_rows, ("skin", "tdr", "tdr_error", "tdr_300", "tdr_300_error", "max_dt", "energy_drift"),
+        accuracy.tdr_cases, accuracy.tdr_rows, ("tdr", "tdr_error", "tdr_300", "tdr_300_error", "max_dt", "energy_drift"),
     ),
     Study(
         "model", "The off-path algorithm's time against the model of Eq. 3, by threads of host and device.", "Fig. 14",
         Spec((32000, 108000), (1,), (1,), device_slowness=(1, 2)),
         model.model_cases, model.model_rows,
-        ("threads", "device_threads", "base_total_s", "total_s", "predicted_s", "measured_to_predicted", "extended_s", "measured_to_extended"), True,
+        ("base_total_s", "total_s", "predicted_s", "measured_to_predicted", "extended_s", "measured_to_extended"), True,
     ),
     Study(
         "auxiliary", "A device as fast as a host core, and slower ones, measured and by the model of Eq. 3.", "Fig. 15",
@@ -116,13 +116,16 @@ def notes(spec: Spec, cluster: Cluster) -> list[str]:
     return said
 
 
+_VARIED = ("skin", "threads", "device_threads", "device_slowness", "intensity")  # shown where they differ
+
+
 def show(study: Study, found: dict) -> None:
     table = Table(title=f"minimd-{study.name} ({study.figure}): {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
     for name in ("scheme", "nodes", "atoms", "every"):
         table.add_column(name, no_wrap=True, justify="left" if name == "scheme" else "right")
-    extra = [name for name in ("device_slowness", "intensity") if len({row[name] for row in found["rows"]}) > 1]
+    extra = [name for name in _VARIED if len({row[name] for row in found["rows"]}) > 1]
     for name in (*extra, *study.columns):
-        table.add_column(_title(name), justify="right")
+        table.add_column(_title(name), justify="right", no_wrap=name not in _VARIED)
     if any(row["source"] != "lab" for row in found["rows"]):
         table.add_column("source")
     for row in found["rows"]:
@@ -134,7 +137,7 @@ def show(study: Study, found: dict) -> None:
 
 
 def _title(name: str) -> str:
-    return name.removesuffix("_s").replace("_percent", " %").replace("_", " ")
+    return name.removesuffix("_s").replace("_percent", " %").replace("_to_", " / ").replace("_", " ")
 
 
 def _cell(name: str, value) -> str:
