@@ -47,7 +47,9 @@ class LennardJonesForces final : public Forces<Real> {
 
     const Kernels<Real>& kernels_;
     LjParameters parameters_;
+    int slowness_;  // of a device that simulates on its own: compute() computes so many times
     std::vector<AlignedVector<Real>> thread_f_;  // of all threads but the first
+    AlignedVector<Real> spare_f_;
 };
 
 }  // namespace minimd

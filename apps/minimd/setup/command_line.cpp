@@ -138,7 +138,7 @@ void CommandLine::add_own_flags(CLI::App& app) {
     app.add_option("--device-threads", flags_.device_threads, "OpenMP threads of a device (default: as -t)")
         ->check(CLI::Range(1, most_threads));
     app.add_option("--device-slowness", flags_.device_slowness,
-                   "Devices compute everything so many times, to stand for slower ones (default 1)")
+                   "Devices compute each force so many times, to stand for slower ones (default 1)")
         ->check(CLI::Range(1, 100));
     add_choice<Where>(app, "--where", flags_.where,
                       {{"hosts", Where::hosts}, {"devices", Where::devices}, {"all", Where::all}},
