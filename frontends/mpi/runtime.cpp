@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <thread>
 #include <type_traits>
 
 #include "base/environment.h"
@@ -162,14 +163,18 @@ bool is_of_another_release() {
 // and when it has all answers it answers nobody any more. A rank that has answered while it was still outside
 // MPI_Finalize, in the exit of a barrier for instance, gets no answer itself, and hangs. So all ranks have
 // left MPICH's progress before any enters MPI_Finalize. What the devices say of it does not matter: a lost
-// one delays nobody.
+// one delays nobody for long.
 void leave_progress_together() {
 #ifdef MPICH_NUMVERSION
     offpath_team_h everybody = nullptr;
     offpath_request_h request = nullptr;
     if (offpath_team_world(runtime().context, &everybody) != OFFPATH_OK) return;
-    if (offpath_ibarrier(everybody, &request) != OFFPATH_OK) return;
-    offpath_request_wait(request);
+    offpath_status_t status = OFFPATH_RETRY;
+    while ((status = offpath_ibarrier(everybody, &request)) == OFFPATH_RETRY)
+        std::this_thread::yield();
+    if (status != OFFPATH_OK) return;
+    constexpr std::uint64_t patience_ns = 10'000'000'000;
+    offpath_request_wait_for(request, patience_ns);
     offpath_request_free(request);
 #endif
 }
