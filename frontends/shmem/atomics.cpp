@@ -84,6 +84,16 @@ offpath_status_t ask_device(Amo kind, const Place& place, offpath_type_t type, c
     return offpath_get_accumulate(world.window, &word, result, 1, type, reduction, &there, request);
 }
 
+offpath_status_t ask_target_device(Amo kind, const Place& place, offpath_type_t type,
+                                   const std::uint64_t& word, const std::uint64_t& other, void* result) {
+    const offpath_place_t there = place_at(place);
+    if (kind == Amo::compare_swap)
+        return offpath_direct_compare_swap(world.window, &word, &other, result, type, there.target,
+                                           there.offset);
+    return offpath_direct_update(world.window, reduction_of(kind), &word, result, type, there.target,
+                                 there.offset);
+}
+
 }  // namespace
 
 void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint64_t operand,
@@ -103,6 +113,11 @@ void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint6
     };
     // Whoever wants a result waits for it alone, and not for what other contexts have under way.
     const bool fetches = result != nullptr;
+    if (!nbi && directly(place, element,
+                         [&] { return ask_target_device(kind, place, type, operand, compare, result); })) {
+        if (!fetches) count(context, place);
+        return;
+    }
     if (nbi || !fetches) return hand_over(context, place, fetches, "an atomic operation", call);
     offpath_request_h request = nullptr;
     must(call(&request), "an atomic operation");

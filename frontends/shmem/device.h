@@ -33,6 +33,18 @@ inline void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
     }
 }
 
+// Tries the short way to the PE's own proxy, for what somebody waits for; call() asks for it. False: it has
+// to go through this PE's proxy.
+template <typename Call>
+bool directly(const Place& place, std::size_t bytes, Call&& call) {
+    if (!place.segment->shared || place.segment->mapped != nullptr || bytes > OFFPATH_DIRECT_BYTES)
+        return false;
+    const offpath_status_t status = call();
+    if (status == OFFPATH_ERR_UNAVAILABLE) return false;
+    must(status, "an operation at another PE's device");
+    return true;
+}
+
 // An operation without a request was handed over.
 inline void count(Context& context, const Place& place) {
     const std::uint64_t started = context.started.fetch_add(1, std::memory_order_acq_rel) + 1;

@@ -25,6 +25,9 @@ void device_put(Context& context, const Place& place, const void* source, std::s
         return hand_over(context, place, has_request(place, bytes), "a put", [&](offpath_request_h* request) {
             return offpath_put(world.window, source, bytes, &there, request);
         });
+    if (directly(place, bytes,
+                 [&] { return offpath_direct_put(world.window, source, bytes, there.target, there.offset); }))
+        return count(context, place);
     if (bytes <= OFFPATH_INLINE_BYTES) {
         must(offpath_put(world.window, source, bytes, &there, nullptr), "a put");
         return count(context, place);
@@ -46,6 +49,9 @@ void device_get(Context& context, void* dest, const Place& place, std::size_t by
         return hand_over(context, place, has_request(place, bytes), "a get", [&](offpath_request_h* request) {
             return offpath_get(world.window, dest, bytes, &there, request);
         });
+    if (directly(place, bytes,
+                 [&] { return offpath_direct_get(world.window, dest, bytes, there.target, there.offset); }))
+        return;
     offpath_request_h request = nullptr;
     must(offpath_get(world.window, dest, bytes, &there, &request), "a get");
     finish(request, "a get");
@@ -85,6 +91,11 @@ void put_signal(Context& context, void* dest, const void* source, std::size_t by
     must(offpath_window_fence(world.window, static_cast<std::uint32_t>(flag.pe)), "a signal");
     const offpath_place_t there = place_at(flag);
     const offpath_reduction_t change = kind == Amo::add ? OFFPATH_SUM : OFFPATH_REPLACE;
+    if (!nbi && directly(flag, sizeof value, [&] {
+            return offpath_direct_update(world.window, change, &value, nullptr, OFFPATH_UINT64, there.target,
+                                         there.offset);
+        }))
+        return count(context, flag);
     must(offpath_accumulate(world.window, &value, 1, OFFPATH_UINT64, change, &there, nullptr), "a signal");
     count(context, flag);
 }

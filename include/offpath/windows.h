@@ -100,6 +100,32 @@ OFFPATH_API offpath_status_t offpath_window_flush(offpath_window_h window, uint3
  * started before is done there. Costs no message and does not wait. Local. */
 OFFPATH_API offpath_status_t offpath_window_fence(offpath_window_h window, uint32_t target);
 
+/* The short way, for small operations of callers that wait, as OpenSHMEM's blocking ones do: by a connection
+ * of this process to the target's proxy, without its own proxy between. It costs this process the sending and
+ * receiving, and saves half of the hops.
+ *
+ * A put, or an update without `result`, is done when the next flush of its target is; its `origin` may change
+ * once the call has returned. What has a `result` waits for it. Order to other operations is the same as
+ * without the short way. At most OFFPATH_DIRECT_BYTES bytes, and only for memory that the target's device has
+ * mapped (offpath_mem_query at the target: OFFPATH_BACK_END_MAP).
+ *
+ * OFFPATH_ERR_UNAVAILABLE: not this way, or not now (there is no such connection, or not yet; older
+ * operations are under way by the other; many are by this one): nothing has happened, and the usual call is
+ * right. */
+#define OFFPATH_DIRECT_BYTES 65536
+OFFPATH_API offpath_status_t offpath_direct_put(offpath_window_h window, const void* origin, size_t bytes,
+                                                uint32_t target, uint64_t offset);
+OFFPATH_API offpath_status_t offpath_direct_get(offpath_window_h window, void* result, size_t bytes,
+                                                uint32_t target, uint64_t offset);
+/* One element, as offpath_accumulate, or with `result` as offpath_get_accumulate. */
+OFFPATH_API offpath_status_t offpath_direct_update(offpath_window_h window, offpath_reduction_t reduction,
+                                                   const void* origin, void* result, offpath_type_t type,
+                                                   uint32_t target, uint64_t offset);
+OFFPATH_API offpath_status_t offpath_direct_compare_swap(offpath_window_h window, const void* origin,
+                                                         const void* compare, void* result,
+                                                         offpath_type_t type, uint32_t target,
+                                                         uint64_t offset);
+
 typedef enum offpath_lock { OFFPATH_LOCK_SHARED = 1, OFFPATH_LOCK_EXCLUSIVE = 2 } offpath_lock_t;
 
 /* The lock of the window at `target`: held by any number of sharers or by one rank. Exclusive askers are

@@ -6,8 +6,10 @@
 // Then every operation ends with PEER_LOST, and nothing can be started any more.
 #pragma once
 
+#include "base/clock.h"
 #include "client/attach.h"
 #include "client/bootstrap.h"
+#include "client/direct_paths.h"
 #include "client/request.h"
 #include "client/schedule_cache.h"
 #include "client/team.h"
@@ -82,6 +84,21 @@ struct offpath_context {
         }
     }
 
+    // Takes what comes by direct paths until `over()`, which is called under the lock. Spins first. Not under
+    // the lock.
+    template <typename Over>
+    void wait_direct(Over&& over) {
+        const std::uint64_t begun_ns = offpath::SteadyClock().now_ns();
+        while (true) {
+            {
+                auto guard = lock();
+                direct->progress();
+                if (over()) return;
+            }
+            if (offpath::SteadyClock().now_ns() - begun_ns > direct_spins * spin_ns_) sleep_direct();
+        }
+    }
+
     // One question to the daemon and its answer. Not under the lock.
     offpath::Status ask(const offpath::control::Message& question, std::span<const int> descriptors,
                         std::uint64_t region, offpath::control::RegionReply& reply);
@@ -97,6 +114,7 @@ struct offpath_context {
     offpath::client::Attachment attachment;
     std::unique_ptr<offpath::client::Bootstrap> bootstrap;  // kept for the launcher's sake
     offpath::client::RequestTable requests;
+    std::unique_ptr<offpath::client::DirectPaths> direct;  // null: all goes through the own proxy
     offpath::client::ScheduleCache schedules;
     offpath::memory::HostAllocator allocator;
     std::unordered_map<offpath_team*, std::unique_ptr<offpath_team>> teams;
@@ -109,7 +127,7 @@ struct offpath_context {
     std::set<std::uint64_t> team_ids;
     offpath_team* world = nullptr;
 
-    std::uint64_t operations = 0, bytes = 0, doorbells = 0;
+    std::uint64_t operations = 0, bytes = 0, doorbells = 0, direct_operations = 0;
     // Scratch of the posting calls.
     std::vector<std::uint64_t> key;
     std::vector<offpath::control::BufferRange> ranges;
@@ -120,6 +138,9 @@ struct offpath_context {
     template <typename Take>
     offpath::Status ask_until(const offpath::control::Message& question, std::span<const int> descriptors,
                               Take&& take);
+    // An answer takes a turn of the network.
+    static constexpr std::uint64_t direct_spins = 3;
+    bool sleep_direct();
     void spin(const offpath_request& request);
     void sleep_while_pending(offpath_request& request, std::uint64_t limit_ns);
     offpath::Status take(offpath_request& request);

@@ -29,6 +29,7 @@ struct Report {
     std::int32_t status = 0;
     std::uint32_t address_bytes = 0;
     std::uint64_t proxy = 0;
+    std::uint32_t direct_bytes = 0, unused = 0;
     char node[64] = {};
     char problem[248] = {};
 };
@@ -37,6 +38,39 @@ void copy_text(std::span<char> to, const std::string& from) {
     const std::size_t length = std::min(from.size(), to.size() - 1);
     std::memcpy(to.data(), from.data(), length);
     to[length] = '\0';
+}
+
+// What the ranks exchange beside that: the address of the proxy, and, where it has a direct path, the address
+// of that and the secret of this rank.
+std::size_t stride_of(const Report& report) {
+    return report.address_bytes + report.direct_bytes +
+           (report.direct_bytes > 0 ? sizeof(control::Secret) : 0);
+}
+
+void put_addresses(const control::Welcome& welcome, std::span<std::byte> to) {
+    auto at = std::copy(welcome.address.begin(), welcome.address.end(), to.begin());
+    if (welcome.direct.empty()) return;
+    at = std::copy(welcome.direct.begin(), welcome.direct.end(), at);
+    std::copy(welcome.direct_secret.begin(), welcome.direct_secret.end(), at);
+}
+
+// Null: none leads anywhere.
+std::unique_ptr<DirectPaths> make_direct_paths(const AttachOptions& options,
+                                               const std::vector<Report>& reports,
+                                               std::span<const std::byte> addresses, std::size_t stride) {
+    std::vector<DirectPaths::Home> homes(reports.size());
+    bool any = false;
+    for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+        const Report& report = reports[rank];
+        homes[rank].proxy = report.proxy;
+        if (report.direct_bytes == 0) continue;
+        const auto entry = addresses.subspan(rank * stride + report.address_bytes);
+        homes[rank].address.assign(entry.begin(), entry.begin() + report.direct_bytes);
+        std::copy_n(entry.begin() + report.direct_bytes, sizeof(control::Secret), homes[rank].secret.begin());
+        any = any || report.proxy != reports[options.rank].proxy;
+    }
+    if (!any || options.remote()) return nullptr;
+    return std::make_unique<DirectPaths>(options.job_high, options.job_low, options.rank, std::move(homes));
 }
 
 // One rank speaks for all: the first that failed, and how many more.
@@ -156,6 +190,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     report.status = to_c(status);
     report.proxy = attachment.welcome.proxy;
     report.address_bytes = static_cast<std::uint32_t>(attachment.welcome.address.size());
+    report.direct_bytes = static_cast<std::uint32_t>(attachment.welcome.direct.size());
     copy_text(report.node, status == Status::ok ? attachment.welcome.node : control::host_name());
     copy_text(report.problem, problem);
     std::vector<Report> reports;
@@ -167,14 +202,15 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
 
     std::size_t stride = 1;
     for (const Report& other : reports)
-        stride = std::max<std::size_t>(stride, other.address_bytes);
+        stride = std::max(stride, stride_of(other));
     std::vector<std::byte> address(stride), addresses(stride * reports.size());
-    std::copy(attachment.welcome.address.begin(), attachment.welcome.address.end(), address.begin());
+    put_addresses(attachment.welcome, address);
     if (bootstrap->allgather(std::span<const std::byte>(address), std::span<std::byte>(addresses)) !=
         Status::ok) {
         log::error("offpath_init: the bootstrap's allgather failed");
         return Status::unavailable;
     }
+    control::wipe(address);
 
     auto context = std::make_unique<offpath_context>(std::move(attachment),
                                                      params.threads == OFFPATH_THREADS_MULTIPLE, spin_us);
@@ -183,7 +219,10 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     context->all_local =
         std::none_of(seeds.begin(), seeds.end(), [](const JobSeed& seed) { return seed.remote != 0; });
     context->bootstrap = std::move(bootstrap);
+    if (environment::flag("OFFPATH_DIRECT", true))
+        context->direct = make_direct_paths(options, reports, addresses, stride);
     status = announce(*context, reports, addresses, stride);
+    control::wipe(addresses);
     if (status == Status::ok) status = make_world(*context);
     if (status != Status::ok) return status;
     context->ring();

@@ -2,6 +2,8 @@
 
 #include "client/context.h"
 
+#include <utility>
+
 namespace offpath::client {
 
 RequestTable::RequestTable(control::ClientChannel& channel)
@@ -19,6 +21,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->receives = false;
     request->freed = false;
     request->earlier = Status::ok;
+    request->window = nullptr;
     request->message = {};
     request->used.clear();
     return request;
@@ -51,6 +54,14 @@ void RequestTable::undo(offpath_request* request) {
     free_requests_.push_back(request);
 }
 
+void RequestTable::uncount(offpath_request& request) {
+    offpath_window* const window = std::exchange(request.window, nullptr);
+    if (window == nullptr) return;
+    --window->watched;
+    --window->targets[request.target].watched;
+    if (request.updates) --window->targets[request.target].watched_updates;
+}
+
 bool RequestTable::take(offpath_request* request) {
     if (request->seen() != Status::in_progress) return true;
     control::CompletionEntry& entry = channel_.completion(request->slot);
@@ -61,6 +72,7 @@ bool RequestTable::take(offpath_request* request) {
     if (request->receives)
         request->message = {entry.source, entry.tag, static_cast<std::size_t>(entry.bytes)};
     (status == Status::ok ? completed_ : failed_)++;
+    uncount(*request);
     owners_[request->slot] = nullptr;
     free_slots_.push_back(request->slot);
     request->owned.reset();

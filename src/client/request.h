@@ -18,6 +18,7 @@
 #include <vector>
 
 struct offpath_context;
+struct offpath_window;
 
 struct offpath_request {
     offpath_context* context = nullptr;
@@ -26,6 +27,9 @@ struct offpath_request {
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
+    offpath_window* window = nullptr;  // that counts it among the watched, until it is over
+    std::uint32_t target = 0;
+    bool updates = false;
     offpath::Status earlier = offpath::Status::ok;  // an error that it tells besides its own
     offpath_message_t message{};
     std::unique_ptr<std::byte[]> owned;  // a buffer of ours that the operation uses
@@ -77,6 +81,7 @@ class RequestTable {
 
   private:
     offpath_request* fresh(offpath_context* context);
+    static void uncount(offpath_request& request);
 
     control::ClientChannel& channel_;
     std::deque<offpath_request> pool_;

@@ -36,6 +36,7 @@ Status offpath::client::create_team(offpath_context& context, std::span<const st
     made->id = id;
     made->rank = rank;
     made->size = static_cast<std::uint32_t>(ranks.size());
+    made->job_ranks.assign(ranks.begin(), ranks.end());
     *team = made.get();
     context.team_ids.insert(id);
     context.teams.emplace(*team, std::move(made));

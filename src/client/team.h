@@ -18,9 +18,10 @@ struct offpath_team {
     offpath_context* context = nullptr;
     std::uint64_t id = 0;
     std::uint32_t rank = 0, size = 1;
-    std::uint32_t sequence = 0;  // starts so far
-    std::uint32_t groups = 0;    // that refer to it
-    std::uint64_t windows = 0;   // made so far
+    std::vector<std::uint32_t> job_ranks;  // by rank
+    std::uint32_t sequence = 0;            // starts so far
+    std::uint32_t groups = 0;              // that refer to it
+    std::uint64_t windows = 0;             // made so far
     std::uint32_t open_windows = 0;
     bool destroyed = false;
 

@@ -86,6 +86,11 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
              offpath_request_h* request) {
     offpath_context& context = *window.context;
     auto guard = context.lock();
+    if (context.direct != nullptr && (window.ordered(place.target) || is_update(operation.kind))) {
+        guard = {};
+        wait_for_direct(window, place.target);
+        guard = context.lock();
+    }
     if (request == nullptr && context.unwatched >= most_unwatched) {
         guard = {};
         flush_all(context);
@@ -136,7 +141,14 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
     if (made == nullptr) {
         ++window.unwatched;
         ++context.unwatched;
+        window.targets[place.target].loose = ++window.loose;
     } else {
+        made->window = &window;
+        made->target = place.target;
+        made->updates = is_update(operation.kind);
+        ++window.watched;
+        ++window.targets[place.target].watched;
+        if (made->updates) ++window.targets[place.target].watched_updates;
         *request = made;
     }
     return Status::ok;

@@ -79,6 +79,7 @@ Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, St
     made->context = &context;
     made->team = team;
     made->dynamic = dynamic;
+    made->targets.resize(team->size);
     control::CreateWindow command;
     {
         auto guard = context.lock();
@@ -107,16 +108,24 @@ bool usable(offpath_team_h team, offpath_window_h* window) {
 
 Status flush_and_wait(offpath_window& window, std::uint32_t target) {
     offpath_context& context = *window.context;
+    wait_for_direct(window, target);
     offpath_request* request = nullptr;
     std::uint32_t counted = 0;
+    std::uint64_t loose = 0;
     {
         auto guard = context.lock();
+        loose = window.loose;
+        // The own proxy has nothing to do with it.
+        if (target == OFFPATH_ALL_TARGETS && window.watched == 0 && loose == window.flushed)
+            return std::exchange(window.unreported, Status::ok);
         if (target == OFFPATH_ALL_TARGETS) counted = window.unwatched;
         if (Status status = post_flush(window, target, &request); status != Status::ok) return status;
     }
     const Status status = wait_and_free(context, request);
     auto guard = context.lock();
     give_back_unwatched(window, counted);
+    std::uint64_t& flushed = target == OFFPATH_ALL_TARGETS ? window.flushed : window.targets[target].flushed;
+    if (status == Status::ok) flushed = std::max(flushed, loose);
     return status;
 }
 
@@ -168,6 +177,9 @@ offpath_status_t offpath_window_destroy(offpath_window_h window) try {
         // Before the proxy forgets it: other threads flush what they find here.
         auto guard = context.lock();
         owned = std::move(context.windows.extract(window).mapped());
+        context.requests.for_each_outstanding([&](offpath_request& request) {
+            if (request.window == window) request.window = nullptr;
+        });
         give_back_unwatched(*window, window->unwatched);
     }
     const Status ended = post_and_wait(context, destroy_of(*window));
@@ -212,6 +224,7 @@ offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
     if (window == nullptr || (target >= window->team->size && target != OFFPATH_ALL_TARGETS))
         return OFFPATH_ERR_INVALID;
     if (request == nullptr) return to_c(flush_and_wait(*window, target));
+    wait_for_direct(*window, target);
     auto guard = window->context->lock();
     return to_c(post_flush(*window, target, request));
 } catch (...) {
@@ -260,6 +273,8 @@ offpath_status_t offpath_window_unlock(offpath_window_h window, uint32_t target)
     offpath_context& context = *window->context;
     auto guard = context.lock();
     const Status status = context.post(command);
+    // A flush waits for it.
+    window->targets[target].loose = ++window->loose;
     context.ring();
     return to_c(status);
 } catch (...) {

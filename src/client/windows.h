@@ -5,6 +5,7 @@
 
 #include <offpath/windows.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,20 @@ struct offpath_window {
     offpath_team* team = nullptr;
     std::uint64_t id = 0;  // the same on all ranks of the team
     bool dynamic = false;
+    // What went to a target through the own proxy: for what may take the direct path.
+    struct Target {
+        std::uint64_t loose = 0;    // of all without a request, the number of the last one to this target
+        std::uint64_t flushed = 0;  // up to which they are done
+        std::uint32_t watched = 0;  // with a request, and not known to be done
+        std::uint32_t watched_updates = 0;
+        bool not_direct = false;  // a direct operation was refused
+    };
+    std::vector<Target> targets;
+    std::uint64_t loose = 0, flushed = 0;  // to all targets
+    std::uint32_t watched = 0;
+    bool loose_under_way(std::uint32_t target) const {
+        return targets[target].loose > std::max(targets[target].flushed, flushed);
+    }
     // Started without a request since a flush of everything was last waited for.
     std::uint32_t unwatched = 0;
     // A target's next operation is ordered behind all before it where these differ. Empty before the first
@@ -29,6 +44,8 @@ struct offpath_window {
 
 namespace offpath::client {
 
+// What takes the direct path, to the target or to OFFPATH_ALL_TARGETS, is done. Not under the lock.
+void wait_for_direct(offpath_window& window, std::uint32_t target);
 // Both under the context's lock. The request of a flush also tells what is unreported.
 Status post_flush(offpath_window& window, std::uint32_t target, offpath_request** request);
 // `count` operations without a request are over.

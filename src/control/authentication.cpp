@@ -119,6 +119,13 @@ Secret job_secret(const Key& key, std::uint64_t job_high, std::uint64_t job_low)
     return Hmac(key.bytes()).add(std::as_bytes(std::span(label))).add(std::as_bytes(std::span(job))).end();
 }
 
+Secret draw_secret() {
+    prepare();
+    Secret secret;
+    randombytes_buf(secret.data(), secret.size());
+    return secret;
+}
+
 Nonce draw_nonce() {
     prepare();
     Nonce nonce;

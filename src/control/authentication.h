@@ -4,7 +4,9 @@
 //
 // Handshake: daemon: Challenge{nonce d}; client: RemoteHello{nonce c, MAC}; daemon: RemoteWelcome{MAC}. Each
 // MAC covers d, c and the whole message before the MAC, its kind included, so that none can be used in
-// another handshake or for the other direction.
+// another handshake or for the other direction. The direct path's handshake, with a secret that the proxy has
+// drawn for a rank: client: DirectCall; proxy: Challenge{nonce d}; client: DirectProof{nonce c, MAC}; proxy:
+// DirectWelcome{MAC}.
 #pragma once
 
 #include "base/status.h"
@@ -37,9 +39,6 @@ class Key {
     std::vector<std::byte> bytes_;
 };
 
-// Of one job. Trivially copyable, as the bootstrap's records are; whoever holds one for long wipes it.
-using Secret = std::array<std::byte, 32>;
-
 // The bytes of a file, all of them. access: it belongs to somebody who is neither this user nor root, or
 // group or others may read or write it; invalid: not a regular file, too short or too long; unavailable: it
 // cannot be opened. `problem` names the file and what is accepted.
@@ -48,10 +47,11 @@ Status read_key_file(const std::string& path, Key& key, std::string& problem);
 Status read_key_descriptor(int fd, Key& key, std::string& problem);
 
 Secret job_secret(const Key& key, std::uint64_t job_high, std::uint64_t job_low);
+Secret draw_secret();
 Nonce draw_nonce();
 std::uint64_t draw_token();  // never 0
 
-// The MAC that belongs into `message`, a RemoteHello or a RemoteWelcome.
+// The MAC that belongs into `message`, a RemoteHello, RemoteWelcome, DirectProof or DirectWelcome.
 Mac handshake_mac(const Secret& secret, const Nonce& daemon, const Nonce& client, const Message& message);
 // In constant time.
 bool same(const Mac& a, const Mac& b);

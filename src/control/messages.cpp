@@ -43,6 +43,8 @@ class BodyWriter {
         out.text(m.node.substr(0, max_text));
         out.text(m.fabric.substr(0, max_text));
         out.blob(m.address);
+        out.blob(m.direct);
+        out.bytes(m.direct_secret);
     }
     void operator()(const Refusal& m) const {
         out.value(static_cast<std::int32_t>(m.status));
@@ -95,6 +97,23 @@ class BodyWriter {
         out.value(m.id);
         out.value(static_cast<std::int32_t>(m.status));
         out.text(m.text.substr(0, max_text));
+    }
+    void operator()(const DirectCall& m) const {
+        machine();
+        out.blob(m.address);
+    }
+    void operator()(const DirectProof& m) const {
+        out.bytes(m.challenge);
+        out.bytes(m.nonce);
+        out.value(m.job_high);
+        out.value(m.job_low);
+        out.value(m.rank);
+        out.value(m.target);
+        out.bytes(m.mac);
+    }
+    void operator()(const DirectWelcome& m) const {
+        out.value(m.token);
+        out.bytes(m.mac);
     }
 
   private:
@@ -159,6 +178,8 @@ class BodyReader {
         m.node = in.text(max_text);
         m.fabric = in.text(max_text);
         read_blob(in, max_address_bytes, m.address);
+        read_blob(in, max_direct_address_bytes, m.direct);
+        read_array(in, m.direct_secret);
         return good ? Status::ok : wrong("welcome: the flag for staging is neither 0 nor 1");
     }
     Status operator()(Refusal& m) {
@@ -222,6 +243,26 @@ class BodyReader {
         m.id = in.value<std::uint64_t>();
         if (!read_status(in, m.status)) return wrong("kernel reply: unknown status");
         m.text = in.text(max_text);
+        return Status::ok;
+    }
+    Status operator()(DirectCall& m) {
+        if (Status status = same_machine(); status != Status::ok) return status;
+        read_blob(in, max_direct_address_bytes, m.address);
+        return Status::ok;
+    }
+    Status operator()(DirectProof& m) {
+        read_array(in, m.challenge);
+        read_array(in, m.nonce);
+        m.job_high = in.value<std::uint64_t>();
+        m.job_low = in.value<std::uint64_t>();
+        m.rank = in.value<std::uint32_t>();
+        m.target = in.value<std::uint32_t>();
+        read_array(in, m.mac);
+        return Status::ok;
+    }
+    Status operator()(DirectWelcome& m) {
+        m.token = in.value<std::uint64_t>();
+        read_array(in, m.mac);
         return Status::ok;
     }
 

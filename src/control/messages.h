@@ -18,16 +18,20 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 4;
+constexpr std::uint16_t protocol_version = 5;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_address_bytes = 24 << 10;
 constexpr std::size_t max_link_address_bytes = 16 << 10;
+constexpr std::size_t max_direct_address_bytes = 1 << 10;
 constexpr std::size_t max_blob_bytes = 8 << 10;  // of an exported registration
 constexpr std::size_t max_path_bytes = 4096;
 constexpr std::size_t max_symbol_bytes = 256;
 constexpr std::uint32_t max_job_size = 1u << 20;
 
 using Nonce = std::array<std::byte, 16>;
+// Of one job, or of one rank of it. Trivially copyable, as the bootstrap's records are; whoever holds one for
+// long wipes it.
+using Secret = std::array<std::byte, 32>;
 // HMAC-SHA256 with the job's secret, over the nonces of the handshake and the message but for this field,
 // which is the last one (authentication.h).
 using Mac = std::array<std::byte, 32>;
@@ -58,6 +62,10 @@ struct Welcome {
     std::string node;
     std::string fabric;
     std::vector<std::byte> address;  // of the proxy's transport
+    // Where other ranks of the job reach the proxy without their own, and what they must know for it; empty
+    // where they cannot.
+    std::vector<std::byte> direct;
+    Secret direct_secret{};
     friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
@@ -149,9 +157,33 @@ struct KernelReply {
     friend bool operator==(const KernelReply&, const KernelReply&) = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye, Challenge,
-                 RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel, KernelReply>;
+// The direct path (rma/direct.h), over a transport of its own. client -> proxy, first: where the answer goes.
+struct DirectCall {
+    std::vector<std::byte> address;
+    friend bool operator==(const DirectCall&, const DirectCall&) = default;
+};
+
+// client -> proxy, the answer to a Challenge: rank `rank` of the job knows the secret of rank `target`, which
+// the proxy serves.
+struct DirectProof {
+    Nonce challenge{};
+    Nonce nonce{};
+    std::uint64_t job_high = 0, job_low = 0;
+    std::uint32_t rank = 0, target = 0;
+    Mac mac{};
+    friend bool operator==(const DirectProof&, const DirectProof&) = default;
+};
+
+// proxy -> client, the answer to a proof that is right.
+struct DirectWelcome {
+    std::uint64_t token = 0;  // names the connection in requests
+    Mac mac{};
+    friend bool operator==(const DirectWelcome&, const DirectWelcome&) = default;
+};
+
+using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
+                             Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel,
+                             KernelReply, DirectCall, DirectProof, DirectWelcome>;
 
 std::vector<std::byte> encode_message(const Message& message);
 // protocol: not a message; version: a message of another version, byte order or word size. `message` is set

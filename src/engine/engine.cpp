@@ -213,6 +213,10 @@ Status Engine::one_sided(Window& window, OneSidedCall call, Completion* done) {
     return impl_->one_sided->start(window, std::move(call), done);
 }
 
+Status Engine::one_sided_at_once(const DirectOperation& call, std::span<const std::byte>& result) {
+    return impl_->one_sided->at_once(call, result);
+}
+
 void Engine::one_sided_failed(Window& window, std::uint32_t target, Status status) {
     impl_->one_sided->failed(window, target, status);
 }

@@ -87,6 +87,16 @@ struct OneSidedCall {
 };
 constexpr std::uint32_t every_target = UINT32_MAX;
 
+// An operation on a window that reached this engine without the origin's (rma/direct.h), as it was said.
+struct DirectOperation {
+    JobId job;
+    std::uint64_t team = 0, window = 0;
+    std::uint32_t dest = 0;  // rank of the target in the team
+    std::uint8_t operation = 0, type = 0, reduction = 0;
+    std::uint64_t offset = 0, bytes = 0;
+    std::span<const std::byte> operands;
+};
+
 class Engine final : public transport::Handler {
   public:
     Engine(transport::Transport& transport, ProxyId self, const Config& config = {});
@@ -159,6 +169,10 @@ class Engine final : public transport::Handler {
     // `done` (may be null) when it is done at the target, and here. Operations start in order for each
     // target; updates are applied in order too.
     Status one_sided(Window& window, OneSidedCall call, Completion* done);
+    // Does it now. `result` is what it brings, valid until the next call of the engine. unsupported: not at
+    // once; access: it leaves the window, or there is none; protocol: it contradicts itself. Then nothing has
+    // happened.
+    Status one_sided_at_once(const DirectOperation& call, std::span<const std::byte>& result);
     // For the next flush: an operation could not even be started.
     void one_sided_failed(Window& window, std::uint32_t target, Status status);
     // `done` when all that was started before, to that target or to every_target, is done; with the first

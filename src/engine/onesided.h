@@ -9,6 +9,8 @@
 // Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
 // A message that is ordered is held back, and with it those behind it, until the visits before it in its
 // lane are over; what is held back has no memory and no place in other queues, so nobody waits for it.
+// What a host rank asks without its own proxy (rma/direct.h) is no visit: it is done at once where the memory
+// has a pointer and no update of it is under way, else refused; its order to visits is the rank's business.
 //
 // Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
 // engine's. Payload moves by the engine's transfers; whatever ends inside a call of theirs is put into a list
@@ -134,6 +136,10 @@ struct Visit : Completion {
     void reset() { *this = Visit{}; }
 };
 
+// target <- target (reduction) operands, for `bytes` of whole elements; onesided_update.cpp.
+Status apply_update(rma::OpKind kind, schedule::DataType type, std::uint8_t reduction,
+                    const std::byte* operands, std::byte* target, std::size_t bytes);
+
 class OneSided {
   public:
     explicit OneSided(Engine::Impl& engine) : engine_(engine) {}
@@ -158,6 +164,9 @@ class OneSided {
     // onesided_owner.cpp
     void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming);
     void visit_moved(Visit& visit, Status status);
+
+    // onesided_direct.cpp
+    Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
 
     bool advance();
     bool has_work() const {
@@ -202,6 +211,9 @@ class OneSided {
     void end_visit(Visit& visit, Status status);
     Peer& peer_of(const Visit& visit) const { return *visit.window->team->peers[visit.origin]; }
 
+    // onesided_direct.cpp
+    Status update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result);
+
     // onesided_update.cpp
     void step(Visit& visit);
     void arrived(Visit& visit);
@@ -234,6 +246,7 @@ class OneSided {
         Window* window = nullptr;
         std::uint32_t origin = 0;
     };
+    std::vector<std::byte> direct_result_;
     std::vector<Released> released_;  // lanes whose visits are over while something is held back
 };
 

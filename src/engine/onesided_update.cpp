@@ -7,20 +7,24 @@ namespace offpath::engine {
 
 using rma::OpKind;
 
-namespace {
-
-// target <- target (reduction) operands, for as many bytes as both have.
-Status apply(const Visit& visit, const std::byte* operands, std::byte* target, std::size_t bytes) {
-    if (visit.kind == OpKind::compare_swap) {
+Status apply_update(OpKind kind, schedule::DataType type, std::uint8_t reduction, const std::byte* operands,
+                    std::byte* target, std::size_t bytes) {
+    if (kind == OpKind::compare_swap) {
         if (std::memcmp(target, operands + bytes, bytes) == 0) std::memcpy(target, operands, bytes);
         return Status::ok;
     }
-    if (visit.reduction == rma::no_op) return Status::ok;
-    if (visit.reduction == rma::replace) {
+    if (reduction == rma::no_op) return Status::ok;
+    if (reduction == rma::replace) {
         std::memcpy(target, operands, bytes);
         return Status::ok;
     }
-    return reduce(visit.type, static_cast<schedule::Reduction>(visit.reduction), operands, target, bytes);
+    return reduce(type, static_cast<schedule::Reduction>(reduction), operands, target, bytes);
+}
+
+namespace {
+
+Status apply(const Visit& visit, const std::byte* operands, std::byte* target, std::size_t bytes) {
+    return apply_update(visit.kind, visit.type, visit.reduction, operands, target, bytes);
 }
 
 }  // namespace

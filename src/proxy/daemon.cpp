@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "link/ways.h"
+#include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -129,8 +131,28 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     if (remote_.listening()) {
         if (Status status = open_host_side(index == 0, hosts, problem); status != Status::ok) return status;
     }
-    proxies_.push_back(std::make_unique<Proxy>(config, std::move(fabric), std::move(hosts)));
+    config.direct = open_direct(*fabric, index == 0);
+    proxies_.push_back(std::make_unique<Proxy>(std::move(config), std::move(fabric), std::move(hosts)));
     return proxies_.back()->start(problem);
+}
+
+// Null: everybody comes by his own proxy.
+std::unique_ptr<transport::Transport> Daemon::open_direct(const transport::Transport& fabric, bool first) {
+    std::unique_ptr<transport::Transport> made;
+    const bool wanted =
+        options_.direct == Direct::on || (options_.direct == Direct::automatic && fabric.only_streams());
+    if (!wanted || options_.directory.empty()) return made;
+    transport::TcpConfig config;
+    const char* const devices = std::getenv("UCX_NET_DEVICES");
+    config.devices = !options_.net_devices.empty() || devices == nullptr ? options_.net_devices : devices;
+    std::string problem;
+    if (transport::make_tcp_transport(config, made, problem) != Status::ok) {
+        made.reset();
+        if (first) log::warn("ranks of other proxies come by their own only: {}", problem);
+    } else if (first) {
+        log::info("direct: {}", made->describe());
+    }
+    return made;
 }
 
 Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem) {

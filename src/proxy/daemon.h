@@ -14,6 +14,10 @@
 
 namespace offpath::proxy {
 
+// Whether ranks of other proxies may ask ours for small operations themselves (direct_port.h). By itself
+// where the fabric has nothing faster than what they would come by.
+enum class Direct : std::uint8_t { automatic, on, off };
+
 struct Options {
     std::string directory;  // empty: no local attach
     std::string listen;     // ADDR[:PORT]; empty: no remote attach
@@ -28,6 +32,7 @@ struct Options {
     std::string net_devices;
     bool kernels = true;       // whether clients may have kernels run
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
+    Direct direct = Direct::automatic;
 };
 
 class Daemon {
@@ -47,6 +52,7 @@ class Daemon {
     Status start(std::string& problem);
     Status start_listening(std::string& problem);
     Status start_proxy(std::uint32_t index, std::string& problem);
+    std::unique_ptr<transport::Transport> open_direct(const transport::Transport& fabric, bool first);
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
     void serve();
     void accept_clients();

@@ -18,6 +18,7 @@ struct Identity {
     std::string node;
     std::string fabric;
     std::vector<std::byte> address;
+    std::vector<std::byte> direct;  // of the direct port; empty: there is none
 };
 
 // A client on another system, which has proved that it knows the job's secret.

@@ -11,6 +11,8 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <map>
+#include <string>
 
 namespace {
 
@@ -62,6 +64,13 @@ int main(int argc, char** argv) {
     app.add_option("--host-devices", options.host_devices,
                    "Network devices of the link to hosts on other systems; default: as --net-devices");
     app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
+    const std::map<std::string, proxy::Direct> direct{
+        {"auto", proxy::Direct::automatic}, {"on", proxy::Direct::on}, {"off", proxy::Direct::off}};
+    app.add_option(
+           "--direct", options.direct,
+           "Whether ranks of other nodes may ask for small operations without their own proxy; auto:\n"
+           "where the network between nodes is TCP")
+        ->transform(CLI::CheckedTransformer(direct));
     app.add_flag("--info", info, "Print facts about this device as JSON and end");
     CLI11_PARSE(app, argc, argv);
     try {

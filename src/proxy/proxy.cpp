@@ -44,18 +44,18 @@ void pause_cpu() {
 
 }  // namespace
 
-Proxy::Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport, HostSide hosts)
-    : config_(config),
+Proxy::Proxy(ProxyConfig config, std::unique_ptr<transport::Transport> transport, HostSide hosts)
+    : config_(std::move(config)),
       transport_(std::move(transport)),
       hosts_(std::move(hosts)),
-      resting_(config.spin_us * 1000) {}
+      resting_(config_.spin_us * 1000) {}
 
 Proxy::~Proxy() {
     stop("offpathd ends");
 }
 
 Status Proxy::start(std::string& problem) {
-    identity_ = {draw_id(), config_.index, config_.node, transport_->describe(), transport_->address()};
+    identity_ = {draw_id(), config_.index, config_.node, transport_->describe(), transport_->address(), {}};
     if (identity_.address.size() > control::max_address_bytes) {
         problem = fmt::format(
             "the fabric's address has {} bytes; at most {} are accepted (name fewer devices "
@@ -72,6 +72,10 @@ Status Proxy::start(std::string& problem) {
         return Status::unsupported;
     }
     engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id);
+    if (config_.direct != nullptr) {
+        direct_ = std::make_unique<DirectPort>(std::move(config_.direct), *engine_);
+        identity_.direct = direct_->address();
+    }
     epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     inbox_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_ || !inbox_event_) {
@@ -82,6 +86,7 @@ Status Proxy::start(std::string& problem) {
     if (transport_->event_fd() >= 0) watch(transport_->event_fd());
     if (hosts_.links != nullptr) watch(hosts_.links->event_fd());
     if (hosts_.memory != nullptr) watch(hosts_.memory->event_fd());
+    if (direct_ != nullptr) watch(direct_->event_fd());
     thread_ = std::thread([this] { run(); });
     return Status::ok;
 }
@@ -152,6 +157,7 @@ void Proxy::run() {
         "proxy {}: {} schedules run, {} failed, {} bytes sent, {} received, {} copied locally, {} reduced",
         config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
         counters.bytes_received, counters.bytes_local, counters.bytes_reduced);
+    direct_.reset();
     engine_->close();
     transport_.reset();
     if (!sessions_.empty()) return;
@@ -194,7 +200,7 @@ void Proxy::adopt(Newcomer newcomer) {
     std::unique_ptr<Session> session;
     try {
         if (!ending_)
-            session = Session::open(*engine_, identity_, hosts_, config_.kernels, epoll_.get(),
+            session = Session::open(*engine_, identity_, hosts_, direct_.get(), config_.kernels, epoll_.get(),
                                     std::move(newcomer));
     } catch (const std::bad_alloc&) {
         // Its socket is closed with it: the client says that the device hung up.
@@ -225,6 +231,7 @@ unsigned Proxy::advance_schedules() {
 
 unsigned Proxy::progress_fabric() {
     unsigned work = transport_->progress();
+    if (direct_ != nullptr) work += direct_->progress();
     work += hosts_.progress();
     for (auto& session : sessions_)
         work += session->progress_memory();
@@ -275,7 +282,9 @@ void Proxy::sleep_until_event() {
     }
     // A session that is being closed has nobody who would wake us for it, and silence is no event.
     const int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
-    if (quiet && transport_->arm() == Status::ok && hosts_.arm() == Status::ok) serve_events(limit_ms);
+    if (quiet && transport_->arm() == Status::ok && hosts_.arm() == Status::ok &&
+        (direct_ == nullptr || direct_->arm() == Status::ok))
+        serve_events(limit_ms);
     for (auto& session : sessions_)
         session->end_sleep();
 }

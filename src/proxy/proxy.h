@@ -5,7 +5,7 @@
 //             those of remote clients alive
 //   drain     execute the commands in the sessions' rings
 //   advance   match messages and move schedules on (Engine::advance)
-//   progress  move the fabric, the links to remote hosts and staged memory on
+//   progress  move the fabric, the links to remote hosts, direct callers and staged memory on
 //   complete  wake clients whose operations are done; let go of sessions that have ended
 //   rest      nothing moved: spin for a while, then sleep until something happens
 //
@@ -13,6 +13,7 @@
 // happens on the proxy's own.
 #pragma once
 
+#include "proxy/direct_port.h"
 #include "proxy/host_side.h"
 #include "proxy/identity.h"
 #include "proxy/resting.h"
@@ -34,12 +35,13 @@ struct ProxyConfig {
     int cpu = -1;  // to run on; -1: any
     std::uint64_t spin_us = 50;
     KernelSettings kernels;
+    std::unique_ptr<transport::Transport> direct;  // what a DirectPort listens with; null: there is none
 };
 
 class Proxy {
   public:
     // Takes the transport and the way to remote hosts over; the thread starts with start().
-    Proxy(const ProxyConfig& config, std::unique_ptr<transport::Transport> transport, HostSide hosts);
+    Proxy(ProxyConfig config, std::unique_ptr<transport::Transport> transport, HostSide hosts);
     ~Proxy();
     Proxy(const Proxy&) = delete;
     Proxy& operator=(const Proxy&) = delete;
@@ -74,6 +76,7 @@ class Proxy {
     Identity identity_;
     std::unique_ptr<engine::Engine> engine_;
     HostSide hosts_;
+    std::unique_ptr<DirectPort> direct_;  // null: nobody reaches this proxy without his own
     std::vector<std::unique_ptr<Session>> sessions_;
     control::FileDescriptor epoll_;
     Resting resting_;

@@ -86,7 +86,7 @@ Status Session::make_remote(const Newcomer& newcomer, const HostSide& hosts,
 }
 
 Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
-                             Parts& parts) {
+                             DirectPort* direct, Parts& parts) {
     const bool staged = parts.memory->general_back_end() == memory::BackEnd::staged;
     control::Welcome welcome;
     welcome.proxy = identity.id;
@@ -99,6 +99,11 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
     welcome.fabric = identity.fabric;
     welcome.address = identity.address;
     if (newcomer.remote == nullptr) {
+        if (direct != nullptr) {
+            welcome.direct = identity.direct;
+            welcome.direct_secret =
+                direct->admit({newcomer.hello.job_high, newcomer.hello.job_low}, newcomer.hello.job_rank);
+        }
         std::vector<int> descriptors;
         for (const FileDescriptor& fd : parts.for_client)
             descriptors.push_back(fd.get());
@@ -115,8 +120,8 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
 }
 
 std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity,
-                                       const HostSide& hosts, const KernelSettings& kernels, int epoll,
-                                       Newcomer newcomer) {
+                                       const HostSide& hosts, DirectPort* direct,
+                                       const KernelSettings& kernels, int epoll, Newcomer newcomer) {
     const std::string name = describe(newcomer);
     const auto fail = [&](Status status, const std::string& why) {
         log::error("{} cannot be served: {}", name, why);
@@ -137,20 +142,24 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     if (Status opened = engine.open_session(job, newcomer.hello.job_rank, *parts.memory, &parts.session);
         opened != Status::ok)
         return fail(opened, "the engine has no room for it");
-    if (send_welcome(newcomer, identity, hosts, parts) != Status::ok) {
+    if (newcomer.remote != nullptr) direct = nullptr;  // his memory is not here
+    if (send_welcome(newcomer, identity, hosts, direct, parts) != Status::ok) {
         log::warn("{} went away before it was welcomed", name);
+        if (direct != nullptr) direct->forget(job, newcomer.hello.job_rank);
         engine.close_session(parts.session, Status::canceled);
         return nullptr;
     }
     log::info("{} attached to proxy {}, ordinary memory by {}", name, identity.index,
               memory::to_string(parts.memory->general_back_end()));
     return std::unique_ptr<Session>(
-        new Session(engine, kernels, epoll, std::move(newcomer), std::move(parts)));
+        new Session(engine, direct, kernels, epoll, std::move(newcomer), std::move(parts)));
 }
 
-Session::Session(engine::Engine& engine, const KernelSettings& kernels, int epoll, Newcomer newcomer,
-                 Parts parts)
+Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
+                 Newcomer newcomer, Parts parts)
     : engine_(engine),
+      direct_(direct),
+      job_{newcomer.hello.job_high, newcomer.hello.job_low},
       socket_(std::move(newcomer.socket)),
       link_(std::move(parts.link)),
       channel_(std::move(parts.channel)),
@@ -163,7 +172,9 @@ Session::Session(engine::Engine& engine, const KernelSettings& kernels, int epol
       peer_(newcomer.peer),
       proxies_(newcomer.hello.job_size, 0) {}
 
-Session::~Session() = default;
+Session::~Session() {
+    if (direct_ != nullptr) direct_->forget(job_, job_rank_);
+}
 
 unsigned Session::drain(unsigned limit) try {
     unsigned count = 0;

@@ -12,6 +12,7 @@
 #include "control/message_socket.h"
 #include "engine/engine.h"
 #include "memory/session_memory.h"
+#include "proxy/direct_port.h"
 #include "proxy/host_side.h"
 #include "proxy/identity.h"
 #include "proxy/kernel_jobs.h"
@@ -35,8 +36,8 @@ class Session {
   public:
     // Makes everything that a session needs and sends the Welcome; null after a Refusal.
     static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity,
-                                         const HostSide& hosts, const KernelSettings& kernels, int epoll,
-                                         Newcomer newcomer);
+                                         const HostSide& hosts, DirectPort* direct,
+                                         const KernelSettings& kernels, int epoll, Newcomer newcomer);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -113,9 +114,10 @@ class Session {
     static Status make_remote(const Newcomer& newcomer, const HostSide& hosts,
                               memory::SessionMemoryConfig config, Parts& parts, std::string& problem);
     static Status send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
-                               Parts& parts);
+                               DirectPort* direct, Parts& parts);
 
-    Session(engine::Engine& engine, const KernelSettings& kernels, int epoll, Newcomer newcomer, Parts parts);
+    Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
+            Newcomer newcomer, Parts parts);
 
     // Commands; a false return ends the session with problem_.
     bool execute(const control::AddProxy& command);
@@ -162,6 +164,8 @@ class Session {
     static void on_done(Completion* completion, Status status);
 
     engine::Engine& engine_;
+    DirectPort* const direct_;  // null: nobody reaches this rank without his own proxy
+    const engine::JobId job_;
     control::MessageSocket socket_;
     std::unique_ptr<link::DeviceLink> link_;  // remote only
     std::unique_ptr<control::ProxyChannel> channel_;

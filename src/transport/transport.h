@@ -69,6 +69,11 @@ class Transport {
     virtual std::size_t push_bytes(Endpoint&) { return 0; }
     // Gets the payload of a rendezvous message, `bytes` of it (its whole size), into `destination`.
     virtual Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) = 0;
+    // Messages that were posted and have not left yet, for want of room in the connection; 0 where that is
+    // not known.
+    virtual std::size_t unsent(const Endpoint&) const { return 0; }
+    // Whether nothing better than byte streams leads to other nodes.
+    virtual bool only_streams() const { return false; }
     // Whether send() and fetch() of more than max_post bytes end with access, and harm nothing else, where
     // memory is not there; the other side's operation ends alike. Elsewhere such memory must not be passed.
     virtual bool checks_memory() const { return false; }

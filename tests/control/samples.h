@@ -18,7 +18,17 @@ std::array<std::byte, size> filled(int first) {
 
 inline std::vector<Message> messages() {
     Hello hello{1, 2, 3, 4, 5, BackEndRequest::staged, 6, 7};
-    Welcome welcome{8, 9, 3, 2, 10, true, "node1", "UCX tcp", {std::byte{1}, std::byte{2}, std::byte{3}}};
+    Welcome welcome{8,
+                    9,
+                    3,
+                    2,
+                    10,
+                    true,
+                    "node1",
+                    "UCX tcp",
+                    {std::byte{1}, std::byte{2}, std::byte{3}},
+                    {std::byte{9}},
+                    filled<32>(0x80)};
     return {hello,
             welcome,
             Refusal{Status::version, "no"},
@@ -32,7 +42,10 @@ inline std::vector<Message> messages() {
             KeepAlive{},
             RegisterExported{2, 0x7f0000000000, 4096, {std::byte{7}, std::byte{8}}},
             LoadKernel{3, "/lib/k.so", "f"},
-            KernelReply{3, Status::invalid, "no"}};
+            KernelReply{3, Status::invalid, "no"},
+            DirectCall{{std::byte{9}, std::byte{10}}},
+            DirectProof{filled<16>(0x10), filled<16>(0x20), 1, 2, 3, 4, filled<32>(0xa0)},
+            DirectWelcome{12, filled<32>(0xc0)}};
 }
 
 // What the spans in commands() point to.

@@ -582,5 +582,70 @@ INSTANTIATE_TEST_SUITE_P(Memory, OneSided,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 3u)));
 
+TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
+    for (const BackEnd back_end : {BackEnd::map, BackEnd::cma}) {
+        WorldOptions options;
+        options.ranks = 2;
+        options.memory = back_end;
+        World world(options);
+        Windows windows(world, 4096);
+        engine::DirectOperation call;
+        call.job = {7, 9};
+        call.team = 42;
+        call.window = 3;
+        call.dest = 1;
+        const auto at_once = [&](OpKind kind, std::uint64_t offset, std::span<const std::byte> operands,
+                                 std::uint64_t bytes, std::span<const std::byte>& result) {
+            call.operation = static_cast<std::uint8_t>(kind);
+            call.offset = offset;
+            call.bytes = bytes;
+            call.operands = operands;
+            return world.engine_of(1).one_sided_at_once(call, result);
+        };
+        std::span<const std::byte> result;
+        const std::uint64_t word = 40, more = 2;
+        const auto operand = std::as_bytes(std::span(&word, 1)), second = std::as_bytes(std::span(&more, 1));
+        auto* const there = reinterpret_cast<std::uint64_t*>(windows.memory[1].data());
+        // Out of range, or not what it says.
+        EXPECT_EQ(at_once(OpKind::put, 4090, operand, 8, result), Status::access);
+        EXPECT_EQ(at_once(OpKind::put, 0, operand, 9, result), Status::protocol);
+        EXPECT_EQ(at_once(OpKind::get, 0, operand, 8, result), Status::protocol);
+        EXPECT_EQ(at_once(OpKind::put, 0, {}, 0, result), Status::protocol);
+        EXPECT_EQ(at_once(OpKind::lock_shared, 0, {}, 0, result), Status::protocol);
+        EXPECT_EQ(at_once(static_cast<OpKind>(99), 0, operand, 8, result), Status::protocol);
+        EXPECT_EQ(at_once(OpKind::accumulate, 0, operand, 8, result), Status::protocol) << "no type";
+        call.window = 4;
+        EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::access);
+        call.window = 3;
+        call.job.low ^= 1;
+        EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::access) << "another job";
+        call.job.low ^= 1;
+        EXPECT_EQ(*there, 0u);
+        if (back_end == BackEnd::cma) {
+            EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::unsupported);
+            continue;
+        }
+        EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::ok);
+        EXPECT_EQ(*there, 40u);
+        call.type = static_cast<std::uint8_t>(DataType::uint64);
+        call.reduction = static_cast<std::uint8_t>(Reduction::sum);
+        EXPECT_EQ(at_once(OpKind::accumulate, 0, second, 8, result), Status::ok);
+        EXPECT_TRUE(result.empty());
+        EXPECT_EQ(at_once(OpKind::get_accumulate, 0, second, 8, result), Status::ok);
+        ASSERT_EQ(result.size(), 8u);
+        std::uint64_t was = 0;
+        std::memcpy(&was, result.data(), 8);
+        EXPECT_EQ(was, 42u);
+        EXPECT_EQ(at_once(OpKind::accumulate, 0, second.first(4), 4, result), Status::protocol)
+            << "half a word";
+        const std::uint64_t both[] = {7, 44};
+        EXPECT_EQ(at_once(OpKind::compare_swap, 0, std::as_bytes(std::span(both)), 8, result), Status::ok);
+        EXPECT_EQ(*there, 7u);
+        EXPECT_EQ(at_once(OpKind::get, 0, {}, 8, result), Status::ok);
+        ASSERT_EQ(result.size(), 8u);
+        EXPECT_EQ(std::memcmp(result.data(), there, 8), 0);
+    }
+}
+
 }  // namespace
 }  // namespace offpath::testing

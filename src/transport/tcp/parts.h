@@ -70,6 +70,10 @@ class TcpTransport final : public Transport {
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
     void discard(void* rendezvous) override;
     bool checks_memory() const override { return true; }
+    std::size_t unsent(const Endpoint& endpoint) const override {
+        return static_cast<const TcpEndpoint&>(endpoint).sender.waiting();
+    }
+    bool only_streams() const override { return true; }
     unsigned progress() override;
     int event_fd() const override { return epoll_; }
     Status arm() override;

@@ -28,6 +28,7 @@ class Sender {
     }
     void became_writable() { writable_ = true; }
     bool idle() const { return queue_.empty(); }
+    std::size_t waiting() const { return queue_.size(); }
 
     // Copied. ok or peer_lost.
     Status post(std::span<const std::byte> header, std::span<const std::byte> payload);

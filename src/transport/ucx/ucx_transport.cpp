@@ -20,6 +20,10 @@ namespace offpath::transport {
 namespace ucx {
 namespace {
 
+// What does not lead to other nodes, or leads there as a byte stream.
+constexpr std::string_view streams_and_memory[] = {"tcp/", "self/", "posix/", "sysv/",
+                                                   "cma/", "knem/", "xpmem/"};
+
 // Joins the UCX transports of this process.
 LoopbackHub& process_hub() {
     static LoopbackHub hub([] {
@@ -91,6 +95,10 @@ Status UcxTransport::open(std::string& problem) {
     const auto resources = resources_of(context_.get());
     only_tcp_ = std::ranges::all_of(resources, [](const std::string& each) {
         return each.starts_with("tcp/") || each.starts_with("self/");
+    });
+    only_streams_ = std::ranges::all_of(resources, [](const std::string& each) {
+        return std::ranges::any_of(streams_and_memory,
+                                   [&](std::string_view name) { return each.starts_with(name); });
     });
     description_ = fmt::format("UCX {}.{}.{} {}", major, minor, release, fmt::join(resources, " "));
     return Status::ok;

@@ -85,6 +85,7 @@ class UcxTransport final : public Transport, Handler {
     Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                 Completion* completion) override;
     std::size_t push_bytes(Endpoint& endpoint) override;
+    bool only_streams() const override { return only_streams_; }
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
     void discard(void* rendezvous) override;
     unsigned progress() override;
@@ -147,6 +148,7 @@ class UcxTransport final : public Transport, Handler {
     const Process self_ = this_process();
     ProcessWatch watch_;
     unsigned rounds_ = 0;
+    bool only_streams_ = false;
     bool only_tcp_ = false;  // no other transport leads out of this process
     bool in_progress_ = false;
     Operation* calling_ = nullptr;  // handed to UCX by a call that has not returned

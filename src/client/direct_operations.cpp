@@ -1,0 +1,210 @@
+// Small operations on windows by the direct path: when one may go that way, and who waits for it.
+//
+// Order. A proxy carries out what comes by one path in order, and each before the next. What went through the
+// own proxy before is behind, so a direct operation goes only where nothing of that is under way to its
+// target which it must not overtake; and what goes through the own proxy waits for direct ones where the
+// program has ordered it behind them, or where both are updates (start(), window_operations.cpp).
+#include "base/clock.h"
+#include "client/caught.h"
+#include "client/context.h"
+#include "client/windows.h"
+
+#include <poll.h>
+
+#include <array>
+#include <cstring>
+
+using namespace offpath;
+using namespace offpath::client;
+
+namespace {
+
+namespace direct = rma::direct;
+using rma::OpKind;
+
+static_assert(OFFPATH_DIRECT_BYTES == direct::most_result_bytes);
+
+// Direct ones that nobody waits for yet, before the next go through the own proxy, which sends many at less
+// cost to this process.
+constexpr std::size_t most_under_way = 8;
+
+struct Operation {
+    OpKind kind = OpKind::put;
+    std::uint8_t type = 0, reduction = 0;
+    std::uint32_t target = 0;
+    std::uint64_t offset = 0, bytes = 0;
+    std::span<const std::byte> operands;
+    void* result = nullptr;
+};
+
+DirectPaths::Path* path_for(offpath_window& window, const Operation& operation) {
+    offpath_context& context = *window.context;
+    if (context.direct == nullptr) return nullptr;
+    const offpath_window::Target& target = window.targets[operation.target];
+    if (target.not_direct || window.loose_under_way(operation.target)) return nullptr;
+    if (target.watched > 0 && window.ordered(operation.target)) return nullptr;
+    if (target.watched_updates > 0 && is_update(operation.kind)) return nullptr;
+    DirectPaths::Path* const path = context.direct->open_path(window.team->job_ranks[operation.target]);
+    if (path == nullptr || operation.result != nullptr || path->pending.size() < most_under_way) return path;
+    context.direct->progress();
+    const bool room = path->state == DirectPaths::Path::State::open && path->pending.size() < most_under_way;
+    return room ? path : nullptr;
+}
+
+// Cuts what is larger than a message; a put's pieces may be seen one by one, as those of any put.
+void ask(offpath_window& window, DirectPaths::Path& path, const Operation& operation,
+         DirectPaths::Outcome* outcome) {
+    direct::Request request{};
+    request.dest = operation.target;
+    request.team = window.team->id;
+    request.window = window.id;
+    request.operation = static_cast<std::uint8_t>(operation.kind);
+    request.type = operation.type;
+    request.reduction = operation.reduction;
+    const std::uint64_t piece = operation.kind == OpKind::put ? direct::piece_bytes : operation.bytes;
+    for (std::uint64_t at = 0; at < operation.bytes; at += piece) {
+        request.offset = operation.offset + at;
+        request.bytes = static_cast<std::uint32_t>(std::min(piece, operation.bytes - at));
+        auto operands = operation.operands;
+        if (operation.kind == OpKind::put) operands = operands.subspan(at, request.bytes);
+        DirectPaths::Asker asker{outcome, static_cast<std::byte*>(operation.result), 0, &window};
+        if (outcome != nullptr) asker.result_bytes = operation.bytes;
+        window.context->direct->ask(path, request, operands, asker);
+    }
+}
+
+offpath_status_t run(offpath_window_h window, const Operation& operation) {
+    offpath_context& context = *window->context;
+    DirectPaths::Outcome outcome;
+    {
+        auto guard = context.lock();
+        DirectPaths::Path* const path = path_for(*window, operation);
+        if (path == nullptr) return OFFPATH_ERR_UNAVAILABLE;
+        ask(*window, *path, operation, operation.result != nullptr ? &outcome : nullptr);
+        ++context.operations;
+        ++context.direct_operations;
+        context.bytes += operation.operands.size();
+    }
+    if (operation.result == nullptr) return OFFPATH_OK;
+    context.wait_direct([&] { return outcome.over; });
+    if (outcome.status != Status::unsupported) return to_c(outcome.status);
+    auto guard = context.lock();
+    window->targets[operation.target].not_direct = true;
+    return OFFPATH_ERR_UNAVAILABLE;
+}
+
+bool reaches(offpath_window_h window, std::uint32_t target) {
+    return window != nullptr && target < window->team->size;
+}
+
+}  // namespace
+
+bool offpath_context::sleep_direct() {
+    int fd = -1;
+    {
+        auto guard = lock();
+        if (!direct->arm()) return false;
+        fd = direct->event_fd();
+    }
+    // Another thread may take what this one waits for.
+    pollfd entry{fd, POLLIN, 0};
+    poll(&entry, 1, threads_ ? 1 : 100);
+    return true;
+}
+
+void offpath::client::wait_for_direct(offpath_window& window, std::uint32_t target) {
+    offpath_context& context = *window.context;
+    if (context.direct == nullptr) return;
+    const auto busy = [&] {
+        return target == OFFPATH_ALL_TARGETS ? context.direct->busy()
+                                             : context.direct->busy(window.team->job_ranks[target]);
+    };
+    {
+        auto guard = context.lock();
+        if (!busy()) return;
+    }
+    context.wait_direct([&] { return !busy(); });
+}
+
+extern "C" {
+
+offpath_status_t offpath_direct_put(offpath_window_h window, const void* origin, size_t bytes,
+                                    uint32_t target, uint64_t offset) try {
+    if (!reaches(window, target) || origin == nullptr) return OFFPATH_ERR_INVALID;
+    if (bytes == 0 || bytes > OFFPATH_DIRECT_BYTES) return bytes == 0 ? OFFPATH_OK : OFFPATH_ERR_UNAVAILABLE;
+    Operation operation;
+    operation.target = target;
+    operation.offset = offset;
+    operation.bytes = bytes;
+    operation.operands = {static_cast<const std::byte*>(origin), bytes};
+    return run(window, operation);
+} catch (...) {
+    return caught("offpath_direct_put");
+}
+
+offpath_status_t offpath_direct_get(offpath_window_h window, void* result, size_t bytes, uint32_t target,
+                                    uint64_t offset) try {
+    if (!reaches(window, target) || result == nullptr) return OFFPATH_ERR_INVALID;
+    if (bytes == 0 || bytes > OFFPATH_DIRECT_BYTES) return bytes == 0 ? OFFPATH_OK : OFFPATH_ERR_UNAVAILABLE;
+    Operation operation;
+    operation.kind = OpKind::get;
+    operation.target = target;
+    operation.offset = offset;
+    operation.bytes = bytes;
+    operation.result = result;
+    return run(window, operation);
+} catch (...) {
+    return caught("offpath_direct_get");
+}
+
+offpath_status_t offpath_direct_update(offpath_window_h window, offpath_reduction_t reduction,
+                                       const void* origin, void* result, offpath_type_t type, uint32_t target,
+                                       uint64_t offset) try {
+    const std::size_t bytes = schedule::size_of(static_cast<schedule::DataType>(type));
+    const bool plain = reduction == OFFPATH_REPLACE || reduction == OFFPATH_NO_OP;
+    if (!reaches(window, target) || bytes == 0 || (origin == nullptr && reduction != OFFPATH_NO_OP))
+        return OFFPATH_ERR_INVALID;
+    if (!plain && !schedule::defined(static_cast<schedule::DataType>(type),
+                                     static_cast<schedule::Reduction>(reduction)))
+        return OFFPATH_ERR_INVALID;
+    // Its representation may differ where the target's device is of another architecture.
+    if (schedule::is_long_double(static_cast<schedule::DataType>(type))) return OFFPATH_ERR_UNAVAILABLE;
+    Operation operation;
+    operation.kind = result != nullptr ? OpKind::get_accumulate : OpKind::accumulate;
+    operation.type = static_cast<std::uint8_t>(type);
+    operation.reduction = static_cast<std::uint8_t>(reduction);
+    operation.target = target;
+    operation.offset = offset;
+    operation.bytes = bytes;
+    operation.operands = {static_cast<const std::byte*>(origin),
+                          operand_bytes(operation.kind, operation.reduction, bytes)};
+    operation.result = result;
+    return run(window, operation);
+} catch (...) {
+    return caught("offpath_direct_update");
+}
+
+offpath_status_t offpath_direct_compare_swap(offpath_window_h window, const void* origin, const void* compare,
+                                             void* result, offpath_type_t type, uint32_t target,
+                                             uint64_t offset) try {
+    const std::size_t bytes = schedule::size_of(static_cast<schedule::DataType>(type));
+    if (!reaches(window, target) || origin == nullptr || compare == nullptr || result == nullptr ||
+        bytes == 0)
+        return OFFPATH_ERR_INVALID;
+    std::array<std::byte, 64> both{};
+    std::memcpy(both.data(), origin, bytes);
+    std::memcpy(both.data() + bytes, compare, bytes);
+    Operation operation;
+    operation.kind = OpKind::compare_swap;
+    operation.type = static_cast<std::uint8_t>(type);
+    operation.reduction = static_cast<std::uint8_t>(OFFPATH_REPLACE);
+    operation.target = target;
+    operation.offset = offset;
+    operation.bytes = bytes;
+    operation.operands = {both.data(), 2 * bytes};
+    operation.result = result;
+    return run(window, operation);
+} catch (...) {
+    return caught("offpath_direct_compare_swap");
+}
+}

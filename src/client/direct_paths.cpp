@@ -1,0 +1,178 @@
+#include "client/direct_paths.h"
+
+#include "base/log.h"
+#include "client/windows.h"
+#include "control/authentication.h"
+#include "transport/tcp/tcp_transport.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace offpath::client {
+
+namespace direct = rma::direct;
+
+namespace {
+
+// Of a request: the path's index, then its number on that path.
+constexpr unsigned index_shift = 40;
+
+}  // namespace
+
+DirectPaths::DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank,
+                         std::vector<Home> homes)
+    : job_high_(job_high), job_low_(job_low), rank_(rank), homes_(std::move(homes)) {}
+
+DirectPaths::~DirectPaths() {
+    if (transport_ != nullptr) transport_->set_handler(nullptr);
+    for (Home& home : homes_)
+        control::wipe(home.secret);
+}
+
+DirectPaths::Path* DirectPaths::open_path(std::uint32_t rank) {
+    const Home& home = homes_[rank];
+    if (home.address.empty() || home.proxy == homes_[rank_].proxy || unusable_) return nullptr;
+    const auto known = by_proxy_.find(home.proxy);
+    Path* const path = known != by_proxy_.end() ? known->second : make_path(home, rank);
+    if (path == nullptr || path->state == Path::State::closed) return nullptr;
+    if (path->state == Path::State::open) return path;
+    progress();
+    return path->state == Path::State::open ? path : nullptr;
+}
+
+DirectPaths::Path* DirectPaths::make_path(const Home& home, std::uint32_t rank) {
+    if (transport_ == nullptr) {
+        transport::TcpConfig config;
+        config.listen = false;
+        std::string problem;
+        if (transport::make_tcp_transport(config, transport_, problem) != Status::ok) {
+            log::info("no direct paths to other proxies: {}", problem);
+            unusable_ = true;
+            return nullptr;
+        }
+        transport_->set_handler(this);
+    }
+    auto made = std::make_unique<Path>();
+    Path* const path = made.get();
+    path->proxy = home.proxy;
+    path->index = static_cast<std::uint32_t>(paths_.size());
+    path->target = rank;
+    paths_.push_back(std::move(made));
+    by_proxy_.emplace(home.proxy, path);
+    if (transport_->connect(home.address, &path->endpoint) != Status::ok) {
+        path->state = Path::State::closed;
+        return nullptr;
+    }
+    say(*path, control::DirectCall{transport_->address()});
+    return path;
+}
+
+void DirectPaths::say(Path& path, const control::Message& message) {
+    const direct::Handshake header{direct::Kind::handshake, path.index};
+    (void)transport_->post(*path.endpoint, direct::bytes_of(header), control::encode_message(message));
+}
+
+bool DirectPaths::busy(std::uint32_t rank) const {
+    const auto known = by_proxy_.find(homes_[rank].proxy);
+    return known != by_proxy_.end() && !known->second->pending.empty();
+}
+
+bool DirectPaths::busy() const {
+    return std::any_of(paths_.begin(), paths_.end(), [](const auto& path) { return !path->pending.empty(); });
+}
+
+void DirectPaths::ask(Path& path, direct::Request request, std::span<const std::byte> operands,
+                      const Asker& asker) {
+    request.kind = direct::Kind::request;
+    request.token = path.token;
+    request.number = std::uint64_t{path.index} << index_shift | path.numbers++;
+    path.pending.push_back({request.number, asker});
+    // Who is gone is told by on_endpoint_lost, to all that is pending.
+    (void)transport_->post(*path.endpoint, direct::bytes_of(request), operands);
+}
+
+void DirectPaths::on_message(const transport::Incoming& message) {
+    if (message.rendezvous != nullptr) return transport_->discard(message.rendezvous);
+    const std::span payload(message.data, message.bytes);
+    direct::Answer answer;
+    direct::Handshake handshake;
+    if (read(message.header, direct::Kind::answer, answer)) return on_answer(answer, payload);
+    if (read(message.header, direct::Kind::handshake, handshake) && handshake.path < paths_.size())
+        on_handshake(*paths_[handshake.path], payload);
+}
+
+void DirectPaths::on_handshake(Path& path, std::span<const std::byte> payload) {
+    control::Message message;
+    std::string problem;
+    if (control::decode_message(payload, message, problem) != Status::ok) return;
+    const control::Secret& secret = homes_[path.target].secret;
+    if (const auto* challenge = std::get_if<control::Challenge>(&message);
+        challenge != nullptr && path.state == Path::State::calling) {
+        path.challenge = challenge->nonce;
+        path.nonce = control::draw_nonce();
+        control::DirectProof proof{path.challenge, path.nonce, job_high_, job_low_, rank_, path.target, {}};
+        proof.mac = control::handshake_mac(secret, path.challenge, path.nonce, proof);
+        path.state = Path::State::proving;
+        say(path, proof);
+    } else if (const auto* welcome = std::get_if<control::DirectWelcome>(&message);
+               welcome != nullptr && path.state == Path::State::proving) {
+        if (!control::same(welcome->mac,
+                           control::handshake_mac(secret, path.challenge, path.nonce, *welcome))) {
+            log::error("the proxy of rank {} does not know that rank's secret: no direct path to it",
+                       path.target);
+            return close(path);
+        }
+        path.token = welcome->token;
+        path.state = Path::State::open;
+    }
+}
+
+void DirectPaths::on_answer(const direct::Answer& answer, std::span<const std::byte> result) {
+    const std::uint64_t index = answer.number >> index_shift;
+    if (index >= paths_.size()) return;
+    Path& path = *paths_[index];
+    if (path.pending.empty() || path.pending.front().number != answer.number) {
+        log::error("the proxy of rank {} answers what was not asked", path.target);
+        return close(path);
+    }
+    const Asker asker = path.pending.front().asker;
+    const auto status = static_cast<Status>(answer.status);
+    if (!is_error(status)) {
+        if (answer.offset > asker.result_bytes || result.size() > asker.result_bytes - answer.offset) {
+            log::error("the proxy of rank {} brings more than it was asked for", path.target);
+            return close(path);
+        }
+        if (!result.empty()) std::memcpy(asker.result + answer.offset, result.data(), result.size());
+        if (answer.offset + result.size() < asker.result_bytes) return;
+    }
+    path.pending.pop_front();
+    end(asker, status);
+}
+
+void DirectPaths::end(const Asker& asker, Status status) {
+    if (asker.outcome != nullptr) {
+        asker.outcome->over = true;
+        asker.outcome->status = status;
+    } else if (is_error(status) && asker.window->unreported == Status::ok) {
+        asker.window->unreported = status;
+    }
+}
+
+void DirectPaths::close(Path& path) {
+    if (path.state == Path::State::closed) return;
+    path.state = Path::State::closed;
+    transport_->disconnect(path.endpoint);
+    path.endpoint = nullptr;
+    std::deque<Path::Pending> pending;
+    pending.swap(path.pending);
+    for (const Path::Pending& each : pending)
+        end(each.asker, Status::peer_lost);
+}
+
+void DirectPaths::on_endpoint_lost(transport::Endpoint& endpoint) {
+    for (auto& path : paths_)
+        if (path->endpoint == &endpoint) return close(*path);
+}
+
+}  // namespace offpath::client

@@ -1,0 +1,104 @@
+// DirectPaths: this process's connections to proxies that serve other ranks, for small operations on windows
+// without its own proxy between (rma/direct.h). A connection is made when it is first wanted; until it
+// stands, and where it cannot be had, everything goes the usual way. A proxy answers in order, so what is
+// under way is a queue.
+//
+// Ownership: the context's; it owns the transport, the secrets and what is under way. Threads: everything
+// under the context's lock; wait() sleeps without it.
+#pragma once
+
+#include "base/status.h"
+#include "control/messages.h"
+#include "rma/direct.h"
+#include "transport/transport.h"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+struct offpath_window;
+
+namespace offpath::client {
+
+class DirectPaths final : transport::Handler {
+  public:
+    // Where a rank of the job is served.
+    struct Home {
+        std::uint64_t proxy = 0;
+        std::vector<std::byte> address;  // empty: no direct path leads there
+        control::Secret secret{};
+    };
+    // What somebody waits for.
+    struct Outcome {
+        bool over = false;
+        Status status = Status::ok;
+    };
+    // Who hears of an answer: somebody who waits, or the window, which tells errors at its next flush.
+    struct Asker {
+        Outcome* outcome = nullptr;
+        std::byte* result = nullptr;
+        std::uint64_t result_bytes = 0;
+        offpath_window* window = nullptr;
+    };
+    struct Path {
+        std::uint64_t proxy = 0;
+        std::uint32_t index = 0;
+        enum class State : std::uint8_t { calling, proving, open, closed } state = State::calling;
+        transport::Endpoint* endpoint = nullptr;
+        std::uint32_t target = 0;  // the rank whose secret it is opened with
+        control::Nonce challenge{}, nonce{};
+        std::uint64_t token = 0, numbers = 0;
+        struct Pending {
+            std::uint64_t number = 0;
+            Asker asker;
+        };
+        std::deque<Pending> pending;
+    };
+
+    DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank, std::vector<Home> homes);
+    ~DirectPaths() override;
+    DirectPaths(const DirectPaths&) = delete;
+    DirectPaths& operator=(const DirectPaths&) = delete;
+
+    // The open path to the proxy of this rank of the job; begins to open one. Null: there is none, not yet,
+    // or not there because both ranks have the same proxy.
+    Path* open_path(std::uint32_t rank);
+    // Whether something is under way to that proxy; to any.
+    bool busy(std::uint32_t rank) const;
+    bool busy() const;
+    // The request's kind, token and number are filled in here.
+    void ask(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
+             const Asker& asker);
+
+    // Takes what has come.
+    void progress() {
+        if (transport_ != nullptr) transport_->progress();
+    }
+    // To sleep: readable when something comes. False: something has.
+    bool arm() { return transport_->arm() == Status::ok; }
+    int event_fd() const { return transport_->event_fd(); }
+
+  private:
+    void on_message(const transport::Incoming& message) override;
+    void on_endpoint_lost(transport::Endpoint& endpoint) override;
+
+    Path* make_path(const Home& home, std::uint32_t rank);
+    void on_handshake(Path& path, std::span<const std::byte> payload);
+    void on_answer(const rma::direct::Answer& answer, std::span<const std::byte> result);
+    void say(Path& path, const control::Message& message);
+    static void end(const Asker& asker, Status status);
+    void close(Path& path);
+
+    const std::uint64_t job_high_, job_low_;
+    const std::uint32_t rank_;
+    std::vector<Home> homes_;  // by rank
+    std::unique_ptr<transport::Transport> transport_;
+    bool unusable_ = false;
+    std::vector<std::unique_ptr<Path>> paths_;
+    std::unordered_map<std::uint64_t, Path*> by_proxy_;
+};
+
+}  // namespace offpath::client

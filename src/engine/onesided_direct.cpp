@@ -1,0 +1,101 @@
+// What a host rank asks of us without its own proxy: done at once, or not at all.
+#include "engine/atomic_update.h"
+#include "engine/onesided.h"
+
+#include <atomic>
+
+namespace offpath::engine {
+
+using rma::OpKind;
+
+namespace {
+
+// What the call says of itself is true, and it is one of those that are done at once.
+bool sound(const DirectOperation& call) {
+    if (!rma::is_kind(call.operation)) return false;
+    const auto kind = static_cast<OpKind>(call.operation);
+    if (rma::is_lock(kind) || call.bytes == 0) return false;
+    if (call.operands.size() != rma::operand_bytes(kind, call.reduction, call.bytes)) return false;
+    if (!rma::is_update(kind)) return true;
+    const auto type = static_cast<schedule::DataType>(call.type);
+    const bool known = kind == OpKind::compare_swap || call.reduction >= rma::replace ||
+                       schedule::defined(type, static_cast<schedule::Reduction>(call.reduction));
+    const std::uint64_t element = known ? size_of(type) : 0;
+    if (element == 0 || call.bytes % element != 0) return false;
+    return kind != OpKind::compare_swap || call.bytes == element;
+}
+
+// One aligned word is seen whole or not at all.
+void store(std::byte* to, std::span<const std::byte> from) {
+    const auto address = reinterpret_cast<std::uintptr_t>(to);
+    const auto whole = [&]<typename Word>(Word word) {
+        std::memcpy(&word, from.data(), sizeof word);
+        std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+    };
+    if (from.size() == sizeof(std::uint64_t) && address % sizeof(std::uint64_t) == 0)
+        return whole(std::uint64_t{});
+    if (from.size() == sizeof(std::uint32_t) && address % sizeof(std::uint32_t) == 0)
+        return whole(std::uint32_t{});
+    std::memcpy(to, from.data(), from.size());
+}
+
+// An update has read there and not written yet.
+bool is_being_updated(const Window& window, std::uint64_t offset, std::uint64_t bytes) {
+    return std::any_of(window.visits.begin(), window.visits.end(), [&](const Visit* visit) {
+        return visit->updates &&
+               std::any_of(visit->segments.begin(), visit->segments.end(), [&](const rma::Segment& each) {
+                   return each.offset < offset + bytes && offset < each.offset + each.bytes;
+               });
+    });
+}
+
+}  // namespace
+
+Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>& result) {
+    if (!sound(call)) return Status::protocol;
+    const auto found =
+        windows_.find(std::make_tuple(call.job.high, call.job.low, call.team, call.dest, call.window));
+    if (found == windows_.end()) return Status::access;
+    Window& window = *found->second;
+    if (window.ending || window.session().closing) return Status::peer_lost;
+    const rma::Ranges::Range* range = window.ranges.find(call.offset, call.bytes);
+    if (range == nullptr) return Status::access;
+    std::byte* const place = window.session().memory->direct({range->region, range->address, range->bytes},
+                                                             call.offset - range->begin, call.bytes);
+    if (place == nullptr) return Status::unsupported;
+
+    // Who sees what comes now, sees what was before.
+    std::atomic_thread_fence(std::memory_order_release);
+    engine_.counters.bytes_received += call.operands.size();
+    const auto kind = static_cast<OpKind>(call.operation);
+    if (kind == OpKind::put) {
+        store(place, call.operands);
+        return Status::ok;
+    }
+    if (kind == OpKind::get) {
+        result = {place, call.bytes};
+    } else {
+        if (window.updating && is_being_updated(window, call.offset, call.bytes)) return Status::unsupported;
+        const Status status = update(call, place, result);
+        if (is_error(status)) return status;
+    }
+    engine_.counters.bytes_sent += result.size();
+    return Status::ok;
+}
+
+Status OneSided::update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result) {
+    const auto kind = static_cast<OpKind>(call.operation);
+    const auto type = static_cast<schedule::DataType>(call.type);
+    const bool fetches = rma::result_bytes(kind, call.bytes) > 0;
+    direct_result_.resize(call.bytes);
+    Status status = Status::ok;
+    if (!update_atomically(kind, type, call.reduction, call.operands.data(), place, call.bytes,
+                           fetches ? direct_result_.data() : nullptr)) {
+        if (fetches) std::memcpy(direct_result_.data(), place, call.bytes);
+        status = apply_update(kind, type, call.reduction, call.operands.data(), place, call.bytes);
+    }
+    if (fetches) result = direct_result_;
+    return status;
+}
+
+}  // namespace offpath::engine

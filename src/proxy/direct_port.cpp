@@ -1,0 +1,174 @@
+#include "proxy/direct_port.h"
+
+#include "base/log.h"
+#include "transport/tcp/address.h"
+
+#include <algorithm>
+
+namespace offpath::proxy {
+
+namespace direct = rma::direct;
+
+DirectPort::DirectPort(std::unique_ptr<transport::Transport> transport, engine::Engine& engine)
+    : transport_(std::move(transport)), engine_(engine) {
+    transport_->set_handler(this);
+}
+
+DirectPort::~DirectPort() {
+    transport_->set_handler(nullptr);
+    for (auto& [job, secrets] : ranks_)
+        for (auto& [rank, secret] : secrets)
+            control::wipe(secret);
+}
+
+control::Secret DirectPort::admit(const engine::JobId& job, std::uint32_t rank) {
+    return ranks_[{job.high, job.low}][rank] = control::draw_secret();
+}
+
+void DirectPort::forget(const engine::JobId& job, std::uint32_t rank) {
+    const auto found = ranks_.find({job.high, job.low});
+    if (found == ranks_.end()) return;
+    if (const auto secret = found->second.find(rank); secret != found->second.end()) {
+        control::wipe(secret->second);
+        found->second.erase(secret);
+    }
+    if (!found->second.empty()) return;
+    ranks_.erase(found);
+    for (auto caller = callers_.begin(); caller != callers_.end();) {
+        const auto next = std::next(caller);
+        if (caller->token != 0 && caller->job == job) drop(caller);
+        caller = next;
+    }
+}
+
+void DirectPort::on_message(const transport::Incoming& message) {
+    // Nobody has a reason to send that much.
+    if (message.rendezvous != nullptr) return transport_->discard(message.rendezvous);
+    const std::span payload(message.data, message.bytes);
+    direct::Request request;
+    direct::Handshake handshake;
+    if (read(message.header, direct::Kind::request, request)) return on_request(request, payload);
+    if (read(message.header, direct::Kind::handshake, handshake))
+        return on_handshake(handshake.path, payload);
+    log::debug("something that is no request was dropped: header of {} bytes", message.header.size());
+}
+
+void DirectPort::on_handshake(std::uint32_t path, std::span<const std::byte> payload) {
+    control::Message message;
+    std::string problem;
+    if (control::decode_message(payload, message, problem) != Status::ok) {
+        log::warn("a caller was not understood: {}", problem);
+    } else if (const auto* call = std::get_if<control::DirectCall>(&message)) {
+        on_call(path, *call);
+    } else if (const auto* proof = std::get_if<control::DirectProof>(&message)) {
+        on_proof(*proof);
+    }
+}
+
+void DirectPort::on_call(std::uint32_t path, const control::DirectCall& call) {
+    // To the connection that he has made, and nowhere else.
+    transport::tcp::Address address;
+    std::string problem;
+    if (transport::tcp::decode(call.address, address, problem) != Status::ok || address.port != 0) {
+        log::warn("a caller named no address that he could have: {}", problem);
+        return;
+    }
+    if (callers_.size() - unproved_ >= max_callers) return;
+    if (unproved_ >= max_unproved) drop(callers_.begin());
+    Caller caller;
+    caller.path = path;
+    if (transport_->connect(call.address, &caller.endpoint) != Status::ok) return;
+    caller.challenge = control::draw_nonce();
+    const auto place = std::next(callers_.begin(), static_cast<std::ptrdiff_t>(unproved_));
+    const auto made = callers_.insert(place, caller);
+    ++unproved_;
+    say(*made, control::Challenge{made->challenge});
+}
+
+void DirectPort::on_proof(const control::DirectProof& proof) {
+    const auto end = std::next(callers_.begin(), static_cast<std::ptrdiff_t>(unproved_));
+    const auto caller = std::find_if(callers_.begin(), end,
+                                     [&](const Caller& each) { return each.challenge == proof.challenge; });
+    if (caller == end) return;
+    const auto job = ranks_.find({proof.job_high, proof.job_low});
+    const control::Secret* secret = nullptr;
+    if (job != ranks_.end()) {
+        const auto rank = job->second.find(proof.target);
+        if (rank != job->second.end()) secret = &rank->second;
+    }
+    if (secret == nullptr ||
+        !control::same(proof.mac, control::handshake_mac(*secret, proof.challenge, proof.nonce, proof))) {
+        log::error("a caller was refused: he does not know the secret of rank {} of job {:08x}", proof.target,
+                   static_cast<std::uint32_t>(proof.job_high));
+        return drop(caller);
+    }
+    callers_.splice(callers_.end(), callers_, caller);
+    --unproved_;
+    caller->job = {proof.job_high, proof.job_low};
+    caller->token = control::draw_token();
+    by_token_[caller->token] = caller;
+    control::DirectWelcome welcome{caller->token, {}};
+    welcome.mac = control::handshake_mac(*secret, proof.challenge, proof.nonce, welcome);
+    say(*caller, welcome);
+}
+
+void DirectPort::on_request(const direct::Request& request, std::span<const std::byte> operands) {
+    const auto found = by_token_.find(request.token);
+    if (found == by_token_.end()) return;
+    Caller& caller = *found->second;
+    if (transport_->unsent(*caller.endpoint) > max_unsent) {
+        log::error("a rank of job {:08x} does not read its answers: it is cut off",
+                   static_cast<std::uint32_t>(caller.job.high));
+        return drop(found->second);
+    }
+    engine::DirectOperation call;
+    call.job = caller.job;
+    call.team = request.team;
+    call.window = request.window;
+    call.dest = request.dest;
+    call.operation = request.operation;
+    call.type = request.type;
+    call.reduction = request.reduction;
+    call.offset = request.offset;
+    call.bytes = request.bytes;
+    call.operands = operands;
+    std::span<const std::byte> result;
+    const Status status = request.bytes <= direct::most_result_bytes ? engine_.one_sided_at_once(call, result)
+                                                                     : Status::protocol;
+    answer(caller, request.number, status, is_error(status) ? std::span<const std::byte>() : result);
+}
+
+void DirectPort::answer(Caller& caller, std::uint64_t number, Status status,
+                        std::span<const std::byte> result) {
+    std::size_t at = 0;
+    do {
+        const std::size_t bytes = std::min<std::size_t>(result.size() - at, direct::piece_bytes);
+        const direct::Answer header{direct::Kind::answer, static_cast<std::int32_t>(status), number, at};
+        // Who is gone is told by on_endpoint_lost.
+        (void)transport_->post(*caller.endpoint, direct::bytes_of(header), result.subspan(at, bytes));
+        at += bytes;
+    } while (at < result.size());
+}
+
+void DirectPort::say(Caller& caller, const control::Message& message) {
+    const direct::Handshake header{direct::Kind::handshake, caller.path};
+    (void)transport_->post(*caller.endpoint, direct::bytes_of(header), control::encode_message(message));
+}
+
+void DirectPort::on_endpoint_lost(transport::Endpoint& endpoint) {
+    const auto found = std::find_if(callers_.begin(), callers_.end(),
+                                    [&](const Caller& each) { return each.endpoint == &endpoint; });
+    if (found != callers_.end()) drop(found);
+}
+
+void DirectPort::drop(Callers::iterator caller) {
+    if (caller->token == 0) {
+        --unproved_;
+    } else {
+        by_token_.erase(caller->token);
+    }
+    transport_->disconnect(caller->endpoint);
+    callers_.erase(caller);
+}
+
+}  // namespace offpath::proxy

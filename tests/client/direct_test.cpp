@@ -1,0 +1,442 @@
+// The direct path to the target's proxy: what it carries, and that its operations keep their order to those
+// that go through the own proxy. Ranks 0 and 1 have different proxies of one daemon, which tests stop to see
+// what waits for it.
+#include "harness.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace offpath::test {
+namespace {
+
+constexpr std::size_t window_bytes = 1 << 20;
+constexpr double pause_s = 0.3;
+
+// A rank with a window of memory that the device maps, and a path to the next rank's proxy.
+struct Fixture {
+    explicit Fixture(const Rank& rank) : me(rank), context(rank.init()), right((rank.rank + 1) % rank.size) {
+        expect(offpath_mem_alloc(context, window_bytes, &base), OFFPATH_OK, "alloc");
+        std::memset(base, 0, window_bytes);
+        expect(offpath_window_create(me.world(context), base, window_bytes, &window), OFFPATH_OK, "create");
+        me.barrier();
+    }
+    // The first one only asks for the path.
+    void open(std::uint32_t target) const {
+        std::uint64_t word = 0;
+        const double begin = now();
+        while (offpath_direct_get(window, &word, 8, target, 0) != OFFPATH_OK) {
+            require(now() - begin < 10, "there is no direct path");
+            usleep(100);
+        }
+    }
+    void finish() {
+        me.barrier();
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        expect(offpath_mem_free(context, base), OFFPATH_OK, "free");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }
+    offpath_status_t put(const std::uint64_t& word, std::uint64_t offset = 64) const {
+        return offpath_direct_put(window, &word, sizeof word, right, offset);
+    }
+    void flush(offpath_status_t wanted = OFFPATH_OK) const {
+        expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr), wanted, "flush");
+    }
+    std::uint64_t* words() const { return static_cast<std::uint64_t*>(base); }
+
+    const Rank& me;
+    offpath_context_h context;
+    std::uint32_t right;
+    void* base = nullptr;
+    offpath_window_h window = nullptr;
+};
+
+// Runs `body` on ranks of two proxies.
+bool on_two_proxies(std::uint32_t ranks, const Job::Body& body,
+                    offpath_threads_t threads = OFFPATH_THREADS_SINGLE) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
+    const bool well = daemon.ready() && all_right(ranks, directory.path(), body, threads);
+    if (!well) ADD_FAILURE() << daemon.log();
+    return well;
+}
+
+pid_t daemon_of(const Rank& me) {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    std::FILE* file = std::fopen((me.directory + "/" + name + ".pid").c_str(), "r");
+    int pid = 0;
+    require(file != nullptr && std::fscanf(file, "%d", &pid) == 1, "the daemon's number");
+    std::fclose(file);
+    return pid;
+}
+
+// Returns when all its threads stand still.
+void stop(pid_t pid) {
+    require(kill(pid, SIGSTOP) == 0, "stop");
+    usleep(20000);
+}
+
+// Stops the daemon, does `before`, lets it go on after a while, and says how long `waiting` took.
+template <typename Before, typename Waiting>
+double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
+    const pid_t daemon = daemon_of(me);
+    stop(daemon);
+    before();
+    const pid_t helper = fork();
+    if (helper == 0) {
+        usleep(static_cast<useconds_t>(pause_s * 1e6));
+        kill(daemon, SIGCONT);
+        _exit(0);
+    }
+    const double begin = now();
+    waiting();
+    const double took = now() - begin;
+    require(helper > 0, "fork");
+    while (kill(helper, 0) == 0 && now() - begin < 5) {
+        usleep(1000);
+        int status = 0;
+        if (waitpid(helper, &status, WNOHANG) == helper) break;
+    }
+    return took;
+}
+
+class Direct : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (remote_mode()) GTEST_SKIP() << "ranks with a device of its own system have no direct paths";
+    }
+};
+
+TEST_F(Direct, MovesAndUpdates) {
+    for (const std::uint32_t ranks : {2u, 3u, 5u}) {
+        on_two_proxies(ranks, [](const Rank& me) {
+            Fixture f(me);
+            // Two of three share a proxy, and have no path.
+            offpath_context_info_t info{};
+            info.struct_size = sizeof info;
+            expect(offpath_context_query(f.context, &info), OFFPATH_OK, "query");
+            auto* const proxies = static_cast<std::uint32_t*>(me.shared) + 512;
+            proxies[me.rank] = info.proxy;
+            me.barrier();
+            const bool path = proxies[me.rank] != proxies[f.right];
+            const bool path_to_first = proxies[me.rank] != proxies[0];
+            std::uint64_t word = 0;
+            if (path) {
+                f.open(f.right);
+            } else {
+                expect(offpath_direct_get(f.window, &word, 8, f.right, 0), OFFPATH_ERR_UNAVAILABLE,
+                       "between ranks of one proxy");
+            }
+            for (const std::size_t bytes : {1, 8, 100, 4096, 8192, 8193, 30000, 65536}) {
+                if (!path) break;
+                std::vector<unsigned char> data(bytes), back(bytes);
+                std::iota(data.begin(), data.end(), static_cast<unsigned char>(me.rank + bytes));
+                expect(offpath_direct_put(f.window, data.data(), bytes, f.right, 4096), OFFPATH_OK, "put");
+                std::fill(data.begin(), data.end(), 0xee);
+                f.flush();
+                expect(offpath_direct_get(f.window, back.data(), bytes, f.right, 4096), OFFPATH_OK, "get");
+                std::iota(data.begin(), data.end(), static_cast<unsigned char>(me.rank + bytes));
+                require(back == data, "what was put is not what is there");
+            }
+            expect(offpath_direct_put(f.window, f.base, 65537, f.right, 0), OFFPATH_ERR_UNAVAILABLE,
+                   "more than goes this way");
+            me.barrier();
+            // A counter at rank 0 that everybody draws from, by both ways.
+            constexpr int draws = 300;
+            std::array<std::uint64_t, draws> tickets{};
+            const std::uint64_t one = 1;
+            const offpath_place_t place{0, 8, nullptr, 0};
+            if (path_to_first) f.open(0);
+            int directly = 0;
+            for (int i = 0; i < draws; ++i) {
+                std::uint64_t& ticket = tickets[static_cast<std::size_t>(i)];
+                offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
+                if (i % 3 != 0)
+                    status =
+                        offpath_direct_update(f.window, OFFPATH_SUM, &one, &ticket, OFFPATH_UINT64, 0, 8);
+                directly += status == OFFPATH_OK;
+                if (status == OFFPATH_ERR_UNAVAILABLE) {
+                    offpath_request_h request = nullptr;
+                    expect(offpath_get_accumulate(f.window, &one, &ticket, 1, OFFPATH_UINT64, OFFPATH_SUM,
+                                                  &place, &request),
+                           OFFPATH_OK, "get_accumulate");
+                    expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+                    offpath_request_free(request);
+                    status = OFFPATH_OK;
+                }
+                expect(status, OFFPATH_OK, "update");
+                require(i == 0 || ticket > tickets[static_cast<std::size_t>(i - 1)], "order of tickets");
+            }
+            if (path_to_first) require(directly > draws / 2, "too few took the short way");
+            me.barrier();
+            if (me.rank == 0) require(f.words()[1] == std::uint64_t{draws} * me.size, "the sum of all draws");
+            me.barrier();
+            // Swaps: everybody turns the word of the right neighbour from its rank to another number.
+            const std::uint64_t from = 0, to = me.rank + 100;
+            std::uint64_t was = 7;
+            if (path) {
+                expect(offpath_direct_compare_swap(f.window, &to, &from, &was, OFFPATH_UINT64, f.right, 16),
+                       OFFPATH_OK, "compare_swap");
+                require(was == 0, "the former value");
+                expect(offpath_direct_compare_swap(f.window, &from, &from, &was, OFFPATH_UINT64, f.right, 16),
+                       OFFPATH_OK, "compare_swap that does not match");
+                require(was == to, "the former value of the second");
+                expect(offpath_direct_update(f.window, OFFPATH_NO_OP, nullptr, &was, OFFPATH_UINT64, f.right,
+                                             16),
+                       OFFPATH_OK, "fetch");
+                require(was == to, "what stays");
+                // Wrong in itself, or out of range: nothing happens.
+                expect(offpath_direct_get(f.window, &was, 8, f.right, window_bytes - 4), OFFPATH_ERR_ACCESS,
+                       "get outside");
+                expect(f.put(was, window_bytes - 4), OFFPATH_OK, "put outside");
+                f.flush(OFFPATH_ERR_ACCESS);
+                f.flush();
+            }
+            expect(offpath_direct_get(f.window, &was, 8, me.size, 0), OFFPATH_ERR_INVALID, "get of nobody");
+            f.finish();
+        });
+    }
+}
+
+TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const offpath_place_t place{1, 1024, nullptr, 0};
+            const std::uint64_t word = 5;
+            std::uint64_t got = 0;
+            offpath_request_h request = nullptr;
+            // Without a request: until a flush.
+            expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
+            expect(f.put(word), OFFPATH_ERR_UNAVAILABLE, "put behind a put");
+            expect(offpath_direct_get(f.window, &got, 8, 1, 1024), OFFPATH_ERR_UNAVAILABLE, "get");
+            f.flush();
+            expect(f.put(word), OFFPATH_OK, "put behind a flush");
+            // With a request: only what is ordered behind it waits.
+            expect(offpath_put(f.window, &word, 8, &place, &request), OFFPATH_OK, "put");
+            expect(f.put(word), OFFPATH_OK, "put beside a put with a request");
+            expect(offpath_window_fence(f.window, 1), OFFPATH_OK, "fence");
+            expect(f.put(word), OFFPATH_ERR_UNAVAILABLE, "put behind a fence");
+            expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+            offpath_request_free(request);
+            expect(f.put(word), OFFPATH_OK, "put behind a request that is over");
+            f.flush();
+            // Updates keep their order.
+            expect(offpath_accumulate(f.window, &word, 1, OFFPATH_UINT64, OFFPATH_SUM, &place, &request),
+                   OFFPATH_OK, "accumulate");
+            expect(offpath_direct_update(f.window, OFFPATH_SUM, &word, &got, OFFPATH_UINT64, 1, 1024),
+                   OFFPATH_ERR_UNAVAILABLE, "update behind an update");
+            expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+            offpath_request_free(request);
+            expect(offpath_direct_update(f.window, OFFPATH_SUM, &word, &got, OFFPATH_UINT64, 1, 1024),
+                   OFFPATH_OK, "update behind one that is over");
+            require(got == 10, "the former value");
+        }
+        f.finish();
+    });
+}
+
+TEST_F(Direct, IsNotOvertakenByWhatGoesByTheOwnProxy) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const offpath_place_t place{1, 1024, nullptr, 0};
+            const std::uint64_t word = 5;
+            const auto direct = [&] { expect(f.put(word), OFFPATH_OK, "put"); };
+            const auto later = [&] {
+                expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
+            };
+            require(held_up(me, direct, later) < pause_s / 2, "a put that needs no order waits");
+            f.flush();
+            double took = held_up(
+                me,
+                [&] {
+                    direct();
+                    expect(offpath_window_fence(f.window, OFFPATH_ALL_TARGETS), OFFPATH_OK, "fence");
+                },
+                later);
+            require(took > pause_s / 2, "a put behind a fence does not wait for the direct one before it");
+            f.flush();
+            took = held_up(
+                me,
+                [&] {
+                    expect(offpath_direct_update(f.window, OFFPATH_SUM, &word, nullptr, OFFPATH_UINT64, 1, 8),
+                           OFFPATH_OK, "update");
+                },
+                [&] {
+                    expect(
+                        offpath_accumulate(f.window, &word, 1, OFFPATH_UINT64, OFFPATH_SUM, &place, nullptr),
+                        OFFPATH_OK, "accumulate");
+                });
+            require(took > pause_s / 2, "an update does not wait for the direct one before it");
+            f.flush();
+            // A flush waits for both ways, also one that is a request.
+            require(held_up(me, direct, [&] { f.flush(); }) > pause_s / 2, "the flush does not wait");
+            took = held_up(me, direct, [&] {
+                offpath_request_h request = nullptr;
+                expect(offpath_window_flush(f.window, 1, &request), OFFPATH_OK, "flush");
+                expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+                offpath_request_free(request);
+            });
+            require(took > pause_s / 2, "the flush by request does not wait");
+        }
+        f.finish();
+    });
+}
+
+TEST_F(Direct, ManyGoByTheOwnProxy) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            int taken = 0;
+            held_up(
+                me,
+                [&] {
+                    while (taken < 1000 && f.put(1) == OFFPATH_OK)
+                        ++taken;
+                },
+                [] {});
+            require(taken > 1 && taken < 100, "a bounded number is under way");
+            f.flush();
+            expect(f.put(1), OFFPATH_OK, "put when they are done");
+            f.flush();
+        }
+        f.finish();
+    });
+}
+
+// A flag behind data, in all mixtures of the two ways.
+TEST_F(Direct, FlagsComeBehindData) {
+    on_two_proxies(3, [](const Rank& me) {
+        Fixture f(me);
+        constexpr std::size_t count = 25000;
+        std::vector<std::uint32_t> data(count);
+        auto* const there = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(f.base) + 4096);
+        const offpath_place_t place{f.right, 4096, nullptr, 0}, flag{f.right, 64, nullptr, 0};
+        for (std::uint64_t round = 1; round <= 60; ++round) {
+            std::fill(data.begin(), data.end(), static_cast<std::uint32_t>(round));
+            const std::size_t used = round % 2 == 0 ? count : 1000;
+            const auto by_proxy = [&](const void* from, std::size_t bytes, const offpath_place_t& to) {
+                expect(offpath_put(f.window, from, bytes, &to, nullptr), OFFPATH_OK, "put");
+            };
+            if (used == count ||
+                offpath_direct_put(f.window, data.data(), used * 4, f.right, 4096) != OFFPATH_OK)
+                by_proxy(data.data(), used * 4, place);
+            expect(offpath_window_fence(f.window, f.right), OFFPATH_OK, "fence");
+            if (round % 3 == 0 || f.put(round) != OFFPATH_OK) by_proxy(&round, 8, flag);
+            const double begin = now();
+            while (__atomic_load_n(f.words() + 8, __ATOMIC_ACQUIRE) != round) {
+                require(now() - begin < 30, "the flag does not come");
+                sched_yield();
+            }
+            for (std::size_t i = 0; i < used; ++i)
+                require(there[i] == round, "the flag overtook the data");
+            f.flush();
+            me.barrier();
+        }
+        f.finish();
+    });
+}
+
+TEST_F(Direct, RefusesMemoryThatIsNotMapped) {
+    on_two_proxies(2, [](const Rank& me) {
+        offpath_context_h context = me.init();
+        std::uint64_t memory = 3;
+        offpath_window_h window = nullptr;
+        expect(offpath_window_create(me.world(context), &memory, 8, &window), OFFPATH_OK, "create");
+        std::uint64_t got = 0;
+        for (int i = 0; i < 1000; ++i) {
+            expect(offpath_direct_get(window, &got, 8, 1 - me.rank, 0), OFFPATH_ERR_UNAVAILABLE, "get");
+            usleep(10);
+        }
+        require(got == 0 && memory == 3, "nothing happens");
+        me.barrier();
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+}
+
+TEST_F(Direct, TellsThatTheProxyIsGone) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const pid_t pid = daemon_of(me);
+            stop(pid);
+            expect(f.put(1), OFFPATH_OK, "put");
+            require(kill(pid, SIGKILL) == 0, "kill");
+            const double begin = now();
+            f.flush(OFFPATH_ERR_PEER_LOST);
+            require(now() - begin < 5, "it takes long to notice");
+            std::uint64_t word = 0;
+            expect(offpath_direct_get(f.window, &word, 8, 1, 0), OFFPATH_ERR_UNAVAILABLE, "get after that");
+        }
+        me.barrier();
+        _exit(0);
+    });
+    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
+}
+
+TEST_F(Direct, ThreadsShareAPath) {
+    on_two_proxies(
+        2,
+        [](const Rank& me) {
+            Fixture f(me);
+            f.open(f.right);
+            me.barrier();
+            constexpr int each = 500;
+            std::vector<std::thread> threads;
+            for (int t = 0; t < 3; ++t)
+                threads.emplace_back([&] {
+                    const std::uint64_t one = 1;
+                    std::uint64_t last = 0;
+                    for (int i = 0; i < each; ++i) {
+                        std::uint64_t was = 0;
+                        const offpath_status_t status = offpath_direct_update(
+                            f.window, OFFPATH_SUM, &one, &was, OFFPATH_UINT64, f.right, 8);
+                        expect(status, OFFPATH_OK, "update");
+                        require(i == 0 || was > last, "a thread's own order");
+                        last = was;
+                    }
+                });
+            for (std::thread& thread : threads)
+                thread.join();
+            me.barrier();
+            require(f.words()[1] == 3 * each, "the sum");
+            f.finish();
+        },
+        OFFPATH_THREADS_MULTIPLE);
+}
+
+TEST_F(Direct, CanBeOff) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "off"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        Fixture f(me);
+        std::uint64_t word = 0;
+        for (int i = 0; i < 100; ++i) {
+            expect(offpath_direct_get(f.window, &word, 8, f.right, 0), OFFPATH_ERR_UNAVAILABLE, "get");
+            usleep(100);
+        }
+        f.finish();
+    })) << daemon.log();
+}
+
+}  // namespace
+}  // namespace offpath::test

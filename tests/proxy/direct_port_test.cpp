@@ -1,0 +1,213 @@
+// Who may use a direct port: the handshake by hand, from somebody who keeps to it and from others who do not.
+#include "proxy/direct_port.h"
+
+#include "transport/loopback/loopback.h"
+#include "transport/tcp/address.h"
+#include "transport/tcp/tcp_transport.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+
+namespace offpath::proxy {
+namespace {
+
+namespace direct = rma::direct;
+
+constexpr engine::JobId job{11, 12};
+
+std::unique_ptr<transport::Transport> make_tcp(bool listen) {
+    transport::TcpConfig config;
+    config.devices = "lo";
+    config.listen = listen;
+    std::unique_ptr<transport::Transport> made;
+    std::string problem;
+    EXPECT_EQ(transport::make_tcp_transport(config, made, problem), Status::ok) << problem;
+    return made;
+}
+
+struct Port {
+    transport::LoopbackHub hub;
+    std::unique_ptr<transport::Transport> fabric = hub.join();
+    engine::Engine engine{*fabric, 1};
+    DirectPort port{make_tcp(true), engine};
+    ~Port() { engine.close(); }
+};
+
+class Stranger : public transport::Handler {
+  public:
+    explicit Stranger(Port& port) : port_(port), transport_(make_tcp(false)) {
+        transport_->set_handler(this);
+        EXPECT_EQ(transport_->connect(port.port.address(), &endpoint_), Status::ok);
+    }
+    ~Stranger() override { transport_->set_handler(nullptr); }
+
+    void say(const control::Message& message) {
+        const direct::Handshake header{direct::Kind::handshake, 3};
+        EXPECT_EQ(transport_->post(*endpoint_, direct::bytes_of(header), control::encode_message(message)),
+                  Status::ok);
+    }
+    void call() { say(control::DirectCall{transport_->address()}); }
+    void ask(std::uint64_t token) {
+        direct::Request request{};
+        request.kind = direct::Kind::request;
+        request.token = token;
+        request.number = 99;
+        request.bytes = 8;
+        request.operation = static_cast<std::uint8_t>(rma::OpKind::get);
+        (void)transport_->post(*endpoint_, direct::bytes_of(request), {});
+    }
+    control::DirectProof proof(const control::Secret& secret) {
+        control::DirectProof made{challenge->nonce, nonce, job.high, job.low, 0, 4, {}};
+        made.mac = control::handshake_mac(secret, challenge->nonce, nonce, made);
+        return made;
+    }
+    // False: not within `seconds`.
+    template <typename Over>
+    bool until(Over&& over, double seconds = 5) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+        while (!over()) {
+            if (std::chrono::steady_clock::now() > end) return false;
+            transport_->progress();
+            port_.port.progress();
+        }
+        return true;
+    }
+    void on_message(const transport::Incoming& message) override {
+        direct::Handshake handshake;
+        direct::Answer came;
+        if (read(message.header, direct::Kind::answer, came)) answer = came;
+        if (!read(message.header, direct::Kind::handshake, handshake)) return;
+        EXPECT_EQ(handshake.path, 3u);
+        control::Message said;
+        std::string problem;
+        ASSERT_EQ(control::decode_message({message.data, message.bytes}, said, problem), Status::ok);
+        if (const auto* one = std::get_if<control::Challenge>(&said)) challenge = *one;
+        if (const auto* one = std::get_if<control::DirectWelcome>(&said)) welcome = *one;
+    }
+    void on_endpoint_lost(transport::Endpoint&) override { lost = true; }
+
+    std::optional<control::Challenge> challenge;
+    std::optional<control::DirectWelcome> welcome;
+    std::optional<direct::Answer> answer;
+    bool lost = false;
+    const control::Nonce nonce = control::draw_nonce();
+
+  private:
+    Port& port_;
+    std::unique_ptr<transport::Transport> transport_;
+    transport::Endpoint* endpoint_ = nullptr;
+};
+
+TEST(DirectPort, LetsInWhoKnowsTheSecretAndProvesThatItDoes) {
+    Port port;
+    const control::Secret secret = port.port.admit(job, 4);
+    Stranger caller(port);
+    caller.call();
+    ASSERT_TRUE(caller.until([&] { return caller.challenge.has_value(); }));
+    caller.say(caller.proof(secret));
+    ASSERT_TRUE(caller.until([&] { return caller.welcome.has_value(); }));
+    EXPECT_EQ(caller.welcome->mac,
+              control::handshake_mac(secret, caller.challenge->nonce, caller.nonce, *caller.welcome));
+    // There is no such window.
+    caller.ask(caller.welcome->token);
+    ASSERT_TRUE(caller.until([&] { return caller.answer.has_value(); }));
+    EXPECT_EQ(caller.answer->number, 99u);
+    EXPECT_EQ(static_cast<Status>(caller.answer->status), Status::access);
+    // The job's last rank goes.
+    port.port.forget(job, 4);
+    EXPECT_TRUE(caller.until([&] { return caller.lost; }));
+}
+
+TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
+    Port port;
+    const control::Secret secret = port.port.admit(job, 4);
+    const control::Secret other = port.port.admit({13, 14}, 4);
+    {
+        Stranger wrong(port);
+        wrong.call();
+        ASSERT_TRUE(wrong.until([&] { return wrong.challenge.has_value(); }));
+        wrong.say(wrong.proof(other));
+        EXPECT_TRUE(wrong.until([&] { return wrong.lost; }));
+        EXPECT_FALSE(wrong.welcome.has_value());
+    }
+    {
+        // What somebody else has said once does not help: the challenge is another.
+        Stranger first(port), second(port);
+        first.call();
+        ASSERT_TRUE(first.until([&] { return first.challenge.has_value(); }));
+        const control::DirectProof overheard = first.proof(secret);
+        first.say(overheard);
+        ASSERT_TRUE(first.until([&] { return first.welcome.has_value(); }));
+        second.call();
+        ASSERT_TRUE(second.until([&] { return second.challenge.has_value(); }));
+        second.say(overheard);
+        control::DirectProof turned = overheard;
+        turned.challenge = second.challenge->nonce;
+        second.say(turned);
+        EXPECT_TRUE(second.until([&] { return second.lost; }));
+        EXPECT_FALSE(second.welcome.has_value());
+    }
+    {
+        // A rank that is not served here.
+        Stranger unknown(port);
+        unknown.call();
+        ASSERT_TRUE(unknown.until([&] { return unknown.challenge.has_value(); }));
+        control::DirectProof proof = unknown.proof(secret);
+        proof.target = 5;
+        unknown.say(proof);
+        EXPECT_TRUE(unknown.until([&] { return unknown.lost; }));
+    }
+}
+
+TEST(DirectPort, SaysNothingToWhoHasProvedNothing) {
+    Port port;
+    (void)port.port.admit(job, 4);
+    Stranger caller(port);
+    caller.ask(0);
+    caller.ask(1);
+    EXPECT_FALSE(caller.until([&] { return caller.answer.has_value(); }, 0.2));
+    caller.call();
+    ASSERT_TRUE(caller.until([&] { return caller.challenge.has_value(); }));
+    caller.ask(0);
+    EXPECT_FALSE(caller.until([&] { return caller.answer.has_value(); }, 0.2));
+}
+
+// An address with a port would have the device connect to wherever a stranger likes.
+TEST(DirectPort, ConnectsToNobody) {
+    Port port;
+    auto victim = make_tcp(true);
+    Stranger caller(port);
+    caller.say(control::DirectCall{victim->address()});
+    caller.say(control::DirectCall{{std::byte{1}}});
+    unsigned events = 0;
+    EXPECT_FALSE(caller.until([&] { return (events += victim->progress()) > 0 || caller.challenge; }, 0.2));
+}
+
+TEST(DirectPort, KeepsABoundedNumberOfStrangers) {
+    Port port;
+    const control::Secret secret = port.port.admit(job, 4);
+    std::vector<std::unique_ptr<Stranger>> callers;
+    for (std::size_t i = 0; i < 5; ++i) {
+        callers.push_back(std::make_unique<Stranger>(port));
+        callers.back()->call();
+        ASSERT_TRUE(callers.back()->until([&] { return callers.back()->challenge.has_value(); }));
+    }
+    callers[1]->say(callers[1]->proof(secret));
+    ASSERT_TRUE(callers[1]->until([&] { return callers[1]->welcome.has_value(); }));
+    std::vector<std::unique_ptr<Stranger>> more;
+    for (std::size_t i = 0; i < DirectPort::max_unproved; ++i) {
+        more.push_back(std::make_unique<Stranger>(port));
+        more.back()->call();
+        ASSERT_TRUE(more.back()->until([&] { return more.back()->challenge.has_value(); }));
+    }
+    EXPECT_TRUE(callers[0]->until([&] { return callers[0]->lost; }));
+    EXPECT_TRUE(callers[4]->until([&] { return callers[4]->lost; }));
+    // Who has proved who he is stays.
+    callers[1]->ask(callers[1]->welcome->token);
+    EXPECT_TRUE(callers[1]->until([&] { return callers[1]->answer.has_value(); }));
+}
+
+}  // namespace
+}  // namespace offpath::proxy
