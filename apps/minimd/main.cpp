@@ -2,6 +2,8 @@
 // beside this.
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "minimd/domain/decomposition.h"
@@ -57,7 +59,7 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
                 std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(), places.sole_host()));
         }
     }
-    Snapshots snapshots(settings, system, settings.potential == Potential::eam ? "Cu" : "Ar",
+    Snapshots snapshots(settings, system, tables != nullptr ? element_symbol(tables->atomic_number) : "Ar",
                         decomposition.comm());
     simulation.on_row([&](const ThermoRow& row) { screen.thermo(row); });
     simulation.on_step([&](std::int64_t step) {
@@ -68,7 +70,7 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
 }
 
 // Makes the atoms, runs, and reports, on the ranks that simulate.
-void simulate(Settings settings, const Places& places) {
+void simulate_and_report(Settings settings, const Places& places) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(places.simulation(), &rank);
     MPI_Comm_size(places.simulation(), &ranks);
@@ -99,6 +101,21 @@ void simulate(Settings settings, const Places& places) {
     if (rank == 0) {
         write_json(settings, summary);
         write_yaml(settings, system, bins, summary);
+    }
+}
+
+void simulate(const Settings& settings, const Places& places) {
+    try {
+        simulate_and_report(settings, places);
+    } catch (const mpi_support::UsageError& wrong) {
+        int rank = 0, ranks = 1, all = 1;
+        MPI_Comm_rank(places.simulation(), &rank);
+        MPI_Comm_size(places.simulation(), &ranks);
+        MPI_Comm_size(MPI_COMM_WORLD, &all);
+        if (ranks == all) throw;
+        // Other ranks wait for work: the job can only end as a whole, by the word of one.
+        if (rank == 0) throw std::runtime_error(wrong.what());
+        MPI_Barrier(places.simulation());
     }
 }
 

@@ -162,6 +162,14 @@ void Simulation<Real>::report_outrun() {
 }
 
 template <typename Real>
+void Simulation<Real>::after_step(std::int64_t at) {
+    if (!on_step_) return;
+    const double from = MPI_Wtime();
+    on_step_(at);
+    began_ += MPI_Wtime() - from;
+}
+
+template <typename Real>
 void Simulation<Real>::count() {
     Counts& counts = results_.counts;
     counts.atoms = particles_.atoms;
@@ -219,14 +227,14 @@ Results Simulation<Real>::run() {
     if (offload_) offload_->lists_changed(particles_, neighborhood_);
     potential_ = forces_->compute(particles_, neighborhood_, true, true, before);
     thermo(first_step_);
-    if (on_step_) on_step_(first_step_);
+    after_step(first_step_);
 
     MPI_Barrier(decomposition_.comm());
     began_ = MPI_Wtime();
     for (std::int64_t at = first_step_ + 1; at <= first_step_ + settings_.steps; ++at) {
         step(at);
         if (energy_due(at)) thermo(at);
-        if (on_step_) on_step_(at);
+        after_step(at);
     }
     MPI_Barrier(decomposition_.comm());
     results_.times.total = MPI_Wtime() - began_;

@@ -31,7 +31,8 @@ class Simulation {
     // Called on every rank when a row is there, which is the same everywhere.
     void on_row(std::function<void(const ThermoRow&)> call) { on_row_ = std::move(call); }
 
-    // Called on every rank after the first, and every, step.
+    // Called on every rank before the first step and after each; atoms() are then those of that step. What it
+    // takes is in no time.
     void on_step(std::function<void(std::int64_t)> call) { on_step_ = std::move(call); }
 
     // Before run(): lets `device` take part in the steps, or has `carrier` bring the ghosts. Collective.
@@ -50,6 +51,7 @@ class Simulation {
     void thermo(std::int64_t at);
     void check_skin(std::int64_t at);
     void report_outrun();
+    void after_step(std::int64_t at);
     void count();
     [[noreturn]] void explain_bad_numbers(std::int64_t at) const;
     bool energy_due(std::int64_t at) const;
