@@ -56,7 +56,7 @@ STUDIES = {study.name: study for study in (
     ),
     Study(
         "tdr", "Temperature divergence rate and energy drift of baseline and off-path algorithm, by skin and interval.", "Fig. 13",
-        Spec((4000,), (1,), (1, 5, 10, 20), steps=1000, runs=1, skins=(0.1, 0.3, 0.5), device_slowness=(1,)),
+        Spec((4000,), (1,), (5, 10, 20), steps=1000, runs=1, skins=(0.1, 0.3, 0.5), device_slowness=(1,)),
         accuracy.tdr_cases, accuracy.tdr_rows, ("tdr", "tdr_error", "tdr_300", "tdr_300_error", "max_dt", "energy_drift"),
     ),
     Study(
@@ -125,7 +125,7 @@ def show(study: Study, found: dict) -> None:
         table.add_column(name, no_wrap=True, justify="left" if name == "scheme" else "right")
     extra = [name for name in _VARIED if len({row[name] for row in found["rows"]}) > 1]
     for name in (*extra, *study.columns):
-        table.add_column(_title(name), justify="right", no_wrap=name not in _VARIED)
+        table.add_column(_title(name), justify="right", no_wrap=name not in _VARIED, min_width=9 if name in _VARIED else None)
     if any(row["source"] != "lab" for row in found["rows"]):
         table.add_column("source")
     for row in found["rows"]:
@@ -137,7 +137,9 @@ def show(study: Study, found: dict) -> None:
 
 
 def _title(name: str) -> str:
-    return name.removesuffix("_s").replace("_percent", " %").replace("_to_", " / ").replace("_", " ")
+    if name.startswith("measured_to_"):
+        return "ratio"
+    return name.removesuffix("_s").replace("_percent", " %").replace("_", " ")
 
 
 def _cell(name: str, value) -> str:
