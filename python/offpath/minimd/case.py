@@ -38,7 +38,7 @@ class Case:
     device_slowness: int = 1
     intensity: int = 1
     precision: str = "double"
-    wide: bool = False  # device ranks may use the hosts' cores too, which have nothing else to do
+    wide: bool = False  # hosts alone, or devices alone, may use the cores of the others, who only wait
 
     @property
     def cells(self) -> int:

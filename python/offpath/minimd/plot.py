@@ -21,7 +21,7 @@ _PARTS = {"force": "#2a9d8f", "neigh": "#e9c46a", "comm": "#e76f51", "other": "#
 def draw(report: dict, path: Path) -> None:
     figure = _FIGURES[report["study"].removeprefix("minimd-")](report["rows"])
     text = f"{report['study']} ({report['figure']}): {report['lab']['description']}; medians of {report['runs']}"
-    figure.suptitle("\n".join(textwrap.wrap(text, int(figure.get_figwidth() * 15))), fontsize=8)
+    figure.suptitle("\n".join(textwrap.wrap(text, int(figure.get_figwidth() * 17))), fontsize=8)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from offpath import osu
-from offpath.device_ranks import HOST
+from offpath.device_ranks import DEVICE, HOST
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, placement
 from offpath.lab.cluster import Cluster, measured
@@ -95,7 +95,7 @@ class LabSource:
         else:
             groups = device_ranks.everywhere(case.nodes, case.ranks_per_node, 1)
             if case.wide:
-                groups = self._spread(groups)
+                groups = self._spread(groups, DEVICE if case.scheme == DEVICES else HOST)
             layout = device_ranks.Layout(groups, device_ranks.device_command(cluster.spec.dpu, line, None))
             result = cluster.run(mpi.HOST, line, capture=True, layout=layout)
         file.unlink()
@@ -114,10 +114,15 @@ class LabSource:
         said = measured(cluster.run(mpi.HOST, line, capture=True, layout=layout), "bandwidth between host and device")
         return said["rows"][0]["value"] * 1e6
 
-    def _spread(self, groups: list[device_ranks.Group]) -> list[device_ranks.Group]:
-        """Devices on all cores in turn; hosts, which wait, stay where they are."""
+    def _spread(self, groups: list[device_ranks.Group], kind: str) -> list[device_ranks.Group]:
+        """Those of `kind` on all cores, as many for each node; the others, which wait, stay where they are."""
         cores = placement.physical_cores(os.sched_getaffinity(0))
-        return [group if group.kind == HOST else replace(group, cpus=cores[group.node % len(cores)]) for group in groups]
+        nodes = 1 + max(group.node for group in groups)
+        share = max(1, len(cores) // nodes)
+        return [
+            replace(group, cpus=tuple(cpu for at in range(share) for cpu in cores[(group.node * share + at) % len(cores)])) if group.kind == kind else group
+            for group in groups
+        ]
 
     def _write_input(self, case: Case) -> Path:
         path = self.cluster.room / f"minimd{self._inputs}.in"

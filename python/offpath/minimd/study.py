@@ -29,21 +29,22 @@ class Study:
     rows: Callable[..., list[dict]]
     columns: tuple[str, ...]
     needs_bandwidth: bool = False  # of host and device, for the model; given to `rows`
+    wide: bool = False  # those that compute have all cores
 
 
 ATOMS = (4000, 32000)
 STUDIES = {study.name: study for study in (
     Study(
         "slowdown", "All devices alone against all hosts alone.", "Fig. 6", Spec(ATOMS, (1, 2), (1, 20), device_slowness=(2,)),
-        timing.slowdown_cases, timing.slowdown_rows, ("hosts_total_s", "total_s", "slowdown"),
+        timing.slowdown_cases, timing.slowdown_rows, ("hosts_total_s", "total_s", "slowdown"), wide=True,
     ),
     Study(
-        "breakdown", "Where the time of hosts alone goes: forces, neighbours, communication, other.", "Fig. 7", Spec(ATOMS, (1, 2), (1, 5, 20)),
-        timing.breakdown_cases, timing.breakdown_rows, ("total_s", "force_percent", "neigh_percent", "comm_percent", "other_percent"),
+        "breakdown", "Where the time of hosts alone goes: forces, neighbours, communication, other.", "Fig. 7", Spec(ATOMS, (1, 2), (1, 5, 20), device_slowness=(1,)),
+        timing.breakdown_cases, timing.breakdown_rows, ("total_s", "force_percent", "neigh_percent", "comm_percent", "other_percent"), wide=True,
     ),
     Study(
         "devices", "Devices alone, 1 to many, against one host.", "Fig. 8", Spec((32000,), (1, 2, 4), (20,), steps=40, device_slowness=(1,)),
-        timing.devices_cases, timing.devices_rows, ("host_total_s", "total_s", "speedup_over_host"),
+        timing.devices_cases, timing.devices_rows, ("host_total_s", "total_s", "speedup_over_host"), wide=True,
     ),
     Study(
         "offpath", "What the off-path algorithm gains, as published and balanced, beside the device's core given to the host.", "Fig. 11",
@@ -51,8 +52,8 @@ STUDIES = {study.name: study for study in (
         timing.offpath_cases, timing.offpath_rows, ("base_total_s", "total_s", "improvement_percent", "best_improvement_percent", "bound_percent"),
     ),
     Study(
-        "bound", "What could be gained at best if all communication vanished: its share of the hosts' time.", "Fig. 12", Spec(ATOMS, (1, 2), (1, 5, 20)),
-        timing.breakdown_cases, timing.bound_rows, ("total_s", "comm_s", "bound_percent"),
+        "bound", "What could be gained at best if all communication vanished: its share of the hosts' time.", "Fig. 12", Spec(ATOMS, (1, 2), (1, 5, 20), device_slowness=(1,)),
+        timing.breakdown_cases, timing.bound_rows, ("total_s", "comm_s", "bound_percent"), wide=True,
     ),
     Study(
         "tdr", "Temperature divergence rate and energy drift of baseline and off-path algorithm, by skin and interval.", "Fig. 13",
@@ -94,20 +95,23 @@ def report(study: Study, spec: Spec, cluster: Cluster, results: Results, rows: l
         "figure": study.figure,
         "lab": stats.describe_cluster(cluster),
         "environment": stats.environment(),
-        "machine": notes(spec, cluster),
+        "machine": notes(study, spec, cluster),
         "runs": spec.runs,
         "rows": rows,
     }
 
 
-def notes(spec: Spec, cluster: Cluster) -> list[str]:
+def notes(study: Study, spec: Spec, cluster: Cluster) -> list[str]:
     """What of this machine a reader has to know."""
     said = []
     hosts = {cpu for place in cluster.placements for cpu in place.host}
     devices = {cpu for place in cluster.placements for cpu in place.device}
-    if len(cluster.placements) * spec.ranks_per_node > len(hosts):
+    if study.wide:
+        if len(cluster.placements) > len(hosts | devices):
+            said.append(f"hosts alone and devices alone use all {len(hosts | devices)} cores; nodes beyond as many take turns: compare rows of the same number of nodes")
+    elif len(cluster.placements) * spec.ranks_per_node > len(hosts):
         said.append(f"{len(cluster.placements)} nodes share {len(hosts)} host core(s) and {len(devices)} device core(s): times are those of all nodes in turn; compare rows of the same number of nodes")
-    if hosts & devices:
+    if hosts & devices and not study.wide:
         said.append("hosts and devices share cores: nothing overlaps")
     if max(*spec.threads, *spec.device_threads) > min(len(hosts), len(devices)):
         said.append("there are more threads than cores")

@@ -24,13 +24,13 @@ def _grid(spec: Spec, schemes: tuple[str, ...], **more) -> list[Case]:
 
 
 def slowdown_cases(spec: Spec) -> list[Case]:
-    return [case for slowness in spec.device_slowness for case in _grid(spec, (HOSTS, DEVICES), device_slowness=slowness)]
+    return [case for slowness in spec.device_slowness for case in _grid(spec, (HOSTS, DEVICES), device_slowness=slowness, wide=True)]
 
 
 def slowdown_rows(spec: Spec, results: Results) -> list[dict]:
     rows = []
     for slowness in spec.device_slowness:
-        cases = _grid(spec, (HOSTS, DEVICES), device_slowness=slowness)
+        cases = _grid(spec, (HOSTS, DEVICES), device_slowness=slowness, wide=True)
         for hosts, devices in zip(cases[::2], cases[1::2]):
             rows.append(results.row(devices) | {"hosts_total_s": results[hosts].total_s, "slowdown": results[devices].total_s / results[hosts].total_s})
     return rows
@@ -40,7 +40,7 @@ def slowdown_rows(spec: Spec, results: Results) -> list[dict]:
 
 
 def breakdown_cases(spec: Spec) -> list[Case]:
-    return _grid(spec, (HOSTS,))
+    return _grid(spec, (HOSTS,), wide=True)
 
 
 def breakdown_rows(spec: Spec, results: Results) -> list[dict]:
