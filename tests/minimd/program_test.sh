@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# program_test.sh PROGRAM: what minimd writes, minimd and others can read: restarts on another number of ranks, dumps as data files, the
+# program_test.sh PROGRAM...: what minimd writes, minimd and others can read: restarts on another number of ranks, dumps as data files, the
 # reports, and errors in files.
 set -euo pipefail
-program=$1
+program=("$@")
 launch=$(cd "$(dirname "$0")/.." && pwd)/mpirun.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -27,7 +27,7 @@ END
 run() { # RANKS ARGS...
     local ranks=$1
     shift
-    "$launch" "$ranks" "$program" -i in.test "$@"
+    "$launch" "$ranks" "${program[@]}" -i in.test "$@"
 }
 
 run 2 --json whole.json --dump frames.lammpstrj --dump-every 10 >screen.txt
