@@ -64,12 +64,11 @@ void CommandLine::add_minimd_flags(CLI::App& app) {
                    "-gn: 1: forces on ghosts travel back (default), 0: their pairs are computed twice");
     app.add_option("-b,--neigh_bins", flags_.bins, "Cells of the neighbour grid in each dimension")
         ->check(CLI::Range(1, most_bins));
-    app.add_option("--sort", flags_.sort_every,
-                   "Steps between sorts of the atoms, 0: never (default: with each neighbour build)")
+    app.add_option("--sort", flags_.sort_every, "Accepted: atoms are sorted with each neighbour build")
         ->check(CLI::Range(0, most_steps));
     app.add_flag("--check_exchange", flags_.check_exchange,
-                 "Fail when an atom moves further than the neighbouring subdomain");
-    app.add_flag("--safe_exchange", flags_.safe_exchange, "Let atoms move to any subdomain");
+                 "Accepted: an atom that moves further than the neighbouring subdomain is always an error");
+    app.add_flag("--safe_exchange", flags_.safe_exchange, "Accepted, without effect");
 
     app.option_defaults()->group("Problem");
     app.add_option("-i,--input_file", input_file_, "miniMD's input file (default in.lj.miniMD)");
