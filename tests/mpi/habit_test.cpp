@@ -1,4 +1,5 @@
 #include "p2p/habit.h"
+#include "p2p/trial.h"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +18,8 @@ TEST(Habit, TakesAFewInARow) {
     Habit habit;
     EXPECT_FALSE(habit.only_waits());
     habit.add(true);
-    habit.add(true);
     habit.add(false);
-    EXPECT_EQ(until_settled(habit), 4);
+    EXPECT_EQ(until_settled(habit), 2);
 }
 
 TEST(Habit, IsBrokenByOneMessage) {
@@ -33,11 +33,55 @@ TEST(Habit, IsBrokenByOneMessage) {
 
 TEST(Habit, TakesTwiceAsManyEachTimeItIsBroken) {
     Habit habit;
-    EXPECT_EQ(until_settled(habit), 4);
-    for (const int expected : {8, 16, 32, 64, 128, 256, 512, 1024, 1024}) {
+    EXPECT_EQ(until_settled(habit), 2);
+    for (const int expected : {4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024}) {
         habit.add(false);
         EXPECT_EQ(until_settled(habit), expected);
     }
+}
+
+// Exchanges of a trial in which each engine costs what is given, and how many of them were the host's.
+int exchanges_on_host(Trial& trial, int count, double device, double host) {
+    int on_host = 0;
+    for (int i = 0; i < count; ++i) {
+        const Trial::Engine engine = trial.next();
+        on_host += engine == Trial::host ? 1 : 0;
+        trial.add(engine, engine == Trial::host ? host : device);
+    }
+    return on_host;
+}
+
+TEST(Trial, TriesBothAndStaysWithTheBetter) {
+    Trial slow_device, slow_host, equal;
+    EXPECT_EQ(exchanges_on_host(slow_device, 100, 2.0, 1.0), 98);
+    EXPECT_EQ(exchanges_on_host(slow_host, 100, 1.0, 2.0), 2);
+    EXPECT_EQ(exchanges_on_host(equal, 100, 1.0, 1.0), 2);
+    EXPECT_TRUE(slow_host.is_settled_on_device());
+    EXPECT_FALSE(slow_device.is_settled_on_device());
+    EXPECT_FALSE(equal.is_settled_on_device());
+}
+
+TEST(Trial, OneSlowExchangeDecidesNothing) {
+    Trial trial;
+    trial.add(Trial::device, 1.0);
+    trial.add(Trial::device, 9.0);
+    EXPECT_EQ(exchanges_on_host(trial, 100, 1.0, 2.0), 2);
+}
+
+TEST(Trial, LooksAgainWhenTimesHaveChanged) {
+    Trial trial;
+    exchanges_on_host(trial, 100, 1.0, 2.0);
+    EXPECT_GT(exchanges_on_host(trial, 1000, 4.0, 2.0), 700);
+    EXPECT_LT(exchanges_on_host(trial, 100'000, 1.0, 2.0), 2000);
+}
+
+TEST(Trial, MayBeLeftOut) {
+    Trial trial;
+    exchanges_on_host(trial, 2, 1.0, 0.5);
+    trial.settle_on_device();
+    EXPECT_TRUE(trial.is_settled_on_device());
+    EXPECT_EQ(exchanges_on_host(trial, 200, 1.0, 0.5), 0);
+    EXPECT_GT(exchanges_on_host(trial, 200, 1.0, 0.5), 100);
 }
 
 TEST(Habit, ComputingIsLongForTheMessageOrLongInItself) {

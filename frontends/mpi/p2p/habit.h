@@ -25,7 +25,7 @@ class Habit {
     static constexpr std::uint32_t most_needed = 1024;
 
     std::uint32_t in_a_row_ = 0;
-    std::uint32_t needed_ = 4;
+    std::uint32_t needed_ = 2;
 };
 
 // Whether a program that was outside MPI for so long while a message was under way has computed beside it.

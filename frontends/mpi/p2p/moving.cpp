@@ -133,10 +133,8 @@ int finish(Guard& guard, Parcel& parcel, MPI_Status* status) {
 // Whether the host's own wait, which is the fastest, may be used: one thread, nothing else to look after, and
 // most likely nothing left to do for the device then.
 bool may_sit_in_host(const Parcel& parcel) {
-    const std::uint32_t own = parcel.attended ? 1 : 0;
     return !parcel.host_done && !runtime().threads &&
-           (parcel.by_host || (parcel.receives && !parcel.large)) &&
-           parcels_attended.load(std::memory_order_relaxed) == own;
+           (parcel.by_host || (parcel.receives && !parcel.large)) && all_attended_are_the_hosts();
 }
 
 void sit_in_host(Parcel& parcel) {

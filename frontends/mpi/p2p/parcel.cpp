@@ -124,6 +124,13 @@ Parcel* next_attended() {
     return attended[attended_next++ % attended.size()];
 }
 
+bool all_attended_are_the_hosts() {
+    return attended.size() == parcels_attended.load(std::memory_order_relaxed) &&
+           std::all_of(attended.begin(), attended.end(), [](const Parcel* parcel) {
+               return parcel->receives && parcel->by_host && parcel->left_ns == 0;
+           });
+}
+
 bool any_forsaken_send() {
     return std::any_of(attended.begin(), attended.end(),
                        [](const Parcel* parcel) { return parcel->forsaken && !parcel->receives; });

@@ -66,12 +66,12 @@ struct Parcel {
     // How it is waited for (waits.h).
     bool watched = false;
     bool by_host = false;  // a send without the device's part, or a receive that is expected to be of one
+    bool beneath = false;  // a receive whose buffer holds another's header
     bool any_source_or_tag = false;  // as posted
-    bool alone = false;              // no other large one was under way when it was posted
     bool judged = false;             // found to be computed beside, and told
-    std::uint64_t post = 0;          // its number among the posts of large ones
     std::uint64_t posted_ns = 0, outside_ns = 0;
-    std::uint64_t left_ns = 0;  // when the program got on; 0: it is in a call that looks at it
+    std::uint64_t left_ns = 0;           // when the program got on; 0: it is in a call that looks at it
+    std::uint64_t left_in_calls_ns = 0;  // in_calls_ns then
 
     std::uint64_t asked_ns = 0;  // a send: when it was seen to wait, or its storing was asked for
 
@@ -100,6 +100,8 @@ Parcel* find_parcel(MPI_Request request);
 void attend(Parcel& parcel);
 void disregard(Parcel& parcel);
 Parcel* next_attended();
+// Whether all of them are receives that the present call waits for, and are expected from the host's MPI.
+bool all_attended_are_the_hosts();
 bool any_forsaken_send();
 bool any_forsaken(const Team& team);
 

@@ -65,6 +65,7 @@ int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& p
 }  // namespace
 
 int receive_now(const Arguments& a, MPI_Request* request) {
+    const InCall in_call;
     Team* team = nullptr;
     Pairs* pairs = nullptr;
     const auto on_host = [&] {
@@ -106,6 +107,7 @@ OFFPATH_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source
 
 OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                          MPI_Status* status) {
+    const InCall in_call;
     const Arguments a{buffer, count, type, source, tag, comm};
     Team* team = nullptr;
     Pairs* pairs = nullptr;

@@ -63,7 +63,8 @@ int post(Parcel& parcel, const Arguments& arguments) {
         return PMPI_Irecv(parcel.landing, short_landing_bytes, MPI_PACKED, arguments.peer, arguments.tag,
                           arguments.comm, &parcel.handle);
     }
-    parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early) || parcel.by_host;
+    parcel.direct =
+        !parcel.large || (parcel.use.contiguous() && !parcel.early && !parcel.beneath) || parcel.by_host;
     // What does not fit one count of the host's MPI is received as the user said.
     if (!parcel.direct && !exact && landing_for(parcel) > INT_MAX) parcel.direct = true;
     if (parcel.direct) {
@@ -177,6 +178,10 @@ offpath_status_t ask_device(Parcel& parcel, std::size_t room) {
 }
 
 void host_is_done(Parcel& parcel, const MPI_Status& status) {
+    if (parcel.watched && parcel.receives) {
+        for (Parcel* before : expected_beneath(parcel))
+            advance(*before);
+    }
     parcel.host_done = true;
     parcel.status = status;
     if (!parcel.receives) {
@@ -242,8 +247,11 @@ int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pa
     Parcel& parcel = make_receive(arguments, use, team, pairs);
     if (is_exact(arguments.peer, arguments.tag)) {
         take_number(parcel);
-        parcel.by_host = parcel.large && watches_waits() && will_come_by_host(parcel);
-        if (parcel.large && !parcel.by_host) try_early(parcel);
+        const Overlap overlap = parcel.large && watches_waits() ? overlap_of(parcel) : Overlap::none;
+        parcel.by_host =
+            parcel.large && watches_waits() && overlap == Overlap::none && will_come_by_host(parcel);
+        parcel.beneath = overlap == Overlap::expected;
+        if (parcel.large && !parcel.by_host && !parcel.beneath) try_early(parcel);
     }
     if (const int error = post(parcel, arguments); error != MPI_SUCCESS) {
         if (parcel.early) drop_early(parcel);

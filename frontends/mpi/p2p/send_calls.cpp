@@ -54,7 +54,7 @@ std::size_t bytes_of(const Arguments& a) {
 // Not for buffered sends, whose memory is ours.
 bool goes_by_host(const Arguments& a, std::size_t bytes, Mode mode, Pairs& pairs) {
     return watches_waits() && mode != Mode::buffered && bytes != header_bytes &&
-           is_only_waited_for(pairs, a.peer, a.tag, bytes);
+           is_the_hosts(pairs, a.peer, a.tag, bytes);
 }
 
 int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
@@ -70,6 +70,7 @@ int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& t
 }
 
 int send(const Arguments& a, Mode mode) {
+    const InCall in_call;
     Team* team = nullptr;
     Pairs* pairs = nullptr;
     if (!takes_part(a, team, pairs)) {
@@ -83,12 +84,10 @@ int send(const Arguments& a, Mode mode) {
     if (!goes_with_header(bytes)) return send_counted(a, mode, *pairs);
     const TypeUse use = use_type(a.type);
     if (!use.usable) return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
-    if (goes_by_host(a, bytes, mode, *pairs)) {
-        count_only_waited_for();
-        return send_counted(a, mode, *pairs);
-    }
     Parcel* parcel = nullptr;
-    const int error = start_with_header(a, use, mode, *team, *pairs, &parcel);
+    const int error = goes_by_host(a, bytes, mode, *pairs)
+                          ? start_send_by_host(a, bytes, mode, *team, *pairs, &parcel)
+                          : start_with_header(a, use, mode, *team, *pairs, &parcel);
     if (error != MPI_SUCCESS || mode == Mode::buffered) return error;
     stay(*parcel);
     return wait_for(*parcel, MPI_STATUS_IGNORE);
@@ -97,6 +96,7 @@ int send(const Arguments& a, Mode mode) {
 }  // namespace
 
 int send_now(const Arguments& a, Mode mode, MPI_Request* request) {
+    const InCall in_call;
     Team* team = nullptr;
     Pairs* pairs = nullptr;
     if (request == nullptr || !takes_part(a, team, pairs)) return start_on_host(a, mode, request);
@@ -105,12 +105,9 @@ int send_now(const Arguments& a, Mode mode, MPI_Request* request) {
     const TypeUse use = use_type(a.type);
     if (!use.usable) return start_on_host(a, mode, request);
     Parcel* parcel = nullptr;
-    if (goes_by_host(a, bytes, mode, *pairs)) {
-        const int error = start_send_by_host(a, bytes, mode, *team, *pairs, &parcel);
-        if (error == MPI_SUCCESS) *request = parcel->handle;
-        return error;
-    }
-    const int error = start_with_header(a, use, mode, *team, *pairs, &parcel);
+    const int error = goes_by_host(a, bytes, mode, *pairs)
+                          ? start_send_by_host(a, bytes, mode, *team, *pairs, &parcel)
+                          : start_with_header(a, use, mode, *team, *pairs, &parcel);
     if (error != MPI_SUCCESS) return error;
     // A buffered send is done for its caller: a request that is done too.
     if (mode == Mode::buffered) return PMPI_Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, a.comm, request);

@@ -1,6 +1,8 @@
 #include "waits.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <deque>
 #include <unordered_map>
 #include <vector>
@@ -31,7 +33,51 @@ std::unordered_map<std::uint64_t, Pairs*> watched;
 std::deque<Told> telling;            // a deque: their addresses stay
 std::vector<std::uint32_t> told_to;  // how many notices, by rank of the world
 std::uint32_t heard = 0;
-std::uint64_t posts = 0;
+std::uint64_t in_calls_ns = 0;  // of calls while large messages were under way
+std::uint64_t call_began_ns = 0;
+std::uint32_t calls_entered = 0;
+
+// From the first large message that is posted while none is under way until all have ended.
+struct Exchange {
+    enum class By : std::uint8_t { nothing, device, host, both };
+    static constexpr std::uint32_t longest = 256;  // messages; a receive that is always pending ends none
+
+    std::uint64_t began_ns = 0;
+    std::size_t bytes = 0;
+    std::uint32_t messages = 0;
+    bool only_waited = true;
+    By by = By::nothing;  // what was sent
+    // The first send.
+    std::uint64_t pairs = 0;
+    int peer = 0, tag = 0;
+    std::size_t size = 0;
+};
+Exchange exchange;
+std::vector<Parcel*> receives;  // large ones under way
+
+bool overlap(const Parcel& a, const Parcel& b) {
+    const auto begin = [](const Parcel& parcel) { return static_cast<const char*>(parcel.buffer); };
+    const auto bytes = [](const Parcel& parcel) {
+        return parcel.use.contiguous()
+                   ? parcel.capacity
+                   : parcel.count * static_cast<std::size_t>(std::max<MPI_Aint>(parcel.use.extent, 0));
+    };
+    return begin(a) < begin(b) + bytes(b) && begin(b) < begin(a) + bytes(a);
+}
+
+bool waits_for_a_header(const Parcel& parcel) {
+    return parcel.by_host && !parcel.host_done;
+}
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
+std::size_t size_of(std::size_t bytes) {
+    constexpr int smallest = 18;  // bits of 128 KiB
+    return static_cast<std::size_t>(std::clamp(static_cast<int>(std::bit_width(bytes)) - smallest, 0,
+                                               static_cast<int>(Watches::sizes) - 1));
+}
 
 // No payload has it.
 int notice_tag() {
@@ -92,6 +138,40 @@ bool hear_one() {
     return true;
 }
 
+void sent_in_exchange(const Parcel& parcel) {
+    const Exchange::By by = parcel.by_host ? Exchange::By::host : Exchange::By::device;
+    if (exchange.by != Exchange::By::nothing) {
+        if (exchange.by != by) exchange.by = Exchange::By::both;
+        return;
+    }
+    exchange.by = by;
+    exchange.pairs = parcel.pairs->id;
+    exchange.peer = parcel.peer;
+    exchange.tag = parcel.tag;
+    exchange.size = size_of(parcel.capacity);
+}
+
+void exchange_ended() {
+    const auto pairs = watched.find(exchange.pairs);
+    if (exchange.by == Exchange::By::nothing || pairs == watched.end()) return;
+    Watches::Sent* watch = find(pairs->second->watches.sent, exchange.peer, exchange.tag);
+    if (watch == nullptr) return;
+    watch->was_of_several = exchange.messages > 1;
+    if (!exchange.only_waited || exchange.by == Exchange::By::both || !watch->was_of_several) return;
+    watch->trials[exchange.size].add(
+        exchange.by == Exchange::By::host ? Trial::host : Trial::device,
+        static_cast<double>(now_ns() - exchange.began_ns) / static_cast<double>(exchange.bytes));
+}
+
+// For the first send of an exchange of several messages.
+bool host_is_faster(Watches::Sent& watch, std::size_t bytes) {
+    const std::size_t size = size_of(bytes);
+    Trial& trial = watch.trials[size];
+    if (size > 0 && !trial.is_tried_on_host() && watch.trials[size - 1].is_settled_on_device())
+        trial.settle_on_device();
+    return trial.next() == Trial::host;
+}
+
 void receive_ended(Parcel& parcel, bool only_waited, std::uint64_t elapsed_ns) {
     const bool by_host = !parcel.by_header;
     if (parcel.announced < runtime().settings.p2p.min_bytes || !parcel.pairs->takes_part(parcel.peer)) return;
@@ -134,27 +214,58 @@ void end_watching(Pairs& pairs) {
     watched.erase(pairs.id);
 }
 
-bool is_only_waited_for(Pairs& pairs, int peer, int tag, std::size_t bytes) {
-    if (bytes > most_bytes_by_host || large_under_way.load(std::memory_order_relaxed) != 0) return false;
-    const Watches::Sent* watch = find(pairs.watches.sent, peer, tag);
+bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
+    if (bytes > most_bytes_by_host) return false;
+    Watches::Sent* watch = find(pairs.watches.sent, peer, tag);
     if (watch == nullptr || !watch->habit.only_waits()) return false;
     while (hear_one()) {
     }
-    return watch->receiver_only_waits;
+    if (!watch->receiver_only_waits) return false;
+    const bool begins = large_under_way.load(std::memory_order_relaxed) == 0;
+    if (begins && !watch->was_of_several) return true;
+    if (begins || exchange.by == Exchange::By::nothing) return host_is_faster(*watch, bytes);
+    return exchange.by == Exchange::By::host && exchange.messages < Exchange::longest;
 }
 
 bool will_come_by_host(const Parcel& parcel) {
-    if (large_under_way.load(std::memory_order_relaxed) != 0) return false;
     const Watches::Received* watch = find(parcel.pairs->watches.received, parcel.peer, parcel.tag);
     return watch != nullptr && watch->told && watch->latest_by_host;
+}
+
+Overlap overlap_of(const Parcel& parcel) {
+    Overlap found = Overlap::none;
+    for (const Parcel* other : receives) {
+        if (!overlap(parcel, *other)) continue;
+        if (waits_for_a_header(*other)) return Overlap::expected;
+        found = Overlap::another;
+    }
+    return found;
+}
+
+std::vector<Parcel*> expected_beneath(const Parcel& parcel) {
+    std::vector<Parcel*> found;
+    for (Parcel* other : receives) {
+        if (other == &parcel) return found;
+        if (waits_for_a_header(*other) && overlap(parcel, *other)) found.push_back(other);
+    }
+    return found;
 }
 
 void posted(Parcel& parcel) {
     if (!watches_waits()) return;
     parcel.watched = true;
-    parcel.alone = large_under_way.fetch_add(1, std::memory_order_relaxed) == 0;
-    parcel.post = ++posts;
-    parcel.posted_ns = parcel.left_ns = SteadyClock().now_ns();
+    parcel.posted_ns = now_ns();
+    if (large_under_way.fetch_add(1, std::memory_order_relaxed) == 0) {
+        exchange = {};
+        exchange.began_ns = parcel.posted_ns;
+    }
+    ++exchange.messages;
+    if (parcel.receives) {
+        receives.push_back(&parcel);
+    } else {
+        sent_in_exchange(parcel);
+    }
+    leave(parcel);
 }
 
 void stay(Parcel& parcel) {
@@ -163,7 +274,7 @@ void stay(Parcel& parcel) {
 
 void look_at(Parcel& parcel) {
     if (!parcel.watched || parcel.left_ns == 0) return;
-    parcel.outside_ns += SteadyClock().now_ns() - parcel.left_ns;
+    parcel.outside_ns += now_ns() - parcel.left_ns - (in_calls_ns - parcel.left_in_calls_ns);
     parcel.left_ns = 0;
     if (!parcel.receives || parcel.wild || parcel.judged) return;
     // The sender had better know of it before its next message than after this one.
@@ -175,25 +286,47 @@ void look_at(Parcel& parcel) {
 }
 
 void leave(Parcel& parcel) {
-    if (parcel.watched) parcel.left_ns = SteadyClock().now_ns();
+    if (!parcel.watched) return;
+    parcel.left_ns = now_ns();
+    parcel.left_in_calls_ns = in_calls_ns;
+    // Of the present call, what is over; the rest is counted when it ends.
+    if (call_began_ns != 0) parcel.left_in_calls_ns += parcel.left_ns - call_began_ns;
 }
 
 void ended(Parcel& parcel) {
     if (!parcel.watched) return;
     parcel.watched = false;
-    large_under_way.fetch_sub(1, std::memory_order_relaxed);
-    if (parcel.error != MPI_SUCCESS) return;
-    const std::uint64_t elapsed_ns = SteadyClock().now_ns() - parcel.posted_ns;
+    if (parcel.receives) std::erase(receives, &parcel);
+    const std::uint64_t elapsed_ns = now_ns() - parcel.posted_ns;
     // Where nobody has looked at it, who knows.
-    const bool only_waited = parcel.alone && parcel.post == posts && parcel.left_ns == 0 &&
-                             !parcel.any_source_or_tag && !has_computed(parcel.outside_ns, elapsed_ns);
-    if (parcel.receives) return receive_ended(parcel, only_waited, elapsed_ns);
-    if (Watches::Sent* watch = find_or_make(parcel.pairs->watches.sent, parcel.peer, parcel.tag))
-        watch->habit.add(only_waited);
+    const bool only_waited = parcel.left_ns == 0 && !parcel.any_source_or_tag &&
+                             parcel.error == MPI_SUCCESS && !has_computed(parcel.outside_ns, elapsed_ns);
+    exchange.only_waited = exchange.only_waited && only_waited;
+    exchange.bytes += parcel.receives ? parcel.announced : parcel.capacity;
+    if (parcel.error == MPI_SUCCESS) {
+        if (parcel.receives) {
+            receive_ended(parcel, only_waited, elapsed_ns);
+        } else if (Watches::Sent* watch = find_or_make(parcel.pairs->watches.sent, parcel.peer, parcel.tag)) {
+            watch->habit.add(only_waited);
+        }
+    }
+    if (large_under_way.fetch_sub(1, std::memory_order_relaxed) == 1) exchange_ended();
+}
+
+void InCall::enter() {
+    if (!watches_waits()) return;
+    entered_ = true;
+    if (calls_entered++ == 0) call_began_ns = now_ns();
+}
+
+void InCall::leave() {
+    if (--calls_entered != 0) return;
+    in_calls_ns += now_ns() - call_began_ns;
+    call_began_ns = 0;
 }
 
 void Look::enter() {
-    if (requests_ == nullptr) return;
+    if (requests_ == nullptr || !watches_waits()) return;
     entered_ = true;
     const auto guard = lock();
     for (int i = 0; i < count_; ++i) {

@@ -1,10 +1,12 @@
-// Waits: which large messages are only waited for, and so go by the host's MPI alone.
+// Waits: which large messages are only waited for, and which of those go by the host's MPI alone.
 //
 // The device costs a message something at its start and its end. That pays where one of the two programs
-// computes meanwhile, or where several large messages are under way. Each end therefore watches, for each
-// peer and tag, whether it was outside MPI while a large message was under way and whether that was the only
-// one. The receiver tells the sender, by a message of the host's MPI on payload_comm(), when this changes;
-// the sender sends by the host's MPI, without a header, while both ends have only waited for the last few.
+// computes meanwhile. Each end therefore watches, for each peer and tag, whether it was outside MPI while a
+// large message was under way. The receiver tells the sender, by a message of the host's MPI on
+// payload_comm(), when this changes; what both ends have only waited for lately, the sender may send by the
+// host's MPI, without a header. It does so with a message that is the only one under way; where there are
+// several, as when two ranks exchange, both ways are tried and the faster one is used (trial.h).
+//
 // It is wrong by a message or two when a program begins to compute, and data are right whoever is wrong: a
 // receive takes a message of the host's MPI as well as a header.
 //
@@ -13,11 +15,14 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "habit.h"
+#include "trial.h"
 
 namespace offpath::mpi::p2p {
 
@@ -30,9 +35,13 @@ inline constexpr std::size_t most_bytes_by_host = std::size_t{8} << 20;
 // By peer and tag.
 struct Watches {
     static constexpr std::size_t most = 4096;
+    // By the binary magnitude of their bytes, from 128 KiB on.
+    static constexpr std::size_t sizes = 8;
     struct Sent {
         Habit habit;
         bool receiver_only_waits = false;  // as it told
+        bool was_of_several = false;       // the latest exchange that began with it had more messages
+        std::array<Trial, sizes> trials;   // of exchanges that began with it
     };
     struct Received {
         Habit habit;
@@ -54,9 +63,17 @@ void begin_watching(Pairs& pairs);
 void end_watching(Pairs& pairs);
 
 // The sender's choice for a message of at least the switch-over's bytes.
-bool is_only_waited_for(Pairs& pairs, int peer, int tag, std::size_t bytes);
+bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes);
 // The receiver's guess for a receive that is posted: its message will come by the host's MPI.
 bool will_come_by_host(const Parcel& parcel);
+
+// Programs post several receives into one buffer, though MPI forbids it. The header of one that is expected
+// from the host's MPI lies in the user's buffer until it is looked at, so nothing else may be written there.
+enum class Overlap : std::uint8_t { none, another, expected };
+// Of a receive that is not posted yet, with large ones under way.
+Overlap overlap_of(const Parcel& parcel);
+// Those that overlap, and whose messages came before this one's.
+std::vector<Parcel*> expected_beneath(const Parcel& parcel);
 
 inline std::atomic<std::uint32_t> large_under_way{0};  // sends and receives of this process
 
@@ -66,6 +83,25 @@ void stay(Parcel& parcel);  // in the call that posted it
 void look_at(Parcel& parcel);
 void leave(Parcel& parcel);
 void ended(Parcel& parcel);
+
+// Around a call that posts or waits: a program that is in it does not compute.
+class InCall {
+  public:
+    InCall() {
+        if (large_under_way.load(std::memory_order_relaxed) != 0) enter();
+    }
+    ~InCall() {
+        if (entered_) leave();
+    }
+    InCall(const InCall&) = delete;
+    InCall& operator=(const InCall&) = delete;
+
+  private:
+    void enter();
+    void leave();
+
+    bool entered_ = false;
+};
 
 // Around a call that tests or waits for `requests`, before and after which the array is looked at.
 class Look {
@@ -83,6 +119,7 @@ class Look {
     void enter();
     void leave_rest();
 
+    InCall in_call_;
     int count_;
     const MPI_Request* requests_;
     bool entered_ = false;
