@@ -19,6 +19,13 @@ constexpr int tag = 7;
 // Of a habit, before it was ever broken and after that; one more, as a message may cross what is told.
 constexpr int soon = 2 + 1, later = 4 + 1, much_later = 40;
 
+// Open MPI 4.1 writes behind receives within a node that are too short for a message.
+#ifdef OPEN_MPI
+constexpr bool cuts_off = false;
+#else
+constexpr bool cuts_off = true;
+#endif
+
 int rank, size, other;
 bool even;
 unsigned seed = 1;
@@ -235,7 +242,7 @@ void early_ones_meet_the_host() {
         std::vector<Bytes> data(count + 1, Bytes(large));
         std::vector<MPI_Request> requests(count + 1);
         for (std::size_t i = 0; i < requests.size(); ++i) {
-            const int room = round == 2 && i == 2 ? large / 2 : large;
+            const int room = cuts_off && round == 2 && i == 2 ? large / 2 : large;
             MPI_Irecv(data[i].data(), room, MPI_BYTE, other, tag + 4, MPI_COMM_WORLD, &requests[i]);
         }
         std::vector<MPI_Status> statuses(count + 1);
@@ -254,7 +261,7 @@ void early_ones_meet_the_host() {
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t at = places[i];
             const int error = MPI_Wait(&requests[at], &statuses[at]);
-            const bool too_long = round == 2 && at == 2;
+            const bool too_long = cuts_off && round == 2 && at == 2;
             int its_class = MPI_SUCCESS, bytes = -1;
             MPI_Error_class(error, &its_class);
             check::that(its_class == (too_long ? MPI_ERR_TRUNCATE : MPI_SUCCESS),

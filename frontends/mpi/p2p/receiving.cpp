@@ -133,6 +133,7 @@ void receive_payload(Parcel& parcel, const Header& header) {
 void receive_announced(Parcel& parcel, const Header& header) {
     parcel.by_header = true;
     parcel.announced = static_cast<std::size_t>(header.bytes);
+    if (parcel.announced > parcel.capacity) cut_off(parcel);
     if (header.kind == Header::by_host) {
         if (parcel.early) drop_early(parcel);
         return receive_payload(parcel, header);
@@ -209,6 +210,7 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
     const std::size_t bytes = received_bytes(status);
     if (status.MPI_ERROR != MPI_SUCCESS) {
         parcel.error = status.MPI_ERROR;
+        cut_off(parcel);
         if (parcel.early) drop_early(parcel);
         return;
     }

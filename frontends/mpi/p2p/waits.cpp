@@ -174,7 +174,8 @@ bool host_is_faster(Watches::Sent& watch, std::size_t bytes) {
 
 void receive_ended(Parcel& parcel, bool only_waited, std::uint64_t elapsed_ns) {
     const bool by_host = !parcel.by_header;
-    if (parcel.announced < runtime().settings.p2p.min_bytes || !parcel.pairs->takes_part(parcel.peer)) return;
+    const bool is_large = parcel.announced >= runtime().settings.p2p.min_bytes;
+    if (!is_large || !parcel.pairs->takes_part(parcel.peer)) return;
     Watches::Received* watch = find_or_make(parcel.pairs->watches.received, parcel.peer, parcel.tag);
     if (watch == nullptr) return;
     watch->latest_by_host = by_host;
@@ -212,6 +213,15 @@ void begin_watching(Pairs& pairs) {
 
 void end_watching(Pairs& pairs) {
     watched.erase(pairs.id);
+}
+
+void cut_off(Parcel& parcel) {
+    if (!watches_waits() || !parcel.pairs->takes_part(parcel.peer)) return;
+    Watches::Received* watch = find_or_make(parcel.pairs->watches.received, parcel.peer, parcel.tag);
+    if (watch == nullptr) return;
+    parcel.judged = true;
+    watch->habit.add(false);
+    tell(parcel, *watch);
 }
 
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
@@ -303,12 +313,10 @@ void ended(Parcel& parcel) {
                              parcel.error == MPI_SUCCESS && !has_computed(parcel.outside_ns, elapsed_ns);
     exchange.only_waited = exchange.only_waited && only_waited;
     exchange.bytes += parcel.receives ? parcel.announced : parcel.capacity;
-    if (parcel.error == MPI_SUCCESS) {
-        if (parcel.receives) {
-            receive_ended(parcel, only_waited, elapsed_ns);
-        } else if (Watches::Sent* watch = find_or_make(parcel.pairs->watches.sent, parcel.peer, parcel.tag)) {
-            watch->habit.add(only_waited);
-        }
+    if (parcel.receives) {
+        receive_ended(parcel, only_waited, elapsed_ns);
+    } else if (Watches::Sent* watch = find_or_make(parcel.pairs->watches.sent, parcel.peer, parcel.tag)) {
+        watch->habit.add(only_waited);
     }
     if (large_under_way.fetch_sub(1, std::memory_order_relaxed) == 1) exchange_ended();
 }

@@ -67,6 +67,10 @@ bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes);
 // The receiver's guess for a receive that is posted: its message will come by the host's MPI.
 bool will_come_by_host(const Parcel& parcel);
 
+// A receive was too short for its message. Where that happens messages are the device's: Open MPI 4.1 writes
+// behind receives within a node that are too short for a long message of its own.
+void cut_off(Parcel& parcel);
+
 // Programs post several receives into one buffer, though MPI forbids it. The header of one that is expected
 // from the host's MPI lies in the user's buffer until it is looked at, so nothing else may be written there.
 enum class Overlap : std::uint8_t { none, another, expected };
