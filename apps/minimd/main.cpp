@@ -11,6 +11,7 @@
 #include "minimd/offpath/places.h"
 #include "minimd/offpath/rank_device.h"
 #include "minimd/offpath/rank_server.h"
+#include "minimd/offpath/runtime_device.h"
 #include "minimd/offpath/tunnel.h"
 #include "minimd/report/json.h"
 #include "minimd/report/screen.h"
@@ -48,6 +49,15 @@ System receive_shape(int root) {
 }
 
 template <typename Real>
+RuntimeSettings runtime_settings(const Settings& settings) {
+    const int threads = settings.device_threads > 0 ? settings.device_threads : settings.threads;
+    return {kernels<Real>(settings.lanes).lanes,
+            threads,
+            settings.device_slowness,
+            {settings.cutoff, settings.epsilon, settings.sigma, settings.intensity}};
+}
+
+template <typename Real>
 Results simulate(const Settings& settings, const Places& places, const Decomposition& decomposition,
                  const System& system, const EamTables* tables, const Screen& screen) {
     Simulation<Real> simulation(settings, decomposition, system, tables);
@@ -59,6 +69,9 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
                 std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(), places.sole_host()));
         }
     }
+    if (settings.needs_device() && settings.device == DeviceKind::runtime)
+        simulation.use(
+            std::make_unique<RuntimeDevice<Real>>(decomposition.comm(), runtime_settings<Real>(settings)));
     Snapshots snapshots(settings, system, tables != nullptr ? element_symbol(tables->atomic_number) : "Ar",
                         decomposition.comm());
     simulation.on_row([&](const ThermoRow& row) { screen.thermo(row); });
@@ -136,6 +149,9 @@ void check(const Settings& settings) {
             (settings.split_boundary ? 1 : 0) >
         1)
         throw UsageError("--offpath, --tunnel and --split-boundary exclude each other");
+    if (settings.device == DeviceKind::runtime && (settings.tunnel || settings.split_boundary))
+        throw UsageError(
+            "--tunnel and --split-boundary need devices that are ranks of the job (--device-kind ranks)");
     if (settings.tunnel) return;
     if (settings.potential != Potential::lj)
         throw UsageError("--offpath and --split-boundary: devices compute Lennard-Jones forces only (-p lj)");

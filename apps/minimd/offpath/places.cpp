@@ -19,7 +19,8 @@ Places::Places(const Settings& settings) {
             throw mpi_support::UsageError(
                 "--offpath, --tunnel and --split-boundary need devices as ranks of the job: offpath lab run "
                 "--dpu-ranks, "
-                "offpath run --dpu-ranks, or mpirun PROGRAM : PROGRAM (docs/device-ranks.md); or --device "
+                "offpath run --dpu-ranks, or mpirun PROGRAM : PROGRAM (docs/device-ranks.md); or "
+                "--device-kind "
                 "runtime");
         if (settings.where == Where::devices)
             throw mpi_support::UsageError(

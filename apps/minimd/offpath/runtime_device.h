@@ -1,0 +1,95 @@
+// A device that is reached through offpath's runtime: the daemon of this node, or a device with an operating
+// system of its own. It runs the kernels of libminimd-kernels.so (runtime_kernels.h).
+//
+// Positions, forces and lists are put into memory of offpath_mem_alloc, which a device that shares memory
+// with this host reads and writes where it is; others get copies, and keep the lists.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "minimd/offpath/device.h"
+#include "minimd/offpath/runtime_kernels.h"
+
+namespace minimd {
+
+// This process attached to its device, with the kernels loaded.
+class RuntimeAttachment {
+  public:
+    // Collective. Throws mpi_support::UsageError on all ranks alike if one of them cannot have its device.
+    RuntimeAttachment(MPI_Comm comm, const runtime::Numbers& numbers);
+    ~RuntimeAttachment();
+    RuntimeAttachment(const RuntimeAttachment&) = delete;
+    RuntimeAttachment& operator=(const RuntimeAttachment&) = delete;
+
+    offpath_context_h context() const { return context_; }
+    offpath_kernel_h lists() const { return lists_; }
+    offpath_kernel_h forces() const { return forces_; }
+
+  private:
+    offpath_context_h context_ = nullptr;
+    offpath_kernel_h lists_ = nullptr, forces_ = nullptr;
+};
+
+// Memory that the device reaches best. Grows and never shrinks.
+class RuntimeMemory {
+  public:
+    explicit RuntimeMemory(offpath_context_h context) : context_(context) {}
+    ~RuntimeMemory();
+    RuntimeMemory(const RuntimeMemory&) = delete;
+    RuntimeMemory& operator=(const RuntimeMemory&) = delete;
+
+    // Loses what is there. False: the device is lost, or there is no memory. Nothing may use it.
+    bool reserve(std::size_t bytes);
+    void* data() const { return data_; }
+    // Does the device read and write it where it is?
+    bool in_place() const;
+    offpath_kernel_buffer_t buffer(std::size_t bytes, offpath_access_t access) const {
+        return {data_, bytes, access};
+    }
+
+  private:
+    offpath_context_h context_;
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+struct RuntimeSettings {
+    int lanes = 0;                  // of the lists' blocks
+    int threads = 1, slowness = 1;  // of the device; everything is computed so many times
+    LjParameters parameters;
+};
+
+template <typename Real>
+class RuntimeDevice final : public Device<Real> {
+  public:
+    // Collective over `comm`. Throws as RuntimeAttachment.
+    RuntimeDevice(MPI_Comm comm, const RuntimeSettings& settings);
+    ~RuntimeDevice() override;
+
+    bool takes_boundary() const override { return false; }
+    void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
+    void start(const Particles<Real>& particles, const Share& share) override;
+    std::optional<typename Device<Real>::Outcome> finish(Real* f) override;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    // Waits for the request and gives it back. False: it ended with an error.
+    static bool settle(offpath_request_h& request);
+
+    runtime::ForceArguments arguments_;
+    RuntimeAttachment attachment_;
+    RuntimeMemory x_, f_, answer_, rows_, blocks_;
+    std::size_t reals_ = 0, row_bytes_ = 0, block_bytes_ = 0;
+    std::vector<std::int32_t> list_ends_;  // in rows_
+    bool in_place_ = false, lost_ = false;
+    offpath_request_h keeping_ = nullptr, computing_ = nullptr;
+    Clock::time_point started_;
+    double overhead_ = 0.0;  // between start and end besides computing
+};
+
+}  // namespace minimd

@@ -1,0 +1,53 @@
+// What a host and its offpath device say to each other: the kernels of libminimd-kernels.so, which the device
+// loads, and their arguments. Plain data; both sides have little-endian numbers of the same sizes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "minimd/kernels/kernels.h"
+
+namespace minimd::runtime {
+
+constexpr const char* library_name = "libminimd-kernels.so";
+
+// Does the device have kernels for numbers of this kind in blocks of so many lanes? UNSUPPORTED if not.
+constexpr const char* check_symbol = "minimd_check";
+
+// Keeps copies of rows (buffer 0) and blocks (buffer 1) for the forces to come. For devices that would have
+// to be sent them again for each step.
+constexpr const char* lists_symbol = "minimd_lists";
+
+// Forces over rows of the lists. Buffers: positions; forces, which are set; a ForceAnswer; and rows and
+// blocks, unless they were kept.
+constexpr const char* forces_symbol = "minimd_forces";
+
+struct Numbers {
+    std::int32_t real_bytes = 8, lanes = 0;
+};
+
+// Rows first ... end - 1.
+struct RowRange {
+    std::int32_t first = 0, end = 0;
+};
+constexpr std::size_t most_ranges = 400;
+
+struct ForceArguments {
+    Numbers numbers;
+    std::int32_t threads = 1, slowness = 1;  // everything so many times
+    std::int32_t energy = 0;                 // wanted?
+    std::int32_t ranges = 0;
+    LjParameters parameters;
+    RowRange range[most_ranges];
+
+    std::size_t bytes() const {
+        return offsetof(ForceArguments, range) + static_cast<std::size_t>(ranges) * sizeof(RowRange);
+    }
+};
+
+struct ForceAnswer {
+    EnergyVirial sum;
+    double seconds = 0.0;
+};
+
+}  // namespace minimd::runtime

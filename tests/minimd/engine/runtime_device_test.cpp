@@ -1,0 +1,244 @@
+// Forces of a device that is reached through the runtime, against those of the host's own kernels: with a
+// real daemon, that shares this system's memory or does as if it were another's; and without it, from some
+// moment on.
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "engine.h"
+#include "minimd/offpath/runtime_device.h"
+#include "support/mpi_program.h"
+#include "systems.h"
+
+extern char** environ;
+
+namespace minimd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One for all ranks, made by rank 0, which every rank's environment then names. Collective.
+class Daemon {
+  public:
+    explicit Daemon(bool remote, const std::string& option = {}) {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+        char name[] = "/tmp/offpath-test-XXXXXX";
+        if (rank_ == 0 && mkdtemp(name) == nullptr) ADD_FAILURE() << "no directory";
+        MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+        directory_ = name;
+        int port = 0;
+        if (rank_ == 0) {
+            start(option);
+            port = wait_for_port();
+            EXPECT_GT(port, 0) << "offpathd does not start";
+        }
+        MPI_Bcast(&port, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (remote) {
+            setenv("OFFPATH_DEVICES", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
+            setenv("OFFPATH_KEY_FILE", (directory_ + "/key").c_str(), 1);
+        } else {
+            setenv("OFFPATH_DIR", directory_.c_str(), 1);
+        }
+    }
+    ~Daemon() {
+        MPI_Barrier(MPI_COMM_WORLD);
+        end();
+        for (const char* variable : {"OFFPATH_DEVICES", "OFFPATH_KEY_FILE", "OFFPATH_DIR"})
+            unsetenv(variable);
+        std::error_code ignored;
+        if (rank_ == 0) fs::remove_all(directory_, ignored);
+    }
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    // By force, on rank 0.
+    void end() {
+        if (pid_ <= 0) return;
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+        pid_ = -1;
+    }
+
+  private:
+    void start(const std::string& option) {
+        const std::string key = directory_ + "/key", log = directory_ + "/log";
+        std::ofstream(key) << std::string(40, 'k') << rank_;
+        fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write);
+        std::vector<std::string> words{OFFPATHD,     "--dir", directory_,   "--listen", "127.0.0.1:0",
+                                       "--key-file", key,     "--log-file", log};
+        if (!option.empty()) words.push_back(option);
+        std::vector<char*> arguments;
+        for (std::string& word : words)
+            arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        EXPECT_EQ(posix_spawn(&pid_, OFFPATHD, nullptr, nullptr, arguments.data(), environ), 0);
+    }
+    int wait_for_port() const {
+        for (int i = 0; i < 2000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+            for (const auto& entry : fs::directory_iterator(directory_)) {
+                int port = 0;
+                if (entry.path().extension() == ".port" && std::ifstream(entry.path()) >> port && port > 0)
+                    return port;
+            }
+        return 0;
+    }
+
+    int rank_ = 0;
+    pid_t pid_ = -1;
+    std::string directory_;
+};
+
+template <typename Real>
+struct Computed {
+    AlignedVector<Real> f;
+    EnergyVirial sum;
+};
+
+// Over the interior rows before first[t], or from there on.
+template <typename Real>
+Computed<Real> by_host(Engine<Real>& engine, const LjParameters& parameters,
+                       const std::vector<std::int32_t>& first, bool before) {
+    Computed<Real> forces;
+    const std::size_t reals = engine.particles.reals(engine.particles.slots);
+    forces.f.resize(reals);
+    std::fill(forces.f.begin(), forces.f.end(), Real{0});
+    for (std::size_t t = 0; t < engine.neighborhood.lists().size(); ++t) {
+        const PairList& list = engine.neighborhood.lists()[t].interior;
+        const auto at = static_cast<std::size_t>(first[t]);
+        const PairRows rows = before ? list.view(0, at) : list.view(at, list.rows.size() - at);
+        forces.sum += engine.kernel.lennard_jones(engine.particles.x.data(), forces.f.data(), rows,
+                                                  parameters, {true, true});
+    }
+    return forces;
+}
+
+template <typename Real>
+void expect_same(const Computed<Real>& got, const Computed<Real>& wanted, double tolerance) {
+    double largest = 1;
+    for (const Real f : wanted.f)
+        largest = std::max(largest, std::abs(static_cast<double>(f)));
+    ASSERT_EQ(got.f.size(), wanted.f.size());
+    for (std::size_t i = 0; i < got.f.size(); ++i)
+        ASSERT_NEAR(got.f[i], wanted.f[i], tolerance * largest) << i;
+    EXPECT_NEAR(got.sum.energy, wanted.sum.energy, tolerance * std::abs(wanted.sum.energy) + tolerance);
+    EXPECT_NEAR(got.sum.virial, wanted.sum.virial, tolerance * std::abs(wanted.sum.virial) + tolerance);
+}
+
+struct Way {
+    int threads, device_threads, slowness;
+};
+
+const Vec3 box{9.1, 8.3, 7.7};
+
+template <typename Real>
+void check_shares(const Way& way, double tolerance) {
+    Settings settings;
+    settings.threads = way.threads;
+    const LjParameters parameters{2.5, 0.9, 1.02, 1};
+    Engine<Real> engine(settings, box, jittered(box, 1.05, 0.12));
+    RuntimeDevice<Real> device(MPI_COMM_WORLD,
+                               {engine.kernel.lanes, way.device_threads, way.slowness, parameters});
+    EXPECT_FALSE(device.takes_boundary());
+    Particles<Real>& p = engine.particles;
+    for (int round = 0; round < 3; ++round) {
+        engine.rebuild(round);
+        device.set_lists(p, engine.neighborhood);
+        for (const double part : {1.0, 0.4, 0.0}) {
+            std::vector<std::int32_t> first;
+            for (const PairLists& list : engine.neighborhood.lists())
+                first.push_back(
+                    static_cast<std::int32_t>((1 - part) * static_cast<double>(list.interior.rows.size())));
+            device.start(p, {first, false, true});
+            const Computed<Real> wanted = by_host(engine, parameters, first, false);
+            Computed<Real> got = by_host(engine, parameters, first, true);
+            Computed<Real> all = got;
+            for (std::size_t i = 0; i < all.f.size(); ++i)
+                all.f[i] += wanted.f[i];
+            all.sum += wanted.sum;
+            const auto outcome = device.finish(got.f.data());
+            ASSERT_TRUE(outcome);
+            EXPECT_GE(outcome->busy, outcome->seconds);
+            EXPECT_GT(outcome->seconds, 0);
+            got.sum += outcome->sum;
+            expect_same(got, all, tolerance);
+            if (testing::Test::HasFatalFailure()) return;
+            // The same lists with other positions.
+            for (std::size_t i = 0; i < p.reals(p.local_slots); i += 5)
+                p.x[i] += Real(0.003);
+        }
+    }
+}
+
+class RuntimeDevices : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(LocalAndRemote, RuntimeDevices, testing::Bool());
+
+TEST_P(RuntimeDevices, GiveTheHostsForces) {
+    Daemon daemon(GetParam());
+    for (const Way& way : {Way{1, 1, 1}, Way{2, 1, 1}, Way{1, 2, 1}, Way{2, 3, 2}}) {
+        SCOPED_TRACE(testing::Message() << way.threads << " threads, " << way.device_threads
+                                        << " on the device, " << way.slowness << " times");
+        check_shares<double>(way, 1e-12);
+        check_shares<float>(way, 1e-5);
+        if (HasFatalFailure()) return;
+    }
+}
+
+// The daemon dies before a share is started, or before it is finished: finish() says so, adds nothing, and
+// goes on saying so.
+TEST_P(RuntimeDevices, SayWhenTheyAreLost) {
+    for (const bool while_computing : {false, true}) {
+        Daemon daemon(GetParam());
+        const LjParameters parameters{2.5, 1.0, 1.0, 1};
+        Engine<double> engine(Settings{}, box, jittered(box, 1.05, 0.12));
+        RuntimeDevice<double> device(MPI_COMM_WORLD,
+                                     {engine.kernel.lanes, 1, while_computing ? 1000000 : 1, parameters});
+        engine.rebuild();
+        device.set_lists(engine.particles, engine.neighborhood);
+        const Share all{std::vector<std::int32_t>(1, 0), false, true};
+        AlignedVector<double> f(engine.particles.reals(engine.particles.slots), 7.0);
+        std::fill(f.begin(), f.end(), 7.0);
+        if (while_computing) device.start(engine.particles, all);
+        MPI_Barrier(MPI_COMM_WORLD);
+        daemon.end();
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (!while_computing) device.start(engine.particles, all);
+        EXPECT_FALSE(device.finish(f.data()));
+        device.set_lists(engine.particles, engine.neighborhood);
+        device.start(engine.particles, all);
+        EXPECT_FALSE(device.finish(f.data()));
+        EXPECT_EQ(std::count(f.begin(), f.end(), 7.0), static_cast<std::ptrdiff_t>(f.size()));
+    }
+}
+
+TEST(RuntimeDevice, IsAskedForInVain) {
+    const RuntimeSettings settings{kernels<double>().lanes, 1, 1, {}};
+    {
+        Daemon daemon(false, "--no-kernels");
+        EXPECT_THROW(RuntimeDevice<double>(MPI_COMM_WORLD, settings), mpi_support::UsageError);
+    }
+    setenv("OFFPATH_DIR", "/tmp/offpath-test-no-daemon-here", 1);
+    EXPECT_THROW(RuntimeDevice<double>(MPI_COMM_WORLD, settings), mpi_support::UsageError);
+    unsetenv("OFFPATH_DIR");
+    Daemon daemon(false);
+    setenv("MINIMD_KERNELS", "/no/such/library.so", 1);
+    EXPECT_THROW(RuntimeDevice<double>(MPI_COMM_WORLD, settings), mpi_support::UsageError);
+    unsetenv("MINIMD_KERNELS");
+    EXPECT_THROW(RuntimeDevice<double>(MPI_COMM_WORLD, {3, 1, 1, {}}), mpi_support::UsageError);
+    EXPECT_NO_THROW(RuntimeDevice<double>(MPI_COMM_WORLD, settings));
+}
+
+}  // namespace
+}  // namespace minimd
