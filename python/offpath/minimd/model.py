@@ -14,7 +14,8 @@ from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 from offpath.minimd.timing import gain
 
-LIST_INTEGERS = 5.8  # of a pair list, for each atom: 4.8 block numbers and a row of 4 for each cluster of 4
+# For each atom, of the pair lists and of what says where atoms and ghosts went. Counted on host-device links: 2 hosts with 16000 atoms each.
+LIST_INTEGERS = 10
 
 
 @dataclass(frozen=True)
