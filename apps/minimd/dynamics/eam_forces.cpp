@@ -4,9 +4,9 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "minimd/dynamics/stopwatch.h"
+#include "support/mpi_program.h"
 
 namespace minimd {
 
@@ -68,13 +68,14 @@ EamForces<Real>::EamForces(const Settings& settings, const Kernels<Real>& kernel
       lanes_(kernels.lanes),
       threads_(static_cast<std::size_t>(settings.threads)) {
     if (tables.cutoff > settings.list_cutoff())
-        throw std::invalid_argument(
+        throw mpi_support::UsageError(
             fmt::format("{} has a cutoff of {}, beyond the neighbour lists' {}: raise the cutoff or the skin "
                         "of the input",
                         tables.file, tables.cutoff, settings.list_cutoff()));
     const Spline &density = tables.rhor, &energy = tables.z2r;
     if (density.rows() != energy.rows() || density.per_spacing() != energy.per_spacing())
-        throw std::invalid_argument(tables.file + ": densities and pair energies differ in their distances");
+        throw mpi_support::UsageError(tables.file +
+                                      ": densities and pair energies differ in their distances");
     const auto rows = static_cast<std::size_t>(density.rows());
     coefficients_.resize(rows * EamTable<Real>::row_size);
     for (std::size_t row = 0; row < rows; ++row)

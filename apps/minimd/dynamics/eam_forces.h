@@ -32,7 +32,7 @@ class EamPairStore {
 template <typename Real>
 class EamForces final : public Forces<Real> {
   public:
-    // `tables` outlive this. Their cutoff, not that of the settings, counts; throws std::invalid_argument if
+    // `tables` outlive this. Their cutoff, not that of the settings, counts; throws UsageError if
     // the lists do not reach so far.
     EamForces(const Settings& settings, const Kernels<Real>& kernels, const EamTables& tables);
 

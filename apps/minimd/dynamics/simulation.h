@@ -23,8 +23,8 @@ template <typename Real>
 class Simulation {
   public:
     // `settings`, `decomposition` and `tables` outlive this; `tables` is needed for Potential::eam only.
-    // Collective, as all of it. Throws SimulationError; the constructor std::invalid_argument if settings and
-    // tables do not fit.
+    // Collective, as all of it. Throws SimulationError; the constructor UsageError if settings and tables
+    // do not fit.
     Simulation(const Settings& settings, const Decomposition& decomposition, const System& system,
                const EamTables* tables = nullptr);
 

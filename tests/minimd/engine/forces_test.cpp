@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 
 #include "engine.h"
 #include "minimd/dynamics/eam_forces.h"
+#include "support/mpi_program.h"
 #include "systems.h"
 
 namespace minimd {
@@ -134,7 +134,7 @@ TEST(Forces, OfEamWantListsThatReachTheirCutoff) {
     Settings settings;
     settings.cutoff = 1.0;
     settings.skin = 1.4;
-    EXPECT_THROW(EamForces<double>(settings, kernels<double>(), tables), std::invalid_argument);
+    EXPECT_THROW(EamForces<double>(settings, kernels<double>(), tables), mpi_support::UsageError);
     tables.cutoff = 2.4;
     EXPECT_NO_THROW(EamForces<double>(settings, kernels<double>(), tables));
 }
