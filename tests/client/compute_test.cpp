@@ -266,9 +266,9 @@ TEST_P(Compute, KeepsTheLibrarysMemory) {
 TEST_P(Compute, SurvivesCrashes) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
+        offpath_kernel_h sleeper = load(context, "test_sleep");
         if (me.rank == 1) {
-            offpath_kernel_h sleeper = load(context, "test_sleep");
-            offpath_request_h request = start(sleeper, 600, {});
+            offpath_request_h request = start(sleeper, 1200, {});
             me.barrier();
             me.barrier();
             expect(finish(request), OFFPATH_OK, "of another process");
@@ -278,8 +278,11 @@ TEST_P(Compute, SurvivesCrashes) {
             me.barrier();
             for (const char* way : {"test_crash", "test_leave"}) {
                 offpath_kernel_h crash = load(context, way);
+                // All three are there before the crash.
+                offpath_request_h before = start(sleeper, 200, {});
                 offpath_request_h crashed = start(crash, 0, {});
                 offpath_request_h behind = start(count, 0, {{&calls, sizeof calls, OFFPATH_OUT}});
+                expect(finish(before), OFFPATH_OK, "before it");
                 expect(finish(crashed), OFFPATH_ERR_CANCELED, way);
                 expect(finish(behind), OFFPATH_ERR_CANCELED, "behind it");
                 expect(run(count, 0, {{&calls, sizeof calls, OFFPATH_OUT}}), OFFPATH_OK, "later");
