@@ -38,12 +38,14 @@ thread_local std::vector<MetError> held_errors;
 void call(const MetError& error) {
     MPI_Comm comm = error.comm;
     int code = error.code;
+#ifndef MPI_ABI  // which leaves Fortran to libraries of its own
     if (error.fortran) {
         MPI_Fint handle = PMPI_Comm_c2f(comm);
         reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(error.function)(&handle, &code);
-    } else {
-        reinterpret_cast<MPI_Comm_errhandler_function*>(error.function)(&comm, &code, error.message, nullptr);
+        return;
     }
+#endif
+    reinterpret_cast<MPI_Comm_errhandler_function*>(error.function)(&comm, &code, error.message, nullptr);
 }
 
 void meet(const MetError& error) {
