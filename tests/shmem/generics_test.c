@@ -4,67 +4,67 @@
 #include <stdlib.h>
 
 static int wrong;
-#define SAME(got, wanted)                                                                     \
-    do {                                                                                      \
-        if (!((got) == (wanted))) {                                                           \
-            fprintf(stderr, "%s:%d: PE %d: %s\n", __FILE__, __LINE__, shmem_my_pe(), #got);  \
-            wrong = 1;                                                                        \
-        }                                                                                     \
+#define SAME(got, wanted)                                                                   \
+    do {                                                                                    \
+        if (!((got) == (wanted))) {                                                         \
+            fprintf(stderr, "%s:%d: PE %d: %s\n", __FILE__, __LINE__, shmem_my_pe(), #got); \
+            wrong = 1;                                                                      \
+        }                                                                                   \
     } while (0)
 
 static int to;
 
-#define MOVES(TYPE, VALUE)                                                        \
-    do {                                                                          \
-        static TYPE at[6];                                                        \
+#define MOVES(TYPE, VALUE)                                                           \
+    do {                                                                             \
+        static TYPE at[6];                                                           \
         const TYPE value[3] = {(TYPE)(VALUE), (TYPE)(VALUE + 1), (TYPE)(VALUE + 2)}; \
-        TYPE got[3];                                                              \
-        shmem_barrier_all();                                                      \
-        shmem_p(&at[0], value[0], to);                                            \
-        shmem_p(ctx, &at[1], value[1], to);                                       \
-        shmem_put(&at[2], &value[2], 1, to);                                      \
-        shmem_put_nbi(ctx, &at[3], value, 3, to);                                 \
-        shmem_ctx_quiet(ctx);                                                     \
-        shmem_barrier_all();                                                      \
-        SAME(at[0], value[0]);                                                    \
-        SAME(at[1], value[1]);                                                    \
-        SAME(at[2], value[2]);                                                    \
-        SAME(at[5], value[2]);                                                    \
-        SAME(shmem_g((const TYPE *)&at[1], to), value[1]);                        \
-        SAME(shmem_g(ctx, &at[5], to), value[2]);                                 \
-        shmem_get(ctx, got, at, 3, to);                                           \
-        SAME(got[2], value[2]);                                                   \
-        shmem_iget(got, at, 2, 3, 2, to);                                         \
-        SAME(got[2], value[0]);                                                   \
-        shmem_barrier_all();                                                      \
-        shmem_iput(ctx, at, value, 5, 2, 2, to);                                  \
-        shmem_barrier_all();                                                      \
-        SAME(at[5], value[2]);                                                    \
-        static TYPE whole[64];                                                    \
-        SAME(shmem_fcollect(SHMEM_TEAM_WORLD, whole, at, 1), 0);                  \
-        SAME(whole[shmem_n_pes() - 1], value[0]);                                 \
-        SAME(shmem_sum_reduce(SHMEM_TEAM_WORLD, whole, at, 1), 0);                \
-        SAME(whole[0], (TYPE)(value[0] * shmem_n_pes()));                         \
+        TYPE got[3];                                                                 \
+        shmem_barrier_all();                                                         \
+        shmem_p(&at[0], value[0], to);                                               \
+        shmem_p(ctx, &at[1], value[1], to);                                          \
+        shmem_put(&at[2], &value[2], 1, to);                                         \
+        shmem_put_nbi(ctx, &at[3], value, 3, to);                                    \
+        shmem_ctx_quiet(ctx);                                                        \
+        shmem_barrier_all();                                                         \
+        SAME(at[0], value[0]);                                                       \
+        SAME(at[1], value[1]);                                                       \
+        SAME(at[2], value[2]);                                                       \
+        SAME(at[5], value[2]);                                                       \
+        SAME(shmem_g((const TYPE*)&at[1], to), value[1]);                            \
+        SAME(shmem_g(ctx, &at[5], to), value[2]);                                    \
+        shmem_get(ctx, got, at, 3, to);                                              \
+        SAME(got[2], value[2]);                                                      \
+        shmem_iget(got, at, 2, 3, 2, to);                                            \
+        SAME(got[2], value[0]);                                                      \
+        shmem_barrier_all();                                                         \
+        shmem_iput(ctx, at, value, 5, 2, 2, to);                                     \
+        shmem_barrier_all();                                                         \
+        SAME(at[5], value[2]);                                                       \
+        static TYPE whole[64];                                                       \
+        SAME(shmem_fcollect(SHMEM_TEAM_WORLD, whole, at, 1), 0);                     \
+        SAME(whole[shmem_n_pes() - 1], value[0]);                                    \
+        SAME(shmem_sum_reduce(SHMEM_TEAM_WORLD, whole, at, 1), 0);                   \
+        SAME(whole[0], (TYPE)(value[0] * shmem_n_pes()));                            \
     } while (0)
 
-#define ATOMICS(TYPE, VALUE)                                                       \
-    do {                                                                           \
-        static TYPE at;                                                            \
-        TYPE fetched = 0;                                                          \
-        shmem_barrier_all();                                                       \
-        shmem_atomic_set(&at, (TYPE)(VALUE), to);                                  \
-        shmem_barrier_all();                                                       \
-        SAME(shmem_atomic_fetch(&at, to), (TYPE)(VALUE));                          \
-        SAME(shmem_atomic_fetch_add(ctx, &at, 2, to), (TYPE)(VALUE));              \
+#define ATOMICS(TYPE, VALUE)                                                                     \
+    do {                                                                                         \
+        static TYPE at;                                                                          \
+        TYPE fetched = 0;                                                                        \
+        shmem_barrier_all();                                                                     \
+        shmem_atomic_set(&at, (TYPE)(VALUE), to);                                                \
+        shmem_barrier_all();                                                                     \
+        SAME(shmem_atomic_fetch(&at, to), (TYPE)(VALUE));                                        \
+        SAME(shmem_atomic_fetch_add(ctx, &at, 2, to), (TYPE)(VALUE));                            \
         SAME(shmem_atomic_compare_swap(&at, (TYPE)(VALUE + 2), (TYPE)7, to), (TYPE)(VALUE + 2)); \
-        shmem_atomic_inc(ctx, &at, to);                                            \
-        shmem_atomic_fetch_inc_nbi(&fetched, &at, to);                             \
-        shmem_quiet();                                                             \
-        shmem_ctx_quiet(ctx);                                                      \
-        shmem_barrier_all();                                                       \
-        SAME(at, (TYPE)9);                                                         \
-        SAME(shmem_test(&at, SHMEM_CMP_EQ, (TYPE)9), 1);                           \
-        shmem_wait_until(&at, SHMEM_CMP_GE, (TYPE)9);                              \
+        shmem_atomic_inc(ctx, &at, to);                                                          \
+        shmem_atomic_fetch_inc_nbi(&fetched, &at, to);                                           \
+        shmem_quiet();                                                                           \
+        shmem_ctx_quiet(ctx);                                                                    \
+        shmem_barrier_all();                                                                     \
+        SAME(at, (TYPE)9);                                                                       \
+        SAME(shmem_test(&at, SHMEM_CMP_EQ, (TYPE)9), 1);                                         \
+        shmem_wait_until(&at, SHMEM_CMP_GE, (TYPE)9);                                            \
     } while (0)
 
 int main(void) {
