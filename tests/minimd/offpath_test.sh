@@ -45,8 +45,17 @@ work, precision, every, *ways = sys.argv[1:]
 tolerance = 1e-9 if precision == "double" else 2e-4
 expected = json.load(open(f"{work}/hosts.json"))["thermo"]
 assert [row["step"] for row in expected] == [0, 8, 16, 24], expected
+hosts = json.load(open(f"{work}/hosts.json"))
+assert hosts["device_share"] == 0 and hosts["tunnelled_bytes"] == 0, hosts
 for way in ways:
-    rows = json.load(open(f"{work}/{way}.json"))["thermo"]
+    done = json.load(open(f"{work}/{way}.json"))
+    if way == "tunnel":
+        # A rank alone has nobody to send ghosts to.
+        assert (done["tunnelled_bytes"] > 0) == (done["ranks"] > 1), done
+    else:
+        least, most = {"paper": (1, 1), "balanced": (0.05, 1), "fixed": (0.1, 1), "split": (0.05, 0.95)}[way]
+        assert least <= done["device_share"] <= most, (way, done["device_share"])
+    rows = done["thermo"]
     for row, wanted in zip(rows, expected, strict=True):
         for key in "tup":
             difference = abs(row[key] - wanted[key])

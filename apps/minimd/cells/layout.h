@@ -52,9 +52,13 @@ struct SlotAllocator {
 template <typename T>
 using AlignedVector = std::vector<T, SlotAllocator<T>>;
 
-// Where a filler goes.
-inline double filler_position(std::int32_t slot) {
-    return -1.0e5 - 1.0e3 * slot;
+// Fillers have an x up to this, which no atom has.
+constexpr double filler_edge = -1.0e5;
+
+// Where a filler goes, in one dimension. Far from every other slot's place, and so close to the origin that
+// single precision tells all 2^31 of them apart.
+inline double filler_position(std::int32_t slot, int dim) {
+    return filler_edge - 1.0e3 * (slot >> (10 * dim) & (dim == 2 ? 2047 : 1023));
 }
 
 }  // namespace minimd

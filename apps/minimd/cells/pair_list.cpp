@@ -60,7 +60,7 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles) {
         const Real* x = particles.x.data() + layout.address(static_cast<std::int32_t>(slot));
         Box box = nothing();
         for (std::size_t i = 0; i < run; ++i) {
-            if (x[i] <= static_cast<Real>(filler_position(0))) break;  // fillers are the last of their column
+            if (x[i] <= static_cast<Real>(filler_edge)) break;  // fillers are the last of their column
             for (std::size_t d = 0; d < 3; ++d) {
                 box.lo[d] = std::min(box.lo[d], rounded_down(x[d * lanes + i]));
                 box.hi[d] = std::max(box.hi[d], rounded_up(x[d * lanes + i]));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "minimd/cells/layout.h"
+#include "minimd/setup/atoms.h"
 
 namespace minimd {
 
@@ -24,6 +25,30 @@ struct Particles {
     Real* position(std::int32_t slot) { return x.data() + layout.address(slot); }
     std::size_t reals(std::int32_t slot_count) const { return 3 * static_cast<std::size_t>(slot_count); }
 };
+
+// As it is before the first exchange: atom i of `list` in slot i, then fillers.
+template <typename Real>
+Particles<Real> in_slots(Layout layout, const AtomList& list) {
+    Particles<Real> p;
+    p.layout = layout;
+    p.atoms = static_cast<std::int32_t>(list.size());
+    p.local_slots = p.slots = layout.padded(p.atoms);
+    const auto slots = static_cast<std::size_t>(p.slots), lanes = static_cast<std::size_t>(layout.lanes);
+    p.x.assign(p.reals(p.slots), static_cast<Real>(filler_edge));
+    p.v.assign(p.reals(p.slots), Real{0});
+    p.id.assign(slots, 0);
+    p.type.assign(slots, 0);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::size_t at = layout.address(static_cast<std::int32_t>(i));
+        for (std::size_t d = 0; d < 3; ++d) {
+            p.x[at + d * lanes] = static_cast<Real>(list.x[i][d]);
+            p.v[at + d * lanes] = static_cast<Real>(list.v[i][d]);
+        }
+        p.id[i] = list.id[i];
+        p.type[i] = list.type[i];
+    }
+    return p;
+}
 
 // A place for an atom's three numbers apart from the slots, for what travels.
 template <typename Real>

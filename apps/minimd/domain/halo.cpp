@@ -157,6 +157,7 @@ void Halo<Real>::carry(bool reverse) {
     for (const Peer& peer : peers_)
         carried_out_.insert(carried_out_.end(), peer.out.begin(), peer.out.end());
     carrier_->start(carried_out_, reverse);
+    numbers_carried_ += carried_out_.size();
 }
 
 template <typename Real>
@@ -277,8 +278,9 @@ void Halo<Real>::build(Particles<Real>& particles, std::vector<Zone<Real>>& zone
             const std::int32_t to_slot = zone.first_slot + static_cast<std::int32_t>(s);
             Real* at = particles.x.data() + layout_.address(to_slot);
             for (std::size_t d = 0; d < 3; ++d)
-                at[d * lanes] = order_[s] < 0 ? static_cast<Real>(filler_position(to_slot))
-                                              : x[z][d][static_cast<std::size_t>(order_[s])];
+                at[d * lanes] = order_[s] < 0
+                                    ? static_cast<Real>(filler_position(to_slot, static_cast<int>(d)))
+                                    : x[z][d][static_cast<std::size_t>(order_[s])];
             if (order_[s] >= 0) slot_of[z][static_cast<std::size_t>(order_[s])] = to_slot;
         }
     }

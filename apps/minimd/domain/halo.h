@@ -77,7 +77,8 @@ class Halo {
     std::size_t ghosts() const { return ghosts_; }
     // Bytes that an update takes to other ranks.
     std::size_t bytes_per_update() const;
-    bool alone() const { return peers_.empty(); }
+    // Bytes that the carrier has taken from here.
+    std::size_t bytes_carried() const { return numbers_carried_ * sizeof(Real); }
 
   private:
     // One image: the receiver is `offset` places below (in the grid) of the owner.
@@ -120,6 +121,7 @@ class Halo {
     std::size_t ghosts_ = 0;
     HaloCarrier<Real>* carrier_ = nullptr;
     bool carried_ = false;
+    std::size_t numbers_carried_ = 0;
     std::vector<Real> carried_out_, carried_in_;
     std::vector<std::int32_t> order_;
 };

@@ -156,7 +156,8 @@ void Migration<Real>::settle(Particles<Real>& particles, const std::vector<std::
         const std::int32_t atom = order[s];
         if (atom < 0) {
             for (std::size_t d = 0; d < 3; ++d) {
-                new_x_[to + d * lanes] = static_cast<Real>(filler_position(static_cast<std::int32_t>(s)));
+                new_x_[to + d * lanes] =
+                    static_cast<Real>(filler_position(static_cast<std::int32_t>(s), static_cast<int>(d)));
                 new_v_[to + d * lanes] = 0;
             }
             new_id_[s] = 0;

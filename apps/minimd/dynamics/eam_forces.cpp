@@ -1,7 +1,6 @@
 #include "minimd/dynamics/eam_forces.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 
@@ -24,11 +23,9 @@ template <typename Call>
 double sum_over_threads(std::size_t threads, Call&& call) {
     if (threads == 1) return call(std::size_t{0});
     std::vector<double> sums(threads);
-#pragma omp parallel num_threads(static_cast<int>(threads))
-    {
-        const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-        sums[thread] = call(thread);
-    }
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(threads))
+    for (std::size_t part = 0; part < threads; ++part)
+        sums[part] = call(part);
     double sum = 0.0;
     for (const double each : sums)
         sum += each;

@@ -1,10 +1,9 @@
 #include "minimd/dynamics/forces.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
 #include "minimd/dynamics/stopwatch.h"
+#include "minimd/kernels/threads.h"
 
 namespace minimd {
 
@@ -18,38 +17,8 @@ LennardJonesForces<Real>::LennardJonesForces(const Settings& settings, const Ker
 template <typename Real>
 EnergyVirial LennardJonesForces<Real>::rows(const Real* x, std::span<const PairRows> parts, bool both_sides,
                                             bool energy, AlignedVector<Real>& f) {
-    const auto part = [&](std::size_t thread, Real* to) {
-        return kernels_.lennard_jones(x, to, parts[thread], parameters_, {energy, both_sides});
-    };
-    if (parts.size() == 1) return part(0, f.data());
-
-    std::vector<EnergyVirial> sums(parts.size());
-    thread_f_.resize(parts.size() - 1);
-    const auto reals = static_cast<std::ptrdiff_t>(f.size());
-    const int threads = static_cast<int>(parts.size());
-#pragma omp parallel num_threads(threads)
-    {
-        const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-        Real* to = f.data();
-        if (thread > 0) {
-            thread_f_[thread - 1].resize(f.size());
-            std::fill(thread_f_[thread - 1].begin(), thread_f_[thread - 1].end(), Real{0});
-            to = thread_f_[thread - 1].data();
-        }
-        sums[thread] = part(thread, to);
-#pragma omp barrier
-        for (const AlignedVector<Real>& other : thread_f_) {
-            const Real* __restrict from = other.data();
-            Real* __restrict sum = f.data();
-#pragma omp for simd schedule(static)
-            for (std::ptrdiff_t i = 0; i < reals; ++i)
-                sum[i] += from[i];
-        }
-    }
-    EnergyVirial sum;
-    for (const EnergyVirial& each : sums)
-        sum += each;
-    return sum;
+    return add_on_threads(kernels_.lennard_jones, x, f.data(), f.size(), parts, parameters_,
+                          {energy, both_sides}, thread_f_);
 }
 
 template <typename Real>

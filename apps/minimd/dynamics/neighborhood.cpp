@@ -1,7 +1,6 @@
 #include "minimd/dynamics/neighborhood.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <cmath>
 #include <limits>
@@ -97,12 +96,10 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
     if (settings_.threads == 1) {
         search_.find(particles, zones_, shell_, settings_.list_cutoff(), 0, 1, lists_[0]);
     } else {
-#pragma omp parallel num_threads(settings_.threads)
-        {
-            const int thread = omp_get_thread_num();
-            search_.find(particles, zones_, shell_, settings_.list_cutoff(), thread, settings_.threads,
-                         lists_[static_cast<std::size_t>(thread)]);
-        }
+#pragma omp parallel for schedule(static, 1) num_threads(settings_.threads)
+        for (int part = 0; part < settings_.threads; ++part)
+            search_.find(particles, zones_, shell_, settings_.list_cutoff(), part, settings_.threads,
+                         lists_[static_cast<std::size_t>(part)]);
     }
     for (const PairLists& each : lists_)
         if (each.interior.blocks.size() > std::numeric_limits<std::int32_t>::max() ||

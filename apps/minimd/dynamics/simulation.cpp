@@ -36,30 +36,10 @@ Simulation<Real>::Simulation(const Settings& settings, const Decomposition& deco
       mass_(system.mass),
       scales_(settings.units, system.atoms, system.box[0] * system.box[1] * system.box[2]),
       kick_(static_cast<Real>(0.5 * settings.timestep * scales_.acceleration / system.mass)),
+      particles_(in_slots<Real>({kernels_.lanes}, system.local)),
       neighborhood_(settings, decomposition, kernels_, system.density),
       forces_(forces_for<Real>(settings, kernels_, tables)),
-      first_step_(system.step) {
-    const AtomList& local = system.local;
-    Particles<Real>& p = particles_;
-    p.layout.lanes = kernels_.lanes;
-    p.atoms = static_cast<std::int32_t>(local.size());
-    p.local_slots = p.slots = p.layout.padded(p.atoms);
-    const auto slots = static_cast<std::size_t>(p.slots);
-    p.x.assign(3 * slots, static_cast<Real>(filler_position(0)));
-    p.v.assign(3 * slots, Real{0});
-    p.id.assign(slots, 0);
-    p.type.assign(slots, 0);
-    const auto lanes = static_cast<std::size_t>(kernels_.lanes);
-    for (std::size_t i = 0; i < local.size(); ++i) {
-        const std::size_t at = p.layout.address(static_cast<std::int32_t>(i));
-        for (std::size_t d = 0; d < 3; ++d) {
-            p.x[at + d * lanes] = static_cast<Real>(local.x[i][d]);
-            p.v[at + d * lanes] = static_cast<Real>(local.v[i][d]);
-        }
-        p.id[i] = local.id[i];
-        p.type[i] = local.type[i];
-    }
-}
+      first_step_(system.step) {}
 
 template <typename Real>
 void Simulation<Real>::use(std::unique_ptr<Device<Real>> device) {
@@ -179,6 +159,11 @@ void Simulation<Real>::count() {
         counts.pairs +=
             static_cast<std::int64_t>(lists.interior.blocks.size() + lists.boundary.blocks.size()) *
             cluster_size * kernels_.lanes;
+    if (offload_) {
+        counts.shared_blocks = offload_->shared_blocks();
+        counts.device_blocks = offload_->device_blocks();
+    }
+    counts.tunnelled = static_cast<std::int64_t>(neighborhood_.halo().bytes_carried());
 }
 
 template <typename Real>

@@ -68,6 +68,14 @@ EnergyVirial Offload<Real>::boundary_rows(const Real* x, const std::vector<PairL
 }
 
 template <typename Real>
+void Offload<Real>::account(std::size_t all, std::size_t devices,
+                            const typename Device<Real>::Outcome& outcome) {
+    balance_.measured_device(devices, outcome.seconds, outcome.busy);
+    shared_blocks_ += static_cast<std::int64_t>(all);
+    device_blocks_ += static_cast<std::int64_t>(devices);
+}
+
+template <typename Real>
 void Offload<Real>::lose_device() {
     std::fprintf(stderr, "minimd: the device is lost: the host computes its share, and all from now on\n");
     device_.reset();
@@ -85,8 +93,9 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     const std::size_t interior = blocks_of(lists, false), boundary = blocks_of(lists, true);
     const bool takes_boundary =
         device_->takes_boundary() && (settings_.split_boundary || settings_.device_ghosts);
-    share_ = settings_.split_boundary ? 0.0 : balance_.share(interior, takes_boundary ? boundary : 0, 0.0);
-    const Share share{first_rows(lists, share_), takes_boundary, energy};
+    const double part =
+        settings_.split_boundary ? 0.0 : balance_.share(interior, takes_boundary ? boundary : 0, 0.0);
+    const Share share{first_rows(lists, part), takes_boundary, energy};
     device_->start(particles, share);
     watch.lap(times.force);
 
@@ -115,8 +124,7 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     watch.lap(waiting);
     times.force += waiting;
     if (outcome) {
-        balance_.measured_device(interior - own_blocks + (takes_boundary ? boundary : 0), outcome->seconds,
-                                 outcome->busy);
+        account(interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0), *outcome);
         return sum += outcome->sum;
     }
     lose_device();
@@ -133,8 +141,8 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
                       boundary = blocks_of(neighborhood.lists(), true);
     const bool takes_boundary = device_->takes_boundary();
     const bool all = settings_.offpath == OffPath::paper;
-    share_ = all ? 1.0 : balance_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
-    const Share share{first_rows(neighborhood.lists(), share_), takes_boundary, energy};
+    const double part = all ? 1.0 : balance_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
+    const Share share{first_rows(neighborhood.lists(), part), takes_boundary, energy};
     device_->start(particles, share);
     old_f_.resize(particles.reals(particles.slots));
     std::fill(old_f_.begin(), old_f_.end(), Real{0});
@@ -180,8 +188,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     times.force += waiting;
     if (outcome) {
         sum += outcome->sum;
-        balance_.measured_device(interior - own_blocks + (takes_boundary ? boundary : 0), outcome->seconds,
-                                 outcome->busy);
+        account(interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0), *outcome);
     } else {
         lose_device();
         sum += host_rows(x, lists, share.first_rows, false, energy, old_f_);

@@ -41,8 +41,9 @@ class Offload {
     EnergyVirial ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                           bool energy, Times& times);
 
-    // Of the last step.
-    double share() const { return share_; }
+    // Blocks of pairs over all steps in which the device took part, and those that it computed.
+    std::int64_t shared_blocks() const { return shared_blocks_; }
+    std::int64_t device_blocks() const { return device_blocks_; }
 
   private:
     std::vector<std::int32_t> first_rows(const std::vector<PairLists>& lists, double share) const;
@@ -52,13 +53,15 @@ class Offload {
                            AlignedVector<Real>& f);
     EnergyVirial boundary_rows(const Real* x, const std::vector<PairLists>& lists, bool energy,
                                AlignedVector<Real>& f);
+    // Blocks of pairs of the step, and those that the device computed.
+    void account(std::size_t all, std::size_t devices, const typename Device<Real>::Outcome& outcome);
     void lose_device();
 
     const Settings& settings_;
     LennardJonesForces<Real>& forces_;
     std::unique_ptr<Device<Real>> device_;
     Balance balance_;
-    double share_ = 0.0;
+    std::int64_t shared_blocks_ = 0, device_blocks_ = 0;
     double rebuild_seconds_ = 0.0;
     AlignedVector<Real> old_f_;
 };

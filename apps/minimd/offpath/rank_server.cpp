@@ -9,6 +9,7 @@
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/dynamics/stopwatch.h"
+#include "minimd/kernels/threads.h"
 #include "minimd/offpath/protocol.h"
 #include "minimd/offpath/tunnel.h"
 
@@ -60,7 +61,7 @@ class StandIn {
         for (std::int32_t slot = particles_.local_slots; slot < particles_.slots; ++slot)
             for (int d = 0; d < 3; ++d)
                 particles_.position(slot)[d * particles_.layout.lanes] =
-                    static_cast<Real>(filler_position(slot));
+                    static_cast<Real>(filler_position(slot, d));
         // The lists of all threads of the host become one; `starts_` tells where each began.
         PairLists& all = lists_;
         all.interior.clear();
@@ -176,13 +177,7 @@ class StandIn {
     // Rows in equal parts to the threads of this device.
     EnergyVirial over(const PairRows& pairs) {
         const bool both_sides = neighborhood_.shell() == Neighborhood<Real>::Shell::eighth;
-        std::vector<PairRows> parts;
-        const auto count = static_cast<std::size_t>(threads_);
-        for (std::size_t t = 0; t < count; ++t) {
-            const std::size_t first = pairs.rows.size() * t / count,
-                              end = pairs.rows.size() * (t + 1) / count;
-            parts.push_back({pairs.rows.subspan(first, end - first), pairs.blocks});
-        }
+        const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(threads_));
         return forces_.rows(particles_.x.data(), parts, both_sides, command_.energy != 0, particles_.f);
     }
 

@@ -2,7 +2,6 @@
 #include "minimd/offpath/runtime_kernels.h"
 
 #include <offpath/compute.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "minimd/cells/layout.h"
+#include "minimd/kernels/threads.h"
 
 namespace {
 
@@ -25,38 +25,10 @@ template <typename Real>
 EnergyVirial compute(const ForceArguments& arguments, const PairRows& pairs, const Real* x, Real* f,
                      std::size_t reals) {
     static std::vector<AlignedVector<Real>> thread_f;  // of all threads but the first
-    const auto& kernel = kernels<Real>(arguments.numbers.lanes).lennard_jones;
-    const int threads = arguments.threads;
-    const ForceFlags flags{arguments.energy != 0, true};
-    thread_f.resize(static_cast<std::size_t>(threads) - 1);
-    std::vector<EnergyVirial> sums(static_cast<std::size_t>(threads));
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-        const auto count = static_cast<std::size_t>(omp_get_num_threads());
-        Real* mine = f;
-        if (thread > 0) {
-            thread_f[thread - 1].resize(reals);
-            mine = thread_f[thread - 1].data();
-        }
-        std::fill(mine, mine + reals, Real{0});
-        const std::size_t first = pairs.rows.size() * thread / count,
-                          end = pairs.rows.size() * (thread + 1) / count;
-        sums[thread] = kernel(x, mine, {pairs.rows.subspan(first, end - first), pairs.blocks},
-                              arguments.parameters, flags);
-#pragma omp barrier
-        for (std::size_t other = 0; other + 1 < count; ++other) {
-            const Real* __restrict from = thread_f[other].data();
-            Real* __restrict to = f;
-#pragma omp for simd schedule(static)
-            for (std::size_t i = 0; i < reals; ++i)
-                to[i] += from[i];
-        }
-    }
-    EnergyVirial sum;
-    for (const EnergyVirial& each : sums)
-        sum += each;
-    return sum;
+    std::fill(f, f + reals, Real{0});
+    const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(arguments.threads));
+    return add_on_threads(kernels<Real>(arguments.numbers.lanes).lennard_jones, x, f, reals, parts,
+                          arguments.parameters, {arguments.energy != 0, true}, thread_f);
 }
 
 bool has_kernels(const Numbers& numbers) {

@@ -22,6 +22,8 @@ nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary)
     line["threads"] = settings.threads;
     line["precision"] = settings.precision == Precision::single_precision ? "single" : "double";
     line["total_s"] = times.total;
+    line["device_share"] = summary.device_share;
+    line["tunnelled_bytes"] = summary.tunnelled;
     return line;
 }
 

@@ -37,6 +37,9 @@ Summary summarise(const Results& results, MPI_Comm comm) {
     summary.ghosts = spread(results.counts.ghosts);
     summary.swapped = spread(results.counts.swapped);
     summary.listed_pairs = spread(results.counts.pairs);
+    const double shared = spread(results.counts.shared_blocks).mean;
+    summary.device_share = shared > 0.0 ? spread(results.counts.device_blocks).mean / shared : 0.0;
+    summary.tunnelled = spread(results.counts.tunnelled).mean * summary.ranks;
     summary.times = {spread(times.total).most, summary.force.mean, summary.neighbor.mean,
                      summary.communication.mean};
     return summary;

@@ -32,6 +32,9 @@ struct Counts {
     std::int64_t ghosts = 0;
     std::int64_t swapped = 0;  // atoms that are sent in one exchange of positions
     std::int64_t pairs = 0;    // in its neighbour lists
+    // Over all steps: blocks of pairs that were computed where a device took part, those that it computed,
+    // and bytes of ghosts that went through it.
+    std::int64_t shared_blocks = 0, device_blocks = 0, tunnelled = 0;
 };
 
 struct Results {
@@ -52,6 +55,9 @@ struct Summary {
 
     Spread force, neighbor, communication, other;       // seconds
     Spread local_atoms, ghosts, swapped, listed_pairs;  // numbers
+
+    double device_share = 0.0;  // of all pairs where devices took part; 0 where none did
+    double tunnelled = 0.0;     // bytes
 
     double atom_steps() const { return static_cast<double>(atoms) * static_cast<double>(steps); }
     // Atom-steps a second; 0 where nothing was timed.

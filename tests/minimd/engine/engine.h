@@ -28,24 +28,15 @@ class Engine {
           kernel(kernels<Real>(asked.lanes)),
           neighborhood(settings, decomposition, kernel,
                        static_cast<double>(all.size()) / (box[0] * box[1] * box[2])) {
-        std::vector<std::size_t> own;
-        for (std::size_t i = 0; i < all.size(); ++i)
-            if (decomposition.contains(all.x[i])) own.push_back(i);
-        Particles<Real>& p = particles;
-        p.layout.lanes = kernel.lanes;
-        p.atoms = static_cast<std::int32_t>(own.size());
-        p.local_slots = p.slots = p.layout.padded(p.atoms);
-        const auto slots = static_cast<std::size_t>(p.slots);
-        p.x.assign(3 * slots, static_cast<Real>(filler_position(0)));
-        p.v.assign(3 * slots, Real{0});
-        p.id.assign(slots, 0);
-        p.type.assign(slots, 0);
-        for (std::size_t s = 0; s < own.size(); ++s) {
-            p.id[s] = all.id[own[s]];
-            p.type[s] = all.type[own[s]];
-            set(p.x, static_cast<std::int32_t>(s), all.x[own[s]]);
-            set(p.v, static_cast<std::int32_t>(s), all.v[own[s]]);
+        AtomList own;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (!decomposition.contains(all.x[i])) continue;
+            own.id.push_back(all.id[i]);
+            own.type.push_back(all.type[i]);
+            own.x.push_back(all.x[i]);
+            own.v.push_back(all.v[i]);
         }
+        particles = in_slots<Real>({kernel.lanes}, own);
     }
 
     void rebuild(std::int64_t step = 0) { neighborhood.rebuild(particles, step, times); }

@@ -159,7 +159,7 @@ void check_search() {
             const std::array<const std::vector<Real>*, 3> from{&x, &y, &z};
             for (std::size_t d = 0; d < 3; ++d)
                 p.position(slot)[d * static_cast<std::size_t>(lanes)] =
-                    atom < 0 ? static_cast<Real>(filler_position(slot))
+                    atom < 0 ? static_cast<Real>(filler_position(slot, static_cast<int>(d)))
                              : (*from[d])[static_cast<std::size_t>(atom)];
         }
         PairSearch<Real> search(kernels<Real>(lanes));

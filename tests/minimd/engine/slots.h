@@ -58,7 +58,7 @@ struct Slots {
                 (lot(random) < 0.8 || points.size() - next >= static_cast<std::size_t>(count - slot));
             for (std::size_t d = 0; d < 3; ++d)
                 at[d * static_cast<std::size_t>(lanes)] =
-                    static_cast<Real>(filled ? points[next][d] : filler_position(slot));
+                    static_cast<Real>(filled ? points[next][d] : filler_position(slot, static_cast<int>(d)));
             if (!filled) continue;
             atoms.push_back(slot);
             ++next;
