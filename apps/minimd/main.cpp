@@ -65,8 +65,8 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
         if (settings.tunnel) {
             simulation.use(std::make_unique<Tunnel<Real>>(MPI_COMM_WORLD, places.device()));
         } else {
-            simulation.use(
-                std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(), places.sole_host()));
+            simulation.use(std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(),
+                                                              places.sole_host(), places.near_device()));
         }
     }
     if (settings.needs_device() && settings.device == DeviceKind::runtime)

@@ -36,6 +36,11 @@ struct PairList {
 // Between a rank's own atoms, and where ghosts are needed. One of each for every thread.
 struct PairLists {
     PairList interior, boundary;
+
+    void clear() {
+        interior.clear();
+        boundary.clear();
+    }
 };
 
 template <typename Real>

@@ -209,7 +209,10 @@ Results Simulation<Real>::run() {
     results_.steps = settings_.steps;
     Times before;
     neighborhood_.rebuild(particles_, first_step_, before);
-    if (offload_) offload_->lists_changed(particles_, neighborhood_);
+    if (offload_) {
+        offload_->lists_changed(particles_, neighborhood_);
+        offload_->calibrate(particles_, neighborhood_, before.neighbor + before.communication);
+    }
     potential_ = forces_->compute(particles_, neighborhood_, true, true, before);
     thermo(first_step_);
     after_step(first_step_);

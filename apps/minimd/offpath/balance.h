@@ -19,12 +19,12 @@ class Balance {
     double share(std::size_t interior, std::size_t boundary, double host_busy) const;
 
     void measured_host(std::size_t blocks, double seconds);
-    // `busy`: that the device was occupied in all, with transfers.
+    // `busy`: from the host's start of the share until the device was done.
     void measured_device(std::size_t blocks, double seconds, double busy);
 
     double host_rate() const { return host_; }  // seconds a block
     double device_rate() const { return device_; }
-    double overhead() const { return overhead_; }  // seconds a share
+    double overhead() const { return overhead_; }  // seconds of a share besides computing
 
   private:
     static void smooth(double& value, double now) { value = value == 0.0 ? now : 0.7 * value + 0.3 * now; }

@@ -29,8 +29,7 @@ class Device {
     struct Outcome {
         EnergyVirial sum;
         double seconds = 0.0;  // that the device computed
-        double busy =
-            0.0;  // that it was occupied with this share and its lists, transfers included; >= seconds
+        double busy = 0.0;     // from start() until it was done; >= seconds
     };
 
     // Can it move ghosts (Share::boundary)?

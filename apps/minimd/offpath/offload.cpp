@@ -68,9 +68,9 @@ EnergyVirial Offload<Real>::boundary_rows(const Real* x, const std::vector<PairL
 }
 
 template <typename Real>
-void Offload<Real>::account(std::size_t all, std::size_t devices,
+void Offload<Real>::account(Balance& balance, std::size_t all, std::size_t devices,
                             const typename Device<Real>::Outcome& outcome) {
-    balance_.measured_device(devices, outcome.seconds, outcome.busy);
+    balance.measured_device(devices, outcome.seconds, outcome.busy);
     shared_blocks_ += static_cast<std::int64_t>(all);
     device_blocks_ += static_cast<std::int64_t>(devices);
 }
@@ -79,6 +79,38 @@ template <typename Real>
 void Offload<Real>::lose_device() {
     std::fprintf(stderr, "minimd: the device is lost: the host computes its share, and all from now on\n");
     device_.reset();
+}
+
+template <typename Real>
+void Offload<Real>::calibrate(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                              double rebuild_seconds) {
+    if (!device_ || !balances()) return;
+    const std::vector<PairLists>& lists = neighborhood.lists();
+    const bool takes_boundary = device_->takes_boundary();
+    const Share share{first_rows(lists, 1.0), takes_boundary, false};
+    const std::size_t interior = blocks_of(lists, false);
+    rebuild_seconds_ = rebuild_seconds;
+    old_f_.resize(particles.reals(particles.slots));
+    // What is done for the first time takes longer.
+    for (const bool counts : {false, true}) {
+        device_->start(particles, share);
+        std::fill(old_f_.begin(), old_f_.end(), Real{0});
+        Stopwatch watch;
+        host_rows(particles.x.data(), lists, share.first_rows, false, false, old_f_);
+        double computing = 0.0;
+        watch.lap(computing);
+        const auto outcome = device_->finish(old_f_.data());
+        if (!outcome) {
+            lose_device();
+            return;
+        }
+        if (!counts) continue;
+        for (Balance* balance : {&in_rebuilds_, &in_others_}) {
+            balance->measured_host(interior, computing);
+            balance->measured_device(interior + (takes_boundary ? blocks_of(lists, true) : 0),
+                                     outcome->seconds, outcome->busy);
+        }
+    }
 }
 
 template <typename Real>
@@ -94,7 +126,7 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     const bool takes_boundary =
         device_->takes_boundary() && (settings_.split_boundary || settings_.device_ghosts);
     const double part =
-        settings_.split_boundary ? 0.0 : balance_.share(interior, takes_boundary ? boundary : 0, 0.0);
+        settings_.split_boundary ? 0.0 : in_others_.share(interior, takes_boundary ? boundary : 0, 0.0);
     const Share share{first_rows(lists, part), takes_boundary, energy};
     device_->start(particles, share);
     watch.lap(times.force);
@@ -108,7 +140,7 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     EnergyVirial sum = host_rows(particles.x.data(), lists, share.first_rows, true, energy, particles.f);
     watch.lap(computing);
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
-    balance_.measured_host(own_blocks, computing);
+    in_others_.measured_host(own_blocks, computing);
     times.force += computing;
     if (!takes_boundary) {
         if (!fresh) halo.finish_update(particles);
@@ -124,7 +156,8 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     watch.lap(waiting);
     times.force += waiting;
     if (outcome) {
-        account(interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0), *outcome);
+        account(in_others_, interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0),
+                *outcome);
         return sum += outcome->sum;
     }
     lose_device();
@@ -141,7 +174,8 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
                       boundary = blocks_of(neighborhood.lists(), true);
     const bool takes_boundary = device_->takes_boundary();
     const bool all = settings_.offpath == OffPath::paper;
-    const double part = all ? 1.0 : balance_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
+    const double part =
+        all ? 1.0 : in_rebuilds_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
     const Share share{first_rows(neighborhood.lists(), part), takes_boundary, energy};
     device_->start(particles, share);
     old_f_.resize(particles.reals(particles.slots));
@@ -178,26 +212,28 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     watch.lap(computing);
     times.force += computing;
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
-    balance_.measured_host(own_blocks, computing);
+    in_rebuilds_.measured_host(own_blocks, computing);
 
     particles.f.resize(particles.reals(particles.slots));
-    std::fill(particles.f.begin(), particles.f.end(), Real{0});
+    if (follows) std::fill(particles.f.begin(), particles.f.end(), Real{0});
     double waiting = 0.0;
     const auto outcome = device_->finish(follows ? particles.f.data() : old_f_.data());
     watch.lap(waiting);
     times.force += waiting;
     if (outcome) {
         sum += outcome->sum;
-        account(interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0), *outcome);
+        account(in_rebuilds_, interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0),
+                *outcome);
     } else {
         lose_device();
         sum += host_rows(x, lists, share.first_rows, false, energy, old_f_);
         watch.lap(times.force);
     }
-    if (!follows) migration.follow(old_f_.data(), particles.f.data());
-    watch.lap(times.communication);
+    // The device takes the new lists while this goes on.
     lists_changed(particles, neighborhood);
     watch.lap(times.force);
+    if (!follows) migration.follow(old_f_.data(), particles.f.data());
+    watch.lap(times.communication);
     return sum;
 }
 

@@ -23,7 +23,12 @@ template <typename Real>
 class Offload {
   public:
     Offload(const Settings& settings, LennardJonesForces<Real>& forces, std::unique_ptr<Device<Real>> device)
-        : settings_(settings), forces_(forces), device_(std::move(device)), balance_(settings.device_share) {}
+        : settings_(settings), forces_(forces), device_(std::move(device)) {}
+
+    // Tries both sides out on the lists that the device was given, for the first shares; `rebuild_seconds` is
+    // what a rebuild took. Collective.
+    void calibrate(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                   double rebuild_seconds);
 
     // After a rebuild that was not one of rebuild()'s.
     void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
@@ -54,13 +59,15 @@ class Offload {
     EnergyVirial boundary_rows(const Real* x, const std::vector<PairLists>& lists, bool energy,
                                AlignedVector<Real>& f);
     // Blocks of pairs of the step, and those that the device computed.
-    void account(std::size_t all, std::size_t devices, const typename Device<Real>::Outcome& outcome);
+    void account(Balance& balance, std::size_t all, std::size_t devices,
+                 const typename Device<Real>::Outcome& outcome);
+    bool balances() const { return settings_.offpath == OffPath::balanced && settings_.device_share < 0.0; }
     void lose_device();
 
     const Settings& settings_;
     LennardJonesForces<Real>& forces_;
     std::unique_ptr<Device<Real>> device_;
-    Balance balance_;
+    Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};
     std::int64_t shared_blocks_ = 0, device_blocks_ = 0;
     double rebuild_seconds_ = 0.0;
     AlignedVector<Real> old_f_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "minimd/kernels/kernels.h"
@@ -55,6 +56,16 @@ void Places::pair_up(const Settings& settings) {
     const Entry mine{ranks_.is_device, kind_rank, ranks_.peers[0]};
     std::vector<Entry> all(static_cast<std::size_t>(size));
     MPI_Allgather(&mine, 3, MPI_INT, all.data(), 3, MPI_INT, MPI_COMM_WORLD);
+
+    // Ranks in the world of those that share this one's memory.
+    MPI_Comm near = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    int near_size = 0;
+    MPI_Comm_size(near, &near_size);
+    std::vector<int> near_ranks(static_cast<std::size_t>(near_size));
+    MPI_Allgather(&rank, 1, MPI_INT, near_ranks.data(), 1, MPI_INT, near);
+    MPI_Comm_free(&near);
+    near_device_ = std::find(near_ranks.begin(), near_ranks.end(), mine.peer) != near_ranks.end();
 
     server_.world = MPI_COMM_WORLD;
     server_.devices = ranks_.kind_comm;

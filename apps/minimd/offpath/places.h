@@ -26,6 +26,7 @@ class Places {
     // Of a rank that simulates with a device of its own.
     int device() const { return device_; }  // rank in MPI_COMM_WORLD
     bool sole_host() const { return sole_host_; }
+    bool near_device() const { return near_device_; }  // they share memory
     // Of a rank that serves.
     const ServerPlaces& server() const { return server_; }
     // Number of lanes that all ranks have; 0: no need to agree.
@@ -46,7 +47,7 @@ class Places {
     Role role_ = Role::simulates;
     MPI_Comm simulation_ = MPI_COMM_WORLD;
     int device_ = -1;
-    bool sole_host_ = false;
+    bool sole_host_ = false, near_device_ = false;
     int lanes_ = 0;
     int root_ = 0;
     ServerPlaces server_;

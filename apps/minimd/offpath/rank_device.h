@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "minimd/dynamics/stopwatch.h"
 #include "minimd/offpath/device.h"
+#include "minimd/offpath/pieces.h"
 #include "minimd/offpath/protocol.h"
 
 namespace minimd {
@@ -14,9 +16,9 @@ template <typename Real>
 class RankDevice final : public Device<Real> {
   public:
     // `device` is its rank in `comm`. `may_follow`: it serves no other host, so that it can take forces
-    // through an exchange.
-    RankDevice(MPI_Comm comm, int device, bool may_follow)
-        : comm_(comm), device_(device), may_follow_(may_follow) {}
+    // through an exchange. `near`: it shares memory with this process.
+    RankDevice(MPI_Comm comm, int device, bool may_follow, bool near)
+        : comm_(comm), device_(device), may_follow_(may_follow), piece_bytes_(near ? 0 : far_piece_bytes) {}
     RankDevice(const RankDevice&) = delete;
     RankDevice& operator=(const RankDevice&) = delete;
     // Lets the device go.
@@ -31,16 +33,20 @@ class RankDevice final : public Device<Real> {
   private:
     void say(Command command);
     void say(Command command, const std::vector<std::int32_t>& numbers);
+    template <typename T>
+    void send_pieces(const T* data, std::size_t count, MPI_Datatype type, int tag,
+                     std::vector<MPI_Request>& requests);
     void settle();
 
     MPI_Comm comm_;
     int device_;
     bool may_follow_;
+    std::int32_t piece_bytes_;
     std::int32_t answer_slots_ = 0;
     std::vector<std::int32_t> list_numbers_, first_rows_, record_;
-    MPI_Request lists_sent_ = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> lists_sent_;
+    Stopwatch started_;
     std::vector<MPI_Request> pending_;  // sends of this step
-    std::vector<Command> commands_;     // theirs
     std::vector<Real> forces_;
 };
 

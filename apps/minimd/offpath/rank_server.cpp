@@ -10,6 +10,7 @@
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/dynamics/stopwatch.h"
 #include "minimd/kernels/threads.h"
+#include "minimd/offpath/pieces.h"
 #include "minimd/offpath/protocol.h"
 #include "minimd/offpath/tunnel.h"
 
@@ -50,6 +51,7 @@ class StandIn {
         Command command;
         MPI_Recv(&command, static_cast<int>(sizeof command), MPI_BYTE, host_, tag_command, world_,
                  MPI_STATUS_IGNORE);
+        piece_bytes_ = command.piece_bytes;
         return command;
     }
 
@@ -63,43 +65,23 @@ class StandIn {
                 particles_.position(slot)[d * particles_.layout.lanes] =
                     static_cast<Real>(filler_position(slot, d));
         // The lists of all threads of the host become one; `starts_` tells where each began.
-        PairLists& all = lists_;
-        all.interior.clear();
-        all.boundary.clear();
+        lists_.clear();
         starts_.assign(1, 0);
-        std::size_t at = 0;
-        const auto take = [&](PairList& list) {
-            const auto rows = static_cast<std::size_t>(numbers_[at]),
-                       blocks = static_cast<std::size_t>(numbers_[at + 1]);
-            at += 2;
-            const auto shift = static_cast<std::int32_t>(list.blocks.size());
-            const std::size_t first = list.rows.size();
-            list.rows.resize(first + rows);
-            std::copy_n(numbers_.begin() + static_cast<std::ptrdiff_t>(at), rows * 4,
-                        reinterpret_cast<std::int32_t*>(list.rows.data() + first));
-            for (std::size_t r = first; r < list.rows.size(); ++r) {
-                list.rows[r].begin += shift;
-                list.rows[r].end += shift;
-            }
-            at += rows * 4;
-            list.blocks.resize(static_cast<std::size_t>(shift) + blocks);
-            std::copy_n(numbers_.begin() + static_cast<std::ptrdiff_t>(at), blocks,
-                        list.blocks.data() + shift);
-            at += blocks;
-        };
-        for (std::int32_t list = 0; list < command.lists; ++list) {
-            take(all.interior);
-            starts_.push_back(all.interior.rows.size());
-            take(all.boundary);
+        const std::int32_t* sizes = numbers_.data();
+        for (std::int32_t list = 0; list < command.lists; ++list, sizes += 4) {
+            receive_list(lists_.interior, sizes[0], sizes[1]);
+            starts_.push_back(lists_.interior.rows.size());
+            receive_list(lists_.boundary, sizes[2], sizes[3]);
         }
-        neighborhood_.halo().adopt(particles_.layout, std::span<const std::int32_t>(numbers_).subspan(at));
+        neighborhood_.halo().adopt(particles_.layout, std::span<const std::int32_t>(numbers_).subspan(
+                                                          4 * static_cast<std::size_t>(command.lists)));
     }
 
     void take_positions(const Command& command) {
         command_ = command;
         receive_numbers(command.numbers);
-        MPI_Recv(particles_.x.data(), static_cast<int>(particles_.reals(command.local_slots)),
-                 mpi_type<Real>(), host_, tag_device_reals, world_, MPI_STATUS_IGNORE);
+        receive_pieces(particles_.x.data(), particles_.reals(command.local_slots), mpi_type<Real>(),
+                       tag_device_reals);
         if (command.boundary != 0) neighborhood_.halo().start_update(particles_);
     }
 
@@ -155,9 +137,9 @@ class StandIn {
         particles_.f.swap(spare_);
     }
 
-    void answer(double busy) {
+    void answer(double waited) {
         MPI_Send(particles_.f.data(), 3 * answer_slots_, mpi_type<Real>(), host_, tag_device_reals, world_);
-        const Answer answer{sum_.energy, sum_.virial, seconds_, busy};
+        const Answer answer{sum_.energy, sum_.virial, seconds_, waited};
         MPI_Send(&answer, static_cast<int>(sizeof answer), MPI_BYTE, host_, tag_command, world_);
     }
 
@@ -171,7 +153,30 @@ class StandIn {
   private:
     void receive_numbers(std::int32_t count) {
         numbers_.resize(static_cast<std::size_t>(count));
-        MPI_Recv(numbers_.data(), count, MPI_INT32_T, host_, tag_device_numbers, world_, MPI_STATUS_IGNORE);
+        receive_pieces(numbers_.data(), numbers_.size(), MPI_INT32_T, tag_device_numbers);
+    }
+
+    template <typename T>
+    void receive_pieces(T* data, std::size_t count, MPI_Datatype type, int tag) {
+        in_pieces(count, sizeof(T), piece_bytes_, [&](std::size_t first, std::size_t in_piece) {
+            MPI_Recv(data + first, static_cast<int>(in_piece), type, host_, tag, world_, MPI_STATUS_IGNORE);
+        });
+    }
+
+    void receive_list(PairList& list, std::int32_t rows, std::int32_t blocks) {
+        constexpr std::size_t row_numbers = sizeof(PairRow) / sizeof(std::int32_t);
+        const std::size_t first_row = list.rows.size(), first_block = list.blocks.size();
+        list.rows.resize(first_row + static_cast<std::size_t>(rows));
+        list.blocks.resize(first_block + static_cast<std::size_t>(blocks));
+        receive_pieces(reinterpret_cast<std::int32_t*>(list.rows.data() + first_row),
+                       static_cast<std::size_t>(rows) * row_numbers, MPI_INT32_T, tag_device_numbers);
+        receive_pieces(list.blocks.data() + first_block, static_cast<std::size_t>(blocks), MPI_INT32_T,
+                       tag_device_numbers);
+        const auto shift = static_cast<std::int32_t>(first_block);
+        for (std::size_t r = first_row; shift > 0 && r < list.rows.size(); ++r) {
+            list.rows[r].begin += shift;
+            list.rows[r].end += shift;
+        }
     }
 
     // Rows in equal parts to the threads of this device.
@@ -184,6 +189,7 @@ class StandIn {
     MPI_Comm world_;
     int host_;
     int threads_;
+    std::int32_t piece_bytes_ = 0;
     Decomposition decomposition_;
     Neighborhood<Real> neighborhood_;
     TunnelExit<Real> tunnel_;
@@ -210,11 +216,12 @@ void serve(const Settings& settings, const ServerPlaces& places, const System& s
     for (std::size_t which = 0; which < places.hosts.size(); ++which)
         hosts.push_back(std::make_unique<StandIn<Real>>(settings, places, system, chosen, which));
     std::vector<Command> commands(hosts.size());
-    double busy = 0.0;
     for (;;) {
+        Stopwatch idle;
+        double waited = 0.0;
         for (std::size_t h = 0; h < hosts.size(); ++h)
             commands[h] = hosts[h]->next_command();
-        Stopwatch occupied;
+        idle.lap(waited);
         // Phase by phase over all hosts, so that messages between their stand-ins meet.
         const auto all = [&](auto phase) {
             for (std::size_t h = 0; h < hosts.size(); ++h)
@@ -234,8 +241,7 @@ void serve(const Settings& settings, const ServerPlaces& places, const System& s
                 all([](StandIn<Real>& host, const Command& command) { host.follow(command); });
                 break;
             case Verb::collect:
-                all([&](StandIn<Real>& host, const Command&) { host.answer(busy); });
-                busy = 0.0;
+                all([&](StandIn<Real>& host, const Command&) { host.answer(waited); });
                 break;
             case Verb::tunnel_plan:
                 all([](StandIn<Real>& host, const Command& command) { host.plan_tunnel(command); });
@@ -247,7 +253,6 @@ void serve(const Settings& settings, const ServerPlaces& places, const System& s
             case Verb::stop:
                 return;
         }
-        occupied.lap(busy);
     }
 }
 
