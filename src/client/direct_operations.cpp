@@ -24,9 +24,9 @@ using rma::OpKind;
 
 static_assert(OFFPATH_DIRECT_BYTES == direct::most_result_bytes);
 
-// Direct ones that nobody waits for yet, before the next go through the own proxy, which sends many at less
-// cost to this process.
-constexpr std::size_t most_under_way = 8;
+// Direct ones, one after the other, that nobody waits for; the next go through the own proxy, which sends
+// many together and costs this process less.
+constexpr std::uint32_t most_in_a_row = 8;
 
 struct Operation {
     OpKind kind = OpKind::put;
@@ -41,14 +41,12 @@ DirectPaths::Path* path_for(offpath_window& window, const Operation& operation) 
     offpath_context& context = *window.context;
     if (context.direct == nullptr) return nullptr;
     const offpath_window::Target& target = window.targets[operation.target];
-    if (target.not_direct || window.loose_under_way(operation.target)) return nullptr;
+    if (target.not_direct || loose_under_way(window, operation.target)) return nullptr;
     if (target.watched > 0 && window.ordered(operation.target)) return nullptr;
     if (target.watched_updates > 0 && is_update(operation.kind)) return nullptr;
     DirectPaths::Path* const path = context.direct->open_path(window.team->job_ranks[operation.target]);
-    if (path == nullptr || operation.result != nullptr || path->pending.size() < most_under_way) return path;
-    context.direct->progress();
-    const bool room = path->state == DirectPaths::Path::State::open && path->pending.size() < most_under_way;
-    return room ? path : nullptr;
+    const bool goes = path != nullptr && (operation.result != nullptr || path->in_a_row < most_in_a_row);
+    return goes ? path : nullptr;
 }
 
 // Cuts what is larger than a message; a put's pieces may be seen one by one, as those of any put.
@@ -121,6 +119,11 @@ void offpath::client::wait_for_direct(offpath_window& window, std::uint32_t targ
     };
     {
         auto guard = context.lock();
+        if (target == OFFPATH_ALL_TARGETS) {
+            context.direct->waited();
+        } else {
+            context.direct->waited(window.team->job_ranks[target]);
+        }
         if (!busy()) return;
     }
     context.wait_direct([&] { return !busy(); });

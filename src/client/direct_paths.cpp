@@ -82,12 +82,23 @@ bool DirectPaths::busy() const {
     return std::any_of(paths_.begin(), paths_.end(), [](const auto& path) { return !path->pending.empty(); });
 }
 
+void DirectPaths::waited(std::uint32_t rank) {
+    const auto known = by_proxy_.find(homes_[rank].proxy);
+    if (known != by_proxy_.end()) known->second->in_a_row = 0;
+}
+
+void DirectPaths::waited() {
+    for (const auto& path : paths_)
+        path->in_a_row = 0;
+}
+
 void DirectPaths::ask(Path& path, direct::Request request, std::span<const std::byte> operands,
                       const Asker& asker) {
     request.kind = direct::Kind::request;
     request.token = path.token;
     request.number = std::uint64_t{path.index} << index_shift | path.numbers++;
     path.pending.push_back({request.number, asker});
+    path.in_a_row = asker.outcome != nullptr ? 0 : path.in_a_row + 1;
     // Who is gone is told by on_endpoint_lost, to all that is pending.
     (void)transport_->post(*path.endpoint, direct::bytes_of(request), operands);
 }

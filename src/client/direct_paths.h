@@ -56,6 +56,7 @@ class DirectPaths final : transport::Handler {
             Asker asker;
         };
         std::deque<Pending> pending;
+        std::uint32_t in_a_row = 0;  // asked for since somebody last waited for an answer
     };
 
     DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank, std::vector<Home> homes);
@@ -69,6 +70,9 @@ class DirectPaths final : transport::Handler {
     // Whether something is under way to that proxy; to any.
     bool busy(std::uint32_t rank) const;
     bool busy() const;
+    // Somebody waits for what was asked of that proxy; of any.
+    void waited(std::uint32_t rank);
+    void waited();
     // The request's kind, token and number are filled in here.
     void ask(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
              const Asker& asker);

@@ -102,6 +102,25 @@ Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, St
     return Status::ok;
 }
 
+// Takes the answer, if it has come.
+void look_for_answer(offpath_window& window, offpath_window::Target& target) {
+    client::RequestTable& requests = window.context->requests;
+    if (target.question == nullptr || !requests.take(target.question)) return;
+    const Status status = target.question->seen();
+    if (status == Status::ok) target.flushed = std::max(target.flushed, target.asked);
+    if (is_error(status) && window.unreported == Status::ok) window.unreported = status;
+    requests.free(std::exchange(target.question, nullptr));
+    --window.questions;
+}
+
+// What the library has asked itself may have found an error, which then is this flush's to tell.
+Status with_answers(offpath_window& window, Status status) {
+    for (auto target = window.targets.begin(); window.questions > 0 && target != window.targets.end();
+         ++target)
+        look_for_answer(window, *target);
+    return status == Status::ok ? std::exchange(window.unreported, Status::ok) : status;
+}
+
 bool usable(offpath_team_h team, offpath_window_h* window) {
     return team != nullptr && window != nullptr && !team->destroyed;
 }
@@ -126,10 +145,34 @@ Status flush_and_wait(offpath_window& window, std::uint32_t target) {
     give_back_unwatched(window, counted);
     std::uint64_t& flushed = target == OFFPATH_ALL_TARGETS ? window.flushed : window.targets[target].flushed;
     if (status == Status::ok) flushed = std::max(flushed, loose);
-    return status;
+    return with_answers(window, status);
 }
 
 }  // namespace
+
+bool offpath::client::loose_under_way(offpath_window& window, std::uint32_t rank) {
+    if (!window.loose_under_way(rank)) return false;
+    offpath_window::Target& target = window.targets[rank];
+    look_for_answer(window, target);
+    if (!window.loose_under_way(rank)) return false;
+    offpath_context& context = *window.context;
+    if (target.question != nullptr) return true;
+    target.question = context.requests.start(&context);
+    if (target.question == nullptr) return true;
+    control::FlushWindow command;
+    command.team = window.team->id;
+    command.window = window.id;
+    command.target = rank;
+    command.completion = target.question->slot;
+    if (context.post(command) != Status::ok) {
+        context.requests.undo(std::exchange(target.question, nullptr));
+        return true;
+    }
+    context.ring();
+    target.asked = target.loose;
+    ++window.questions;
+    return true;
+}
 
 Status offpath::client::post_flush(offpath_window& window, std::uint32_t target, offpath_request** request) {
     control::FlushWindow command;
@@ -177,6 +220,8 @@ offpath_status_t offpath_window_destroy(offpath_window_h window) try {
         // Before the proxy forgets it: other threads flush what they find here.
         auto guard = context.lock();
         owned = std::move(context.windows.extract(window).mapped());
+        for (offpath_window::Target& target : owned->targets)
+            if (target.question != nullptr) context.requests.free(target.question);
         context.requests.for_each_outstanding([&](offpath_request& request) {
             if (request.window == window) request.window = nullptr;
         });

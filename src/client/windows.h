@@ -21,10 +21,15 @@ struct offpath_window {
         std::uint32_t watched = 0;  // with a request, and not known to be done
         std::uint32_t watched_updates = 0;
         bool not_direct = false;  // a direct operation was refused
+        // Asked of the own proxy, where a direct operation met loose ones: whether those up to `asked` are
+        // done. Null: nothing is asked.
+        offpath_request* question = nullptr;
+        std::uint64_t asked = 0;
     };
     std::vector<Target> targets;
     std::uint64_t loose = 0, flushed = 0;  // to all targets
     std::uint32_t watched = 0;
+    std::uint32_t questions = 0;
     bool loose_under_way(std::uint32_t target) const {
         return targets[target].loose > std::max(targets[target].flushed, flushed);
     }
@@ -48,6 +53,9 @@ namespace offpath::client {
 void wait_for_direct(offpath_window& window, std::uint32_t target);
 // Both under the context's lock. The request of a flush also tells what is unreported.
 Status post_flush(offpath_window& window, std::uint32_t target, offpath_request** request);
+// Whether loose ones are still under way to the target; asks the own proxy, so that it is known some time,
+// though nobody flushes.
+bool loose_under_way(offpath_window& window, std::uint32_t target);
 // `count` operations without a request are over.
 void give_back_unwatched(offpath_window& window, std::uint32_t count);
 

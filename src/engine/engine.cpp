@@ -53,6 +53,7 @@ Engine::Engine(transport::Transport& transport, ProxyId self, const Config& conf
 Engine::~Engine() = default;
 
 void Engine::close() {
+    (void)impl_->one_sided->send_bundles();
     impl_->closed = true;
     impl_->transport.set_handler(nullptr);
 }
@@ -306,7 +307,7 @@ bool Engine::Impl::advance() {
         }
         moved = true;
     }
-    return moved;
+    return one_sided->send_bundles() || moved;
 }
 
 void Engine::Impl::finish_instance(Instance& instance) {

@@ -29,6 +29,8 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
         return;
     } else if (kind == Kind::one_sided || kind == Kind::one_sided_answer) {
         return one_sided->dispatch(bytes, incoming);
+    } else if (kind == Kind::one_sided_bundle && incoming != nullptr) {
+        return one_sided->dispatch_bundle(bytes, {incoming->data, incoming->bytes});
     } else if (kind == Kind::grant) {
         Grant grant;
         if (read(bytes, grant)) return on_grant(grant);

@@ -46,6 +46,7 @@ enum class Kind : std::uint32_t {
     hello,             // nothing: the way between two proxies is made before it is needed
     one_sided = 40,    // an operation on a window
     one_sided_answer,  // it is done at the target
+    one_sided_bundle,  // several of these two
 };
 
 // Which team, who speaks to whom. Team ranks.
@@ -112,7 +113,16 @@ struct OneSidedAnswer {
     std::int32_t status;
     std::uint64_t part;
 };
+// Payload: as many times a Bundled, the header that it tells of, and that message's payload.
+struct OneSidedBundle {
+    Kind kind;
+    std::uint32_t messages;
+};
+struct Bundled {
+    std::uint16_t header_bytes, payload_bytes;
+};
 static_assert(sizeof(OneSidedHeader) == 96 && sizeof(OneSidedAnswer) == 16);
+static_assert(sizeof(OneSidedBundle) == 8 && sizeof(Bundled) == 4);
 static_assert(sizeof(Route) == 32 && sizeof(Exchange) == 72 && sizeof(Chunk) == 24 && sizeof(Grant) == 32 &&
               sizeof(Finished) == 16 && sizeof(Hello) == 8);
 

@@ -9,8 +9,10 @@
 // Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
 // A message that is ordered is held back, and with it those behind it, until the visits before it in its
 // lane are over; what is held back has no memory and no place in other queues, so nobody waits for it.
-// What a host rank asks without its own proxy (rma/direct.h) is no visit: it is done at once where the memory
-// has a pointer and no update of it is under way, else refused; its order to visits is the rank's business.
+// What is said to one proxy in a round of work travels together, up to what one message of the transport
+// takes (onesided_bundle.cpp); the sequence numbers are the messages' own. What a host rank asks without its
+// own proxy (rma/direct.h) is no visit: it is done at once where the memory has a pointer and no update of it
+// is under way, else refused; its order to visits is the rank's business.
 //
 // Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
 // engine's. Payload moves by the engine's transfers; whatever ends inside a call of theirs is put into a list
@@ -168,10 +170,15 @@ class OneSided {
     // onesided_direct.cpp
     Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
 
+    // onesided_bundle.cpp
+    void dispatch_bundle(std::span<const std::byte> header, std::span<const std::byte> payload);
+    // What was gathered goes out, at the end of a round. Whether there was any.
+    bool send_bundles();
+
     bool advance();
     bool has_work() const {
         return !local_.empty() || !stepped_.empty() || !calls_over_.empty() || !flushes_over_.empty() ||
-               !unsettled_.empty() || !released_.empty();
+               !unsettled_.empty() || !released_.empty() || !gathered_.empty();
     }
 
   private:
@@ -193,8 +200,16 @@ class OneSided {
         void reset() { *this = FlushOf{}; }
     };
 
-    // onesided_owner.cpp
+    // onesided_bundle.cpp
+    struct Bundle {
+        Peer* peer = nullptr;
+        std::uint32_t messages = 0;
+        std::vector<std::byte> bytes;
+    };
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload);
+    void send(Bundle& bundle);
+
+    // onesided_owner.cpp
     void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
     void on_request(const OneSidedHeader& header, std::span<const std::byte> payload);
     void take_turn(Window& window, OneSidedRequest request);
@@ -234,6 +249,8 @@ class OneSided {
     struct Local {
         std::vector<std::byte> header, payload;
     };
+    std::vector<Bundle> gathered_;  // one a peer
+    std::vector<std::vector<std::byte>> spare_;
     std::deque<Local> local_;     // between ranks of this engine
     std::deque<Visit*> starved_;  // wait for memory, in the order of arrival
     std::uint64_t visit_bytes_ = 0;

@@ -8,12 +8,6 @@ namespace offpath::engine {
 
 using rma::OpKind;
 
-void OneSided::tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload) {
-    if (!peer.self) return engine_.tell(peer, header, payload);
-    if (engine_.closed) return;
-    local_.push_back({{header.begin(), header.end()}, {payload.begin(), payload.end()}});
-}
-
 void OneSided::answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload) {
     const OneSidedAnswer header{Kind::one_sided_answer, static_cast<std::int32_t>(status), part};
     engine_.counters.bytes_sent += payload.size();

@@ -246,6 +246,35 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
     });
 }
 
+// A program may never flush what it put before it gets.
+TEST_F(Direct, ComesBackWithoutAFlush) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const offpath_place_t place{1, 1024, nullptr, 0};
+            for (std::uint64_t word = 1; word <= 3; ++word) {
+                expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
+                std::uint64_t got = 0;
+                const double begin = now();
+                while (offpath_direct_get(f.window, &got, 8, 1, 1024) != OFFPATH_OK)
+                    require(now() - begin < 10, "no direct operation any more");
+                require(got == word, "what was put before");
+            }
+            // What is wrong with a put is told by the program's flush, whoever has asked before.
+            const std::uint64_t word = 9;
+            const offpath_place_t outside{1, window_bytes, nullptr, 0};
+            std::uint64_t got = 0;
+            expect(offpath_put(f.window, &word, 8, &outside, nullptr), OFFPATH_OK, "put outside");
+            (void)offpath_direct_get(f.window, &got, 8, 1, 1024);
+            usleep(50000);
+            f.flush(OFFPATH_ERR_ACCESS);
+            f.flush();
+        }
+        f.finish();
+    });
+}
+
 TEST_F(Direct, IsNotOvertakenByWhatGoesByTheOwnProxy) {
     on_two_proxies(2, [](const Rank& me) {
         Fixture f(me);
@@ -309,8 +338,10 @@ TEST_F(Direct, ManyGoByTheOwnProxy) {
                 },
                 [] {});
             require(taken > 1 && taken < 100, "a bounded number is under way");
+            usleep(20000);
+            expect(f.put(1), OFFPATH_ERR_UNAVAILABLE, "put when they are done, and nobody has waited");
             f.flush();
-            expect(f.put(1), OFFPATH_OK, "put when they are done");
+            expect(f.put(1), OFFPATH_OK, "put behind a flush");
             f.flush();
         }
         f.finish();

@@ -1,5 +1,6 @@
 // Windows: puts, gets, updates, locks and flushes, over every kind of memory and a fabric that reorders; and
 // what happens when something is out of range, or somebody goes away.
+#include "engine/messages.h"
 #include "world.h"
 
 #include <gtest/gtest.h>
@@ -581,6 +582,65 @@ TEST_P(OneSided, ALockOfALostProxysRankIsNotWaitedFor) {
 INSTANTIATE_TEST_SUITE_P(Memory, OneSided,
                          ::testing::Combine(::testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                                             ::testing::Values(1u, 3u)));
+
+TEST(OneSidedBundles, SmallOnesOfARoundTravelTogether) {
+    WorldOptions options;
+    options.memory = BackEnd::map;
+    World world(options);
+    Windows windows(world, 4096);
+    std::array<std::uint64_t, 64> words{}, back{};
+    std::iota(words.begin(), words.end(), 100u);
+    const auto sent = [&] {
+        return world.engine_of(0).counters().messages_sent + world.engine_of(1).counters().messages_sent;
+    };
+    const std::uint64_t before = sent();
+    for (std::size_t i = 0; i < words.size(); ++i)
+        windows.start(0, put(1, 8 * i, std::as_bytes(std::span(&words[i], 1))));
+    ASSERT_EQ(windows.flush(0), Status::ok);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        OneSidedCall get = put(1, 8 * i, {});
+        get.kind = OpKind::get;
+        get.bytes = 8;
+        get.result = World::range(&back[i], 8);
+        windows.start(0, get);
+    }
+    ASSERT_EQ(windows.flush(0), Status::ok);
+    EXPECT_EQ(back, words);
+    // 64 requests take less than one message of 8 KiB, or two.
+    EXPECT_LE(sent() - before, 8u);
+}
+
+TEST(OneSidedBundles, NonsenseIsDropped) {
+    WorldOptions options;
+    options.memory = BackEnd::map;
+    World world(options);
+    Windows windows(world, 64);
+    const auto stranger = world.stranger();
+    transport::Endpoint* endpoint = nullptr;
+    ASSERT_EQ(stranger->connect(world.address_of(1), &endpoint), Status::ok);
+    std::mt19937 random(3);
+    for (int i = 0; i < 3000; ++i) {
+        std::vector<std::byte> payload(random() % 300);
+        for (auto& byte : payload)
+            byte = static_cast<std::byte>(random() % 3 == 0 ? random() : 0);
+        engine::OneSidedBundle header{engine::Kind::one_sided_bundle, static_cast<std::uint32_t>(i % 5)};
+        if (i % 7 == 0) header.messages = UINT32_MAX;
+        if (payload.size() >= 8) {
+            const engine::Bundled sizes{static_cast<std::uint16_t>(i % 2 == 0 ? 16 : random() % 200),
+                                        static_cast<std::uint16_t>(random() % 100)};
+            std::memcpy(payload.data(), &sizes, sizeof sizes);
+            const auto kind = static_cast<std::uint32_t>(40 + random() % 3);
+            std::memcpy(payload.data() + 4, &kind, sizeof kind);
+        }
+        ASSERT_EQ(stranger->post(*endpoint, engine::bytes_of(header), payload), Status::ok);
+        world.round();
+    }
+    EXPECT_EQ(windows.memory[1], std::vector<std::byte>(64));
+    const std::uint64_t word = 7;
+    windows.start(0, put(1, 0, std::as_bytes(std::span(&word, 1))));
+    EXPECT_EQ(windows.flush(0), Status::ok);
+    EXPECT_EQ(std::memcmp(windows.memory[1].data(), &word, 8), 0);
+}
 
 TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
     for (const BackEnd back_end : {BackEnd::map, BackEnd::cma}) {

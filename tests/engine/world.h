@@ -148,6 +148,9 @@ class World {
         }
         return done();
     }
+    // Somebody who can reach the proxies.
+    std::unique_ptr<transport::Transport> stranger() { return hub_.join(); }
+    std::vector<std::byte> address_of(std::uint32_t proxy) const { return transports_[proxy]->address(); }
     // The proxy dies.
     void kill_proxy(std::uint32_t proxy) {
         if (!engines_[proxy]) return;

@@ -17,6 +17,9 @@
 namespace offpath::transport::tcp {
 namespace {
 
+// Rounds that bring nothing, until epoll alone is asked again.
+constexpr unsigned looks_at_last = 128;
+
 // A peer that is gone without a word, and one that does not take what is sent, is lost after 8 s; as over UCX
 // (ucx/tuning.cpp).
 void set_up(int socket) {
@@ -113,6 +116,7 @@ void TcpTransport::serve(Connection& connection, unsigned& work) {
     if (endpoint != nullptr && endpoint->connection == &connection && !endpoint->sender.idle() &&
         endpoint->sender.flush(over_) != Status::ok)
         return lose(connection, "it does not take messages");
+    const unsigned before = work;
     Status status;
     try {
         status = connection.receiver.receive(work);
@@ -126,6 +130,9 @@ void TcpTransport::serve(Connection& connection, unsigned& work) {
                                                            : "the connection has ended");
     if (connection.receiver.readable() && !std::exchange(connection.listed, true))
         ready_.push_back(&connection);
+    if (work == before) return;
+    last_ = &connection;
+    looks_left_ = looks_at_last;
 }
 
 void TcpTransport::lose(Connection& connection, const char* why) {
@@ -151,6 +158,10 @@ void TcpTransport::close(Connection& connection) {
     ::close(std::exchange(connection.socket, -1));
     std::erase(ready_, &connection);
     std::erase(serving_, &connection);
+    if (last_ == &connection) {
+        last_ = nullptr;
+        looks_left_ = 0;
+    }
     const auto at = std::find_if(connections_.begin(), connections_.end(),
                                  [&](const auto& each) { return each.get() == &connection; });
     buried_.push_back(std::move(*at));

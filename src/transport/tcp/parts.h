@@ -95,6 +95,7 @@ class TcpTransport final : public Transport {
     void say_hello(Connection& connection);
     void mark(Connection& connection, std::uint32_t events);
     void serve(Connection& connection, unsigned& work);
+    bool look_at_last(unsigned& work);
     void lose(Connection& connection, const char* why);
     void lose(TcpEndpoint& endpoint);
     void close(Connection& connection);
@@ -111,6 +112,11 @@ class TcpTransport final : public Transport {
     std::vector<std::unique_ptr<TcpEndpoint>> endpoints_;
     std::vector<std::unique_ptr<Connection>> connections_;
     std::vector<Connection*> ready_, serving_;
+    // The connection that brought something last, where more is looked for before epoll is asked; for so many
+    // rounds that bring nothing.
+    Connection* last_ = nullptr;
+    unsigned looks_left_ = 0;
+    bool events_unseen_ = false;  // of epoll, since such looks
     std::vector<std::unique_ptr<Connection>> buried_;
     std::vector<std::unique_ptr<TcpEndpoint>> buried_endpoints_;
     std::vector<TcpEndpoint*> lost_;  // on_endpoint_lost is due

@@ -52,6 +52,8 @@ class Receiver {
         hung_up_ = hung_up_ || hung_up;
     }
     bool readable() const { return readable_ && socket_ >= 0; }
+    // What comes next is the beginning of a message: worth a look without having been told of it.
+    bool between_messages() const { return arrival_ == nullptr && !streaming_ && socket_ >= 0; }
     // Takes a bounded amount; `work` grows by what there was. peer_lost: the connection has ended; protocol:
     // nonsense came; memory: there is none for it.
     Status receive(unsigned& work);
