@@ -20,7 +20,8 @@ namespace {
 struct Notice {
     std::uint64_t pairs = 0;
     std::int32_t receiver = 0, tag = 0;  // in the communicator
-    std::uint32_t only_waits = 0, unused = 0;
+    std::uint32_t only_waits = 0;
+    std::uint32_t here = 0;  // 1, where one has come
 };
 static_assert(sizeof(Notice) == 24);
 
@@ -32,7 +33,9 @@ struct Told {
 std::unordered_map<std::uint64_t, Pairs*> watched;
 std::deque<Told> telling;            // a deque: their addresses stay
 std::vector<std::uint32_t> told_to;  // how many notices, by rank of the world
-std::uint32_t heard = 0;
+Notice coming;                       // where the next one is received to
+MPI_Request hearing = MPI_REQUEST_NULL;
+std::uint32_t heard = 0, not_asked = 0;
 std::uint64_t in_calls_ns = 0;  // of calls while large messages were under way
 std::uint64_t call_began_ns = 0;
 std::uint32_t calls_entered = 0;
@@ -116,26 +119,41 @@ void tell(const Parcel& parcel, Watches::Received& watch) {
     forget_told();
     const int sender = parcel.pairs->world(parcel.peer);
     Told& told = telling.emplace_back();
-    told.notice = {parcel.pairs->id, parcel.pairs->own_rank, parcel.tag, watch.told ? 1U : 0U};
+    told.notice = {parcel.pairs->id, parcel.pairs->own_rank, parcel.tag, watch.told ? 1U : 0U, 1};
     PMPI_Isend(&told.notice, sizeof told.notice, MPI_BYTE, sender, notice_tag(), payload_comm(),
                &told.request);
     ++told_to[static_cast<std::size_t>(sender)];
 }
 
-bool hear_one() {
-    int flag = 0;
-    MPI_Status status;
-    PMPI_Iprobe(MPI_ANY_SOURCE, notice_tag(), payload_comm(), &flag, &status);
-    if (flag == 0) return false;
-    Notice notice;
-    PMPI_Recv(&notice, sizeof notice, MPI_BYTE, status.MPI_SOURCE, notice_tag(), payload_comm(),
-              MPI_STATUS_IGNORE);
+void listen() {
+    coming.here = 0;
+    PMPI_Irecv(&coming, sizeof coming, MPI_BYTE, MPI_ANY_SOURCE, notice_tag(), payload_comm(), &hearing);
+}
+
+void take_in_notice() {
+    const Notice notice = coming;
     ++heard;
+    listen();
     const auto found = watched.find(notice.pairs);
-    if (found == watched.end()) return true;  // its communicator is gone
+    if (found == watched.end()) return;  // its communicator is gone
     if (Watches::Sent* watch = find(found->second->watches.sent, notice.receiver, notice.tag))
         watch->receiver_only_waits = notice.only_waits != 0;
-    return true;
+}
+
+// Asking the host's MPI whether a notice has come may cost a process its core, where others share that: some
+// MPI libraries yield it in every call that finds nothing. What the library took in while it waited for
+// something else lies in memory already, which is looked at first. That is a hint; now and then it is asked
+// in any case.
+void hear() {
+    constexpr std::uint32_t asked_every = 16;
+    for (;;) {
+        const bool hint = std::atomic_ref(coming.here).load(std::memory_order_relaxed) != 0;
+        if (!hint && ++not_asked % asked_every != 0) return;
+        int flag = 0;
+        PMPI_Test(&hearing, &flag, MPI_STATUS_IGNORE);
+        if (flag == 0) return;
+        take_in_notice();
+    }
 }
 
 void sent_in_exchange(const Parcel& parcel) {
@@ -193,6 +211,7 @@ bool watches_waits() {
 
 void open_waits() {
     told_to.assign(static_cast<std::size_t>(runtime().size), 0);
+    if (runtime().settings.p2p.waited_by_host != 0) listen();
 }
 
 void close_waits() {
@@ -200,8 +219,14 @@ void close_waits() {
     // What was told is to be heard before the communicator goes.
     std::uint32_t expected = 0;
     PMPI_Reduce_scatter_block(told_to.data(), &expected, 1, MPI_UINT32_T, MPI_SUM, runtime().service);
-    while (heard != expected)
-        hear_one();
+    while (heard != expected) {
+        PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
+        take_in_notice();
+    }
+    if (hearing != MPI_REQUEST_NULL) {
+        PMPI_Cancel(&hearing);
+        PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
+    }
     for (Told& told : telling)
         PMPI_Wait(&told.request, MPI_STATUS_IGNORE);
     telling.clear();
@@ -228,8 +253,7 @@ bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
     if (bytes > most_bytes_by_host) return false;
     Watches::Sent* watch = find(pairs.watches.sent, peer, tag);
     if (watch == nullptr || !watch->habit.only_waits()) return false;
-    while (hear_one()) {
-    }
+    hear();
     if (!watch->receiver_only_waits) return false;
     const bool begins = large_under_way.load(std::memory_order_relaxed) == 0;
     if (begins && !watch->was_of_several) return true;
