@@ -33,7 +33,8 @@ Settings read_settings() {
     environment::flag("OFFPATH_AUTOSTART", false);  // each node's own, but a wrong value is said here
     settings.verbose = static_cast<std::uint8_t>(environment::number("OFFPATH_VERBOSE", 1));
     settings.explain = environment::flag("OFFPATH_EXPLAIN", false) ? 1 : 0;
-    settings.refine = environment::flag("OFFPATH_REFINE", false) ? 1 : 0;
+    settings.first_trial_after = environment::number("OFFPATH_REFINE_AFTER", Slot::usual_first_trial);
+    if (!environment::flag("OFFPATH_REFINE", true)) settings.first_trial_after = 0;
     settings.agree_ms = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(environment::number("OFFPATH_AGREE_MS", 250), 1U << 30));
     settings.selection = read_selection();

@@ -25,10 +25,10 @@ struct Settings {
     Selection selection;
     p2p::Settings p2p;
     std::uint8_t on = 0;
-    std::uint8_t verbose = 1;      // 0: errors only; 1: the summary; 2: every decision
-    std::uint8_t explain = 0;      // why calls go where they go
-    std::uint8_t refine = 0;       // learn while the program runs
-    std::uint32_t agree_ms = 250;  // the time between two agreements, about
+    std::uint8_t verbose = 1;             // 0: errors only; 1: the summary; 2: every decision
+    std::uint8_t explain = 0;             // why calls go where they go
+    std::uint32_t agree_ms = 250;         // the time between two agreements, about
+    std::uint64_t first_trial_after = 0;  // calls, until it learns while the program runs; 0: never
 };
 
 struct Runtime {

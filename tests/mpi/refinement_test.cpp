@@ -1,7 +1,8 @@
 // Choices that change while the program runs: whatever is tried, found out and switched, data are right on
 // all ranks, which only holds where all decide alike.
 //   refinement_test          settings as they are: sizes around the switch-over, computing between post and
-//   wait refinement_test switch   offloading is switched off and on by rank 0, with MPI_Pcontrol
+//                            wait or not
+//   refinement_test switch   offloading is switched off and on by rank 0, with MPI_Pcontrol
 // Ranks wait for each other in blocking collectives of the communicators, on some of them only now and then,
 // and run ahead of each other elsewhere.
 #include <algorithm>
@@ -108,6 +109,28 @@ void meet(MPI_Comm comm, int which) {
     check::that(which % 3 != 2 || std::count(all.begin(), all.end(), 1) == size, "allgather");
 }
 
+// A program that only waits for a while, computes for a while, and so on, on all ranks or on one of them.
+void phases(MPI_Comm comm) {
+    constexpr int calls = 50;
+    constexpr std::size_t ints = 80'000;
+    const int rank = check::rank_of(comm), size = check::size_of(comm);
+    for (int phase = 0; phase < 6; ++phase) {
+        const bool computes = phase % 2 == 1 && (phase != 3 || rank == 0);
+        for (int i = 0; i < calls; ++i) {
+            const std::vector<int> send(ints, i + rank);
+            std::vector<int> sum(ints, -1);
+            MPI_Request request = MPI_REQUEST_NULL;
+            MPI_Iallreduce(send.data(), sum.data(), static_cast<int>(ints), MPI_INT, MPI_SUM, comm, &request);
+            if (computes) compute_for(std::chrono::microseconds(300));
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            check::that(std::count(sum.begin(), sum.end(), size * i + size * (size - 1) / 2) ==
+                            static_cast<std::ptrdiff_t>(ints),
+                        "iallreduce {} of phase {}", i, phase);
+            if (phase < 4 && i % 3 == 0) MPI_Barrier(comm);
+        }
+    }
+}
+
 void all_rounds(bool switches) {
     const int rank = check::rank_of(MPI_COMM_WORLD);
     MPI_Comm dup = MPI_COMM_NULL, half = MPI_COMM_NULL;
@@ -131,6 +154,7 @@ void all_rounds(bool switches) {
             MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
         }
     }
+    if (!switches) phases(dup);
     MPI_Comm_free(&half);
     MPI_Comm_free(&dup);
 }

@@ -52,7 +52,7 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides) {
             by_bytes ? choices.next(op, call.form, call.decided_by) : choices.next_by_parts(op, call.form);
         reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
         if (choice.sampled != nullptr && call.host_reason == HostReason::none) {
-            begin_sample(*call.team, *choice.sampled, choice.device ? Engine::device : Engine::host);
+            begin_sample(*call.team, *choice.sampled, choice.call);
         }
         if (by_bytes) explain_choice(*call.team, op, call.form, call.decided_by, choice);
     } else if (!runtime().settings.selection.enabled(op, call.form)) {

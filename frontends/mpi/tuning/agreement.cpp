@@ -111,7 +111,7 @@ void Pace::set(std::uint64_t nanoseconds, std::uint64_t wanted_between) {
 }
 
 TeamTuning::TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_id)
-    : choices(runtime().settings.selection, table, shape, runtime().settings.refine != 0),
+    : choices(runtime().settings.selection, table, shape, runtime().settings.first_trial_after),
       id(team_id),
       agreed_ns(now_ns()) {}
 
@@ -136,7 +136,7 @@ void agree(Team& team, MPI_Comm comm) {
         catch_up(team, sums, known);
     }
     const std::span<const std::uint64_t> measured = std::span(sums).subspan(fixed_words);
-    for (const Slot* slot : tuning.choices.conclude(measured, ranks))
+    for (const Slot* slot : tuning.choices.conclude(measured, ranks, sums[elapsed] / ranks))
         explain_finding(team, *slot);
 }
 

@@ -4,7 +4,8 @@
 // Only in blocking collectives. There all ranks of the communicator take part at the same place of its order
 // of collectives, and MPI lets such a call wait for all of them; a call that only starts something must not
 // wait for anybody, so no change can be agreed on there. How often, is counted in such calls: so many as take
-// about a quarter of a second, which is agreed on as well.
+// about a quarter of a second, which is agreed on as well; sooner where it matters how soon a change of the
+// program's is noticed (refinement.h).
 //
 // A switch (MPI_Pcontrol, the control file) is rank 0's of the world. It is taken up in a blocking collective
 // on MPI_COMM_WORLD, for all communicators at once: at each one's largest number of calls that any rank has
@@ -69,7 +70,8 @@ inline bool synchronizes(Op op) {
 inline void at_synchronization(MPI_Comm comm) {
     if (!active() || comm == MPI_COMM_NULL) return;
     Team& team = find_team(comm);
-    if (team.tuning != nullptr && team.tuning->pace.due()) agree(team, comm);
+    if (team.tuning == nullptr) return;
+    if (team.tuning->pace.due() || team.tuning->choices.wants_agreement_soon()) agree(team, comm);
 }
 
 // When a team begins and ends.

@@ -26,8 +26,12 @@ unsigned size_class(std::uint64_t bytes) {
     return static_cast<unsigned>(std::bit_width(bytes));
 }
 
-Choices::Choices(const Selection& selection, const Table& table, TeamShape shape, bool refine)
-    : table_(&table), shape_(shape), refine_(refine && !selection.given), asked_for_(selection.ops) {
+Choices::Choices(const Selection& selection, const Table& table, TeamShape shape,
+                 std::uint64_t first_trial_after)
+    : table_(&table),
+      shape_(shape),
+      first_trial_after_(selection.given ? 0 : first_trial_after),
+      asked_for_(selection.ops) {
     ops_ = selection.ops;
     for (std::size_t i = 0; i < op_count; ++i) {
         const Op op = static_cast<Op>(i);
@@ -82,13 +86,13 @@ Choice Choices::next(Op op, Form form, std::uint64_t bytes) {
     }
     choice.device = bytes >= threshold(op, form);
     choice.first = first_of(op, form, bytes);
-    if (refine_ && form == Form::nonblocking && bytes >= least_sampled_bytes) {
+    if (first_trial_after_ != 0 && form == Form::nonblocking && bytes >= least_sampled_bytes) {
         Slot* slot = find_slot(op, bytes);
-        if (slot == nullptr && slots_.size() < most_slots) slot = &make_slot(op, bytes, choice.device);
+        if (slot == nullptr) slot = make_slot(op, bytes, choice.device);
         if (slot != nullptr) {
-            const Slot::Call call = slot->next();
-            choice.device = call.engine == Engine::device;
-            if (call.sampled) choice.sampled = slot;
+            choice.sampled = slot;
+            choice.call = slot->next();
+            choice.device = choice.call.engine == Engine::device;
         }
     }
     if (!choice.device)
@@ -126,45 +130,55 @@ Slot* Choices::find_slot(Op op, std::uint64_t bytes) const {
     return nullptr;
 }
 
-Slot& Choices::make_slot(Op op, std::uint64_t bytes, bool device) {
+// Null where there is nothing to find out, or too much already.
+Slot* Choices::make_slot(Op op, std::uint64_t bytes, bool device) {
     const std::uint64_t least = at_least_one(thresholds_[index(op)].bytes) / tried_below_switch_over;
+    std::vector<TableRow> rows = table_->nearest(op, shape_);
+    const bool open = device || bytes >= least || at_size(rows, bytes).has_value();
+    if (!open || slots_.size() >= most_slots) return nullptr;
     slots_.push_back(std::make_unique<Slot>(op, bytes, device ? Engine::device : Engine::host,
-                                            table_->nearest(op, shape_), least));
-    return *slots_.back();
+                                            std::move(rows), least, first_trial_after_));
+    return slots_.back().get();
 }
 
-void Choices::add_sample(Slot& slot, Engine engine, const Sample& sample) {
+void Choices::add_sample(Slot& slot, const Slot::Call& call, const Sample& sample) {
     const std::lock_guard lock(mutex_);
-    slot.add(engine, sample);
+    slot.add(call, sample);
 }
 
-std::vector<Slot*> Choices::due_slots() const {
-    std::vector<Slot*> due;
+bool Choices::wants_agreement_soon() const {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [](const auto& slot) { return slot->wants_agreement_soon(); });
+}
+
+std::vector<Slot*> Choices::taking_part() const {
+    std::vector<Slot*> found;
     for (const auto& slot : slots_) {
-        if (slot->wants_agreement()) due.push_back(slot.get());
+        if (slot->takes_part()) found.push_back(slot.get());
     }
-    return due;
+    return found;
 }
 
 std::vector<std::uint64_t> Choices::contribute() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::uint64_t> words;
-    for (const Slot* slot : due_slots()) {
+    for (const Slot* slot : taking_part()) {
         const Slot::Words own = slot->contribute();
         words.insert(words.end(), own.begin(), own.end());
     }
     return words;
 }
 
-std::vector<const Slot*> Choices::conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks) {
+std::vector<const Slot*> Choices::conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks,
+                                           std::uint64_t elapsed_ns) {
     const std::lock_guard lock(mutex_);
     std::vector<const Slot*> changed;
     std::size_t from = 0;
-    for (Slot* slot : due_slots()) {
+    for (Slot* slot : taking_part()) {
         Slot::Words own;
         std::copy_n(sums.begin() + static_cast<std::ptrdiff_t>(from), own.size(), own.begin());
         from += own.size();
-        if (slot->conclude(own, ranks)) changed.push_back(slot);
+        if (slot->conclude(own, ranks, elapsed_ns)) changed.push_back(slot);
     }
     return changed;
 }

@@ -27,14 +27,15 @@ enum class Source : std::uint8_t { fixed, given, table };
 struct Choice {
     bool device = false;
     HostReason reason = HostReason::none;  // where not
-    Slot* sampled = nullptr;               // what this call costs goes here
-    bool first = false;                    // of its operation and class of sizes, or after a change
+    Slot* sampled = nullptr;               // what this call costs goes here, with `call`
+    Slot::Call call;
+    bool first = false;  // of its operation and class of sizes
 };
 
 class Choices {
   public:
-    // `refine`: learn while the program runs.
-    Choices(const Selection& selection, const Table& table, TeamShape shape, bool refine);
+    // `first_trial_after`: so many calls are watched before the other engine is tried; 0: never.
+    Choices(const Selection& selection, const Table& table, TeamShape shape, std::uint64_t first_trial_after);
 
     // The next collective, whose bytes all ranks know alike.
     Choice next(Op op, Form form, std::uint64_t bytes);
@@ -47,12 +48,16 @@ class Choices {
     // From call number `from` on (the first is 0), which of the operations of the settings are on.
     void switch_at(std::uint64_t from, OpSet ops);
 
-    void add_sample(Slot& slot, Engine engine, const Sample& sample);
+    void add_sample(Slot& slot, const Slot::Call& call, const Sample& sample);
 
     // An agreement on what was measured. The slots that take part are the same on all ranks.
     std::vector<std::uint64_t> contribute() const;
-    // `sums` of contribute() over all `ranks`. Returns the slots whose engine or reason changed.
-    std::vector<const Slot*> conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks);
+    // `sums` of contribute() over all `ranks`; `elapsed_ns` since the last agreement, the same on all ranks.
+    // Returns the slots whose engine or reason changed.
+    std::vector<const Slot*> conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks,
+                                      std::uint64_t elapsed_ns);
+    // Whether one is wanted before its time.
+    bool wants_agreement_soon() const;
 
     const TeamShape& shape() const { return shape_; }
     Source source(Op op) const { return thresholds_[static_cast<std::size_t>(op)].source; }
@@ -69,13 +74,13 @@ class Choices {
     bool enabled(Op op, Form form) const;
     HostReason why_off(Op op, Form form) const;
     Slot* find_slot(Op op, std::uint64_t bytes) const;
-    Slot& make_slot(Op op, std::uint64_t bytes, bool device);
+    Slot* make_slot(Op op, std::uint64_t bytes, bool device);
     bool first_of(Op op, Form form, std::uint64_t bytes);
-    std::vector<Slot*> due_slots() const;
+    std::vector<Slot*> taking_part() const;
 
     const Table* table_;
     TeamShape shape_;
-    bool refine_;
+    std::uint64_t first_trial_after_;
     std::array<Threshold, op_count> thresholds_{};
     std::array<std::array<std::uint64_t, op_count>, 2> seen_{};  // one bit a class of sizes; blocking apart
     OpSet asked_for_;                                            // by OFFPATH_OPS

@@ -80,6 +80,13 @@ void explain_choice(const Team& team, Op op, Form form, std::uint64_t bytes, con
         Counts& count = counts[{&team, op, form, cls}];
         ++(choice.device ? count.on_device : count.on_host);
     }
+    if (choice.call.returned) {
+        say(
+            fmt::format("{} on {}, {}: {} from call {} on; nobody has met for some calls to tell whether the "
+                        "program still only waits",
+                        call_name(op, form), place(team), sizes(op, cls), choice.device ? "device" : "host",
+                        team.tuning->choices.calls()));
+    }
     if (!choice.first) return;
     const Choices& choices = team.tuning->choices;
     say(fmt::format("{} on {}, {}: {}; {}{}", call_name(op, form), place(team), sizes(op, cls),

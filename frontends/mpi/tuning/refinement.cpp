@@ -3,23 +3,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+
+#include "../p2p/habit.h"
 
 namespace offpath::mpi {
 namespace {
 
-// The first call on an engine prepares its schedule and its connections; what it costs says nothing.
-constexpr std::uint64_t calls_to_warm_up = 1;
-constexpr std::uint64_t calls_tried = calls_to_warm_up + Samples::enough;
-constexpr std::uint64_t calls_watched = calls_to_warm_up + Samples::enough;
-// A slot that is settled looks again after so many calls, and each time after twice as many: what trials may
-// cost stays a small share, and a load that came or went is noticed.
-constexpr std::uint64_t first_look_again = 512;
-constexpr std::uint64_t longest_look_again = 1U << 16;
-// The other engine is not tried where the table expects it to cost so much more.
+constexpr std::uint64_t next_trial_after = 512;
+constexpr std::uint64_t longest_between_trials = 1U << 16;
+// The first call on an engine prepares its schedule and its connections; what it costs says nothing. The
+// second one says whether the others are worth it.
+constexpr std::uint64_t calls_probed = 2;
+constexpr std::uint64_t calls_tried = 1 + Samples::enough;
+// A trial ends where a probe took this many times as long as usual, beyond what a call may take for once.
+constexpr double hopeless_probe = 2;
+// The other engine is not tried where the table expects it to cost so much more, nor where the program sees
+// so little of an operation that there is nothing to gain.
 constexpr double hopeless = 1.25;
+constexpr double least_seen = 2 * least_gain;
+// Of the step, as all ranks see it, for a program to compute.
+constexpr double least_gap = 0.02;
+
+constexpr std::uint64_t first_waits_needed = 16;
+constexpr std::uint64_t most_waits_needed = 1U << 14;
+// Agreements for this alone take a hundredth of the time: nanoseconds of a small allreduce, for each doubling
+// of the ranks.
+constexpr std::uint64_t cost_of_a_step = 20'000;
+constexpr std::uint64_t most_between = 8;  // calls
+// A phase of waiting that nobody confirms ends.
+constexpr std::uint64_t most_unconfirmed = 16;
 
 constexpr std::size_t at(Engine engine) {
     return static_cast<std::size_t>(engine);
+}
+
+constexpr std::size_t word_computed = 0, word_waited = 1, first_cost_word = 2;
+
+const char* words_of(Phase phase) {
+    return phase == Phase::computes ? "the program computes meanwhile" : "the program only waits";
 }
 
 }  // namespace
@@ -42,122 +64,219 @@ Sample Samples::median() const {
         std::nth_element(values.begin(), middle, values.begin() + static_cast<std::ptrdiff_t>(count_));
         return *middle;
     };
-    return {of(&Sample::exposed_ns), of(&Sample::elapsed_ns)};
+    return {of(&Sample::exposed_ns), of(&Sample::elapsed_ns), of(&Sample::outside_ns)};
 }
 
 Slot::Slot(Op op, std::uint64_t bytes, Engine usual, std::vector<TableRow> rows,
-           std::uint64_t least_worth_trying)
+           std::uint64_t least_worth_trying, std::uint64_t first_trial_after)
     : op_(op),
       bytes_(bytes),
-      usual_(usual),
       rows_(std::move(rows)),
       least_worth_trying_(least_worth_trying),
-      look_again_after_(first_look_again) {}
+      waits_needed_(first_waits_needed) {
+    for (State& state : states_) {
+        state.usual = usual;
+        state.try_after = first_trial_after;
+    }
+}
+
+bool Slot::is_at_risk() const {
+    return phase_ == Phase::waits &&
+           state().usual != states_[static_cast<std::size_t>(Phase::computes)].usual;
+}
+
+void Slot::enter(Phase phase) {
+    phase_ = phase;
+    waited_for_ = 0;
+    unconfirmed_ = 0;
+    if (phase == Phase::computes) waits_needed_ = std::min(2 * waits_needed_, most_waits_needed);
+    // A trial that was under way when the phase changed has met both.
+    if (state().step != Step::watching) end_trial();
+}
+
+void Slot::go_on(Step step) {
+    state().step = step;
+    state().calls = 0;
+}
+
+void Slot::forget_costs() {
+    if (state().step != Step::watching) go_on(Step::watching);
+    for (Samples& each : state().samples)
+        each.clear();
+}
+
+void Slot::end_trial() {
+    std::uint64_t& after = state().try_after;
+    after = after < next_trial_after ? next_trial_after : std::min(2 * after, longest_between_trials);
+    go_on(Step::watching);
+}
 
 Slot::Call Slot::next() {
-    const bool tries = phase_ == Phase::trying && calls_ < calls_tried;
-    const Engine engine = tries ? other(usual_) : usual_;
-    const bool sampled = calls_ >= calls_to_warm_up && (tries || phase_ == Phase::watching);
-    ++calls_;
-    return {engine, sampled};
-}
-
-void Slot::add(Engine engine, const Sample& sample) {
-    samples_[at(engine)].add(sample);
-}
-
-bool Slot::wants_agreement() const {
-    switch (phase_) {
-        case Phase::watching:
-            return calls_ >= calls_watched;
-        case Phase::trying:
-            return calls_ >= calls_tried;
-        case Phase::settled:
-            return calls_ >= look_again_after_;
+    Call call;
+    if (is_at_risk() && unconfirmed_ >= most_unconfirmed) {
+        enter(Phase::computes);
+        call.returned = true;
     }
-    return false;
+    State& now = state();
+    const bool tries = (now.step == Step::probing && now.calls < calls_probed) ||
+                       (now.step == Step::trying && now.calls < calls_tried);
+    call.engine = tries ? other(now.usual) : now.usual;
+    call.phase = phase_;
+    call.counts = now.calls > 0;
+    ++now.calls;
+    ++since_agreement_;
+    ++unconfirmed_;
+    return call;
+}
+
+void Slot::add(const Call& call, const Sample& sample) {
+    const bool computed = p2p::has_computed(sample.outside_ns, sample.elapsed_ns);
+    ++seen_;
+    if (computed) ++seen_computing_;
+    // The call with which a program begins to compute says nothing about waiting.
+    if (!call.counts || (computed && call.phase == Phase::waits)) return;
+    states_[static_cast<std::size_t>(call.phase)].samples[at(call.engine)].add(sample);
 }
 
 Slot::Words Slot::contribute() const {
     Words own{};
+    own[word_computed] = seen_computing_ > 0 ? 1 : 0;
+    own[word_waited] = seen_ > 0 && seen_computing_ == 0 ? 1 : 0;
     for (const Engine engine : {Engine::host, Engine::device}) {
-        const Samples& samples = samples_[at(engine)];
-        if (!samples.are_enough()) continue;
-        const Sample median = samples.median();
-        own[3 * at(engine)] = 1;
-        own[3 * at(engine) + 1] = median.exposed_ns;
-        own[3 * at(engine) + 2] = median.elapsed_ns;
+        const Samples& latest = samples(engine);
+        const bool probe = state().step == Step::probing && engine != state().usual;
+        if (latest.count() < (probe ? 1 : Samples::enough)) continue;
+        const Sample median = latest.median();
+        std::uint64_t* words_of_engine = &own[first_cost_word + 3 * at(engine)];
+        words_of_engine[0] = 1;
+        words_of_engine[1] = median.exposed_ns;
+        words_of_engine[2] = median.elapsed_ns;
     }
     return own;
 }
 
-bool Slot::conclude(const Words& sums, std::uint64_t ranks) {
-    if (!wants_agreement()) return false;
+bool Slot::conclude(const Words& sums, std::uint64_t ranks, std::uint64_t elapsed_ns) {
+    const std::uint64_t cost_of_agreement =
+        cost_of_a_step * static_cast<std::uint64_t>(std::bit_width(ranks - 1));
+    const std::uint64_t each_ns = std::max<std::uint64_t>(elapsed_ns / since_agreement_, 1);
+    confirmed_every_ = std::clamp<std::uint64_t>(cost_of_agreement * 100 / each_ns, 1, most_between);
+    if (conclude_phase(sums[word_computed], sums[word_waited], ranks)) return true;
     const auto means = [&](Engine engine) {
-        const std::uint64_t* of = &sums[3 * at(engine)];
+        const std::uint64_t* of = &sums[first_cost_word + 3 * at(engine)];
         const double each = 1e-9 / static_cast<double>(ranks);
         return Means{of[0] == ranks, static_cast<double>(of[1]) * each, static_cast<double>(of[2]) * each};
     };
-    const Means host = means(Engine::host), device = means(Engine::device);
-    const Means& seen = usual_ == Engine::host ? host : device;
-    switch (phase_) {
-        case Phase::watching:
-            // Requests that ended where nobody looks, in MPI_Finalize for instance, leave no samples.
-            if (seen.known && worth_trying(seen.elapsed_s - seen.exposed_s)) {
-                phase_ = Phase::trying;
-                calls_ = 0;
+    return conclude_trial(means(state().usual), means(other(state().usual)));
+}
+
+bool Slot::conclude_phase(std::uint64_t computed, std::uint64_t waited, std::uint64_t ranks) {
+    const std::uint64_t calls = since_agreement_;
+    since_agreement_ = 0;
+    seen_ = seen_computing_ = 0;
+    if (phase_ == Phase::waits) {
+        if (computed == 0) {
+            // Of ranks that saw no call end, nobody knows.
+            if (waited == ranks) unconfirmed_ = 0;
+            return false;
+        }
+        const bool changes = is_at_risk();
+        enter(Phase::computes);
+        if (changes) finding_ = fmt::format("{} again", words_of(phase_));
+        return changes;
+    }
+    if (computed > 0) {
+        waited_for_ = 0;
+        return false;
+    }
+    // What calls cost that are only waited for says nothing of this phase.
+    forget_costs();
+    if (waited < ranks) return false;
+    waited_for_ += calls;
+    if (waited_for_ < waits_needed_) return false;
+    enter(Phase::waits);
+    if (is_at_risk())
+        finding_ = fmt::format("{}, and it was found out what is better then", words_of(phase_));
+    return is_at_risk();
+}
+
+bool Slot::conclude_trial(const Means& usual, const Means& tried) {
+    const State& now = state();
+    switch (now.step) {
+        case Step::watching:
+            if (now.calls < now.try_after || !usual.known) return false;
+            if (!worth_trying(usual)) {
+                end_trial();
+                return !finding_.empty();
+            }
+            samples(other(now.usual)).clear();
+            go_on(Step::probing);
+            return false;
+        // The calls that tried are over, and one more.
+        case Step::probing:
+            if (now.calls <= calls_probed) return false;
+            if (!tried.known || !usual.known) {
+                end_trial();
                 return false;
             }
-            settle();
-            return !finding_.empty();
-        case Phase::trying: {
-            const bool known = host.known && device.known;
-            if (known) compare(host, device);
-            settle();
-            return known;
-        }
-        case Phase::settled:
-            phase_ = Phase::watching;
-            calls_ = 0;
-            look_again_after_ = std::min(2 * look_again_after_, longest_look_again);
-            for (Samples& samples : samples_)
-                samples.clear();
+            if (tried.elapsed_s > hopeless_probe * usual.elapsed_s) {
+                finding_ =
+                    fmt::format("{}; a call took {:.3g} ms on the {}, {:.3g} ms is usual", words_of(phase_),
+                                tried.elapsed_s * 1e3, name_of(other(now.usual)), usual.elapsed_s * 1e3);
+                end_trial();
+                return true;
+            }
+            samples(other(now.usual)).clear();
+            go_on(Step::trying);
             return false;
+        case Step::trying: {
+            if (now.calls <= calls_tried) return false;
+            const bool found = tried.known && usual.known && compare(usual, tried);
+            end_trial();
+            return found;
+        }
     }
     return false;
 }
 
-bool Slot::worth_trying(double gap_s) {
+bool Slot::worth_trying(const Means& usual) {
+    finding_.clear();
+    const Engine now = state().usual;
+    if (usual.exposed_s < least_seen * usual.elapsed_s) return false;
     const std::optional<TableRow> row = at_size(rows_, bytes_);
-    if (!row) return usual_ == Engine::device || bytes_ >= least_worth_trying_;
-    const Cost& now = usual_ == Engine::host ? row->host : row->device;
-    const Cost& then = usual_ == Engine::host ? row->device : row->host;
-    if (exposed(then, gap_s) <= hopeless * exposed(now, gap_s)) return true;
-    finding_ = fmt::format(
-        "computing {:.3g} ms meanwhile; the table expects {:.3g} ms of waiting on the {}, {:.3g} "
-        "ms on the {}",
-        gap_s * 1e3, exposed(now, gap_s) * 1e3, name_of(usual_), exposed(then, gap_s) * 1e3,
-        name_of(other(usual_)));
+    if (!row) return now == Engine::device || bytes_ >= least_worth_trying_;
+    const double gap_s = phase_ == Phase::waits ? 0 : usual.elapsed_s - usual.exposed_s;
+    const double here = exposed(now == Engine::host ? row->host : row->device, gap_s);
+    const double there = exposed(now == Engine::host ? row->device : row->host, gap_s);
+    if (there <= hopeless * here) return true;
+    finding_ = fmt::format("{}; the table expects {:.3g} ms of waiting on the {}, {:.3g} ms on the {}",
+                           words_of(phase_), here * 1e3, name_of(now), there * 1e3, name_of(other(now)));
     return false;
 }
 
-void Slot::compare(const Means& host, const Means& device) {
-    const Means& now = usual_ == Engine::host ? host : device;
-    const Means& then = usual_ == Engine::host ? device : host;
-    // Waiting less is the gain; a device that takes the program's own cores or memory bandwidth would show in
-    // the time that the whole took. In doubt, the host.
-    const double gain = usual_ == Engine::host ? least_gain : most_loss;
-    const bool better =
-        then.elapsed_s < now.elapsed_s && now.exposed_s - then.exposed_s >= gain * now.elapsed_s;
-    finding_ = fmt::format(
-        "measured {:.3g} ms of waiting in {:.3g} ms on the host, {:.3g} in {:.3g} on the device",
-        host.exposed_s * 1e3, host.elapsed_s * 1e3, device.exposed_s * 1e3, device.elapsed_s * 1e3);
-    if (better) usual_ = other(usual_);
+// Waiting less is the gain; a device that takes the program's own cores or memory bandwidth would show in the
+// time that the whole took.
+bool Slot::is_worth_leaving_for(const Means& usual, const Means& tried) const {
+    if (tried.elapsed_s >= usual.elapsed_s) return false;
+    if (usual.exposed_s - tried.exposed_s < least_gain * usual.elapsed_s) return false;
+    if (phase_ == Phase::waits) return true;
+    // Both with about as much computation, and with some.
+    const double gap = usual.elapsed_s - usual.exposed_s, gap_tried = tried.elapsed_s - tried.exposed_s;
+    if (gap < least_gap * usual.elapsed_s || gap > 2 * gap_tried || gap_tried > 2 * gap) return false;
+    if (state().usual == Engine::host) return true;
+    // A program may compute longer later, which hides no more on the host. What that could cost then is to be
+    // less than what is gained now, or little.
+    return tried.exposed_s <= std::max(usual.exposed_s / 2, least_seen * tried.elapsed_s);
 }
 
-void Slot::settle() {
-    phase_ = Phase::settled;
-    calls_ = 0;
+bool Slot::compare(const Means& usual, const Means& tried) {
+    State& now = state();
+    finding_ =
+        fmt::format("{}; measured {:.3g} ms of waiting in {:.3g} ms on the {}, {:.3g} in {:.3g} on the {}",
+                    words_of(phase_), usual.exposed_s * 1e3, usual.elapsed_s * 1e3, name_of(now.usual),
+                    tried.exposed_s * 1e3, tried.elapsed_s * 1e3, name_of(other(now.usual)));
+    if (is_worth_leaving_for(usual, tried)) now.usual = other(now.usual);
+    unconfirmed_ = 0;
+    return true;
 }
 
 }  // namespace offpath::mpi

@@ -1,7 +1,9 @@
 #include "samples.h"
 
+#include <algorithm>
 #include <mutex>
 
+#include "../runtime.h"
 #include "agreement.h"
 #include "base/clock.h"
 
@@ -12,8 +14,9 @@ struct Followed {
     MPI_Request request = MPI_REQUEST_NULL;
     Team* team = nullptr;  // null: a free place; else a reference is held
     Slot* slot = nullptr;
-    Engine engine = Engine::host;
+    Slot::Call call;
     std::uint64_t begun_ns = 0;
+    std::uint64_t inside_ns = 0;  // in its post and in calls that wait and test, whatever they wait for
     Sample sample;
 };
 
@@ -46,11 +49,11 @@ void forget(Followed& one) {
 
 }  // namespace
 
-void begin_sample(Team& team, Slot& slot, Engine engine) {
+void begin_sample(Team& team, Slot& slot, const Slot::Call& call) {
     begun = {};
     begun.team = &team;
     begun.slot = &slot;
-    begun.engine = engine;
+    begun.call = call;
     begun.begun_ns = now_ns();
 }
 
@@ -60,7 +63,7 @@ int posted(int result, const MPI_Request* request) {
     begun.team = nullptr;
     if (result != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return result;
     one.request = *request;
-    one.sample.exposed_ns = now_ns() - one.begun_ns;
+    one.sample.exposed_ns = one.inside_ns = now_ns() - one.begun_ns;
     retain(*one.team);
     const std::lock_guard lock(mutex);
     Followed* place = find(one.request);  // its request ended unseen, and the handle is another's now
@@ -75,25 +78,40 @@ int posted(int result, const MPI_Request* request) {
 }
 
 void FollowedWait::begin(int count, const MPI_Request* requests) {
-    if (requests == nullptr) return;
     const std::lock_guard lock(mutex);
-    for (int i = 0; i < count && i < most_looked_at && found_ < requests_.size(); ++i) {
-        if (requests[i] != MPI_REQUEST_NULL && find(requests[i]) != nullptr)
-            requests_[found_++] = {&requests[i], requests[i]};
-    }
     started_ns_ = now_ns();
+    if (requests == nullptr) return;
+    std::array<MPI_Request, places> sought;
+    std::size_t left = 0;
+    for (const Followed& one : followed) {
+        if (one.team != nullptr) sought[left++] = one.request;
+    }
+    for (int i = 0; i < count && i < most_looked_at && left > 0 && found_ < requests_.size(); ++i) {
+        MPI_Request* const end = sought.data() + left;
+        MPI_Request* const at = std::find(sought.data(), end, requests[i]);
+        if (at == end) continue;
+        requests_[found_++] = {&requests[i], requests[i]};
+        *at = sought[--left];
+    }
 }
 
 void FollowedWait::end() {
     const std::uint64_t now = now_ns();
     const std::lock_guard lock(mutex);
+    // With several threads, a call of one says nothing about another.
+    if (!runtime().threads) {
+        for (Followed& one : followed)
+            one.inside_ns += now - started_ns_;
+    }
     for (std::size_t i = 0; i < found_; ++i) {
         Followed* one = find(requests_[i].request);
         if (one == nullptr) continue;
         one->sample.exposed_ns += now - started_ns_;
         if (*requests_[i].at == requests_[i].request) continue;  // not done yet
+        const std::uint64_t inside_ns = runtime().threads ? one->sample.exposed_ns : one->inside_ns;
         one->sample.elapsed_ns = now - one->begun_ns;
-        one->team->tuning->choices.add_sample(*one->slot, one->engine, one->sample);
+        one->sample.outside_ns = one->sample.elapsed_ns - std::min(one->sample.elapsed_ns, inside_ns);
+        one->team->tuning->choices.add_sample(*one->slot, one->call, one->sample);
         forget(*one);
     }
 }

@@ -19,8 +19,8 @@ namespace offpath::mpi {
 
 struct Team;
 
-// This thread's next posted() gives the request of a call on `engine`, counted from now.
-void begin_sample(Team& team, Slot& slot, Engine engine);
+// This thread's next posted() gives the request of `call`, counted from now.
+void begin_sample(Team& team, Slot& slot, const Slot::Call& call);
 // After posting; passes `result` through.
 int posted(int result, const MPI_Request* request);
 
@@ -33,7 +33,7 @@ class FollowedWait {
         if (requests_followed.load(std::memory_order_relaxed) != 0) begin(count, requests);
     }
     ~FollowedWait() {
-        if (found_ != 0) end();
+        if (started_ns_ != 0) end();
     }
     FollowedWait(const FollowedWait&) = delete;
     FollowedWait& operator=(const FollowedWait&) = delete;
