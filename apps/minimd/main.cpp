@@ -135,10 +135,13 @@ void simulate(const Settings& settings, const Places& places) {
 void serve(Settings settings, const Places& places) {
     if (settings.device_threads > 0) settings.threads = settings.device_threads;
     const System system = receive_shape(places.root());
+    std::optional<EamTables> tables;
+    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_SELF);
+    const EamTables* const eam = tables ? &*tables : nullptr;
     if (settings.precision == Precision::single_precision) {
-        serve<float>(settings, places.server(), system, places.lanes(), settings.device_slowness);
+        serve<float>(settings, places.server(), system, eam, places.lanes(), settings.device_slowness);
     } else {
-        serve<double>(settings, places.server(), system, places.lanes(), settings.device_slowness);
+        serve<double>(settings, places.server(), system, eam, places.lanes(), settings.device_slowness);
     }
 }
 
@@ -153,11 +156,12 @@ void check(const Settings& settings) {
         throw UsageError(
             "--tunnel and --split-boundary need devices that are ranks of the job (--device-kind ranks)");
     if (settings.tunnel) return;
-    if (settings.potential != Potential::lj)
-        throw UsageError("--offpath and --split-boundary: devices compute Lennard-Jones forces only (-p lj)");
-    if (settings.list_kind() != ListKind::half || !settings.ghost_newton)
+    if (settings.potential == Potential::lj) return;
+    if (settings.split_boundary)
+        throw UsageError("--split-boundary: forces of EAM (-p eam) cannot be divided by pairs");
+    if (settings.device == DeviceKind::runtime)
         throw UsageError(
-            "--offpath and --split-boundary need half neighbour lists (--half_neigh 1) and -gn 1");
+            "--offpath with -p eam needs devices that are ranks of the job (--device-kind ranks)");
 }
 
 int run(const CommandLine& command_line) {

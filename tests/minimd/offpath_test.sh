@@ -15,31 +15,29 @@ run() {  # NAME ARGS...: leaves NAME.json
         --skin-check off "$@" > "$work/$name.log" 2>&1 || { cat "$work/$name.log"; exit 1; }
 }
 
-for every in 1 3; do
-    sed "s/^EVERY /$every /" > "$work/in" <<'INPUT'
-Lennard-Jones, small
+input() {  # lj|eam EVERY
+    local units=lj forces="2.5 0.30" dt=0.005 temperature=1.44 density=0.8442
+    [ "$1" = lj ] || units=metal forces="4.95 1.00" dt=0.001 temperature=600 density=0.07041125
+    cat > "$work/in" <<INPUT
+small
 
-lj            units
+$units        units
 none          data file
-lj            force
+$1            force
 1.0 1.0       epsilon and sigma
 6 7 8         unit cells
 24            steps
-0.005         time step
-1.44          temperature
-0.8442        density
-EVERY         re-neighbouring
-2.5 0.30      cutoff and skin
+$dt           time step
+$temperature  temperature
+$density      density
+$2            re-neighbouring
+$forces       cutoff and skin
 8             thermo
 INPUT
-    for precision in double single; do
-        run hosts --precision "$precision"
-        run paper --precision "$precision" --offpath paper
-        run balanced --precision "$precision" --offpath balanced
-        run fixed --precision "$precision" --offpath balanced --device-share 0.4 --no-device-ghosts
-        run split --precision "$precision" --split-boundary
-        run tunnel --precision "$precision" --tunnel
-        python3 - "$work" "$precision" "$every" paper balanced fixed split tunnel << 'PYTHON'
+}
+
+compare() {  # PRECISION EVERY NAME...: their tables with that of hosts.json
+    python3 - "$work" "$@" << 'PYTHON'
 import json, sys
 work, precision, every, *ways = sys.argv[1:]
 tolerance = 1e-9 if precision == "double" else 2e-4
@@ -49,11 +47,12 @@ hosts = json.load(open(f"{work}/hosts.json"))
 assert hosts["device_share"] == 0 and hosts["tunnelled_bytes"] == 0, hosts
 for way in ways:
     done = json.load(open(f"{work}/{way}.json"))
-    if way == "tunnel":
+    kind = way.split("-")[0]
+    if kind == "tunnel":
         # A rank alone has nobody to send ghosts to.
         assert (done["tunnelled_bytes"] > 0) == (done["ranks"] > 1), done
-    else:
-        least, most = {"paper": (1, 1), "balanced": (0.05, 1), "fixed": (0.1, 1), "split": (0.05, 0.95)}[way]
+    elif kind != "maybe":
+        least, most = {"paper": (1, 1), "balanced": (0.05, 1), "fixed": (0.1, 1), "split": (0.05, 0.95)}[kind]
         assert least <= done["device_share"] <= most, (way, done["device_share"])
     rows = done["thermo"]
     for row, wanted in zip(rows, expected, strict=True):
@@ -62,8 +61,51 @@ for way in ways:
             if difference > tolerance * max(1.0, abs(wanted[key])):
                 sys.exit(f"{way}, {precision}, every {every}: step {row['step']}: {key} is {row[key]}, the hosts' is {wanted[key]}")
 PYTHON
-    done
+}
+
+for each in "1 double" "3 single" "1 single" "3 double"; do
+    read -r every precision <<< "$each"
+    input lj "$every"
+    run hosts --precision "$precision"
+    run paper --precision "$precision" --offpath paper
+    run balanced --precision "$precision" --offpath balanced
+    compare "$precision" "$every" paper balanced
+    [[ $each = "1 double" || $each = "3 single" ]] || continue
+    run fixed --precision "$precision" --offpath balanced --device-share 0.4 --no-device-ghosts
+    run split --precision "$precision" --split-boundary
+    run tunnel --precision "$precision" --tunnel
+    compare "$precision" "$every" fixed split tunnel
 done
+
+# Pairs from both of their atoms, and half lists whose ghosts get no forces.
+input lj 2
+for lists in "--half_neigh 0" "-gn 0"; do
+    name=${lists// /}
+    run hosts $lists
+    run paper-$name --offpath paper $lists
+    run fixed-$name --offpath balanced --device-share 0.4 $lists
+    run split-$name --split-boundary $lists
+    compare double 2 paper-$name fixed-$name split-$name
+done
+
+# Forces that cannot be divided, which need a device for every host.
+input eam 2
+if [ "$hosts" -eq "$devices" ]; then
+    for precision in double single; do
+        run hosts --precision "$precision"
+        run paper --precision "$precision" --offpath paper
+        run maybe --precision "$precision" --offpath balanced --device-threads 2
+        run paper-full --precision "$precision" --offpath paper --half_neigh 0
+        compare "$precision" 2 paper maybe paper-full
+    done
+else
+    if (run paper --offpath paper) > "$work/shared"; then
+        echo "--offpath with EAM on shared devices should be an error"
+        exit 1
+    fi
+    grep -q "needs a device rank for every host rank" "$work/shared"
+fi
+
 if "$here/../mpirun.sh" 1 "$build/bin/minimd" -s 2 -n 1 --offpath paper > "$work/alone" 2>&1; then
     echo "--offpath without devices should be an error"
     exit 1

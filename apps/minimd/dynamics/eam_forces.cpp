@@ -32,12 +32,6 @@ double sum_over_threads(std::size_t threads, Call&& call) {
     return sum;
 }
 
-template <typename Real>
-bool both_sides(const Neighborhood<Real>& neighborhood, bool boundary) {
-    using Shell = typename Neighborhood<Real>::Shell;
-    return neighborhood.shell() == Shell::eighth || (neighborhood.shell() == Shell::one_sided && !boundary);
-}
-
 }  // namespace
 
 template <typename Real>
@@ -102,7 +96,7 @@ template <typename Real>
 double EamForces<Real>::densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                                   Part part, bool energy) {
     const bool boundary = part == Part::boundary;
-    const ForceFlags flags{energy, both_sides(neighborhood, boundary)};
+    const ForceFlags flags{energy, neighborhood.both_sides(boundary)};
     const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
         Thread& thread = threads_[t];
         const PairLists& lists = neighborhood.lists()[t];
@@ -147,7 +141,7 @@ double EamForces<Real>::embed(const Particles<Real>& particles) {
 template <typename Real>
 double EamForces<Real>::forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
                                bool energy) {
-    const ForceFlags flags{energy, both_sides(neighborhood, boundary)};
+    const ForceFlags flags{energy, neighborhood.both_sides(boundary)};
     const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
         Thread& thread = threads_[t];
         const EamPairStore<Real>& store = boundary ? thread.boundary : thread.interior;

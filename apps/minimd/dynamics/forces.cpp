@@ -24,9 +24,7 @@ EnergyVirial LennardJonesForces<Real>::rows(const Real* x, std::span<const PairR
 template <typename Real>
 EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                                            bool boundary, bool energy) {
-    using Shell = typename Neighborhood<Real>::Shell;
-    const Shell shell = neighborhood.shell();
-    const bool both_sides = shell == Shell::eighth || (shell == Shell::one_sided && !boundary);
+    const bool both_sides = neighborhood.both_sides(boundary);
     // What is listed from one side only is in the lists of the other atom's rank, or row, too.
     const double weight = both_sides ? 1.0 : 0.5;
     std::vector<PairRows> parts;

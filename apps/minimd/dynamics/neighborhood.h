@@ -30,6 +30,10 @@ class Neighborhood {
                  const std::function<void()>& settled = {});
 
     Shell shell() const { return shell_; }
+    // Do the interior pairs, or those with ghosts, stand in one list only, so that both atoms get the force?
+    bool both_sides(bool boundary) const {
+        return shell_ == Shell::eighth || (shell_ == Shell::one_sided && !boundary);
+    }
     Halo<Real>& halo() { return halo_; }
     Migration<Real>& migration() { return migration_; }
     std::vector<PairLists>& lists() { return lists_; }  // one for each thread

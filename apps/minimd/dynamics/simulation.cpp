@@ -43,11 +43,7 @@ Simulation<Real>::Simulation(const Settings& settings, const Decomposition& deco
 
 template <typename Real>
 void Simulation<Real>::use(std::unique_ptr<Device<Real>> device) {
-    auto* const forces = dynamic_cast<LennardJonesForces<Real>*>(forces_.get());
-    if (forces == nullptr) throw std::invalid_argument("devices compute Lennard-Jones forces only");
-    if (neighborhood_.shell() != Neighborhood<Real>::Shell::eighth)
-        throw std::invalid_argument("devices need half neighbour lists with ghost newton on");
-    offload_ = std::make_unique<Offload<Real>>(settings_, *forces, std::move(device));
+    offload_ = std::make_unique<Offload<Real>>(settings_, *forces_, std::move(device), decomposition_.comm());
 }
 
 template <typename Real>

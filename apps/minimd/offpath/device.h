@@ -42,6 +42,9 @@ class Device {
     // be swapped, but not changed.
     virtual void start(const Particles<Real>& particles, const Share& share) = 0;
 
+    // Can it compute forces that are not divisible (dynamics/forces.h)?  Shares are then of all pairs.
+    virtual bool takes_undivided() const { return false; }
+
     // After start() and a rebuild: has the forces follow their atoms on the device, so that finish() delivers
     // them for the new slots. Returns false where it cannot; finish() then delivers them for the old ones.
     virtual bool follow(Migration<Real>& migration) {

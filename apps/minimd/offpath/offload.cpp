@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <stdexcept>
 
 #include "minimd/dynamics/stopwatch.h"
 
@@ -28,7 +29,25 @@ std::size_t blocks_before(const std::vector<PairLists>& lists, const std::vector
     return blocks;
 }
 
+// Pairs that are listed from both of their atoms count half.
+EnergyVirial weighted(EnergyVirial sum, bool both_sides) {
+    const double weight = both_sides ? 1.0 : 0.5;
+    return {weight * sum.energy, weight * sum.virial};
+}
+
 }  // namespace
+
+template <typename Real>
+Offload<Real>::Offload(const Settings& settings, Forces<Real>& forces, std::unique_ptr<Device<Real>> device,
+                       MPI_Comm comm)
+    : settings_(settings),
+      forces_(forces),
+      divisible_(dynamic_cast<LennardJonesForces<Real>*>(&forces)),
+      comm_(comm),
+      device_(std::move(device)) {
+    if (divisible_ == nullptr && !device_->takes_undivided())
+        throw std::invalid_argument("these devices compute Lennard-Jones forces only");
+}
 
 template <typename Real>
 std::vector<std::int32_t> Offload<Real>::first_rows(const std::vector<PairLists>& lists, double share) const {
@@ -46,25 +65,37 @@ std::vector<std::int32_t> Offload<Real>::first_rows(const std::vector<PairLists>
 }
 
 template <typename Real>
-EnergyVirial Offload<Real>::host_rows(const Real* x, const std::vector<PairLists>& lists,
+EnergyVirial Offload<Real>::host_rows(const Neighborhood<Real>& neighborhood, const Real* x,
+                                      const std::vector<PairLists>& lists,
                                       const std::vector<std::int32_t>& first, bool before, bool energy,
                                       AlignedVector<Real>& f) {
+    if (divisible_ == nullptr) return {};
     std::vector<PairRows> parts;
     for (std::size_t t = 0; t < lists.size(); ++t) {
         const PairList& list = lists[t].interior;
         const auto row = static_cast<std::size_t>(first[t]);
         parts.push_back(before ? list.view(0, row) : list.view(row, list.rows.size() - row));
     }
-    return forces_.rows(x, parts, true, energy, f);
+    const bool both_sides = neighborhood.both_sides(false);
+    return weighted(divisible_->rows(x, parts, both_sides, energy, f), both_sides);
 }
 
 template <typename Real>
-EnergyVirial Offload<Real>::boundary_rows(const Real* x, const std::vector<PairLists>& lists, bool energy,
+EnergyVirial Offload<Real>::boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
+                                          const std::vector<PairLists>& lists, bool energy,
                                           AlignedVector<Real>& f) {
     std::vector<PairRows> parts;
     for (const PairLists& each : lists)
         parts.push_back(each.boundary.view());
-    return forces_.rows(x, parts, true, energy, f);
+    const bool both_sides = neighborhood.both_sides(true);
+    return weighted(divisible_->rows(x, parts, both_sides, energy, f), both_sides);
+}
+
+template <typename Real>
+void Offload<Real>::take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f) {
+    if (neighborhood.shell() != Neighborhood<Real>::Shell::eighth) return;
+    neighborhood.halo().start_reverse(f);
+    neighborhood.halo().finish_reverse(f);
 }
 
 template <typename Real>
@@ -82,41 +113,57 @@ void Offload<Real>::lose_device() {
 }
 
 template <typename Real>
-void Offload<Real>::calibrate(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                               double rebuild_seconds) {
     if (!device_ || !balances()) return;
+    rebuild_seconds_ = rebuild_seconds;
     const std::vector<PairLists>& lists = neighborhood.lists();
     const bool takes_boundary = device_->takes_boundary();
     const Share share{first_rows(lists, 1.0), takes_boundary, false};
-    const std::size_t interior = blocks_of(lists, false);
-    rebuild_seconds_ = rebuild_seconds;
+    const std::size_t interior = blocks_of(lists, false),
+                      devices = interior + (takes_boundary ? blocks_of(lists, true) : 0);
+    std::optional<typename Device<Real>::Outcome> outcome;
+    double computing = 0.0;
     old_f_.resize(particles.reals(particles.slots));
     // What is done for the first time takes longer.
-    for (const bool counts : {false, true}) {
+    for (int time = 0; time < 2; ++time) {
         device_->start(particles, share);
         std::fill(old_f_.begin(), old_f_.end(), Real{0});
         Stopwatch watch;
-        host_rows(particles.x.data(), lists, share.first_rows, false, false, old_f_);
-        double computing = 0.0;
+        host_rows(neighborhood, particles.x.data(), lists, share.first_rows, false, false, old_f_);
+        computing = 0.0;
         watch.lap(computing);
-        const auto outcome = device_->finish(old_f_.data());
+        outcome = device_->finish(old_f_.data());
         if (!outcome) {
             lose_device();
             return;
         }
-        if (!counts) continue;
-        for (Balance* balance : {&in_rebuilds_, &in_others_}) {
-            balance->measured_host(interior, computing);
-            balance->measured_device(interior + (takes_boundary ? blocks_of(lists, true) : 0),
-                                     outcome->seconds, outcome->busy);
-        }
     }
+    if (divisible_ == nullptr) {
+        weigh(particles, neighborhood, outcome->busy);
+        return;
+    }
+    for (Balance* balance : {&in_rebuilds_, &in_others_}) {
+        balance->measured_host(interior, computing);
+        balance->measured_device(devices, outcome->seconds, outcome->busy);
+    }
+}
+
+template <typename Real>
+void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device) {
+    double slowest[] = {0.0, device, rebuild_seconds_};
+    Stopwatch watch;
+    Times ignored;
+    forces_.compute(particles, neighborhood, true, false, ignored);
+    watch.lap(slowest[0]);
+    MPI_Allreduce(MPI_IN_PLACE, slowest, 3, MPI_DOUBLE, MPI_MAX, comm_);
+    pays_ = std::max(slowest[1], slowest[2]) < slowest[0] + slowest[2];
 }
 
 template <typename Real>
 EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                                      bool energy, Times& times) {
-    if (!device_ || (settings_.offpath == OffPath::paper) ||
+    if (!device_ || divisible_ == nullptr || (settings_.offpath == OffPath::paper) ||
         (settings_.offpath == OffPath::balanced && !settings_.share_ordinary_steps))
         return forces_.compute(particles, neighborhood, fresh, energy, times);
 
@@ -137,7 +184,8 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     particles.f.resize(particles.reals(particles.slots));
     std::fill(particles.f.begin(), particles.f.end(), Real{0});
     double computing = 0.0;
-    EnergyVirial sum = host_rows(particles.x.data(), lists, share.first_rows, true, energy, particles.f);
+    EnergyVirial sum =
+        host_rows(neighborhood, particles.x.data(), lists, share.first_rows, true, energy, particles.f);
     watch.lap(computing);
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
     in_others_.measured_host(own_blocks, computing);
@@ -145,10 +193,9 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     if (!takes_boundary) {
         if (!fresh) halo.finish_update(particles);
         watch.lap(times.communication);
-        sum += boundary_rows(particles.x.data(), lists, energy, particles.f);
+        sum += boundary_rows(neighborhood, particles.x.data(), lists, energy, particles.f);
         watch.lap(times.force);
-        halo.start_reverse(particles.f.data());
-        halo.finish_reverse(particles.f.data());
+        take_ghosts_home(neighborhood, particles.f.data());
         watch.lap(times.communication);
     }
     double waiting = 0.0;
@@ -161,7 +208,7 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
         return sum += outcome->sum;
     }
     lose_device();
-    sum += host_rows(particles.x.data(), lists, share.first_rows, false, energy, particles.f);
+    sum += host_rows(neighborhood, particles.x.data(), lists, share.first_rows, false, energy, particles.f);
     watch.lap(times.force);
     return sum;
 }
@@ -173,7 +220,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     const std::size_t interior = blocks_of(neighborhood.lists(), false),
                       boundary = blocks_of(neighborhood.lists(), true);
     const bool takes_boundary = device_->takes_boundary();
-    const bool all = settings_.offpath == OffPath::paper;
+    const bool all = settings_.offpath == OffPath::paper || divisible_ == nullptr;
     const double part =
         all ? 1.0 : in_rebuilds_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
     const Share share{first_rows(neighborhood.lists(), part), takes_boundary, energy};
@@ -184,13 +231,11 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
 
     EnergyVirial sum;
     if (!takes_boundary) {
-        Halo<Real>& halo = neighborhood.halo();
-        halo.update(particles);
+        neighborhood.halo().update(particles);
         watch.lap(times.communication);
-        sum += boundary_rows(particles.x.data(), neighborhood.lists(), energy, old_f_);
+        sum += boundary_rows(neighborhood, particles.x.data(), neighborhood.lists(), energy, old_f_);
         watch.lap(times.force);
-        halo.start_reverse(old_f_.data());
-        halo.finish_reverse(old_f_.data());
+        take_ghosts_home(neighborhood, old_f_.data());
         watch.lap(times.communication);
     }
 
@@ -208,7 +253,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     const std::vector<PairLists>& lists = neighborhood.old_lists();
     const Real* x = migration.old_x().data();
     double computing = 0.0;
-    sum += host_rows(x, lists, share.first_rows, true, energy, old_f_);
+    sum += host_rows(neighborhood, x, lists, share.first_rows, true, energy, old_f_);
     watch.lap(computing);
     times.force += computing;
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
@@ -226,7 +271,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
                 *outcome);
     } else {
         lose_device();
-        sum += host_rows(x, lists, share.first_rows, false, energy, old_f_);
+        sum += host_rows(neighborhood, x, lists, share.first_rows, false, energy, old_f_);
         watch.lap(times.force);
     }
     // The device takes the new lists while this goes on.

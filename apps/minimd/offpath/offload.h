@@ -5,7 +5,12 @@
 // step it takes as much as makes both finish together, with the ghosts. `split`: it computes the pairs that
 // need ghosts, in every step. A device that is lost leaves its share to the host, and the run goes on without
 // it.
+//
+// Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
+// the host where that was found to be faster.
 #pragma once
+
+#include <mpi.h>
 
 #include <cstdint>
 #include <memory>
@@ -22,13 +27,14 @@ namespace minimd {
 template <typename Real>
 class Offload {
   public:
-    Offload(const Settings& settings, LennardJonesForces<Real>& forces, std::unique_ptr<Device<Real>> device)
-        : settings_(settings), forces_(forces), device_(std::move(device)) {}
+    // Collective over `comm`, that of the hosts, as all of it. Throws std::invalid_argument for a device that
+    // cannot compute such forces.
+    Offload(const Settings& settings, Forces<Real>& forces, std::unique_ptr<Device<Real>> device,
+            MPI_Comm comm);
 
     // Tries both sides out on the lists that the device was given, for the first shares; `rebuild_seconds` is
     // what a rebuild took. Collective.
-    void calibrate(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                   double rebuild_seconds);
+    void calibrate(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double rebuild_seconds);
 
     // After a rebuild that was not one of rebuild()'s.
     void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
@@ -36,7 +42,7 @@ class Offload {
     }
 
     // Do rebuild steps go off the path?
-    bool rebuilds() const { return device_ != nullptr && settings_.offpath != OffPath::none; }
+    bool rebuilds() const { return device_ != nullptr && settings_.offpath != OffPath::none && pays_; }
 
     // Rebuilds, and sets the forces from the lists before that. Collective.
     EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood, std::int64_t step,
@@ -53,11 +59,14 @@ class Offload {
   private:
     std::vector<std::int32_t> first_rows(const std::vector<PairLists>& lists, double share) const;
     // The host's rows before first[t], or from them on.
-    EnergyVirial host_rows(const Real* x, const std::vector<PairLists>& lists,
-                           const std::vector<std::int32_t>& first, bool before, bool energy,
-                           AlignedVector<Real>& f);
-    EnergyVirial boundary_rows(const Real* x, const std::vector<PairLists>& lists, bool energy,
-                               AlignedVector<Real>& f);
+    EnergyVirial host_rows(const Neighborhood<Real>& neighborhood, const Real* x,
+                           const std::vector<PairLists>& lists, const std::vector<std::int32_t>& first,
+                           bool before, bool energy, AlignedVector<Real>& f);
+    EnergyVirial boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
+                               const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& f);
+    void take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f);
+    // Are rebuild steps faster with all forces on the devices, which take `device` seconds?
+    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device);
     // Blocks of pairs of the step, and those that the device computed.
     void account(Balance& balance, std::size_t all, std::size_t devices,
                  const typename Device<Real>::Outcome& outcome);
@@ -65,10 +74,13 @@ class Offload {
     void lose_device();
 
     const Settings& settings_;
-    LennardJonesForces<Real>& forces_;
+    Forces<Real>& forces_;
+    LennardJonesForces<Real>* divisible_;  // the same, if parts of the pairs can be computed apart
+    MPI_Comm comm_;
     std::unique_ptr<Device<Real>> device_;
     Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};
     std::int64_t shared_blocks_ = 0, device_blocks_ = 0;
+    bool pays_ = true;
     double rebuild_seconds_ = 0.0;
     AlignedVector<Real> old_f_;
 };

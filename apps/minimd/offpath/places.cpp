@@ -83,6 +83,12 @@ void Places::pair_up(const Settings& settings) {
         }
         if (ranks_.is_device == 0 && entry.peer == mine.peer) ++sharers;
     }
+    // Those of one process cannot wait for each other within a step of indivisible forces.
+    std::vector<int> taken(static_cast<std::size_t>(size), 0);
+    for (const int device : server_.device_of_host)
+        if (++taken[static_cast<std::size_t>(device)] > 1 && settings.potential == Potential::eam &&
+            settings.offpath != OffPath::none)
+            throw mpi_support::UsageError("--offpath with -p eam needs a device rank for every host rank");
     lanes_ = settings.precision == Precision::single_precision ? agree_on_lanes<float>(settings.lanes)
                                                                : agree_on_lanes<double>(settings.lanes);
     if (ranks_.is_device != 0) {

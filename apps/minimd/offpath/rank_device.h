@@ -25,6 +25,7 @@ class RankDevice final : public Device<Real> {
     ~RankDevice() override;
 
     bool takes_boundary() const override { return true; }
+    bool takes_undivided() const override { return true; }
     void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
     void start(const Particles<Real>& particles, const Share& share) override;
     bool follow(Migration<Real>& migration) override;

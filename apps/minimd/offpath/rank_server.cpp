@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "minimd/domain/wire.h"
+#include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/dynamics/stopwatch.h"
@@ -36,7 +37,7 @@ template <typename Real>
 class StandIn {
   public:
     StandIn(const Settings& settings, const ServerPlaces& places, const System& system,
-            const Kernels<Real>& kernels, std::size_t which)
+            const EamTables* tables, const Kernels<Real>& kernels, std::size_t which)
         : world_(places.world),
           host_(places.hosts[which]),
           threads_(settings.threads),
@@ -45,6 +46,8 @@ class StandIn {
           tunnel_(decomposition_),
           forces_(settings, kernels) {
         particles_.layout.lanes = kernels.lanes;
+        if (settings.potential == Potential::eam)
+            undivided_ = std::make_unique<EamForces<Real>>(settings, kernels, *tables);
     }
 
     Command next_command() {
@@ -75,6 +78,7 @@ class StandIn {
         }
         neighborhood_.halo().adopt(particles_.layout, std::span<const std::int32_t>(numbers_).subspan(
                                                           4 * static_cast<std::size_t>(command.lists)));
+        if (undivided_) deal_out();
     }
 
     void take_positions(const Command& command) {
@@ -82,10 +86,24 @@ class StandIn {
         receive_numbers(command.numbers);
         receive_pieces(particles_.x.data(), particles_.reals(command.local_slots), mpi_type<Real>(),
                        tag_device_reals);
-        if (command.boundary != 0) neighborhood_.halo().start_update(particles_);
+        if (undivided_) mark_atoms();
+        if (command.boundary != 0 && !undivided_) neighborhood_.halo().start_update(particles_);
+    }
+
+    // Forces that are not divisible, ghosts' travels among them.
+    void compute_undivided(int slowness) {
+        if (!undivided_) return;
+        Stopwatch watch;
+        Times ignored;
+        seconds_ = 0.0;
+        for (int time = 0; time < slowness; ++time)
+            sum_ = undivided_->compute(particles_, neighborhood_, false, command_.energy != 0, ignored);
+        answer_slots_ = particles_.local_slots;
+        watch.lap(seconds_);
     }
 
     void compute_interior(int slowness) {
+        if (undivided_) return;
         Stopwatch watch;
         seconds_ = 0.0;
         chosen_.rows.clear();
@@ -100,30 +118,30 @@ class StandIn {
         // All but the last time is for nothing, and takes the time that a slower device would.
         for (int time = 0; time < slowness; ++time) {
             std::fill(particles_.f.begin(), particles_.f.end(), Real{0});
-            sum_ = over({chosen_.rows, lists_.interior.blocks.data()});
+            sum_ = over({chosen_.rows, lists_.interior.blocks.data()}, false);
         }
         watch.lap(seconds_);
     }
 
     void compute_boundary(int slowness) {
-        if (command_.boundary == 0) return;
+        if (command_.boundary == 0 || undivided_) return;
         neighborhood_.halo().finish_update(particles_);
         Stopwatch watch;
         if (slowness > 1) {
             spare_.assign(particles_.f.begin(), particles_.f.end());
             for (int time = 1; time < slowness; ++time)
-                over(lists_.boundary.view());
+                over(lists_.boundary.view(), true);
             particles_.f.swap(spare_);
         }
-        const double weight = neighborhood_.shell() == Neighborhood<Real>::Shell::eighth ? 1.0 : 0.5;
-        const EnergyVirial boundary = over(lists_.boundary.view());
-        sum_ += {weight * boundary.energy, weight * boundary.virial};
+        sum_ += over(lists_.boundary.view(), true);
         watch.lap(seconds_);
-        neighborhood_.halo().start_reverse(particles_.f.data());
+        if (ghosts_have_forces()) neighborhood_.halo().start_reverse(particles_.f.data());
     }
 
     void take_ghosts_home() {
-        if (command_.boundary != 0) neighborhood_.halo().finish_reverse(particles_.f.data());
+        if (undivided_) return;
+        if (command_.boundary != 0 && ghosts_have_forces())
+            neighborhood_.halo().finish_reverse(particles_.f.data());
         answer_slots_ = particles_.local_slots;
     }
 
@@ -179,11 +197,50 @@ class StandIn {
         }
     }
 
+    bool ghosts_have_forces() const { return neighborhood_.shell() == Neighborhood<Real>::Shell::eighth; }
+
     // Rows in equal parts to the threads of this device.
-    EnergyVirial over(const PairRows& pairs) {
-        const bool both_sides = neighborhood_.shell() == Neighborhood<Real>::Shell::eighth;
+    EnergyVirial over(const PairRows& pairs, bool boundary) {
+        const bool both_sides = neighborhood_.both_sides(boundary);
         const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(threads_));
-        return forces_.rows(particles_.x.data(), parts, both_sides, command_.energy != 0, particles_.f);
+        const EnergyVirial sum =
+            forces_.rows(particles_.x.data(), parts, both_sides, command_.energy != 0, particles_.f);
+        const double weight = both_sides ? 1.0 : 0.5;
+        return {weight * sum.energy, weight * sum.virial};
+    }
+
+    // The lists as undivided forces want them: to every thread its own.
+    void deal_out() {
+        std::vector<PairLists>& lists = neighborhood_.lists();
+        if (lists.size() == 1) {
+            std::swap(lists[0], lists_);
+            return;
+        }
+        const auto deal = [&](const PairList& from, PairList PairLists::*kind) {
+            const std::vector<PairRows> parts = equal_parts(from.view(), lists.size());
+            for (std::size_t t = 0; t < lists.size(); ++t) {
+                PairList& to = lists[t].*kind;
+                to.clear();
+                if (parts[t].rows.empty()) continue;
+                const std::int32_t begin = parts[t].rows.front().begin, end = parts[t].rows.back().end;
+                to.blocks.assign(from.blocks.begin() + begin, from.blocks.begin() + end);
+                for (PairRow row : parts[t].rows) {
+                    row.begin -= begin;
+                    row.end -= begin;
+                    to.rows.push_back(row);
+                }
+            }
+        };
+        deal(lists_.interior, &PairLists::interior);
+        deal(lists_.boundary, &PairLists::boundary);
+    }
+
+    // Hosts do not send ids, which tell atoms from fillers.
+    void mark_atoms() {
+        particles_.id.resize(static_cast<std::size_t>(particles_.local_slots));
+        for (std::int32_t slot = 0; slot < particles_.local_slots; ++slot)
+            particles_.id[static_cast<std::size_t>(slot)] =
+                *particles_.position(slot) > static_cast<Real>(filler_edge) ? 1 : 0;
     }
 
     MPI_Comm world_;
@@ -194,6 +251,7 @@ class StandIn {
     Neighborhood<Real> neighborhood_;
     TunnelExit<Real> tunnel_;
     LennardJonesForces<Real> forces_;
+    std::unique_ptr<Forces<Real>> undivided_;  // in place of forces_
     Particles<Real> particles_;
     PairLists lists_;
     PairList chosen_;
@@ -209,12 +267,12 @@ class StandIn {
 }  // namespace
 
 template <typename Real>
-void serve(const Settings& settings, const ServerPlaces& places, const System& system, int lanes,
-           int slowness) {
+void serve(const Settings& settings, const ServerPlaces& places, const System& system,
+           const EamTables* tables, int lanes, int slowness) {
     const Kernels<Real>& chosen = kernels<Real>(lanes);
     std::vector<std::unique_ptr<StandIn<Real>>> hosts;
     for (std::size_t which = 0; which < places.hosts.size(); ++which)
-        hosts.push_back(std::make_unique<StandIn<Real>>(settings, places, system, chosen, which));
+        hosts.push_back(std::make_unique<StandIn<Real>>(settings, places, system, tables, chosen, which));
     std::vector<Command> commands(hosts.size());
     for (;;) {
         Stopwatch idle;
@@ -233,6 +291,7 @@ void serve(const Settings& settings, const ServerPlaces& places, const System& s
                 break;
             case Verb::forces:
                 all([](StandIn<Real>& host, const Command& command) { host.take_positions(command); });
+                all([&](StandIn<Real>& host, const Command&) { host.compute_undivided(slowness); });
                 all([&](StandIn<Real>& host, const Command&) { host.compute_interior(slowness); });
                 all([&](StandIn<Real>& host, const Command&) { host.compute_boundary(slowness); });
                 all([](StandIn<Real>& host, const Command&) { host.take_ghosts_home(); });
@@ -256,7 +315,7 @@ void serve(const Settings& settings, const ServerPlaces& places, const System& s
     }
 }
 
-template void serve<float>(const Settings&, const ServerPlaces&, const System&, int, int);
-template void serve<double>(const Settings&, const ServerPlaces&, const System&, int, int);
+template void serve<float>(const Settings&, const ServerPlaces&, const System&, const EamTables*, int, int);
+template void serve<double>(const Settings&, const ServerPlaces&, const System&, const EamTables*, int, int);
 
 }  // namespace minimd

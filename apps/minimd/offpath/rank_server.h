@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "minimd/setup/atoms.h"
+#include "minimd/setup/eam_tables.h"
 #include "minimd/setup/settings.h"
 
 namespace minimd {
@@ -18,10 +19,11 @@ struct ServerPlaces {
     std::vector<int> device_of_host;   // for each host of the job: its device's rank in `devices`
 };
 
-// Collective over the devices. `lanes`: of the hosts' kernels. `slowness`: every force is computed so many
-// times, to stand for a device that is so much slower than this core; >= 1. Blocks until the hosts are done.
+// Collective over the devices. `tables`: for Potential::eam. `lanes`: of the hosts' kernels. `slowness`:
+// every force is computed so many times, to stand for a device that is so much slower than this core; >= 1.
+// Blocks until the hosts are done.
 template <typename Real>
-void serve(const Settings& settings, const ServerPlaces& places, const System& system, int lanes,
-           int slowness);
+void serve(const Settings& settings, const ServerPlaces& places, const System& system,
+           const EamTables* tables, int lanes, int slowness);
 
 }  // namespace minimd

@@ -144,6 +144,7 @@ void RuntimeDevice<Real>::set_lists(const Particles<Real>&, Neighborhood<Real>& 
         lost_ = true;
         return;
     }
+    arguments_.both_sides = neighborhood.both_sides(false) ? 1 : 0;
     const std::vector<PairLists>& lists = neighborhood.lists();
     std::size_t rows = 0, blocks = 0;
     for (const PairLists& each : lists) {
@@ -221,7 +222,9 @@ std::optional<typename Device<Real>::Outcome> RuntimeDevice<Real>::finish(Real* 
     for (std::size_t i = 0; i < reals_; ++i)
         f[i] += from[i];
     typename Device<Real>::Outcome outcome;
-    outcome.sum = answer.sum;
+    // Pairs that are listed from both of their atoms count half.
+    const double weight = arguments_.both_sides != 0 ? 1.0 : 0.5;
+    outcome.sum = {weight * answer.sum.energy, weight * answer.sum.virial};
     outcome.seconds = answer.seconds;
     outcome.busy = answer.seconds + overhead_;
     return outcome;

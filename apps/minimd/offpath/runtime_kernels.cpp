@@ -28,7 +28,7 @@ EnergyVirial compute(const ForceArguments& arguments, const PairRows& pairs, con
     std::fill(f, f + reals, Real{0});
     const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(arguments.threads));
     return add_on_threads(kernels<Real>(arguments.numbers.lanes).lennard_jones, x, f, reals, parts,
-                          arguments.parameters, {arguments.energy != 0, true}, thread_f);
+                          arguments.parameters, {arguments.energy != 0, arguments.both_sides != 0}, thread_f);
 }
 
 bool has_kernels(const Numbers& numbers) {

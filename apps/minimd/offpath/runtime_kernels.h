@@ -36,7 +36,9 @@ struct ForceArguments {
     Numbers numbers;
     std::int32_t threads = 1, slowness = 1;  // everything so many times
     std::int32_t energy = 0;                 // wanted?
+    std::int32_t both_sides = 1;             // forces on blocks' atoms too?
     std::int32_t ranges = 0;
+    std::int32_t unused = 0;
     LjParameters parameters;
     RowRange range[most_ranges];
 
