@@ -219,12 +219,13 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     Stopwatch watch;
     const std::size_t interior = blocks_of(neighborhood.lists(), false),
                       boundary = blocks_of(neighborhood.lists(), true);
-    const bool takes_boundary = device_->takes_boundary();
+    const bool takes_boundary = device_ && device_->takes_boundary();
     const bool all = settings_.offpath == OffPath::paper || divisible_ == nullptr;
-    const double part =
-        all ? 1.0 : in_rebuilds_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
+    const double part = !device_ ? 0.0
+                        : all    ? 1.0
+                              : in_rebuilds_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
     const Share share{first_rows(neighborhood.lists(), part), takes_boundary, energy};
-    device_->start(particles, share);
+    if (device_) device_->start(particles, share);
     old_f_.resize(particles.reals(particles.slots));
     std::fill(old_f_.begin(), old_f_.end(), Real{0});
     watch.lap(times.force);
@@ -261,18 +262,20 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
 
     particles.f.resize(particles.reals(particles.slots));
     if (follows) std::fill(particles.f.begin(), particles.f.end(), Real{0});
-    double waiting = 0.0;
-    const auto outcome = device_->finish(follows ? particles.f.data() : old_f_.data());
-    watch.lap(waiting);
-    times.force += waiting;
-    if (outcome) {
-        sum += outcome->sum;
-        account(in_rebuilds_, interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0),
-                *outcome);
-    } else {
-        lose_device();
-        sum += host_rows(neighborhood, x, lists, share.first_rows, false, energy, old_f_);
-        watch.lap(times.force);
+    if (device_) {
+        double waiting = 0.0;
+        const auto outcome = device_->finish(follows ? particles.f.data() : old_f_.data());
+        watch.lap(waiting);
+        times.force += waiting;
+        if (outcome) {
+            sum += outcome->sum;
+            account(in_rebuilds_, interior + boundary,
+                    interior - own_blocks + (takes_boundary ? boundary : 0), *outcome);
+        } else {
+            lose_device();
+            sum += host_rows(neighborhood, x, lists, share.first_rows, false, energy, old_f_);
+            watch.lap(times.force);
+        }
     }
     // The device takes the new lists while this goes on.
     lists_changed(particles, neighborhood);

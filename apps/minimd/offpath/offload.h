@@ -41,8 +41,9 @@ class Offload {
         if (device_) device_->set_lists(particles, neighborhood);
     }
 
-    // Do rebuild steps go off the path?
-    bool rebuilds() const { return device_ != nullptr && settings_.offpath != OffPath::none && pays_; }
+    // Do rebuild steps go off the path? On all ranks alike: one that has lost its device computes its forces
+    // itself, but where the others expect them.
+    bool rebuilds() const { return settings_.offpath != OffPath::none && pays_; }
 
     // Rebuilds, and sets the forces from the lists before that. Collective.
     EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood, std::int64_t step,

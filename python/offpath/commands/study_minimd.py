@@ -1,6 +1,10 @@
 """`offpath study minimd-...`: one command a study, with the same options and defaults of its own."""
 
+import json as jsonlib
+import os
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +14,7 @@ from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
-from offpath.minimd import sources
+from offpath.minimd import roofline, sources
 from offpath.minimd.spec import Spec
 from offpath.minimd.study import STUDIES, Study, run, show, write
 
@@ -29,6 +33,33 @@ SourceName = Annotated[str | None, typer.Option("--source", metavar="MODULE:FUNC
 def register(app: typer.Typer) -> None:
     for study in STUDIES.values():
         app.command(f"minimd-{study.name}", help=f"{study.help} After {study.figure}.")(_command(study))
+    app.command("minimd-roofline", help="The loops over pairs beside what one core can do: operations, bytes, limits.")(_roofline)
+
+
+def _roofline(
+    atoms: Annotated[int, typer.Option("--atoms", help="Atoms: 4 a cell, a cube.")] = 32000,
+    steps: Annotated[int, typer.Option("--steps", help="Steps before the lists are counted.")] = 100,
+    runs: Annotated[int, typer.Option("--runs", help="Runs, of which the fastest counts.")] = 3,
+    cpu: Annotated[int | None, typer.Option("--cpu", help="The core (default: the last of this process's).", show_default=False)] = None,
+    json: options.Json = None, plot: options.Plot = None,
+) -> None:
+    options.check_outputs(json, plot)
+    cores = os.sched_getaffinity(0)
+    if cpu is not None and cpu not in cores:
+        raise OffpathError(f"--cpu {cpu} is not a core of this process", "its cores are " + ", ".join(map(str, sorted(cores))))
+    if runs < 1 or steps < 0:
+        raise OffpathError("--runs must be 1 at least and --steps 0 at least")
+    with tempfile.TemporaryDirectory() as folder:
+        found = roofline.measure(find_artifacts(), atoms, steps, runs, max(cores) if cpu is None else cpu, Path(folder))
+    roofline.show(found)
+    if json is not None:
+        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
+        console.note(f"wrote {json}")
+    if plot is not None:
+        from offpath.minimd import plot as pictures  # matplotlib is slow to load
+
+        pictures.draw_roofline(found, plot)
+        console.note(f"drew {plot}")
 
 
 def _command(study: Study):
