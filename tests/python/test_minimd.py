@@ -9,7 +9,7 @@ from offpath import osu
 from offpath.artifacts import find_artifacts
 from offpath.commands import study_minimd
 from offpath.errors import OffpathError
-from offpath.minimd import accuracy, model, sources, timing
+from offpath.minimd import accuracy, model, roofline, sources, timing
 from offpath.minimd import plot as pictures
 from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, OFFLOADED, PAPER, SCHEMES, SPLIT, TUNNEL, Case, Outcome, cells_of
 from offpath.minimd.measure import measure
@@ -239,3 +239,32 @@ def test_a_small_session(offpath, namespaces, program, tmp_path, name):
         assert all(abs(row["max_dt"]) < 1e-9 and abs(row["max_energy_change"]) < 0.01 for row in found["rows"])
     if name == "breakdown":
         assert {row["nodes"] for row in found["rows"]} == {1, 2}
+
+
+def test_the_roofline_of_small_lists(offpath, program, tmp_path):
+    if not (program.parent / roofline.PROGRAM).exists():
+        pytest.skip(f"{roofline.PROGRAM} is not built")
+    report, picture = tmp_path / "r.json", tmp_path / "r.png"
+    done = offpath("study", "minimd-roofline", "--atoms", "4000", "--steps", "10", "--runs", "1", "--json", str(report), "--plot", str(picture), timeout=240)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    assert picture.stat().st_size > 10000
+    assert {(row["precision"], row["loop"]) for row in found["rows"]} == {(p, l) for p in roofline.PRECISIONS for l in ("lj", "eam densities", "eam forces")}
+    for row in found["rows"]:
+        # Half of the neighbours within 2.5 at this density: 2/3 pi 2.5^3 0.8442; of copper within 4.95, three shells of 42 and what comes near.
+        expected = 27.6 if row["loop"] == "lj" else 21
+        assert abs(row["pairs_per_atom"] - expected) < 0.1 * expected, row
+        assert row["tested_pairs_per_atom"] > row["pairs_per_atom"] and row["flops_per_s"] > 0
+        assert row["percent_of_limit"] <= 105, row
+    peaks = {peak["precision"]: peak["flops_per_s"] for peak in found["peaks"]}
+    assert 1.5 < peaks["single"] / peaks["double"] < 2.5
+
+
+def test_limits_of_a_loop():
+    peak = {"flops_per_s": 100.0, "memory": [{"bytes_per_s": 80.0}, {"bytes_per_s": 10.0}]}
+    row = {"flops_per_s": 20.0, "pairs_per_atom": 5.0, "tested_pairs_per_atom": 20.0}
+    by = {(1.0, 20.0): (80.0, "loads and stores"), (2.0, 4.0): (40.0, "memory"), (2.0, 20.0): (100.0, "operations")}
+    for (moved, least), (limit, name) in by.items():
+        found = roofline.limits(row | {"flops_per_moved_byte": moved, "flops_per_least_byte": least}, peak)
+        assert found["limit_flops_per_s"] == limit and found["limited_by"] == name
+        assert found["percent_of_limit"] == 2000 / limit and found["percent_of_lanes_in_range"] == 25
