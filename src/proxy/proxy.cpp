@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <thread>
 
 namespace offpath::proxy {
 namespace {
@@ -262,10 +263,14 @@ void Proxy::drop(std::size_t i) {
 }
 
 void Proxy::rest() {
-    if (resting_.should_sleep(now_ns())) {
-        sleep_until_event();
-    } else {
-        pause_cpu();
+    switch (resting_.next(now_ns())) {
+        case Resting::Next::spin:
+            return pause_cpu();
+        case Resting::Next::yield:
+            std::this_thread::yield();
+            return;
+        case Resting::Next::sleep:
+            return sleep_until_event();
     }
 }
 

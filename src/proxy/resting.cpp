@@ -3,16 +3,41 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::proxy {
 
-void Resting::adapt() {
-    if (spin_limit_ns_ == 0) return;
+Resting::Next Resting::next(std::uint64_t now_ns) {
+    if (idle_since_ns_ == 0) idle_since_ns_ = now_ns;
+    const std::uint64_t idle_ns = now_ns - idle_since_ns_;
+    if (yielded_ns_ == 0) {
+        if (idle_ns < spin_ns_) return Next::spin;
+        adapt(switches());
+    }
+    const bool alone = yielded_ns_ == 0 ? spin_ns_ == spin_limit_ns_ : now_ns - yielded_ns_ < brief_ns;
+    if (alone && idle_ns < courteous_times * spin_limit_ns_) {
+        yielded_ns_ = now_ns;
+        return Next::yield;
+    }
+    if (alone) switches_ = switches();
+    idle_since_ns_ = yielded_ns_ = 0;
+    return Next::sleep;
+}
+
+void Resting::worked() {
+    // Who had the core between two yields was brief.
+    if (yielded_ns_ != 0) switches_ = switches();
+    idle_since_ns_ = yielded_ns_ = 0;
+}
+
+long Resting::switches() const {
     rusage usage{};
-    if (getrusage(RUSAGE_THREAD, &usage) != 0) return;
-    const bool pushed_out = usage.ru_nivcsw != switches_;
-    switches_ = usage.ru_nivcsw;
-    if (pushed_out) {
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : switches_;
+}
+
+void Resting::adapt(long seen) {
+    if (spin_limit_ns_ == 0) return;
+    if (std::exchange(switches_, seen) != seen) {
         spin_ns_ /= 2;
         if (spin_ns_ < 1000) spin_ns_ = 0;
     } else {
