@@ -47,6 +47,13 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--window", options.settings.window, "Operations in flight where their rate is measured")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
+    app.add_option(
+           "--before", options.settings.before_bytes,
+           "Bytes moved right before each transfer whose overlap is measured: the burst that links let "
+           "through at once")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{largest_bytes}))
+        ->capture_default_str();
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->capture_default_str();
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -123,6 +124,13 @@ double rate(const Pair& pair, const std::string& op, std::size_t bytes, const Se
 
 Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, const Settings& settings) {
     std::vector<double> pure, computing, total;
+    const auto transfer = [&](std::size_t size) {
+        start(pair, op, size);
+        shmem_quiet();
+    };
+    const auto empty_links = [&] {
+        if (settings.before_bytes > 0) transfer(settings.before_bytes);
+    };
     // In turn, so that what disturbs one disturbs all, and every transfer after computation, so that links
     // find the same rest before each.
     const auto measure = [&](std::uint64_t units, int repeats) {
@@ -132,26 +140,34 @@ Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, cons
             const double from = now();
             bench::compute(units);
             const double computed = now();
-            start(pair, op, bytes);
-            shmem_quiet();
+            empty_links();
+            const double emptied = now();
+            transfer(bytes);
             const double transferred = now();
             bench::compute(units);
+            empty_links();
             const double again = now();
             start(pair, op, bytes);
             bench::compute(units);
             shmem_quiet();
             computing.push_back(computed - from);
-            pure.push_back(transferred - computed);
+            pure.push_back(transferred - emptied);
             total.push_back(now() - again);
         }
     };
-    const double alone = time_of(settings.seconds / 4, [&] {
-        start(pair, op, bytes);
-        shmem_quiet();
-    });
-    const auto repeats = static_cast<int>(std::clamp(settings.seconds / alone, 5.0, 1000.0));
-    measure(units_for(alone), std::min(repeats, 5));
-    measure(units_for(median(pure)), repeats);
+    const double alone = time_of(settings.seconds / 4, [&] { transfer(bytes); });
+    const auto repeats = static_cast<int>(std::clamp(settings.seconds / alone, 10.0, 1000.0));
+    // Computation that turns out shorter than the transfer cannot hide it, and the core's speed changes: what
+    // was measured with the two far apart is measured again.
+    std::uint64_t units = units_for(alone);
+    measure(units, 5);
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        const double fit = median(pure) / median(computing);
+        units =
+            std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(units) * fit + 0.5));
+        measure(units, repeats);
+        if (std::abs(median(pure) / median(computing) - 1) < 0.05) break;
+    }
     return {median(pure), median(computing), median(total)};
 }
 

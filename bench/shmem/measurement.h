@@ -25,6 +25,9 @@ struct Pair {
 struct Settings {
     double seconds = 0.05;  // of measuring each value
     int window = 64;        // operations before a quiet, where their number counts
+    // Moved right before each transfer whose overlap is measured, so that a link that lets bursts through at
+    // once has none left: else a message that is shorter than the burst meets it full or empty as it comes.
+    std::size_t before_bytes = 0;
 };
 
 struct Overlap {
