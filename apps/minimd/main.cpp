@@ -1,5 +1,6 @@
 // Molecular dynamics as miniMD does it: the command line and what is reported; the engine is in the rooms
 // beside this.
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "minimd/offpath/rank_device.h"
 #include "minimd/offpath/rank_server.h"
 #include "minimd/offpath/runtime_device.h"
+#include "minimd/offpath/runtime_halo.h"
 #include "minimd/offpath/tunnel.h"
 #include "minimd/report/json.h"
 #include "minimd/report/screen.h"
@@ -57,6 +59,21 @@ RuntimeSettings runtime_settings(const Settings& settings) {
             {settings.cutoff, settings.epsilon, settings.sigma, settings.intensity}};
 }
 
+// By MPI where there is no device.
+template <typename Real>
+std::unique_ptr<HaloCarrier<Real>> offloaded_halo(const Settings& settings, MPI_Comm comm) {
+    auto halo = std::make_unique<RuntimeHalo<Real>>(comm, settings.potential == Potential::eam);
+    if (halo->status() == OFFPATH_OK) return halo;
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0)
+        std::fprintf(stderr,
+                     "minimd: --halo offloaded: no device answers on every node (%s): ghosts go by MPI; "
+                     "offpath run or OFFPATH_AUTOSTART=1 start one\n",
+                     offpath_status_string(halo->status()));
+    return nullptr;
+}
+
 template <typename Real>
 Results simulate(const Settings& settings, const Places& places, const Decomposition& decomposition,
                  const System& system, const EamTables* tables, const Screen& screen) {
@@ -72,11 +89,15 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
     if (settings.needs_device() && settings.device == DeviceKind::runtime)
         simulation.use(
             std::make_unique<RuntimeDevice<Real>>(decomposition.comm(), runtime_settings<Real>(settings)));
+    if (settings.halo == HaloKind::offloaded)
+        if (auto halo = offloaded_halo<Real>(settings, decomposition.comm())) simulation.use(std::move(halo));
     Snapshots snapshots(settings, system, tables != nullptr ? element_symbol(tables->atomic_number) : "Ar",
                         decomposition.comm());
     simulation.on_row([&](const ThermoRow& row) { screen.thermo(row); });
     simulation.on_step([&](std::int64_t step) {
-        if (snapshots.due(step)) snapshots.write(step, simulation.atoms());
+        if (!snapshots.due(step)) return;
+        simulation.settle();
+        snapshots.write(step, simulation.atoms());
     });
     screen.start();
     return simulation.run();
@@ -148,6 +169,8 @@ void serve(Settings settings, const Places& places) {
 void check(const Settings& settings) {
     using mpi_support::UsageError;
     if (!settings.needs_device()) return;
+    if (settings.halo != HaloKind::overlapped)
+        throw UsageError("--halo is for hosts alone, without --offpath, --tunnel and --split-boundary");
     if ((settings.offpath != OffPath::none ? 1 : 0) + (settings.tunnel ? 1 : 0) +
             (settings.split_boundary ? 1 : 0) >
         1)

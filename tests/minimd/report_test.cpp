@@ -138,7 +138,7 @@ TEST(Json, HasTheKeysThatScriptsRead) {
         R"({"atoms":864000,"steps":100,"ns_per_atom_step":46.2962962962963,"force_s":2.5,"neigh_s":0.75,)"
         R"("comm_s":0.25,"other_s":0.5,"thermo":[{"step":0,"t":1.44,"u":-6.773368,"p":-5.019671},)"
         R"({"step":100,"t":0.7310629,"u":-5.71217,"p":1.204577}],"ranks":2,"threads":16,)"
-        R"("precision":"single","total_s":4.0,"device_share":0.0,"tunnelled_bytes":0.0})");
+        R"("precision":"single","total_s":4.0,"device_share":0.0,"tunnelled_bytes":0.0,"halo":"overlapped","offloaded_bytes":0.0,"computing_s":0.0})");
     Summary none;
     EXPECT_TRUE(as_json(settings, none)["ns_per_atom_step"].is_null());
 }

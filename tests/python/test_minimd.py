@@ -9,9 +9,11 @@ from offpath import osu
 from offpath.artifacts import find_artifacts
 from offpath.commands import study_minimd
 from offpath.errors import OffpathError
-from offpath.minimd import accuracy, model, roofline, sources, timing
+from offpath.minimd import accuracy, halo, model, roofline, sources, timing
 from offpath.minimd import plot as pictures
-from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, OFFLOADED, PAPER, SCHEMES, SPLIT, TUNNEL, Case, Outcome, cells_of
+from offpath.minimd.case import (
+    ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, SCHEMES, SPLIT, TOGETHER, TUNNEL, Case, Outcome, cells_of,
+)
 from offpath.minimd.measure import measure
 from offpath.minimd.spec import Spec
 from offpath.minimd.study import STUDIES
@@ -48,7 +50,7 @@ SUPPLIED = sources.Supplied("test:simulated", simulated)
 def simulate(name: str, spec: Spec) -> list[dict]:
     study = STUDIES[name]
     results = measure(study.cases(spec), lambda case: SUPPLIED, spec.runs)
-    return study.rows(spec, results, 1e9) if study.needs_bandwidth else study.rows(spec, results)
+    return study.rows(spec, results, *([1e9] if study.needs_bandwidth else [1] if study.needs_cores else []))
 
 
 def test_atoms_fill_a_cube():
@@ -158,6 +160,25 @@ def test_shares_slowdown_and_speedup():
     assert speedups == pytest.approx([1, 2, 16])
 
 
+def test_exposed_is_what_cores_do_besides_computing():
+    case = Case(HALO, 4000, nodes=2)
+    outcome = Outcome(10.0, 6.0, 1.0, 2.0, 1.0, computing_s=4.0)
+    # Two ranks on one core compute for 8 of its 10 seconds; on cores of their own for 4.
+    assert halo.exposed(case, outcome, 1) == pytest.approx(2.0) and halo.exposed(case, outcome, 2) == halo.exposed(case, outcome, 8) == pytest.approx(6.0)
+    assert halo.exposed(case, Outcome(10.0, 6.0, 1.0, 2.0, 1.0), 1) is None
+
+    def run(case):
+        total, computing = {HALO: (9.0, 4.4), OVERLAPPED: (10.0, 4.5), TOGETHER: (8.5, 4.2)}.get(case.scheme, (11.0, 4.0))
+        return Outcome(total, 0, 0, 0, 0, computing_s=computing)
+
+    spec = Spec((4000,), (2,), (20,), runs=1)
+    rows = halo.halo_rows(spec, measure(halo.halo_cases(spec), lambda case: sources.Supplied("s", run), 1), 1)
+    at = {row["scheme"]: row for row in rows}
+    assert set(at) == set(halo.HALO_SCHEMES)
+    assert at[HALO]["exposed_s"] == pytest.approx(0.2) and at[HALO]["exposed_less_percent"] == pytest.approx(80) and at[HALO]["beyond_one_node_s"] == pytest.approx(0.5)
+    assert at[OVERLAPPED]["exposed_less_percent"] == 0 and at[HALO]["total_less_percent"] == pytest.approx(10)
+
+
 def test_manual_schemes_by_atoms_and_by_intensity_at_the_last_size():
     rows = simulate("manual", Spec((500, 4000), (2,), (1,), intensities=(1, 8)))
     assert {row["scheme"] for row in rows} == set(timing.MANUAL_SCHEMES)
@@ -224,7 +245,7 @@ SMALL = ("--atoms", "864", "--steps", "10", "--runs", "1", "--intervals", "1")
 def test_a_small_session(offpath, namespaces, program, tmp_path, name):
     more = {
         "tdr": ("--steps", "20", "--intervals", "10", "--skins", "0.3"), "devices": ("--nodes", "1"), "auxiliary": ("--device-slowness", "2"),
-        "manual": ("--nodes", "2", "--intensities", "1"), "model": ("--device-slowness", "1"), "breakdown": ("--nodes", "1,2"), "slowdown": ("--nodes", "2"),
+        "manual": ("--nodes", "2", "--intensities", "1"), "halo": ("--nodes", "2", "--intervals", "5"), "model": ("--device-slowness", "1"), "breakdown": ("--nodes", "1,2"), "slowdown": ("--nodes", "2"),
     }.get(name, ("--nodes", "1"))
     report, picture = tmp_path / "s.json", tmp_path / "s.png"
     done = offpath("study", f"minimd-{name}", *SMALL, *more, "--json", str(report), "--plot", str(picture), timeout=240)

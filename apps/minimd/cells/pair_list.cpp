@@ -40,6 +40,18 @@ void widen(Box& box, const Box& by) {
 
 }  // namespace
 
+PairRows rows_of(const PairLists& lists, PairPart part) {
+    if (part == PairPart::boundary) return lists.boundary.view();
+    const PairList& interior = lists.interior;
+    if (part == PairPart::interior) return interior.view();
+    const auto half = static_cast<std::int32_t>(interior.blocks.size() / 2);
+    const auto middle = std::lower_bound(interior.rows.begin(), interior.rows.end(), half,
+                                         [](const PairRow& row, std::int32_t n) { return row.begin < n; });
+    const auto rows = static_cast<std::size_t>(middle - interior.rows.begin());
+    return part == PairPart::first_interior ? interior.view(0, rows)
+                                            : interior.view(rows, interior.rows.size() - rows);
+}
+
 template <typename Real>
 void PairSearch<Real>::enclose(const Particles<Real>& particles) {
     const Layout layout = particles.layout;

@@ -43,6 +43,12 @@ struct PairLists {
     }
 };
 
+// What is computed at a time while ghosts travel out, and home.
+enum class PairPart { first_interior, second_interior, interior, boundary };
+
+// Halves of the interior have about as many blocks.
+PairRows rows_of(const PairLists& lists, PairPart part);
+
 template <typename Real>
 struct Zone {
     Columns<Real> columns;

@@ -5,37 +5,25 @@
 // reverse() takes forces on ghosts home. Each has a start and a finish, between which the caller may compute
 // on anything that is not a ghost's. The same lists carry one number an atom (EAM's densities). All are
 // collective; one thread at a time.
+//
+// A carrier (halo_carrier.h) may take the numbers instead of MPI. When it is lost, ranks agree on what has
+// arrived where, the rest is sent again by MPI, and MPI goes on.
 #pragma once
 
 #include <mpi.h>
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "minimd/cells/pair_list.h"
 #include "minimd/cells/particles.h"
+#include "minimd/domain/call_time.h"
 #include "minimd/domain/decomposition.h"
+#include "minimd/domain/halo_carrier.h"
+#include "minimd/domain/halo_plan.h"
 
 namespace minimd {
-
-// Takes the ghosts' numbers of an update, or of a reverse one, another way than straight between the ranks.
-template <typename Real>
-class HaloCarrier {
-  public:
-    virtual ~HaloCarrier() = default;
-    // After each build(): so many atoms go to and come from each peer.
-    struct Traffic {
-        int rank = 0;
-        std::int32_t out = 0, in = 0;
-    };
-    virtual void plan(const std::vector<Traffic>& peers) = 0;
-    // `out` has three numbers an atom, peer by peer, and stays as it is until finish(), which fills `in`
-    // likewise. A reverse transfer sends what an update receives.
-    virtual void start(const std::vector<Real>& out, bool reverse) = 0;
-    virtual void finish(std::vector<Real>& in) = 0;
-};
 
 template <typename Real>
 class Halo {
@@ -43,10 +31,12 @@ class Halo {
     using Shell = typename PairSearch<Real>::Shell;
 
     // Images within `range` of the subdomain: in the upward directions only for Shell::eighth. `column_side`
-    // as in Columns.
-    Halo(const Decomposition& decomposition, double range, Shell shell, double column_side);
+    // as in Columns. `blocking`: what MPI moves is waited for where it is started.
+    Halo(const Decomposition& decomposition, double range, Shell shell, double column_side,
+         bool blocking = false);
 
     // Finds this rank's ghosts and gives them slots behind those of its own atoms. zones[0] is not touched.
+    // Throws SimulationError as finish_update() does.
     void build(Particles<Real>& particles, std::vector<Zone<Real>>& zones);
 
     void start_update(const Particles<Real>& particles);
@@ -66,64 +56,82 @@ class Halo {
     void start_reverse_scalar(const Real* per_slot);
     void finish_reverse_scalar(Real* per_slot);
 
-    // From the next build() on, positions and forces go with `carrier`, unless it is null.
+    // Between a start and its finish: lets MPI move what it has to move. Local.
+    void poll();
+
+    // Are there other ranks with ghosts of this one's atoms?
+    bool travels() const { return !plan_.peers.empty(); }
+
+    // From the next build() on, `carrier` moves what it can, unless it is null. It outlives this.
     void use(HaloCarrier<Real>* carrier) { carrier_ = carrier; }
+    bool has_carrier() const { return carrier_ != nullptr; }
+    // Before anything else that ranks do together than moves: a carrier may be lost for others only.
+    void settle();
 
     // What build() found out, as numbers appended to `plan`, and a halo of the same grid that takes it over
     // from another process: it updates and reverses the same ghosts without a build of its own.
-    void describe(std::vector<std::int32_t>& plan) const;
+    void describe(std::vector<std::int32_t>& plan) const { plan_.describe(plan); }
     void adopt(Layout layout, std::span<const std::int32_t> plan);
 
+    // Time in calls of MPI and of carriers.
+    double calls() const { return calls_.seconds(); }
     std::size_t ghosts() const { return ghosts_; }
     // Bytes that an update takes to other ranks.
     std::size_t bytes_per_update() const;
-    // Bytes that the carrier has taken from here.
+    // Bytes that carriers have taken from here.
     std::size_t bytes_carried() const { return numbers_carried_ * sizeof(Real); }
 
   private:
-    // One image: the receiver is `offset` places below (in the grid) of the owner.
-    struct Image {
-        std::array<int, 3> offset{};
-        std::array<Real, 3> shift{};   // what an atom's position gets on its way
-        std::array<double, 3> edge{};  // the receiver's, in this rank's coordinates
-        std::size_t zone = 0;
-        std::vector<std::int32_t> slots;  // of the atoms sent
-    };
-    struct Peer {
-        int rank = 0;
-        std::vector<std::size_t> images_out, images_in;
-        std::vector<int> counts_out, counts_in;  // by image
+    struct Buffers {
         std::vector<Real> out, in;
-        std::vector<std::int32_t> slots_in;  // where ghosts from here are, in the order of arrival
     };
-    struct Copy {
-        std::int32_t from, to;  // slots of this rank
+    // What a carrier moves, or moved.
+    struct Carried {
+        Move move{};
+        const Real* out = nullptr;
     };
 
-    void select(const Particles<Real>& particles);
-    void exchange_counts();
-    void post_send(Peer& peer, int tag, MPI_Request& request);
-    void post_receive(Peer& peer, std::size_t numbers, int tag, MPI_Request& request);
-    void carry(bool reverse);
-    void receive_carried(bool reverse);
-    std::size_t sent_atoms(const Peer& peer) const;
+    std::size_t numbers_out(const GhostPeer& peer, Move move) const {
+        return numbers_per_atom(move) * (homeward(move) ? peer.slots_in.size() : plan_.atoms_out(peer));
+    }
+    std::size_t numbers_in(const GhostPeer& peer, Move move) const {
+        return numbers_per_atom(move) * (homeward(move) ? plan_.atoms_out(peer) : peer.slots_in.size());
+    }
+
+    // `pack(peer, to)` writes what goes to a peer, `unpack(peer, from)` reads what came.
+    template <typename Pack>
+    void start(Move move, const Pack& pack);
+    template <typename Unpack>
+    void finish(Move move, const Unpack& unpack);
+    void post_receive(std::size_t p, Move move, MPI_Request& request);
+    void post_send(std::size_t p, Move move, const Real* from, MPI_Request& request);
+    void wait(std::vector<MPI_Request>& requests);
+
+    void plan_carrier();
+    // Tells all ranks whether the carrier is lost for this one, and what it finished. If it is lost for
+    // anybody it is not used any more, and what everybody finished is returned; else nothing. Collective.
+    std::vector<std::int64_t> agree(bool lost);
+    // What those behind this rank lack of what it has finished. Throws SimulationError if it is not there
+    // any more.
+    void send_again(const std::vector<std::int64_t>& finished, std::vector<MPI_Request>& requests);
+    void hand_over();
 
     const Decomposition& decomposition_;
-    double range_;
-    Shell shell_;
     double column_side_;
+    bool blocking_;
     Layout layout_;
-    std::vector<Image> images_;
-    std::vector<std::size_t> own_images_;  // that this rank sends itself
-    std::vector<Peer> peers_;
-    std::vector<std::vector<Copy>> copies_;  // by own image
+    HaloPlan<Real> plan_;
+    std::vector<Buffers> buffers_;  // by peer
     std::vector<MPI_Request> requests_;
+    CallTime calls_;
     std::size_t ghosts_ = 0;
+
     HaloCarrier<Real>* carrier_ = nullptr;
-    bool carried_ = false;
+    bool planned_ = false;        // the carrier knows the ghosts
+    Carried current_;             // `out` is null while nothing is under way there
+    Carried last_, before_last_;  // that were finished
+    std::int64_t finished_ = 0;   // moves of carriers
     std::size_t numbers_carried_ = 0;
-    std::vector<Real> carried_out_, carried_in_;
-    std::vector<std::int32_t> order_;
 };
 
 }  // namespace minimd

@@ -112,27 +112,32 @@ void Migration<Real>::exchange(const Particles<Real>& particles, std::int64_t st
         const std::array<int, 2> to{decomposition_.neighbor(d, -1), decomposition_.neighbor(d, 1)};
         std::array<MPI_Request, 4> requests;
         // What goes down comes from above.
-        for (int way = 0; way < 2; ++way) {
-            MPI_Irecv(&incoming[static_cast<std::size_t>(way)], 1, MPI_INT,
-                      to[static_cast<std::size_t>(1 - way)], tag_migration + way, comm,
-                      &requests[static_cast<std::size_t>(way)]);
-            MPI_Isend(&counts[static_cast<std::size_t>(way)], 1, MPI_INT, to[static_cast<std::size_t>(way)],
-                      tag_migration + way, comm, &requests[static_cast<std::size_t>(2 + way)]);
-        }
-        MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        calls_.in([&] {
+            for (int way = 0; way < 2; ++way) {
+                MPI_Irecv(&incoming[static_cast<std::size_t>(way)], 1, MPI_INT,
+                          to[static_cast<std::size_t>(1 - way)], tag_migration + way, comm,
+                          &requests[static_cast<std::size_t>(way)]);
+                MPI_Isend(&counts[static_cast<std::size_t>(way)], 1, MPI_INT,
+                          to[static_cast<std::size_t>(way)], tag_migration + way, comm,
+                          &requests[static_cast<std::size_t>(2 + way)]);
+            }
+            MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        });
         const std::size_t first = received_.size();
         received_.resize(first + static_cast<std::size_t>(incoming[0] + incoming[1]));
         std::size_t into = first;
-        for (std::size_t way = 0; way < 2; ++way) {
-            const auto w = static_cast<int>(way);
-            MPI_Irecv(received_.data() + into, incoming[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE,
-                      to[1 - way], tag_migration + 2 + w, comm, &requests[way]);
-            MPI_Isend(out[way].data(), counts[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE, to[way],
-                      tag_migration + 2 + w, comm, &requests[2 + way]);
-            passes_[static_cast<std::size_t>(d)][way].received = incoming[way];
-            into += static_cast<std::size_t>(incoming[way]);
-        }
-        MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        calls_.in([&] {
+            for (std::size_t way = 0; way < 2; ++way) {
+                const auto w = static_cast<int>(way);
+                MPI_Irecv(received_.data() + into, incoming[way] * static_cast<int>(sizeof(Traveller)),
+                          MPI_BYTE, to[1 - way], tag_migration + 2 + w, comm, &requests[way]);
+                MPI_Isend(out[way].data(), counts[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE,
+                          to[way], tag_migration + 2 + w, comm, &requests[2 + way]);
+                passes_[static_cast<std::size_t>(d)][way].received = incoming[way];
+                into += static_cast<std::size_t>(incoming[way]);
+            }
+            MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        });
         for (std::size_t i = first; i < received_.size(); ++i) {
             leaving_.push_back(received_[i]);
             leaving_origin_.push_back(-1 - static_cast<std::int32_t>(i));

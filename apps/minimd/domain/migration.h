@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "minimd/cells/particles.h"
+#include "minimd/domain/call_time.h"
 #include "minimd/domain/decomposition.h"
 
 namespace minimd {
@@ -34,6 +35,9 @@ class Migration {
     // whose data are in the old slots or were received. Throws SimulationError for an atom that is not a
     // number, or that has passed a whole subdomain since the last time.
     void run(const Particles<Real>& particles, std::int64_t step);
+
+    // Time in calls of MPI, of all runs.
+    double calls() const { return calls_.seconds(); }
 
     std::size_t size() const { return x_.size(); }
     const std::vector<Real>& x() const { return x_; }
@@ -79,6 +83,7 @@ class Migration {
     }
 
     const Decomposition& decomposition_;
+    CallTime calls_;
     Layout layout_;
     std::vector<Real> x_, y_, z_;
     std::vector<std::int32_t> origin_;  // of atom i, as origin_of_slot()

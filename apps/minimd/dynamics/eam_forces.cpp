@@ -87,28 +87,24 @@ void EamForces<Real>::begin_step(Particles<Real>& particles) {
     for (std::size_t t = 0; t < threads_.size(); ++t) {
         threads_[t].density.assign(slots, Real{0});
         if (t > 0) threads_[t].f.assign(3 * slots, Real{0});
-        threads_[t].interior.clear();
-        threads_[t].boundary.clear();
+        for (const PairPart part : {PairPart::first_interior, PairPart::second_interior, PairPart::boundary})
+            threads_[t].store(part).clear();
     }
 }
 
 template <typename Real>
 double EamForces<Real>::densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                  Part part, bool energy) {
-    const bool boundary = part == Part::boundary;
-    const ForceFlags flags{energy, neighborhood.both_sides(boundary)};
+                                  PairPart part, bool energy) {
+    const ForceFlags flags{energy, neighborhood.both_sides(part == PairPart::boundary)};
     const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
         Thread& thread = threads_[t];
-        const PairLists& lists = neighborhood.lists()[t];
-        const PairList& list = boundary ? lists.boundary : lists.interior;
-        EamPairStore<Real>& store = boundary ? thread.boundary : thread.interior;
-        const std::size_t half = list.rows.size() / 2;
-        const std::size_t end = part == Part::first_interior ? half : list.rows.size();
+        const PairRows all = rows_of(neighborhood.lists()[t], part);
         double energies = 0.0;
-        for (std::size_t at = part == Part::second_interior ? half : 0; at < end; at += rows_at_once) {
-            const PairRows rows = list.view(at, std::min(rows_at_once, end - at));
+        for (std::size_t at = 0; at < all.rows.size(); at += rows_at_once) {
+            const PairRows rows{all.rows.subspan(at, std::min(rows_at_once, all.rows.size() - at)),
+                                all.blocks};
             energies += kernels_.density(particles.x.data(), thread.density.data(), rows, table_, flags,
-                                         store.room_for(rows, lanes_));
+                                         thread.store(part).room_for(rows, lanes_));
         }
         return energies;
     });
@@ -139,46 +135,54 @@ double EamForces<Real>::embed(const Particles<Real>& particles) {
 }
 
 template <typename Real>
-double EamForces<Real>::forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
+double EamForces<Real>::forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part,
                                bool energy) {
-    const ForceFlags flags{energy, neighborhood.both_sides(boundary)};
+    const ForceFlags flags{energy, neighborhood.both_sides(part == PairPart::boundary)};
     const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
         Thread& thread = threads_[t];
-        const EamPairStore<Real>& store = boundary ? thread.boundary : thread.interior;
         return kernels_.force(particles.x.data(), derivative_.data(),
-                              t == 0 ? particles.f.data() : thread.f.data(), store.pairs(), flags);
+                              t == 0 ? particles.f.data() : thread.f.data(), thread.store(part).pairs(),
+                              flags);
     });
     return flags.both_sides ? sum : 0.5 * sum;
 }
 
 template <typename Real>
+void EamForces<Real>::gather_forces(Particles<Real>& particles, std::int32_t first, std::int32_t end) {
+    for (std::size_t t = 1; t < threads_.size(); ++t)
+        for (std::size_t i = particles.reals(first); i < particles.reals(end); ++i)
+            particles.f[i] += threads_[t].f[i];
+}
+
+template <typename Real>
 EnergyVirial EamForces<Real>::compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                                       bool fresh, bool energy, Times& times) {
+    using enum PairPart;
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
-    const bool eighth = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
+    const bool home = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
     begin_step(particles);
     Real* const density = threads_[0].density.data();
     watch.lap(times.force);
     if (!fresh) halo.start_update(particles);
     watch.lap(times.communication);
     EnergyVirial sum;
-    sum.energy = densities(particles, neighborhood, Part::first_interior, energy);
+    sum.energy = densities(particles, neighborhood, first_interior, energy);
     watch.lap(times.force);
     if (!fresh) halo.finish_update(particles);
     watch.lap(times.communication);
-    sum.energy += densities(particles, neighborhood, Part::boundary, energy);
+    sum.energy += densities(particles, neighborhood, boundary, energy);
     watch.lap(times.force);
 
-    if (eighth) {
+    if (home) {
         gather_densities(particles.local_slots, particles.slots);
         halo.start_reverse_scalar(density);
         watch.lap(times.communication);
     }
-    sum.energy += densities(particles, neighborhood, Part::second_interior, energy);
+    sum.energy += densities(particles, neighborhood, second_interior, energy);
     gather_densities(0, particles.local_slots);
     watch.lap(times.force);
-    if (eighth) {
+    if (home) {
         halo.finish_reverse_scalar(density);
         watch.lap(times.communication);
     }
@@ -187,18 +191,23 @@ EnergyVirial EamForces<Real>::compute(Particles<Real>& particles, Neighborhood<R
 
     halo.start_update_scalar(derivative_.data());
     watch.lap(times.communication);
-    sum.virial = forces(particles, neighborhood, false, energy);
+    sum.virial = forces(particles, neighborhood, first_interior, energy);
+    if (!home) sum.virial += forces(particles, neighborhood, second_interior, energy);
     watch.lap(times.force);
     halo.finish_update_scalar(derivative_.data());
     watch.lap(times.communication);
-    sum.virial += forces(particles, neighborhood, true, energy);
-    for (std::size_t t = 1; t < threads_.size(); ++t)
-        for (std::size_t i = 0; i < particles.f.size(); ++i)
-            particles.f[i] += threads_[t].f[i];
+    sum.virial += forces(particles, neighborhood, boundary, energy);
     watch.lap(times.force);
 
-    if (eighth) {
+    if (home) {
+        gather_forces(particles, particles.local_slots, particles.slots);
         halo.start_reverse(particles.f.data());
+        watch.lap(times.communication);
+        sum.virial += forces(particles, neighborhood, second_interior, energy);
+    }
+    gather_forces(particles, 0, particles.local_slots);
+    watch.lap(times.force);
+    if (home) {
         halo.finish_reverse(particles.f.data());
         watch.lap(times.communication);
     }

@@ -43,22 +43,27 @@ class EamForces final : public Forces<Real> {
     const EamTable<Real>& table() const { return table_; }
 
   private:
-    enum class Part { first_interior, second_interior, boundary };
-
     void begin_step(Particles<Real>& particles);
     // Pair energies.
-    double densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood, Part part,
+    double densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part,
                      bool energy);
     // Of slots from `first` to `end`, the threads' into the first's.
     void gather_densities(std::int32_t first, std::int32_t end);
     // Embedding energies.
     double embed(const Particles<Real>& particles);
     // The virial.
-    double forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary, bool energy);
+    double forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part, bool energy);
+    void gather_forces(Particles<Real>& particles, std::int32_t first, std::int32_t end);
 
     struct Thread {
         AlignedVector<Real> density, f;  // of the first the whole rank's; its forces are the particles'
-        EamPairStore<Real> interior, boundary;
+        EamPairStore<Real> first_interior, second_interior, boundary;
+
+        EamPairStore<Real>& store(PairPart part) {
+            return part == PairPart::boundary         ? boundary
+                   : part == PairPart::first_interior ? first_interior
+                                                      : second_interior;
+        }
     };
 
     const EamTables& tables_;

@@ -11,6 +11,7 @@ template <typename Real>
 LennardJonesForces<Real>::LennardJonesForces(const Settings& settings, const Kernels<Real>& kernels)
     : kernels_(kernels),
       parameters_{settings.cutoff, settings.epsilon, settings.sigma, settings.intensity},
+      pieces_(settings.halo == HaloKind::polled ? 8 : 1),
       slowness_(settings.where == Where::devices && !settings.needs_device() ? settings.device_slowness : 1) {
 }
 
@@ -22,21 +23,36 @@ EnergyVirial LennardJonesForces<Real>::rows(const Real* x, std::span<const PairR
 }
 
 template <typename Real>
-EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                           bool boundary, bool energy) {
-    const bool both_sides = neighborhood.both_sides(boundary);
-    // What is listed from one side only is in the lists of the other atom's rank, or row, too.
-    const double weight = both_sides ? 1.0 : 0.5;
-    std::vector<PairRows> parts;
-    for (const PairLists& lists : neighborhood.lists())
-        parts.push_back((boundary ? lists.boundary : lists.interior).view());
+EnergyVirial LennardJonesForces<Real>::run_rows(Particles<Real>& particles, std::span<const PairRows> parts,
+                                                bool both_sides, bool energy) {
     // All but the last time is for nothing, and takes the time that a slower device would.
     for (int time = 1; time < slowness_; ++time) {
         spare_f_.resize(particles.f.size());
         std::fill(spare_f_.begin(), spare_f_.end(), Real{0});
         rows(particles.x.data(), parts, both_sides, energy, spare_f_);
     }
-    const EnergyVirial sum = rows(particles.x.data(), parts, both_sides, energy, particles.f);
+    return rows(particles.x.data(), parts, both_sides, energy, particles.f);
+}
+
+template <typename Real>
+EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                           PairPart part, bool energy) {
+    const bool both_sides = neighborhood.both_sides(part == PairPart::boundary);
+    EnergyVirial sum;
+    std::vector<PairRows> parts;
+    for (int piece = 0; piece < pieces_; ++piece) {
+        if (piece > 0) neighborhood.halo().poll();
+        parts.clear();
+        for (const PairLists& lists : neighborhood.lists()) {
+            const PairRows all = rows_of(lists, part);
+            const std::size_t count = all.rows.size(), pieces = static_cast<std::size_t>(pieces_),
+                              at = static_cast<std::size_t>(piece), first = count * at / pieces;
+            parts.push_back({all.rows.subspan(first, count * (at + 1) / pieces - first), all.blocks});
+        }
+        sum += run_rows(particles, parts, both_sides, energy);
+    }
+    // What is listed from one side only is in the lists of the other atom's rank, or row, too.
+    const double weight = both_sides ? 1.0 : 0.5;
     return {weight * sum.energy, weight * sum.virial};
 }
 
@@ -45,24 +61,33 @@ EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neigh
                                                bool fresh, bool energy, Times& times) {
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
+    // Both ways there is something to compute meanwhile.
+    const bool home = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
+    const bool halves = home && !fresh && halo.travels();
     if (!fresh) halo.start_update(particles);
     watch.lap(times.communication);
 
     particles.f.resize(particles.reals(particles.slots));
     std::fill(particles.f.begin(), particles.f.end(), Real{0});
-    EnergyVirial sum = run(particles, neighborhood, false, energy);
+    EnergyVirial sum;
+    if (!fresh)
+        sum += run(particles, neighborhood, halves ? PairPart::first_interior : PairPart::interior, energy);
     watch.lap(times.force);
 
     if (!fresh) halo.finish_update(particles);
     watch.lap(times.communication);
 
-    sum += run(particles, neighborhood, true, energy);
+    sum += run(particles, neighborhood, PairPart::boundary, energy);
     watch.lap(times.force);
 
-    if (neighborhood.shell() == Neighborhood<Real>::Shell::eighth) {
-        halo.start_reverse(particles.f.data());
-        halo.finish_reverse(particles.f.data());
-    }
+    if (home) halo.start_reverse(particles.f.data());
+    watch.lap(times.communication);
+
+    if (fresh || halves)
+        sum += run(particles, neighborhood, fresh ? PairPart::interior : PairPart::second_interior, energy);
+    watch.lap(times.force);
+
+    if (home) halo.finish_reverse(particles.f.data());
     watch.lap(times.communication);
     return sum;
 }

@@ -1,4 +1,5 @@
-// The forces of a step: over the pairs that need no ghosts while those travel, then over the others.
+// The forces of a step: some pairs that need no ghosts while those travel, then those that do, then, while
+// forces on ghosts travel home, the rest.
 #pragma once
 
 #include <memory>
@@ -42,11 +43,14 @@ class LennardJonesForces final : public Forces<Real> {
                       AlignedVector<Real>& f);
 
   private:
-    EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool boundary,
+    EnergyVirial run(Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part,
                      bool energy);
+    EnergyVirial run_rows(Particles<Real>& particles, std::span<const PairRows> parts, bool both_sides,
+                          bool energy);
 
     const Kernels<Real>& kernels_;
     LjParameters parameters_;
+    int pieces_;    // of a part, between which MPI is called
     int slowness_;  // of a device that simulates on its own: compute() computes so many times
     std::vector<AlignedVector<Real>> thread_f_;  // of all threads but the first
     AlignedVector<Real> spare_f_;

@@ -34,7 +34,7 @@ Neighborhood<Real>::Neighborhood(const Settings& settings, const Decomposition& 
       shell_(shell_for<Real>(settings)),
       column_side_(side_of_columns(kernels.lanes, density)),
       migration_(decomposition),
-      halo_(decomposition, settings.list_cutoff(), shell_, column_side_),
+      halo_(decomposition, settings.list_cutoff(), shell_, column_side_, settings.halo == HaloKind::blocking),
       search_(kernels),
       zones_(1),
       lists_(static_cast<std::size_t>(settings.threads)),
@@ -68,6 +68,8 @@ template <typename Real>
 void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, Times& times,
                                  const std::function<void()>& settled) {
     Stopwatch watch;
+    halo_.settle();
+    watch.lap(times.communication);
     measure_excursion(particles);
     watch.lap(times.neighbor);
     migration_.run(particles, step);

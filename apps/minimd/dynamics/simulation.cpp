@@ -140,9 +140,15 @@ void Simulation<Real>::report_outrun() {
 template <typename Real>
 void Simulation<Real>::after_step(std::int64_t at) {
     if (!on_step_) return;
-    const double from = MPI_Wtime();
+    const double from = MPI_Wtime(), from_cpu = thread_cpu_seconds();
     on_step_(at);
     began_ += MPI_Wtime() - from;
+    began_cpu_ += thread_cpu_seconds() - from_cpu;
+}
+
+template <typename Real>
+double Simulation<Real>::calls() {
+    return calls_.seconds() + neighborhood_.halo().calls() + neighborhood_.migration().calls();
 }
 
 template <typename Real>
@@ -159,7 +165,8 @@ void Simulation<Real>::count() {
         counts.shared_blocks = offload_->shared_blocks();
         counts.device_blocks = offload_->device_blocks();
     }
-    counts.tunnelled = static_cast<std::int64_t>(neighborhood_.halo().bytes_carried());
+    counts.carried = static_cast<std::int64_t>(neighborhood_.halo().bytes_carried());
+    results_.halo_kept = neighborhood_.halo().has_carrier();
 }
 
 template <typename Real>
@@ -184,7 +191,10 @@ void Simulation<Real>::thermo(std::int64_t at) {
                       double(particles_.atoms)};
     double all[4];
     if (!std::isfinite(mine[0] + mine[1] + mine[2])) explain_bad_numbers(at);
-    MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, decomposition_.comm());
+    Stopwatch watch;
+    neighborhood_.halo().settle();
+    calls_.in([&] { MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, decomposition_.comm()); });
+    watch.lap(results_.times.communication);
     if (static_cast<std::int64_t>(all[3]) != atoms_)
         throw SimulationError(
             fmt::format("step {}: {} atoms of {} are left", at, static_cast<std::int64_t>(all[3]), atoms_));
@@ -214,14 +224,21 @@ Results Simulation<Real>::run() {
     after_step(first_step_);
 
     MPI_Barrier(decomposition_.comm());
+    results_.times = {};
     began_ = MPI_Wtime();
+    began_cpu_ = thread_cpu_seconds();
+    const double calls_before = calls();
     for (std::int64_t at = first_step_ + 1; at <= first_step_ + settings_.steps; ++at) {
         step(at);
         if (energy_due(at)) thermo(at);
         after_step(at);
     }
-    MPI_Barrier(decomposition_.comm());
+    Stopwatch watch;
+    calls_.in([&] { MPI_Barrier(decomposition_.comm()); });
+    watch.lap(results_.times.communication);
     results_.times.total = MPI_Wtime() - began_;
+    results_.times.cpu = thread_cpu_seconds() - began_cpu_;
+    results_.times.calls = calls() - calls_before;
     count();
     return results_;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "minimd/cells/particles.h"
+#include "minimd/domain/call_time.h"
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
@@ -41,6 +42,9 @@ class Simulation {
 
     Results run();
 
+    // On all ranks, before they do something together in on_step()'s call.
+    void settle() { neighborhood_.halo().settle(); }
+
     // This rank's atoms as they are now.
     AtomList atoms() const;
 
@@ -52,6 +56,7 @@ class Simulation {
     void check_skin(std::int64_t at);
     void report_outrun();
     void after_step(std::int64_t at);
+    double calls();
     void count();
     [[noreturn]] void explain_bad_numbers(std::int64_t at) const;
     bool energy_due(std::int64_t at) const;
@@ -71,7 +76,8 @@ class Simulation {
     EnergyVirial potential_;
     Results results_;
     std::int64_t first_step_ = 0;
-    double began_ = 0.0;
+    double began_ = 0.0, began_cpu_ = 0.0;
+    CallTime calls_;  // but for those of the neighbourhood
     // The first time that an atom outran the skin, and the furthest of them since the last report.
     struct Outrun {
         double distance = 0.0;

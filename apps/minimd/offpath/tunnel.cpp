@@ -1,5 +1,7 @@
 #include "minimd/offpath/tunnel.h"
 
+#include <algorithm>
+
 #include "minimd/domain/wire.h"
 
 namespace minimd {
@@ -15,27 +17,37 @@ void Tunnel<Real>::say(const Command& command) {
 }
 
 template <typename Real>
-void Tunnel<Real>::plan(const std::vector<typename HaloCarrier<Real>::Traffic>& peers) {
+bool Tunnel<Real>::plan(const std::vector<typename HaloCarrier<Real>::Traffic>& peers, bool) {
     std::vector<std::int32_t> numbers;
-    for (const auto& peer : peers)
+    atoms_out_ = atoms_in_ = 0;
+    for (const auto& peer : peers) {
         numbers.insert(numbers.end(), {peer.rank, peer.out, peer.in});
+        atoms_out_ += static_cast<std::size_t>(peer.out);
+        atoms_in_ += static_cast<std::size_t>(peer.in);
+    }
+    out_.resize(3 * std::max(atoms_out_, atoms_in_));
+    in_.resize(out_.size());
     say({.verb = Verb::tunnel_plan, .numbers = static_cast<std::int32_t>(numbers.size())});
     MPI_Send(numbers.data(), static_cast<int>(numbers.size()), MPI_INT32_T, device_, tag_device_numbers,
              comm_);
+    return true;
 }
 
 template <typename Real>
-void Tunnel<Real>::start(const std::vector<Real>& out, bool reverse) {
-    say({.verb = Verb::tunnel, .reverse = reverse ? 1 : 0});
-    MPI_Isend(out.data(), static_cast<int>(out.size()), mpi_type<Real>(), device_, tag_device_reals, comm_,
+void Tunnel<Real>::start(Move move) {
+    const std::size_t numbers = 3 * (homeward(move) ? atoms_in_ : atoms_out_);
+    say({.verb = Verb::tunnel, .reverse = homeward(move) ? 1 : 0});
+    MPI_Isend(out_.data(), static_cast<int>(numbers), mpi_type<Real>(), device_, tag_device_reals, comm_,
               &sent_);
 }
 
 template <typename Real>
-void Tunnel<Real>::finish(std::vector<Real>& in) {
-    MPI_Recv(in.data(), static_cast<int>(in.size()), mpi_type<Real>(), device_, tag_device_reals, comm_,
+const Real* Tunnel<Real>::finish(Move move) {
+    const std::size_t numbers = 3 * (homeward(move) ? atoms_out_ : atoms_in_);
+    MPI_Recv(in_.data(), static_cast<int>(numbers), mpi_type<Real>(), device_, tag_device_reals, comm_,
              MPI_STATUS_IGNORE);
     MPI_Wait(&sent_, MPI_STATUS_IGNORE);
+    return in_.data();
 }
 
 template <typename Real>

@@ -22,15 +22,20 @@ class Tunnel final : public HaloCarrier<Real> {
     Tunnel& operator=(const Tunnel&) = delete;
     ~Tunnel() override;
 
-    void plan(const std::vector<typename HaloCarrier<Real>::Traffic>& peers) override;
-    void start(const std::vector<Real>& out, bool reverse) override;
-    void finish(std::vector<Real>& in) override;
+    bool plan(const std::vector<typename HaloCarrier<Real>::Traffic>& peers, bool both_ways) override;
+    bool carries(Move move) const override { return numbers_per_atom(move) == 3; }
+    Real* out(Move) override { return out_.data(); }
+    void start(Move move) override;
+    const Real* finish(Move move) override;
+    bool can_be_lost() const override { return false; }
 
   private:
     void say(const Command& command);
 
     MPI_Comm comm_;
     int device_;
+    std::size_t atoms_out_ = 0, atoms_in_ = 0;  // of a move from owners to ghosts
+    std::vector<Real> out_, in_;
     MPI_Request sent_ = MPI_REQUEST_NULL;
 };
 

@@ -4,8 +4,27 @@
 
 namespace minimd {
 
+namespace {
+
+// As it was at the end.
+const char* halo_name(const Settings& settings, const Summary& summary) {
+    switch (settings.halo) {
+        case HaloKind::blocking:
+            return "blocking";
+        case HaloKind::polled:
+            return "polled";
+        case HaloKind::offloaded:
+            return summary.halo_kept ? "offloaded" : "overlapped";
+        case HaloKind::overlapped:
+            break;
+    }
+    return "overlapped";
+}
+
+}  // namespace
+
 nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary) {
-    const Times& times = summary.times;
+    const MeanTimes& times = summary.times;
     nlohmann::ordered_json line = {{"atoms", summary.atoms}, {"steps", summary.steps}};
     line["ns_per_atom_step"] = summary.atom_steps() > 0.0
                                    ? nlohmann::ordered_json(times.total * 1e9 / summary.atom_steps())
@@ -23,7 +42,10 @@ nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary)
     line["precision"] = settings.precision == Precision::single_precision ? "single" : "double";
     line["total_s"] = times.total;
     line["device_share"] = summary.device_share;
-    line["tunnelled_bytes"] = summary.tunnelled;
+    line["tunnelled_bytes"] = settings.tunnel ? summary.carried : 0.0;
+    line["halo"] = halo_name(settings, summary);
+    line["offloaded_bytes"] = settings.tunnel ? 0.0 : summary.carried;
+    line["computing_s"] = summary.computing;
     return line;
 }
 

@@ -39,7 +39,9 @@ Summary summarise(const Results& results, MPI_Comm comm) {
     summary.listed_pairs = spread(results.counts.pairs);
     const double shared = spread(results.counts.shared_blocks).mean;
     summary.device_share = shared > 0.0 ? spread(results.counts.device_blocks).mean / shared : 0.0;
-    summary.tunnelled = spread(results.counts.tunnelled).mean * summary.ranks;
+    summary.carried = spread(results.counts.carried).mean * summary.ranks;
+    summary.halo_kept = results.halo_kept;
+    summary.computing = spread(times.computing()).mean;
     summary.times = {spread(times.total).most, summary.force.mean, summary.neighbor.mean,
                      summary.communication.mean};
     return summary;

@@ -24,6 +24,15 @@ struct ThermoRow {
 struct Times {
     double total = 0.0, force = 0.0, neighbor = 0.0, communication = 0.0;
     double other() const { return total - force - neighbor - communication; }
+    // On a core: in all, and in calls that communicate.
+    double cpu = 0.0, calls = 0.0;
+    double computing() const { return cpu - calls; }
+};
+
+// Of all ranks: the total is the slowest one's, the others are means.
+struct MeanTimes {
+    double total = 0.0, force = 0.0, neighbor = 0.0, communication = 0.0;
+    double other() const { return total - force - neighbor - communication; }
 };
 
 // Of one rank, after the last step.
@@ -33,8 +42,8 @@ struct Counts {
     std::int64_t swapped = 0;  // atoms that are sent in one exchange of positions
     std::int64_t pairs = 0;    // in its neighbour lists
     // Over all steps: blocks of pairs that were computed where a device took part, those that it computed,
-    // and bytes of ghosts that went through it.
-    std::int64_t shared_blocks = 0, device_blocks = 0, tunnelled = 0;
+    // and bytes of ghosts that it took.
+    std::int64_t shared_blocks = 0, device_blocks = 0, carried = 0;
 };
 
 struct Results {
@@ -43,6 +52,7 @@ struct Results {
     std::vector<ThermoRow> thermo;
     Times times;
     Counts counts;
+    bool halo_kept = false;  // a device took the ghosts, to the end
 };
 
 // Of all ranks.
@@ -51,13 +61,15 @@ struct Summary {
     std::int64_t steps = 0;
     int ranks = 1;
     std::vector<ThermoRow> thermo;
-    Times times;  // total: the slowest rank's; the others: means over the ranks
+    MeanTimes times;
 
     Spread force, neighbor, communication, other;       // seconds
     Spread local_atoms, ghosts, swapped, listed_pairs;  // numbers
 
     double device_share = 0.0;  // of all pairs where devices took part; 0 where none did
-    double tunnelled = 0.0;     // bytes
+    double carried = 0.0;       // bytes of ghosts that devices took
+    bool halo_kept = false;
+    double computing = 0.0;  // seconds on a core outside of calls that communicate: mean
 
     double atom_steps() const { return static_cast<double>(atoms) * static_cast<double>(steps); }
     // Atom-steps a second; 0 where nothing was timed.

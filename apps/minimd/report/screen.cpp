@@ -88,7 +88,7 @@ void Screen::thermo(const ThermoRow& row) const {
 
 void Screen::summary(const Summary& summary) const {
     if (out_ == nullptr) return;
-    const Times& times = summary.times;
+    const MeanTimes& times = summary.times;
     const double performance = summary.performance();
     std::fprintf(out_,
                  "\n\n# Performance Summary:\n"

@@ -142,6 +142,14 @@ void CommandLine::add_own_flags(CLI::App& app) {
     add_choice<Where>(app, "--where", flags_.where,
                       {{"hosts", Where::hosts}, {"devices", Where::devices}, {"all", Where::all}},
                       "In a job with device ranks, without the flags above: who simulates (default hosts)");
+    add_choice<HaloKind>(app, "--halo", flags_.halo,
+                         {{"blocking", HaloKind::blocking},
+                          {"overlapped", HaloKind::overlapped},
+                          {"polled", HaloKind::polled},
+                          {"offloaded", HaloKind::offloaded}},
+                         "Ghosts travel while nothing else happens, or while pairs without ghosts are "
+                         "computed (default), without or with calls of MPI between those, or by offpath's "
+                         "devices");
     app.add_flag("--tunnel", flags_.tunnel, "Ghosts travel from device to device");
     app.add_flag("--split-boundary", flags_.split_boundary, "Devices compute the pairs that need ghosts");
     app.add_option("--intensity", flags_.intensity, "Evaluations of each pair's force (default 1)")

@@ -30,6 +30,10 @@ enum class DeviceKind { ranks, runtime };
 // all as equals.
 enum class Where { hosts, devices, all };
 
+// How ghosts travel: with MPI, waited for where it is started, or while pairs without ghosts are computed, or
+// with MPI called between those too; or by group schedules of offpath's devices.
+enum class HaloKind { blocking, overlapped, polled, offloaded };
+
 // What happens when an atom has moved more than half the skin since the lists were built.
 enum class SkinCheck { off, warn, error };
 
@@ -66,6 +70,7 @@ struct Settings {
     // Ours.
     Precision precision = Precision::double_precision;
     OffPath offpath = OffPath::none;
+    HaloKind halo = HaloKind::overlapped;
     bool tunnel = false;          // ghosts travel from device to device
     bool split_boundary = false;  // the device computes the pairs that need ghosts
     DeviceKind device = DeviceKind::ranks;

@@ -65,7 +65,7 @@ def _roofline(
 def _command(study: Study):
     d = study.defaults
 
-    @options.cluster_options(nodes=None, link="unlimited")
+    @options.cluster_options(nodes=None, link=study.link)
     def command(
         lab: clusters.LabSpec, no_namespaces: bool, nodes: Nodes = _text(d.nodes),
         atoms: _list("--atoms", "Atoms in all, such as 4000,32000,108000,256000,864000: 4 a cell, cubes.") = _text(d.atoms),

@@ -122,12 +122,12 @@ class Cluster:
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{quota}"
 
-    def first(self, nodes: int) -> "Cluster":
-        """The same cluster with only its first nodes in use. For running jobs, one at a time; it ends with this one."""
+    def first(self, nodes: int, ranks_per_node: int | None = None) -> "Cluster":
+        """The same cluster with only its first nodes in use, and other ranks there if that is said. For running jobs, one at a time; it ends with this one."""
         if not 1 <= nodes <= len(self.nodes):
             raise OffpathError(f"there are not {nodes} nodes in a cluster of {len(self.nodes)}")
         part = copy.copy(self)
-        part.spec = replace(self.spec, nodes=nodes)
+        part.spec = replace(self.spec, nodes=nodes, ranks_per_node=ranks_per_node or self.spec.ranks_per_node)
         part.placements, part.nodes, part._quotas = self.placements[:nodes], self.nodes[:nodes], self._quotas[:nodes]
         return part
 

@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 
 from offpath.errors import OffpathError
 
-HOSTS, DEVICES, ALL, PAPER, BALANCED, TUNNEL, SPLIT, OFFLOADED = SCHEMES = (
-    "hosts", "devices", "all", "paper", "balanced", "tunnel", "split-boundary", "offloaded",
+HOSTS, DEVICES, ALL, PAPER, BALANCED, TUNNEL, SPLIT, OFFLOADED, BLOCKING, OVERLAPPED, POLLED, THREADED, HALO, TOGETHER = SCHEMES = (
+    "hosts", "devices", "all", "paper", "balanced", "tunnel", "split-boundary", "offloaded", "halo-blocking", "halo-overlapped", "halo-polled", "halo-threaded",
+    "halo-offloaded", "one-node",
 )
 LABELS = {
     HOSTS: "hosts only", DEVICES: "devices only", ALL: "devices as more hosts", PAPER: "off-path, as published", BALANCED: "off-path, balanced",
     TUNNEL: "ghosts by the devices (tunnel)", SPLIT: "boundary forces on the devices", OFFLOADED: "hosts, MPI offloaded",
+    BLOCKING: "ghosts by MPI, blocking", OVERLAPPED: "ghosts by MPI, overlapped", POLLED: "ghosts by MPI, overlapped and polled",
+    THREADED: "ghosts by MPI, overlapped, progress thread", HALO: "ghosts by the devices (group schedules)", TOGETHER: "all ranks on one node",
 }
 USES_DEVICES = (DEVICES, PAPER, BALANCED, SPLIT)  # whose devices compute forces, so that their slowness and threads count
 
@@ -72,6 +75,7 @@ class Outcome:
     comm_s: float
     other_s: float
     thermo: list[dict] = field(default_factory=list)  # {"step", "t", "u", "p"}, per atom
+    computing_s: float | None = None  # of a rank, on a core, outside of calls that communicate; None: not known
     device_bytes: float | None = None  # through the links between hosts and devices, both ways, all nodes; None: not known
 
 

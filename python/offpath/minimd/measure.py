@@ -17,11 +17,14 @@ class Results:
     def __getitem__(self, case: Case) -> Outcome:
         """Medians over the runs. The table is that of the first: it does not depend on times."""
         runs = self.found[case]
-        bytes_ = [run.device_bytes for run in runs if run.device_bytes is not None]
         return Outcome(
             *(statistics.median(getattr(run, key) for run in runs) for key in TIMES), thermo=runs[0].thermo,
-            device_bytes=statistics.median(bytes_) if bytes_ else None,
+            **{key: _median_if_known([getattr(run, key) for run in runs]) for key in ("computing_s", "device_bytes")},
         )
+
+    def median(self, case: Case, of: Callable[[Outcome], float | None]) -> float | None:
+        """Of a number that is made of each run's."""
+        return _median_if_known([of(run) for run in self.found[case]])
 
     def best(self, case: Case) -> float:
         """The total of the fastest run: what others on the machine cost it least."""
@@ -36,6 +39,11 @@ class Results:
             case.parameters() | {"source": self._source_of(case).name, "runs": len(times)} | {key: getattr(middle, key) for key in TIMES}
             | {"total_min_s": self.best(case), "total_max_s": max(times), "ns_per_atom_step": per_atom_step}
         )
+
+
+def _median_if_known(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 def measure(cases: Iterable[Case], source_of: Callable[[Case], Source], runs: int) -> Results:

@@ -9,10 +9,13 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, LABELS, OFFLOADED, PAPER, SPLIT, TUNNEL  # noqa: E402
+from offpath.minimd.case import (  # noqa: E402
+    ALL, BALANCED, BLOCKING, DEVICES, HALO, HOSTS, LABELS, OFFLOADED, OVERLAPPED, PAPER, POLLED, SPLIT, THREADED, TOGETHER, TUNNEL,
+)
 
 _COLORS = {
     HOSTS: "#8d99ae", DEVICES: "#6a4c93", ALL: "#f4a261", PAPER: "#577590", BALANCED: "#2a9d8f", TUNNEL: "#e9c46a", SPLIT: "#e76f51", OFFLOADED: "#2a9d8f",
+    BLOCKING: "#6a4c93", OVERLAPPED: "#8d99ae", POLLED: "#577590", THREADED: "#e9c46a", HALO: "#e76f51", TOGETHER: "#333333",
 }
 _SERIES = ("#577590", "#2a9d8f", "#e9a820", "#e76f51", "#6a4c93", "#8d99ae", "#333333")
 _PARTS = {"force": "#2a9d8f", "neigh": "#e9c46a", "comm": "#e76f51", "other": "#cccccc"}
@@ -265,6 +268,26 @@ def _manual(rows: list[dict]):
     return figure
 
 
+def _halo(rows: list[dict]):
+    """A panel a number of nodes: what cores did besides computing, by size, a bar a scheme."""
+    panels = list(dict.fromkeys((row["nodes"], row["interval"]) for row in rows))
+    schemes = [scheme for scheme in _values(rows, "scheme") if scheme != TOGETHER]
+    atoms = _values(rows, "atoms")
+    figure, grid = _grid(1, len(panels), width=4.2)
+    for axes, (nodes, interval) in zip(grid[0], panels):
+        width = 0.8 / len(schemes)
+        for index, scheme in enumerate(schemes):
+            bars = _where(rows, nodes=nodes, interval=interval, scheme=scheme)
+            at = [atoms.index(row["atoms"]) - 0.4 + width * (index + 0.5) for row in bars]
+            drawn = axes.bar(at, [row["exposed_percent"] or 0.0 for row in bars], width, color=_COLORS[scheme], label=LABELS[scheme])
+            axes.bar_label(drawn, fmt="%.0f", fontsize=7, padding=1)
+        axes.set(title=f"{_nodes(nodes)}, every {interval}", ylim=(0, None))
+        _by_name(axes, atoms, "atoms")
+    grid[0][0].set_ylabel("exposed communication, % of the total", fontsize=8)
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+    return figure
+
+
 def draw_roofline(report: dict, path: Path) -> None:
     """A panel a precision. Filled marks: operations a byte that loads and stores move; hollow ones: a byte that must come from memory."""
     figure, grid = _grid(1, len(report["peaks"]), width=4.6, height=3.8)
@@ -300,5 +323,5 @@ def _nodes(count: int) -> str:
 
 _FIGURES = {
     "slowdown": _slowdown, "breakdown": _breakdown, "devices": _devices, "offpath": _offpath, "bound": _bound, "tdr": _tdr, "model": _model,
-    "auxiliary": _auxiliary, "manual": _manual,
+    "auxiliary": _auxiliary, "manual": _manual, "halo": _halo,
 }

@@ -16,13 +16,21 @@ from offpath.device_ranks import DEVICE, HOST
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, placement
 from offpath.lab.cluster import Cluster, measured
-from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, OFFLOADED, PAPER, SPLIT, TUNNEL, USES_DEVICES, Case, Outcome
+from offpath.minimd.case import (
+    ALL, BALANCED, BLOCKING, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, POLLED, SPLIT, THREADED, TOGETHER, TUNNEL, USES_DEVICES, Case, Outcome,
+)
 
 PROGRAM = "minimd"
 TIMES = ("total_s", "force_s", "neigh_s", "comm_s", "other_s")
 _FLAGS = {
     HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
     BALANCED: ["--offpath", "balanced"], TUNNEL: ["--tunnel"], SPLIT: ["--split-boundary"], OFFLOADED: [],
+    BLOCKING: ["--halo", "blocking"], OVERLAPPED: [], POLLED: ["--halo", "polled"], THREADED: [], HALO: ["--halo", "offloaded"], TOGETHER: [],
+}
+# Those that need no device, or that of the runtime; all others are jobs with a device rank on each node.
+_ENGINES = {
+    OFFLOADED: mpi.OFFPATH, BLOCKING: mpi.HOST, OVERLAPPED: mpi.HOST, POLLED: mpi.HOST, THREADED: mpi.ENGINES["host+thread"],
+    HALO: replace(mpi.OFFPATH, front_end=False), TOGETHER: mpi.HOST,
 }
 
 
@@ -80,18 +88,18 @@ def flags(case: Case) -> list[str]:
 
 @dataclass
 class LabSource:
-    """Runs on the first nodes of a cluster that is up. Every scheme but `offloaded` is a job with a device rank on each node, which waits where it has no part."""
+    """Runs on the first nodes of a cluster that is up. A job with device ranks has one on each node, which waits where it has no part."""
 
     cluster: Cluster
     name: str = "lab"
     _inputs: int = field(default=0, init=False)
 
     def run(self, case: Case) -> Outcome:
-        cluster = self.cluster.first(case.nodes)
+        cluster = self.cluster.first(1, case.nodes * case.ranks_per_node) if case.scheme == TOGETHER else self.cluster.first(case.nodes)
         file = self._write_input(case)
         line = [str(cluster.artifacts.program(PROGRAM)), "-i", str(file), *flags(case), "--json", "-"]
-        if case.scheme == OFFLOADED:
-            result = cluster.run(mpi.OFFPATH, line, capture=True)
+        if case.scheme in _ENGINES:
+            result = cluster.run(_ENGINES[case.scheme], line, capture=True)
         else:
             groups = device_ranks.everywhere(case.nodes, case.ranks_per_node, 1)
             if case.wide:
@@ -102,8 +110,15 @@ class LabSource:
         said = measured(result, case.name, verifies=False)
         if said["atoms"] != case.atoms or said["steps"] != case.steps:
             raise OffpathError(f"{case.name}: minimd ran {said['atoms']} atoms for {said['steps']} steps", code=1)
+        if case.scheme == HALO and said["halo"] != "offloaded":
+            raise OffpathError(f"{case.name}: the devices did not move the ghosts\n{result.stderr}".rstrip(), code=1)
         crossed = sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None
-        return Outcome(*(said[key] for key in TIMES), thermo=said["thermo"], device_bytes=crossed)
+        return Outcome(*(said[key] for key in TIMES), thermo=said["thermo"], computing_s=said["computing_s"], device_bytes=crossed)
+
+    @property
+    def host_cores(self) -> int:
+        """That ranks have in all."""
+        return len({cpu for place in self.cluster.placements for cpu in place.host})
 
     def device_rate(self) -> float:
         """Bytes a second from a host to its own device in one long message."""

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from offpath import console, stats, units
 from offpath.lab.cluster import Cluster
-from offpath.minimd import accuracy, model, timing
+from offpath.minimd import accuracy, halo, model, timing
 from offpath.minimd.case import LABELS, Case
 from offpath.minimd.measure import Results, measure
 from offpath.minimd.sources import LabSource, Source
@@ -29,6 +29,8 @@ class Study:
     rows: Callable[..., list[dict]]
     columns: tuple[str, ...]
     needs_bandwidth: bool = False  # of host and device, for the model; given to `rows`
+    needs_cores: bool = False  # how many ranks have in all; given to `rows`
+    link: str = "unlimited"
     wide: bool = False  # those that compute have all cores
 
 
@@ -77,6 +79,12 @@ STUDIES = {study.name: study for study in (
         "MPI manual offloading, section 4", Spec(ATOMS, (2,), (1,), intensities=(1, 4, 16), device_slowness=(1,)),
         timing.manual_cases, timing.manual_rows, ("total_s", "force_s", "comm_s", "total_less_percent", "force_less_percent", "comm_less_percent"),
     ),
+    Study(
+        "halo", "What of the communication of ghosts is left to see: by MPI, blocking and overlapped, by MPI offloaded, and by devices' group schedules.",
+        "MPI manual offloading, section 4.3", Spec((32000,), (2, 4), (20,), steps=100, device_slowness=(1,)),
+        halo.halo_cases, halo.halo_rows, ("total_s", "comm_s", "exposed_s", "exposed_percent", "exposed_less_percent", "beyond_one_node_s"), needs_cores=True,
+        link="1gbit",
+    ),
 )}
 
 
@@ -85,7 +93,8 @@ def run(study: Study, spec: Spec, cluster: Cluster, supplied: Source | None) -> 
     lab = LabSource(cluster)
     supplied_nodes = set(spec.source_nodes)
     results = measure(study.cases(spec), lambda case: supplied if supplied and case.nodes in supplied_nodes else lab, spec.runs)
-    rows = study.rows(spec, results, statistics.median(lab.device_rate() for _ in range(min(3, spec.runs)))) if study.needs_bandwidth else study.rows(spec, results)
+    more = [statistics.median(lab.device_rate() for _ in range(min(3, spec.runs)))] if study.needs_bandwidth else [lab.host_cores] if study.needs_cores else []
+    rows = study.rows(spec, results, *more)
     return report(study, spec, cluster, results, rows)
 
 

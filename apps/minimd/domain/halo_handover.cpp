@@ -1,0 +1,90 @@
+// How a halo goes on by MPI when its carrier is lost.
+//
+// Ranks lose it at different moves, and some have finished a move that others have not. None is far ahead:
+// a rank finishes a move only when those that send to it have started theirs, so they have finished the one
+// before. With moves out and home in turn that bounds, for every two ranks with traffic, what one can have
+// finished and the other lacks: its last move, whose `out` is still there.
+#include <cstdio>
+
+#include "minimd/domain/halo.h"
+#include "minimd/domain/migration.h"
+
+namespace minimd {
+
+template <typename Real>
+std::vector<std::int64_t> Halo<Real>::agree(bool lost) {
+    struct Word {
+        std::int64_t finished, lost;
+    };
+    const Word mine{finished_, lost ? 1 : 0};
+    std::vector<Word> words(static_cast<std::size_t>(decomposition_.ranks()));
+    calls_.in(
+        [&] { MPI_Allgather(&mine, 2, MPI_INT64_T, words.data(), 2, MPI_INT64_T, decomposition_.comm()); });
+    std::vector<std::int64_t> finished;
+    int losers = 0;
+    for (const Word& word : words) {
+        finished.push_back(word.finished);
+        losers += word.lost != 0 ? 1 : 0;
+    }
+    if (losers == 0) return {};
+    if (decomposition_.rank() == 0)
+        std::fprintf(stderr, "minimd: the device is lost for %d of %d ranks: ghosts go by MPI from now on\n",
+                     losers, decomposition_.ranks());
+    carrier_ = nullptr;
+    planned_ = false;
+    return finished;
+}
+
+template <typename Real>
+void Halo<Real>::send_again(const std::vector<std::int64_t>& finished, std::vector<MPI_Request>& requests) {
+    std::size_t before = 0;
+    for (std::size_t p = 0; p < plan_.peers.size(); ++p) {
+        const GhostPeer& peer = plan_.peers[p];
+        const std::int64_t behind = finished_ - finished[static_cast<std::size_t>(peer.rank)];
+        const std::size_t numbers = last_.out != nullptr ? numbers_out(peer, last_.move) : 0;
+        if (behind > 2 || (behind == 2 && numbers_out(peer, before_last_.move) > 0))
+            throw SimulationError("the device was lost when ranks were too far apart to go on without it");
+        if (behind > 0 && last_.out != nullptr) {
+            requests.emplace_back();
+            post_send(p, last_.move, last_.out + before, requests.back());
+        }
+        before += numbers;
+    }
+}
+
+template <typename Real>
+void Halo<Real>::settle() {
+    if (!planned_ || !carrier_->can_be_lost()) return;
+    const std::vector<std::int64_t> finished = agree(false);
+    if (finished.empty()) return;
+    std::vector<MPI_Request> requests;
+    send_again(finished, requests);
+    wait(requests);
+}
+
+template <typename Real>
+void Halo<Real>::hand_over() {
+    const std::vector<std::int64_t> finished = agree(true);
+    const Move move = current_.move;
+    std::vector<MPI_Request> requests;
+    for (std::size_t p = 0; p < plan_.peers.size(); ++p) {
+        requests.emplace_back();
+        post_receive(p, move, requests.back());
+    }
+    send_again(finished, requests);
+    const Real* out = current_.out;
+    for (std::size_t p = 0; p < plan_.peers.size(); ++p) {
+        const GhostPeer& peer = plan_.peers[p];
+        if (finished[static_cast<std::size_t>(peer.rank)] <= finished_) {
+            requests.emplace_back();
+            post_send(p, move, out, requests.back());
+        }
+        out += numbers_out(peer, move);
+    }
+    wait(requests);
+}
+
+template class Halo<float>;
+template class Halo<double>;
+
+}  // namespace minimd

@@ -1,0 +1,26 @@
+// This process attached to the device of its node, through offpath's runtime.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+namespace minimd {
+
+class RuntimeContext {
+  public:
+    // Collective. Attaches all ranks of `comm`, whose ranks are those of the context's world, or none:
+    // status() then says why.
+    explicit RuntimeContext(MPI_Comm comm);
+    ~RuntimeContext();
+    RuntimeContext(const RuntimeContext&) = delete;
+    RuntimeContext& operator=(const RuntimeContext&) = delete;
+
+    offpath_status_t status() const { return status_; }
+    offpath_context_h handle() const { return context_; }
+
+  private:
+    offpath_context_h context_ = nullptr;
+    offpath_status_t status_;
+};
+
+}  // namespace minimd

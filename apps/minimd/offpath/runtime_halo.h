@@ -1,0 +1,55 @@
+// Ghosts by offpath's devices: a move is a group schedule of sends and receives, recorded after each build of
+// the halo and started in every step. Numbers lie in memory of offpath_mem_alloc, so a device that shares
+// memory with this host takes them from where the host packed them and leaves them where it unpacks them,
+// while the host computes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "minimd/domain/halo_carrier.h"
+#include "minimd/offpath/runtime_context.h"
+#include "minimd/offpath/runtime_device.h"
+
+namespace minimd {
+
+template <typename Real>
+class RuntimeHalo final : public HaloCarrier<Real> {
+  public:
+    // `scalars`: there are moves of one number an atom too. Collective; `comm` outlives this.
+    RuntimeHalo(MPI_Comm comm, bool scalars);
+
+    // OFFPATH_OK on all ranks, or why there is no device for all of them; then nothing else may be called.
+    offpath_status_t status() const { return context_.status(); }
+
+    bool plan(const std::vector<typename HaloCarrier<Real>::Traffic>& peers, bool both_ways) override;
+    bool carries(Move move) const override { return scalars_ || numbers_per_atom(move) == 3; }
+    Real* out(Move move) override;
+    void start(Move move) override;
+    const Real* finish(Move move) override;
+    bool can_be_lost() const override { return true; }
+
+  private:
+    // One recorded move and its memory. Moves that follow their like have two, used in turn.
+    struct Lane {
+        Lane(Move what, offpath_context_h context) : move(what), out(context), in(context) {}
+        Move move;
+        RuntimeMemory out, in;
+        offpath_group_h group = nullptr;
+    };
+    using Peers = std::vector<typename HaloCarrier<Real>::Traffic>;
+
+    bool record(Lane& lane, const Peers& peers);
+    Lane& lane_of(Move move);
+
+    MPI_Comm comm_;
+    bool scalars_;
+    RuntimeContext context_;
+    offpath_team_h world_ = nullptr;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    Lane* latest_ = nullptr;
+    bool started_ = false;
+};
+
+}  // namespace minimd

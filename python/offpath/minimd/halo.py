@@ -1,0 +1,49 @@
+"""How much of the communication of ghosts is left to see: `offpath study minimd-halo`.
+
+Ranks of several nodes may share a core, and time in which one waits while another computes is no communication. So what is exposed is told by
+the cores: exposed_s = total_s - computing_s * ranks / cores. A rank's computing_s is its time on a core outside of calls of MPI and offpath, so it
+has forces, neighbours, integration, packing and unpacking in it. What is left is time in which the ranks' cores were in such calls, or idled.
+Beside it `beyond_one_node_s`: total_s less that of the same ranks on one node, whose ghosts cross no link.
+"""
+
+from offpath.minimd.case import BLOCKING, HALO, OFFLOADED, OVERLAPPED, POLLED, THREADED, TOGETHER, Case, Outcome
+from offpath.minimd.measure import Results
+from offpath.minimd.spec import Spec
+from offpath.minimd.timing import gain
+
+HALO_SCHEMES = (BLOCKING, OVERLAPPED, POLLED, THREADED, OFFLOADED, HALO, TOGETHER)
+
+
+def halo_cases(spec: Spec) -> list[Case]:
+    return [
+        spec.case(scheme, atoms, nodes, interval=interval)
+        for nodes in spec.every_nodes for interval in spec.intervals for atoms in spec.atoms for scheme in HALO_SCHEMES
+    ]
+
+
+def exposed(case: Case, outcome: Outcome, host_cores: int) -> float | None:
+    """Seconds in which the cores of the ranks did not compute."""
+    if outcome.computing_s is None:
+        return None
+    ranks = case.nodes * case.ranks_per_node
+    return outcome.total_s - outcome.computing_s * ranks / min(ranks, host_cores)
+
+
+def halo_rows(spec: Spec, results: Results, host_cores: int) -> list[dict]:
+    """`exposed_less_percent`: than with MPI, overlapped."""
+    rows = []
+    for case in halo_cases(spec):
+        def seen(scheme: str) -> float | None:
+            other = case.of(scheme)
+            return results.median(other, lambda outcome: exposed(other, outcome, host_cores))
+
+        mine, base = seen(case.scheme), seen(OVERLAPPED)
+        together = results[case.of(TOGETHER)].total_s
+        row = results.row(case)
+        rows.append(row | {
+            "computing_s": results[case].computing_s, "exposed_s": mine, "exposed_percent": 100 * mine / row["total_s"] if mine is not None else None,
+            "exposed_less_percent": gain(base, mine) if base else None,
+            "beyond_one_node_s": row["total_s"] - together,
+            "total_less_percent": gain(results[case.of(OVERLAPPED)].total_s, row["total_s"]),
+        })
+    return rows

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# halo_test.sh BUILD RANKS: ghosts that offpath's devices move give the temperature, energy and pressure of those that MPI moves: local,
+# remote, and when a daemon dies on the way, everybody's or that of some ranks.
+set -euo pipefail
+build=$1 ranks=$2
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+daemons=()
+trap 'for d in "${daemons[@]}"; do kill -9 "$d" 2> /dev/null || true; done; rm -rf "$work"' EXIT
+export OMP_WAIT_POLICY=passive
+
+start_daemon() {  # NAME: listens in the directory of that name
+    mkdir -p "$work/$1"
+    rm -f "$work/$1"/*.port
+    "$build/bin/offpathd" --dir "$work/$1" --listen 127.0.0.1:0 --key-file "$work/key" --log-file "$work/$1.log" &
+    daemons+=($!)
+    for _ in $(seq 200); do
+        compgen -G "$work/$1/*.port" > /dev/null && break
+        sleep 0.05
+    done
+    port=$(cat "$work/$1"/*.port)
+}
+
+input() {  # KIND CELLS STEPS THERMO
+    cat > "$work/in" << INPUT
+small
+
+$([ "$1" = eam ] && echo metal || echo lj)
+none
+$1
+1.0 1.0
+$2
+$3
+$([ "$1" = eam ] && echo 0.001 || echo 0.005)
+$([ "$1" = eam ] && echo 600 || echo 1.44)
+$([ "$1" = eam ] && echo 0.0847 || echo 0.8442)
+5
+$([ "$1" = eam ] && echo 4.95 1.0 || echo 2.5 0.30)
+$4
+INPUT
+}
+
+run() {  # NAME ARGS...: leaves NAME.json
+    local name=$1
+    shift
+    "$here/../mpirun.sh" "$ranks" "${wrap[@]}" "$build/bin/minimd" -i "$work/in" --json "$work/$name.json" --skin-check off "$@" > "$work/$name.log" 2>&1 ||
+        { cat "$work/$name.log"; exit 1; }
+}
+
+compare() {  # TOLERANCE EXPECTED HALO NAME...
+    python3 - "$work" "$@" << 'PYTHON'
+import json, sys
+work, tolerance, expected, halo, *ways = sys.argv[1:]
+wanted_rows = json.load(open(f"{work}/{expected}.json"))["thermo"]
+assert len(wanted_rows) > 2, wanted_rows
+for way in ways:
+    done = json.load(open(f"{work}/{way}.json"))
+    assert halo == "any" or done["halo"] == halo, (way, done["halo"])
+    assert halo != "offloaded" or (done["offloaded_bytes"] > 0) == (done["ranks"] > 1), done
+    for row, wanted in zip(done["thermo"], wanted_rows, strict=True):
+        for key in "tup":
+            if abs(row[key] - wanted[key]) > float(tolerance) * max(1.0, abs(wanted[key])):
+                sys.exit(f"{way}: step {row['step']}: {key} is {row[key]}, by MPI it is {wanted[key]}")
+PYTHON
+}
+
+wrap=(env)
+(umask 077 && head -c 32 /dev/urandom > "$work/key")
+start_daemon all
+tolerance() {
+    if [ "$1" = double ]; then echo 1e-9; else echo 2e-4; fi
+}
+check() {  # KIND PRECISION HALF_NEIGH
+    input "$1" "6 7 5" 22 11
+    local options=(--precision "$2" --half_neigh "$3")
+    wrap=(env)
+    run overlapped "${options[@]}"
+    wrap=(env "OFFPATH_DIR=$work/all")
+    run local "${options[@]}" --halo offloaded -t 2
+    wrap=(env "OFFPATH_DEVICES=127.0.0.1:$port" "OFFPATH_KEY_FILE=$work/key")
+    run remote "${options[@]}" --halo offloaded
+    compare "$(tolerance "$2")" overlapped offloaded local remote
+}
+check lj single 1
+check lj double 0
+if [ -e /usr/share/lammps/potentials/Cu_u6.eam ]; then check eam double 1; else echo "no Cu_u6.eam: EAM is left out"; fi
+check lj double 1
+wrap=(env)
+run blocking --halo blocking
+run polled --halo polled -t 2
+compare 1e-9 overlapped blocking blocking
+compare 1e-9 overlapped polled polled
+
+# Without a daemon: one line, and MPI.
+wrap=(env "OFFPATH_DIR=$work/nowhere")
+run nowhere --halo offloaded
+[ "$(grep -c "^minimd: .*ghosts go by MPI" "$work/nowhere.log")" -eq 1 ]
+compare 1e-9 overlapped overlapped nowhere
+[ "$ranks" -gt 1 ] || exit 0
+
+# In the middle of a run, which does not end before: the daemon of all, then of every other rank.
+input lj "8 8 8" 3000 1000
+wrap=(env)
+run long
+lose() {  # NAME
+    run "$1" --halo offloaded &
+    job=$!
+    sleep 0.8
+    kill -9 "${daemons[-1]}"
+    wait "${daemons[-1]}" 2> /dev/null || true
+    unset 'daemons[-1]'
+    wait "$job"
+    [ "$(grep -c "the device is lost for .* of $ranks ranks: ghosts go by MPI" "$work/$1.log")" -eq 1 ] || { cat "$work/$1.log"; exit 1; }
+}
+wrap=(env "OFFPATH_DIR=$work/all")
+lose lost-all
+start_daemon even
+start_daemon odd
+wrap=(sh -c "OFFPATH_DIR=$work/\$([ \$((OMPI_COMM_WORLD_RANK % 2)) = 1 ] && echo odd || echo even) exec \"\$@\"" sh)
+lose lost-odd
+# Rounding tells trajectories apart after so many steps, in the last digits that are compared.
+compare 1e-4 long overlapped lost-all lost-odd
