@@ -1,11 +1,11 @@
 """The studies of times: who is how fast, where the time goes, what devices gain."""
 
-from offpath.minimd.case import ALL, BALANCED, DEVICES, HOSTS, OFFLOADED, PAPER, SPLIT, TUNNEL, Case
+from offpath.minimd.case import ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, PAPER, SPLIT, TUNNEL, Case
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 
 OFFPATH_SCHEMES = (HOSTS, ALL, PAPER, BALANCED)
-MANUAL_SCHEMES = (HOSTS, ALL, TUNNEL, SPLIT, OFFLOADED)
+MANUAL_SCHEMES = (HOSTS, ALL, TUNNEL, SPLIT, OFFLOADED, HALO)
 
 
 def gain(base_s: float, other_s: float) -> float:
