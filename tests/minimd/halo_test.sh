@@ -99,13 +99,18 @@ compare 1e-9 overlapped overlapped nowhere
 [ "$ranks" -gt 1 ] || exit 0
 
 # In the middle of a run, which does not end before: the daemon of all, then of every other rank.
-input lj "8 8 8" 3000 1000
+input lj "8 8 8" 2000 1000
 wrap=(env)
 run long
 lose() {  # NAME
     run "$1" --halo offloaded &
     job=$!
-    sleep 0.8
+    for _ in $(seq 1000); do
+        grep -q "^0 1.44" "$work/$1.log" 2> /dev/null && break
+        sleep 0.02
+    done
+    sleep 0.1
+    kill -0 "$job"
     kill -9 "${daemons[-1]}"
     wait "${daemons[-1]}" 2> /dev/null || true
     unset 'daemons[-1]'
