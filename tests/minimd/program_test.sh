@@ -35,6 +35,11 @@ run 2 -n 10 --json first.json --write-restart half.restart --dump half.xyz >/dev
 run 3 -n 10 --json second.json --restart half.restart -o 1 >/dev/null
 run 1 -n 10 --json single.json --restart half.restart --precision single >/dev/null
 
+# Two threads, and one that has to do the work of both.
+run 1 -t 2 --json threads.json >/dev/null
+OMP_THREAD_LIMIT=1 run 1 -t 2 --json limited.json >/dev/null
+OMP_THREAD_LIMIT=1 run 2 -t 2 --half_neigh 0 --json limited-full.json >/dev/null
+
 # The first frame as a data file, its types as they are.
 awk 'BEGIN { print "from a dump\n" }
      /^ITEM: BOX/ { bounds = 3; next }
@@ -61,6 +66,9 @@ same(whole[0], first[0], 12)
 same(whole[10], second[10], 12)
 same(whole[20], second[20], 10)
 same(whole[20], rows("single.json")[20], 4)
+for step in whole:
+    for name in ("threads", "limited", "limited-full"):
+        same(whole[step], rows(f"{name}.json")[step], 10)
 data = rows("data.json")
 same(whole[0], data[0], 7)
 same(whole[20], data[20], 6)

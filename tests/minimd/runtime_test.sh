@@ -71,7 +71,9 @@ for precision in double single; do
     names=
     for attach in local remote; do
         device=${attach}_device
-        for way in "paper" "balanced" "balanced --device-share 0.4 --device-threads 2"; do
+        ways=("balanced" "paper" "balanced --device-share 0.4 --device-threads 2" "paper --half_neigh 0")
+        [ $precision = double ] || ways=("balanced")
+        for way in "${ways[@]}"; do
             name="$attach-${way// /-}"
             names="$names $name"
             export ${!device}
@@ -87,11 +89,12 @@ done
 # In the middle of a run, which does not end before the daemon.
 input 8 300 150
 run long
+loads=$(grep -c "minimd_forces" "$work/daemon.log")
 export $local_device
 run lost --device-kind runtime --offpath balanced --device-share 0.9 --device-slowness 30 &
 job=$!
 for _ in $(seq 400); do
-    [ "$(grep -c "minimd_forces" "$work/daemon.log")" -gt $((12 * ranks)) ] && break
+    [ "$(grep -c "minimd_forces" "$work/daemon.log")" -gt "$loads" ] && break
     sleep 0.02
 done
 sleep 0.7

@@ -199,14 +199,17 @@ void Migration<Real>::settle(Particles<Real>& particles, const std::vector<std::
 }
 
 template <typename Real>
-void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks) const {
+void Migration<Real>::follow(const Real* old_blocks, Real* new_blocks, const Real* more) const {
     const auto lanes = static_cast<std::size_t>(layout_.lanes);
     std::vector<Triple<Real>> arrived(received_count_);
     const auto value = [&](std::int32_t origin) -> Triple<Real> {
         if (origin == filler_origin) return {0, 0, 0};
         if (origin < 0) return arrived[static_cast<std::size_t>(-1 - origin)];
-        const Real* at = old_blocks + layout_.address(origin);
-        return {at[0], at[lanes], at[2 * lanes]};
+        const std::size_t address = layout_.address(origin);
+        const Real* at = old_blocks + address;
+        if (more == nullptr) return {at[0], at[lanes], at[2 * lanes]};
+        const Real* plus = more + address;
+        return {at[0] + plus[0], at[lanes] + plus[lanes], at[2 * lanes] + plus[2 * lanes]};
     };
     std::size_t into = 0;
     for (int d = 0; d < 3; ++d) {

@@ -48,7 +48,8 @@ class Migration {
     void settle(Particles<Real>& particles, const std::vector<std::int32_t>& order);
 
     // Takes three numbers an atom, as blocks in the old slots, to the new slots of settle(). Fillers get 0.
-    void follow(const Real* old_blocks, Real* new_blocks) const;
+    // Those of `more`, which is like the first, are added unless it is null.
+    void follow(const Real* old_blocks, Real* new_blocks, const Real* more = nullptr) const;
 
     // What follow() needs, as numbers appended to `record`; and to follow what happened in another process of
     // the same grid.

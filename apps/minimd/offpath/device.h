@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "minimd/cells/particles.h"
@@ -28,8 +29,9 @@ class Device {
 
     struct Outcome {
         EnergyVirial sum;
-        double seconds = 0.0;  // that the device computed
-        double busy = 0.0;     // from start() until it was done; >= seconds
+        double seconds = 0.0;          // that the device computed
+        double busy = 0.0;             // from start() until it was done; >= seconds
+        std::span<const Real> forces;  // on this rank's own slots; until the next start()
     };
 
     // Can it move ghosts (Share::boundary)?
@@ -52,9 +54,8 @@ class Device {
         return false;
     }
 
-    // Adds the share's forces on this rank's own slots to `f`. Nothing when the device is lost: nothing was
-    // added, and the device must not be used again.
-    virtual std::optional<Outcome> finish(Real* f) = 0;
+    // Nothing when the device is lost, which must not be used again.
+    virtual std::optional<Outcome> finish() = 0;
 };
 
 }  // namespace minimd

@@ -29,6 +29,13 @@ std::size_t blocks_before(const std::vector<PairLists>& lists, const std::vector
     return blocks;
 }
 
+template <typename Real>
+void add(std::span<const Real> forces, Real* __restrict to) {
+    const Real* __restrict from = forces.data();
+    for (std::size_t i = 0; i < forces.size(); ++i)
+        to[i] += from[i];
+}
+
 // Pairs that are listed from both of their atoms count half.
 EnergyVirial weighted(EnergyVirial sum, bool both_sides) {
     const double weight = both_sides ? 1.0 : 0.5;
@@ -133,7 +140,7 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
         host_rows(neighborhood, particles.x.data(), lists, share.first_rows, false, false, old_f_);
         computing = 0.0;
         watch.lap(computing);
-        outcome = device_->finish(old_f_.data());
+        outcome = device_->finish();
         if (!outcome) {
             lose_device();
             return;
@@ -199,7 +206,8 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
         watch.lap(times.communication);
     }
     double waiting = 0.0;
-    const auto outcome = device_->finish(particles.f.data());
+    const auto outcome = device_->finish();
+    if (outcome) add(outcome->forces, particles.f.data());
     watch.lap(waiting);
     times.force += waiting;
     if (outcome) {
@@ -261,10 +269,12 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     in_rebuilds_.measured_host(own_blocks, computing);
 
     particles.f.resize(particles.reals(particles.slots));
-    if (follows) std::fill(particles.f.begin(), particles.f.end(), Real{0});
+    const Real* devices = nullptr;
     if (device_) {
         double waiting = 0.0;
-        const auto outcome = device_->finish(follows ? particles.f.data() : old_f_.data());
+        const auto outcome = device_->finish();
+        if (outcome) devices = outcome->forces.data();
+        if (follows) std::copy_n(devices, particles.reals(particles.local_slots), particles.f.data());
         watch.lap(waiting);
         times.force += waiting;
         if (outcome) {
@@ -280,7 +290,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     // The device takes the new lists while this goes on.
     lists_changed(particles, neighborhood);
     watch.lap(times.force);
-    if (!follows) migration.follow(old_f_.data(), particles.f.data());
+    if (!follows) migration.follow(old_f_.data(), particles.f.data(), devices);
     watch.lap(times.communication);
     return sum;
 }

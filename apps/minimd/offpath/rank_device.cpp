@@ -100,7 +100,7 @@ bool RankDevice<Real>::follow(Migration<Real>& migration) {
 }
 
 template <typename Real>
-std::optional<typename Device<Real>::Outcome> RankDevice<Real>::finish(Real* f) {
+std::optional<typename Device<Real>::Outcome> RankDevice<Real>::finish() {
     say({.verb = Verb::collect});
     forces_.resize(3 * static_cast<std::size_t>(answer_slots_));
     MPI_Recv(forces_.data(), static_cast<int>(forces_.size()), mpi_type<Real>(), device_, tag_device_reals,
@@ -111,11 +111,10 @@ std::optional<typename Device<Real>::Outcome> RankDevice<Real>::finish(Real* f) 
     settle();
     double elapsed = 0.0;
     started_.lap(elapsed);
-    const Real* __restrict from = forces_.data();
-    for (std::size_t i = 0; i < forces_.size(); ++i)
-        f[i] += from[i];
-    return typename Device<Real>::Outcome{
-        {answer.energy, answer.virial}, answer.seconds, std::max(answer.seconds, elapsed - answer.waited)};
+    return typename Device<Real>::Outcome{{answer.energy, answer.virial},
+                                          answer.seconds,
+                                          std::max(answer.seconds, elapsed - answer.waited),
+                                          forces_};
 }
 
 template class RankDevice<float>;

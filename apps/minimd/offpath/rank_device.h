@@ -29,7 +29,7 @@ class RankDevice final : public Device<Real> {
     void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
     void start(const Particles<Real>& particles, const Share& share) override;
     bool follow(Migration<Real>& migration) override;
-    std::optional<typename Device<Real>::Outcome> finish(Real* f) override;
+    std::optional<typename Device<Real>::Outcome> finish() override;
 
   private:
     void say(Command command);

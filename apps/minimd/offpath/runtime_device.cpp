@@ -206,7 +206,7 @@ void RuntimeDevice<Real>::start(const Particles<Real>& particles, const Share& s
 }
 
 template <typename Real>
-std::optional<typename Device<Real>::Outcome> RuntimeDevice<Real>::finish(Real* f) {
+std::optional<typename Device<Real>::Outcome> RuntimeDevice<Real>::finish() {
     if (lost_) return std::nullopt;
     const bool waited = offpath_request_test(computing_) == OFFPATH_IN_PROGRESS;
     if (!settle(computing_)) {
@@ -218,15 +218,13 @@ std::optional<typename Device<Real>::Outcome> RuntimeDevice<Real>::finish(Real* 
     std::memcpy(&answer, answer_.data(), sizeof answer);
     // When it was done is known only if somebody waited for it.
     if (waited) overhead_ = std::max(0.0, elapsed - answer.seconds);
-    const Real* __restrict from = static_cast<const Real*>(f_.data());
-    for (std::size_t i = 0; i < reals_; ++i)
-        f[i] += from[i];
     typename Device<Real>::Outcome outcome;
     // Pairs that are listed from both of their atoms count half.
     const double weight = arguments_.both_sides != 0 ? 1.0 : 0.5;
     outcome.sum = {weight * answer.sum.energy, weight * answer.sum.virial};
     outcome.seconds = answer.seconds;
     outcome.busy = answer.seconds + overhead_;
+    outcome.forces = {static_cast<const Real*>(f_.data()), reals_};
     return outcome;
 }
 

@@ -74,7 +74,7 @@ class RuntimeDevice final : public Device<Real> {
     bool takes_boundary() const override { return false; }
     void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
     void start(const Particles<Real>& particles, const Share& share) override;
-    std::optional<typename Device<Real>::Outcome> finish(Real* f) override;
+    std::optional<typename Device<Real>::Outcome> finish() override;
 
   private:
     using Clock = std::chrono::steady_clock;
