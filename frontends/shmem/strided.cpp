@@ -1,5 +1,5 @@
-// Strided put and get: element by element where the memory is mapped, else as pieces of the target with the
-// elements side by side at this end.
+// Strided put and get: element by element where the memory is mapped; else with the elements side by side at
+// this end, as one request that tells the stride, straight to the target's device, or as a list of segments.
 #include "copy.h"
 #include "device.h"
 
@@ -95,6 +95,11 @@ void put_strided(Context& context, void* dest, const void* source, std::ptrdiff_
         packed = copied.data();
     }
     if (dest_stride == 1) return put(context, dest, packed, count * element, pe, false);
+    if (directly(place, count * element, [&] {
+            return offpath_direct_put_strided(world.window, packed, element, count, step,
+                                              static_cast<std::uint32_t>(place.pe), place.there());
+        }))
+        return offpath::shmem::count(context, place);
     in_pieces(
         place, step, element, count,
         [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
@@ -119,7 +124,10 @@ void get_strided(Context& context, void* dest, const void* source, std::ptrdiff_
     }
     if (source_stride == 1) {
         get(context, packed, source, count * element, pe, false);
-    } else {
+    } else if (!directly(place, count * element, [&] {
+                   return offpath_direct_get_strided(world.window, packed, element, count, step,
+                                                     static_cast<std::uint32_t>(place.pe), place.there());
+               })) {
         in_pieces(
             place, step, element, count,
             [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {

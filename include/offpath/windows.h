@@ -117,6 +117,13 @@ OFFPATH_API offpath_status_t offpath_direct_put(offpath_window_h window, const v
                                                 uint32_t target, uint64_t offset);
 OFFPATH_API offpath_status_t offpath_direct_get(offpath_window_h window, void* result, size_t bytes,
                                                 uint32_t target, uint64_t offset);
+/* `count` elements of `element` bytes, `stride` bytes apart at the target and side by side here. */
+OFFPATH_API offpath_status_t offpath_direct_put_strided(offpath_window_h window, const void* origin,
+                                                        size_t element, size_t count, size_t stride,
+                                                        uint32_t target, uint64_t offset);
+OFFPATH_API offpath_status_t offpath_direct_get_strided(offpath_window_h window, void* result, size_t element,
+                                                        size_t count, size_t stride, uint32_t target,
+                                                        uint64_t offset);
 /* One element, as offpath_accumulate, or with `result` as offpath_get_accumulate. */
 OFFPATH_API offpath_status_t offpath_direct_update(offpath_window_h window, offpath_reduction_t reduction,
                                                    const void* origin, void* result, offpath_type_t type,

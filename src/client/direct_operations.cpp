@@ -33,6 +33,7 @@ struct Operation {
     std::uint8_t type = 0, reduction = 0;
     std::uint32_t target = 0;
     std::uint64_t offset = 0, bytes = 0;
+    std::uint64_t element = 0, stride = 0;  // 0: the bytes lie side by side
     std::span<const std::byte> operands;
     void* result = nullptr;
 };
@@ -59,9 +60,13 @@ void ask(offpath_window& window, DirectPaths::Path& path, const Operation& opera
     request.operation = static_cast<std::uint8_t>(operation.kind);
     request.type = operation.type;
     request.reduction = operation.reduction;
-    const std::uint64_t piece = operation.kind == OpKind::put ? direct::piece_bytes : operation.bytes;
+    request.element = static_cast<std::uint32_t>(operation.element);
+    request.stride = operation.stride;
+    std::uint64_t piece = operation.kind == OpKind::put ? direct::piece_bytes : operation.bytes;
+    if (operation.element > 0) piece -= piece % operation.element;
     for (std::uint64_t at = 0; at < operation.bytes; at += piece) {
-        request.offset = operation.offset + at;
+        request.offset =
+            operation.offset + (operation.element > 0 ? at / operation.element * operation.stride : at);
         request.bytes = static_cast<std::uint32_t>(std::min(piece, operation.bytes - at));
         auto operands = operation.operands;
         if (operation.kind == OpKind::put) operands = operands.subspan(at, request.bytes);
@@ -89,6 +94,17 @@ offpath_status_t run(offpath_window_h window, const Operation& operation) {
     auto guard = context.lock();
     window->targets[operation.target].not_direct = true;
     return OFFPATH_ERR_UNAVAILABLE;
+}
+
+// What takes more than that is better told as segments.
+bool strided(Operation& operation, std::size_t element, std::size_t count, std::size_t stride) {
+    if (element > direct::piece_bytes || count > direct::most_elements ||
+        element * count > OFFPATH_DIRECT_BYTES || stride > schedule::max_slot_bytes / count)
+        return false;
+    operation.bytes = element * count;
+    operation.element = element;
+    operation.stride = stride;
+    return true;
 }
 
 bool reaches(offpath_window_h window, std::uint32_t target) {
@@ -158,6 +174,39 @@ offpath_status_t offpath_direct_get(offpath_window_h window, void* result, size_
     return run(window, operation);
 } catch (...) {
     return caught("offpath_direct_get");
+}
+
+offpath_status_t offpath_direct_put_strided(offpath_window_h window, const void* origin, size_t element,
+                                            size_t count, size_t stride, uint32_t target,
+                                            uint64_t offset) try {
+    if (!reaches(window, target) || origin == nullptr || element == 0 || stride < element)
+        return OFFPATH_ERR_INVALID;
+    if (count == 0) return OFFPATH_OK;
+    Operation operation;
+    if (!strided(operation, element, count, stride)) return OFFPATH_ERR_UNAVAILABLE;
+    operation.target = target;
+    operation.offset = offset;
+    operation.operands = {static_cast<const std::byte*>(origin), operation.bytes};
+    return run(window, operation);
+} catch (...) {
+    return caught("offpath_direct_put_strided");
+}
+
+offpath_status_t offpath_direct_get_strided(offpath_window_h window, void* result, size_t element,
+                                            size_t count, size_t stride, uint32_t target,
+                                            uint64_t offset) try {
+    if (!reaches(window, target) || result == nullptr || element == 0 || stride < element)
+        return OFFPATH_ERR_INVALID;
+    if (count == 0) return OFFPATH_OK;
+    Operation operation;
+    if (!strided(operation, element, count, stride)) return OFFPATH_ERR_UNAVAILABLE;
+    operation.kind = OpKind::get;
+    operation.target = target;
+    operation.offset = offset;
+    operation.result = result;
+    return run(window, operation);
+} catch (...) {
+    return caught("offpath_direct_get_strided");
 }
 
 offpath_status_t offpath_direct_update(offpath_window_h window, offpath_reduction_t reduction,

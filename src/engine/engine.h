@@ -94,6 +94,8 @@ struct DirectOperation {
     std::uint32_t dest = 0;  // rank of the target in the team
     std::uint8_t operation = 0, type = 0, reduction = 0;
     std::uint64_t offset = 0, bytes = 0;
+    std::uint64_t element = 0,
+                  stride = 0;  // of a strided put or get, in bytes; 0: the bytes lie side by side
     std::span<const std::byte> operands;
 };
 

@@ -1,6 +1,7 @@
 // What a host rank asks of us without its own proxy: done at once, or not at all.
 #include "engine/atomic_update.h"
 #include "engine/onesided.h"
+#include "rma/direct.h"
 
 #include <atomic>
 
@@ -16,6 +17,13 @@ bool sound(const DirectOperation& call) {
     const auto kind = static_cast<OpKind>(call.operation);
     if (rma::is_lock(kind) || call.bytes == 0) return false;
     if (call.operands.size() != rma::operand_bytes(kind, call.reduction, call.bytes)) return false;
+    if (call.element > 0) {
+        if (rma::is_update(kind) || call.bytes % call.element != 0) return false;
+        const std::uint64_t count = call.bytes / call.element;
+        if (count > rma::direct::most_elements || call.stride < call.element ||
+            call.stride > schedule::max_slot_bytes / count)
+            return false;
+    }
     if (!rma::is_update(kind)) return true;
     const auto type = static_cast<schedule::DataType>(call.type);
     const bool known = kind == OpKind::compare_swap || call.reduction >= rma::replace ||
@@ -39,6 +47,21 @@ void store(std::byte* to, std::span<const std::byte> from) {
     std::memcpy(to, from.data(), from.size());
 }
 
+// From the first byte to the last.
+std::uint64_t extent(const DirectOperation& call) {
+    return call.element == 0 ? call.bytes : (call.bytes / call.element - 1) * call.stride + call.element;
+}
+
+void put_elements(const DirectOperation& call, std::byte* place) {
+    for (std::uint64_t at = 0; at < call.bytes; at += call.element, place += call.stride)
+        store(place, call.operands.subspan(at, call.element));
+}
+
+void get_elements(const DirectOperation& call, const std::byte* place, std::byte* to) {
+    for (std::uint64_t at = 0; at < call.bytes; at += call.element, place += call.stride)
+        std::memcpy(to + at, place, call.element);
+}
+
 // An update has read there and not written yet.
 bool is_being_updated(const Window& window, std::uint64_t offset, std::uint64_t bytes) {
     return std::any_of(window.visits.begin(), window.visits.end(), [&](const Visit* visit) {
@@ -58,21 +81,29 @@ Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>
     if (found == windows_.end()) return Status::access;
     Window& window = *found->second;
     if (window.ending || window.session().closing) return Status::peer_lost;
-    const rma::Ranges::Range* range = window.ranges.find(call.offset, call.bytes);
+    const rma::Ranges::Range* range = window.ranges.find(call.offset, extent(call));
     if (range == nullptr) return Status::access;
     std::byte* const place = window.session().memory->direct({range->region, range->address, range->bytes},
-                                                             call.offset - range->begin, call.bytes);
+                                                             call.offset - range->begin, extent(call));
     if (place == nullptr) return Status::unsupported;
 
     // Who sees what comes now, sees what was before.
     std::atomic_thread_fence(std::memory_order_release);
     engine_.counters.bytes_received += call.operands.size();
     const auto kind = static_cast<OpKind>(call.operation);
+    if (kind == OpKind::put && call.element > 0) {
+        put_elements(call, place);
+        return Status::ok;
+    }
     if (kind == OpKind::put) {
         store(place, call.operands);
         return Status::ok;
     }
-    if (kind == OpKind::get) {
+    if (kind == OpKind::get && call.element > 0) {
+        direct_result_.resize(call.bytes);
+        get_elements(call, place, direct_result_.data());
+        result = direct_result_;
+    } else if (kind == OpKind::get) {
         result = {place, call.bytes};
     } else {
         if (window.updating && is_being_updated(window, call.offset, call.bytes)) return Status::unsupported;

@@ -131,6 +131,8 @@ void DirectPort::on_request(const direct::Request& request, std::span<const std:
     call.reduction = request.reduction;
     call.offset = request.offset;
     call.bytes = request.bytes;
+    call.element = request.element;
+    call.stride = request.stride;
     call.operands = operands;
     std::span<const std::byte> result;
     const Status status = request.bytes <= direct::most_result_bytes ? engine_.one_sided_at_once(call, result)

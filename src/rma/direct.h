@@ -22,6 +22,9 @@ constexpr std::uint64_t piece_bytes = 8 << 10;
 // What one request may ask for; it comes in answers of piece_bytes.
 constexpr std::uint64_t most_result_bytes = 64 << 10;
 
+// Elements of one strided request: the proxy moves each by itself, and serves nobody else meanwhile.
+constexpr std::uint64_t most_elements = 8 << 10;
+
 enum class Kind : std::uint32_t { handshake = 1, request, answer };
 
 struct Handshake {
@@ -39,6 +42,8 @@ struct Request {
     std::uint64_t offset;
     std::uint32_t bytes;  // at the target
     std::uint8_t operation, type, reduction, unused;
+    std::uint32_t element, unused_too;  // 0: the bytes lie side by side; else in elements of so many,
+    std::uint64_t stride;               // the first at `offset`, the others so many bytes apart
 };
 
 // Payload: result bytes from `offset` on. An answer with an error is the last of its request; else the last
@@ -49,7 +54,7 @@ struct Answer {
     std::uint64_t number;
     std::uint64_t offset;
 };
-static_assert(sizeof(Handshake) == 8 && sizeof(Request) == 56 && sizeof(Answer) == 24);
+static_assert(sizeof(Handshake) == 8 && sizeof(Request) == 72 && sizeof(Answer) == 24);
 
 template <typename Header>
 std::span<const std::byte> bytes_of(const Header& header) {

@@ -246,6 +246,50 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
     });
 }
 
+TEST_F(Direct, MovesStridedElements) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            std::vector<std::byte> sent(10000), got(sent.size());
+            for (std::size_t i = 0; i < sent.size(); ++i)
+                sent[i] = static_cast<std::byte>(1 + i % 251);
+            // In one request and in two.
+            for (const std::size_t element : {2, 4, 8, 10, 48}) {
+                for (const std::size_t stride : {element, element + 3, 5 * element}) {
+                    const std::size_t count = sent.size() / element, begin = 4096;
+                    std::vector<std::byte> all(count * stride), expected(all.size());
+                    for (std::size_t i = 0; i < count; ++i)
+                        std::memcpy(&expected[i * stride], &sent[i * element], element);
+                    expect(offpath_direct_put(f.window, all.data(), all.size(), 1, begin), OFFPATH_OK,
+                           "zeros");
+                    f.flush();
+                    expect(
+                        offpath_direct_put_strided(f.window, sent.data(), element, count, stride, 1, begin),
+                        OFFPATH_OK, "put");
+                    f.flush();
+                    expect(offpath_direct_get(f.window, all.data(), all.size(), 1, begin), OFFPATH_OK, "get");
+                    require(all == expected, "elements at their places, and nothing between them");
+                    std::fill(got.begin(), got.end(), std::byte{0});
+                    expect(offpath_direct_get_strided(f.window, got.data(), element, count, stride, 1, begin),
+                           OFFPATH_OK, "get");
+                    require(std::memcmp(got.data(), sent.data(), count * element) == 0, "the same elements");
+                }
+            }
+            // Out of the window with the last element; and what is no layout.
+            const auto get = [&](std::size_t element, std::size_t count, std::size_t stride) {
+                return offpath_direct_get_strided(f.window, got.data(), element, count, stride, 1, 0);
+            };
+            expect(get(8, 3, window_bytes / 2), OFFPATH_ERR_ACCESS, "outside");
+            expect(get(8, 3, 7), OFFPATH_ERR_INVALID, "elements that overlap");
+            expect(get(0, 3, 7), OFFPATH_ERR_INVALID, "elements of nothing");
+            expect(get(1, 8193, 1), OFFPATH_ERR_UNAVAILABLE, "too many");
+            expect(get(1, 100, SIZE_MAX / 2), OFFPATH_ERR_UNAVAILABLE, "further than memory");
+        }
+        f.finish();
+    });
+}
+
 // A program may never flush what it put before it gets.
 TEST_F(Direct, ComesBackWithoutAFlush) {
     on_two_proxies(2, [](const Rank& me) {

@@ -687,6 +687,24 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         }
         EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::ok);
         EXPECT_EQ(*there, 40u);
+        // Layouts that are none, or leave the window.
+        using Layout = std::pair<std::uint64_t, std::uint64_t>;
+        for (const auto& [element, stride] : {Layout{3, 8}, Layout{4, 3}, Layout{4, 0}, Layout{16, 16},
+                                              Layout{4, UINT64_MAX}, Layout{4, UINT64_MAX / 2 + 8}}) {
+            call.element = element;
+            call.stride = stride;
+            EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::protocol)
+                << element << ' ' << stride;
+        }
+        call.element = 4;
+        call.stride = 4096;
+        EXPECT_EQ(at_once(OpKind::get, 0, {}, 8, result), Status::access);
+        call.stride = 4092;
+        EXPECT_EQ(at_once(OpKind::get, 0, {}, 8, result), Status::ok);
+        ASSERT_EQ(result.size(), 8u);
+        EXPECT_EQ(std::memcmp(result.data(), there, 4), 0);
+        call.element = call.stride = 0;
+        result = {};
         call.type = static_cast<std::uint8_t>(DataType::uint64);
         call.reduction = static_cast<std::uint8_t>(Reduction::sum);
         EXPECT_EQ(at_once(OpKind::accumulate, 0, second, 8, result), Status::ok);
