@@ -1,5 +1,5 @@
 // Kernels on the device.
-#include "harness.h"
+#include "back_end_fixture.h"
 
 #include "control/message_socket.h"
 #include "control/socket.h"
@@ -62,16 +62,7 @@ bool gone_within(pid_t pid, double seconds) {
     return false;
 }
 
-class Compute : public testing::TestWithParam<const char*> {
-  protected:
-    void SetUp() override {
-        ASSERT_TRUE(daemon.ready()) << daemon.log();
-        setenv("OFFPATH_BACK_END", GetParam(), 1);
-    }
-    void TearDown() override { unsetenv("OFFPATH_BACK_END"); }
-    TemporaryDirectory directory;
-    DaemonProcess daemon{directory.path()};
-};
+class Compute : public BackEndTest {};
 INSTANTIATE_TEST_SUITE_P(BackEnds, Compute, testing::Values("auto", "staged"));
 
 TEST_P(Compute, GivesTheRightValues) {

@@ -1,5 +1,5 @@
 // Memory through the C API: allocated, ordinary, not to be read.
-#include "harness.h"
+#include "back_end_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -13,16 +13,7 @@
 namespace offpath::test {
 namespace {
 
-class Memory : public testing::TestWithParam<const char*> {
-  protected:
-    void SetUp() override {
-        ASSERT_TRUE(daemon.ready()) << daemon.log();
-        setenv("OFFPATH_BACK_END", GetParam(), 1);
-    }
-    void TearDown() override { unsetenv("OFFPATH_BACK_END"); }
-    TemporaryDirectory directory;
-    DaemonProcess daemon{directory.path()};
-};
+class Memory : public BackEndTest {};
 INSTANTIATE_TEST_SUITE_P(BackEnds, Memory, testing::Values("auto", "staged"));
 
 TEST_P(Memory, SaysHowItIsReached) {
