@@ -4,7 +4,8 @@
 //   total    post, the same work, wait
 //   overlap  100 * (1 - (total - compute) / pure), at least 0
 // No MPI call is made while computing. The three are taken in turn in every iteration, so that drift hits all
-// alike.
+// alike. The work is made as long as the pure operation takes in such turns: one after the other it may take
+// another time, as links save up a burst while nothing is sent.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -39,12 +40,30 @@ void time_total(Operation& operation, std::uint64_t units, Interval& interval, S
     samples.wait.push_back(samples.total.back() - computed);
 }
 
+void time_turn(Operation& operation, std::uint64_t units, Interval& interval, Samples& samples) {
+    samples.pure.push_back(time_pure(operation, interval));
+    samples.compute.push_back(time_compute(units, interval));
+    time_total(operation, units, interval, samples);
+}
+
 // The work to do: as given, as long as given, or as long as the pure operation.
 std::uint64_t choose_units(const OverlapOptions& options, const std::vector<double>& warm_pure,
-                           Interval& interval) {
+                           Operation& operation, Interval& interval) {
     if (options.work_units > 0) return options.work_units;
-    return calibrate_units(options.compute_s > 0 ? options.compute_s : median_of_slowest(warm_pure),
-                           interval);
+    if (options.compute_s > 0) return calibrate_units(options.compute_s, interval);
+    // The core's speed changes, too: fitted until it is.
+    constexpr int kAttempts = 5;
+    constexpr double kLeast = 0.97, kMost = 1.1;
+    std::uint64_t units = calibrate_units(median_of_slowest(warm_pure), interval);
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        Samples turns;
+        for (int i = 0; i < std::max(options.warmup, 3); ++i)
+            time_turn(operation, units, interval, turns);
+        const double ratio = median_of_slowest(turns.compute) / std::max(median_of_slowest(turns.pure), 1e-9);
+        if (ratio >= kLeast && ratio <= kMost) break;
+        units = std::max<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(units) / ratio), 1);
+    }
+    return units;
 }
 
 }  // namespace
@@ -74,7 +93,7 @@ Overlap measure_overlap(const OverlapOptions& options, Interval& interval) {
     std::vector<double> warm;
     for (int i = 0; i < std::max(options.warmup, 1); ++i)
         warm.push_back(time_pure(operation, interval));
-    const std::uint64_t units = choose_units(options, warm, interval);
+    const std::uint64_t units = choose_units(options, warm, operation, interval);
 
     Samples samples;
     bool verified = true;
