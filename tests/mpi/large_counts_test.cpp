@@ -1,6 +1,7 @@
 // The calls of MPI 4 with large counts, against their forms with an int on the other ranks, and
 // MPI_Isendrecv. An MPI without them: skipped. With the argument `huge`, messages of more elements than an
-// int counts (two ranks, 12 GiB). The switch-over is 4096 bytes (CMakeLists.txt).
+// int counts (two ranks, 12 GiB); with `huge-window`, puts of as many with gaps (two ranks, 16 GiB). The
+// switch-over is 4096 bytes (CMakeLists.txt).
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -337,6 +338,53 @@ void one_sided() {
     MPI_Win_free(&win);
 }
 
+// More elements with gaps than are told to the target's device at a time; `gets` elements are got of `n`.
+void one_sided_with_gaps(MPI_Count n, MPI_Count gets) {
+    const auto value = [](MPI_Count i, int from) { return static_cast<char>(i * 7 / 4093 + i + from); };
+    const auto elements = static_cast<std::size_t>(n);
+    MPI_Datatype spread;  // every second byte
+    PMPI_Type_create_resized(MPI_CHAR, 0, 2, &spread);
+    PMPI_Type_commit(&spread);
+    char* memory = nullptr;
+    MPI_Win win;
+    MPI_Win_allocate(static_cast<MPI_Aint>(2 * n), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    std::fill_n(memory, 2 * elements, 9);
+    std::vector<char> out(elements), in(2 * static_cast<std::size_t>(gets), 5);
+    for (MPI_Count i = 0; i < n; ++i)
+        out[static_cast<std::size_t>(i)] = value(i, rank);
+    const auto is_as_sent = [&](const char* bytes, MPI_Count count, char between, int from) {
+        bool good = true;
+        for (MPI_Count i = 0; i < count; ++i)
+            good = good && bytes[2 * i] == value(i, from) && bytes[2 * i + 1] == between;
+        return good;
+    };
+    MPI_Win_fence(0, win);
+    MPI_Put_c(out.data(), n, MPI_CHAR, next, 0, n, spread, win);
+    MPI_Win_fence(0, win);
+    check::that(is_as_sent(memory, n, 9, previous), "put_c of {} elements to gaps", n);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_Get_c(in.data(), gets, spread, next, 0, gets, spread, win);
+    MPI_Win_fence(0, win);
+    check::that(is_as_sent(in.data(), gets, 5, rank), "get_c of {} elements with gaps", gets);
+    std::fill(in.begin(), in.end(), 5);
+    MPI_Request request;
+    MPI_Win_lock_all(0, win);
+    MPI_Rget_c(in.data(), gets, spread, next, 0, gets, spread, win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(is_as_sent(in.data(), gets, 5, rank), "rget_c of {} elements with gaps", gets);
+    MPI_Win_unlock_all(win);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_fence(0, win);
+    int error = MPI_SUCCESS;
+    PMPI_Error_class(MPI_Put_c(out.data(), n, MPI_CHAR, next, 2, n, spread, win), &error);
+    check::that(error == MPI_ERR_RMA_RANGE, "put_c beyond the window: error class {}", error);
+    MPI_Win_fence(0, win);
+    check::that(is_as_sent(memory, n, 9, previous), "put_c beyond the window has put nothing");
+    MPI_Win_free(&win);
+    PMPI_Type_free(&spread);
+}
+
 // More elements than an int counts, in one message and in one broadcast.
 void huge() {
     const auto n = static_cast<MPI_Count>((std::size_t{1} << 31) + 5);
@@ -418,10 +466,15 @@ int main(int argc, char** argv) {
         huge_with_gaps();
         return check::finish();
     }
+    if (argc > 1 && std::strcmp(argv[1], "huge-window") == 0) {
+        one_sided_with_gaps((MPI_Count{1} << 31) + 5, 1000);
+        return check::finish();
+    }
     messages();
     isendrecv();
     collectives();
     one_sided();
+    one_sided_with_gaps(1300000, 1300000);
     return check::finish();
 }
 

@@ -68,12 +68,11 @@ def large_function(call: Call) -> str:
     arguments = ", ".join(p.name for p in call.parameters)
     types = [p for p in call.parameters if p.kind == "type"]
     counts = [f"{large_count_of(p, call).name}_" for p in types]
-    one_sided = "true" if any(p.kind == "win" for p in call.parameters) else "false"
     owner = next((p.name if p.kind == "comm" else f"OfWindow{{{p.name}}}" for p in call.parameters if p.kind in ("comm", "win")), "MPI_COMM_WORLD")
     text = f'extern "C" OFFPATH_API int {call.large}({parameters}) {{\n'
     text += f"    if (!active()) return P{call.large}({arguments});\n"
     for p, count in zip(types, counts):
-        text += f"    const Narrowed {count}({count[:-1]}, {p.name}, {one_sided});\n"
+        text += f"    const Narrowed {count}({count[:-1]}, {p.name});\n"
     if counts:
         text += f"    if ({' || '.join(f'!{count}.good()' for count in counts)}) return refuse_count({owner});\n"
     return text + f"    return {call.name}({', '.join(narrowed(p, call) for p in call.parameters)});\n}}\n"

@@ -28,13 +28,13 @@ MPI_Datatype type_of_many(MPI_Count count, MPI_Datatype element) {
     return all;
 }
 
-Narrowed::Narrowed(MPI_Count count, MPI_Datatype type, bool one_sided) : type_(type) {
+Narrowed::Narrowed(MPI_Count count, MPI_Datatype type) : type_(type) {
     if (count <= INT_MAX || type == MPI_DATATYPE_NULL) {
         count_ = count < 0 ? -1 : static_cast<int>(count < INT_MAX ? count : INT_MAX);
         return;
     }
     const TypeUse use = use_type(type);
-    good_ = use.usable && (use.contiguous() || !one_sided) && count / block <= INT_MAX;
+    good_ = use.usable && count / block <= INT_MAX;
     if (!good_) return;
     type_ = made_ = type_of_many(count, type);
     if (!use.contiguous()) set_parts(made_, type, static_cast<std::size_t>(count));

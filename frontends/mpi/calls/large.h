@@ -1,6 +1,5 @@
 // What the calls with large counts that are generated from calls.txt use: a count and its type as an int and
-// a type. More elements than an int counts are one element of a type of them all. In one-sided calls that has
-// to be plain bytes in order: others of this size would be too many pieces of memory, and are refused.
+// a type. More elements than an int counts are one element of a type of them all.
 //
 // The type ends with the object; what was started with it goes on, as MPI has it. Any thread.
 #pragma once
@@ -16,7 +15,7 @@ MPI_Datatype type_of_many(MPI_Count count, MPI_Datatype element);
 
 class Narrowed {
   public:
-    Narrowed(MPI_Count count, MPI_Datatype type, bool one_sided);
+    Narrowed(MPI_Count count, MPI_Datatype type);
     ~Narrowed();
     Narrowed(const Narrowed&) = delete;
     Narrowed& operator=(const Narrowed&) = delete;

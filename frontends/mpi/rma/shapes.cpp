@@ -157,7 +157,9 @@ ShapePointer shape_of(MPI_Datatype type) {
     // Predefined types never change their meaning.
     thread_local Latest latest;
     if (latest.shape != nullptr && latest.type == type) return latest.shape;
-    if (!use_type(type).usable) return nullptr;
+    const TypeUse use = use_type(type);
+    if (!use.usable) return nullptr;
+    if (use.layout != nullptr && use.layout->parts > 1) return shape_of(use.layout->held);
     void* value = nullptr;
     int found = 0;
     static std::mutex one_maker;
@@ -171,6 +173,13 @@ ShapePointer shape_of(MPI_Datatype type) {
     }
     if (shape->basic == type) latest = {type, shape};
     return shape;
+}
+
+Elements elements_of(MPI_Datatype type, int count, bool whole) {
+    Elements elements{shape_of(type), static_cast<std::size_t>(count), whole};
+    if (elements.shape == nullptr) return elements;
+    if (const Layout* layout = use_type(type).layout; layout != nullptr) elements.count *= layout->parts;
+    return elements;
 }
 
 void Elements::pack(const void* elements, void* packed) const {

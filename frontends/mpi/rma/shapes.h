@@ -33,7 +33,7 @@ struct Shape {
 };
 using ShapePointer = std::shared_ptr<const Shape>;
 
-// Null: not committed.
+// Null: not committed. Of a type of ours that is many elements of another: of one of those.
 ShapePointer shape_of(MPI_Datatype type);
 
 // `count` elements of a type at an address. `whole`: pairs with their gaps.
@@ -50,7 +50,12 @@ struct Elements {
     void unpack(const void* packed, void* elements) const;
     // The pieces that they cover from `offset` on.
     std::vector<offpath_segment_t> segments(std::uint64_t offset) const;
+    // How many these are, at most.
+    std::size_t pieces() const { return shape->plain(whole) ? 1 : count * runs().size(); }
 };
+
+// `count` elements of `type`. Without a shape: not committed.
+Elements elements_of(MPI_Datatype type, int count, bool whole);
 
 void open_shapes();
 void close_shapes();

@@ -1,6 +1,7 @@
 #include "transfer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "../operations.h"
 #include "element_types.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr std::size_t copied_bytes = 4096;
 // Packed bytes that may wait for a flush of the program's; then it is flushed here.
 constexpr std::size_t most_held_bytes = std::size_t{256} << 20;
+// Pieces of memory that are told at a time.
+constexpr std::size_t most_pieces = std::size_t{1} << 20;
 
 // The call that `transfer` stands for, for a part of it.
 offpath_status_t call_device(Window& window, const Transfer& transfer, const void* origin, void* result,
@@ -104,7 +107,7 @@ bool in_epoch(Window& window, int rank) {
 int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type, bool whole) {
     if (count < 0) return MPI_ERR_COUNT;
     if (type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
-    buffer.elements = {shape_of(type), static_cast<std::size_t>(count), whole};
+    buffer.elements = elements_of(type, count, whole);
     buffer.address = const_cast<void*>(address);
     return buffer.elements.shape == nullptr ? MPI_ERR_TYPE : MPI_SUCCESS;
 }
@@ -117,12 +120,74 @@ int set_target(Window& window, Transfer& transfer, int rank, MPI_Aint disp, int 
     if (!window.dynamic && disp < 0) return MPI_ERR_DISP;
     if (!in_epoch(window, rank)) return MPI_ERR_RMA_SYNC;
     transfer.target = rank;
-    transfer.at = {shape_of(type), static_cast<std::size_t>(count), whole};
+    transfer.at = elements_of(type, count, whole);
     if (transfer.at.shape == nullptr) return MPI_ERR_TYPE;
     transfer.offset =
         static_cast<std::uint64_t>(disp) * window.peers[static_cast<std::size_t>(rank)].disp_unit;
     return MPI_SUCCESS;
 }
+
+namespace {
+
+// How many bytes a part of `elements` has at least.
+std::size_t least_part(const Elements& elements) {
+    return elements.plain() ? 1 : elements.bytes() / elements.count;
+}
+
+// The part of `whole` that has `bytes` from `at` on.
+Buffer part_of(const Buffer& whole, std::size_t at, std::size_t bytes) {
+    if (whole.elements.shape == nullptr) return whole;
+    if (whole.elements.plain()) {
+        return {static_cast<char*>(whole.address) + at, {shape_of(MPI_BYTE), bytes, false}};
+    }
+    const std::size_t each = least_part(whole.elements);
+    const MPI_Aint skipped = static_cast<MPI_Aint>(at / each) * whole.elements.shape->extent;
+    return {static_cast<char*>(whole.address) + skipped,
+            {whole.elements.shape, bytes / each, whole.elements.whole}};
+}
+
+// Bytes of which the target, the origin and the result have a whole number of elements, and which the target
+// has in not too many pieces. 0: all in one.
+std::size_t bytes_at_a_time(const Transfer& transfer) {
+    if (transfer.at.pieces() <= most_pieces) return 0;
+    const std::size_t each = transfer.at.bytes() / transfer.at.count;
+    std::size_t together = each;
+    for (const Buffer* buffer : {&transfer.origin, &transfer.result}) {
+        if (buffer->elements.shape == nullptr) continue;
+        together = std::lcm(together, least_part(buffer->elements));
+        if (together > transfer.at.bytes() / 2) return 0;
+    }
+    const std::size_t wanted = each * std::max<std::size_t>(most_pieces / transfer.at.runs().size(), 1);
+    return std::max(wanted / together, std::size_t{1}) * together;
+}
+
+int start_in_parts(Window& window, const Transfer& transfer, std::size_t step, const char* call,
+                   MPI_Request* request) {
+    const std::size_t bytes = transfer.at.bytes(), each = bytes / transfer.at.count;
+    const auto part_at = [&](std::size_t at, std::size_t length) {
+        Transfer part = transfer;
+        const MPI_Aint skipped = static_cast<MPI_Aint>(at / each) * transfer.at.shape->extent;
+        part.at.count = length / each;
+        part.offset += static_cast<std::uint64_t>(skipped);
+        part.origin = part_of(transfer.origin, at, length);
+        part.result = part_of(transfer.result, at, length);
+        return part;
+    };
+    // What lies between the first and the last is inside if these are.
+    for (const std::size_t at : {std::size_t{0}, bytes - each}) {
+        const Transfer end = part_at(at, each);
+        if (!inside(window, end.target, end.at.segments(end.offset))) return raise(window, MPI_ERR_RMA_RANGE);
+    }
+    for (std::size_t at = 0; at < bytes; at += step) {
+        const Transfer part = part_at(at, std::min(step, bytes - at));
+        if (const int error = start(window, part, call, nullptr); error != MPI_SUCCESS) return error;
+    }
+    if (request == nullptr) return MPI_SUCCESS;
+    const offpath_status_t status = flush(window, transfer.target);
+    return status == OFFPATH_OK ? done_request(window, call, request) : raise(window, error_of(status));
+}
+
+}  // namespace
 
 int start(Window& window, const Transfer& transfer, const char* call, MPI_Request* request) {
     const std::size_t bytes = transfer.at.bytes();
@@ -132,6 +197,8 @@ int start(Window& window, const Transfer& transfer, const char* call, MPI_Reques
         (fetches && transfer.result.elements.bytes() != bytes))
         return raise(window, MPI_ERR_ARG);
     if (bytes == 0) return request == nullptr ? MPI_SUCCESS : done_request(window, call, request);
+    if (const std::size_t step = bytes_at_a_time(transfer); step != 0 && step < bytes)
+        return start_in_parts(window, transfer, step, call, request);
     const std::vector<offpath_segment_t> segments = transfer.at.segments(transfer.offset);
     if (!inside(window, transfer.target, segments)) return raise(window, MPI_ERR_RMA_RANGE);
 
