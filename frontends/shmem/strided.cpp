@@ -12,6 +12,9 @@ namespace offpath::shmem {
 
 namespace {
 
+// What one request to the target's device takes.
+constexpr std::size_t most_direct_elements = 8192;
+
 // Elements of a strided array, `step` bytes apart.
 template <typename Byte>
 struct Elements {
@@ -59,12 +62,14 @@ void copy_strided(Elements<std::byte> to, Elements<const std::byte> from, std::s
     }
 }
 
-// Calls start(first element, pieces) for as many pieces at a time as one operation takes, and waits for all.
+// From element `begin` on, calls start(first element, pieces) for as many pieces at a time as one operation
+// takes, and waits for all.
 template <typename Start>
-void in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t count, Start&& start) {
+void in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t begin,
+               std::size_t count, Start&& start) {
     std::vector<offpath_segment_t> pieces;
     std::vector<offpath_request_h> requests;
-    for (std::size_t first = 0; first < count; first += pieces.size()) {
+    for (std::size_t first = begin; first < count; first += pieces.size()) {
         pieces.resize(std::min<std::size_t>(count - first, OFFPATH_MAX_SEGMENTS));
         for (std::size_t i = 0; i < pieces.size(); ++i)
             pieces[i] = {place.there() + (first + i) * step, element};
@@ -101,7 +106,7 @@ void put_strided(Context& context, void* dest, const void* source, std::ptrdiff_
         }))
         return offpath::shmem::count(context, place);
     in_pieces(
-        place, step, element, count,
+        place, step, element, 0, count,
         [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
             must(offpath_put(world.window, packed + at, bytes, &there, request), "a strided put");
         });
@@ -124,12 +129,21 @@ void get_strided(Context& context, void* dest, const void* source, std::ptrdiff_
     }
     if (source_stride == 1) {
         get(context, packed, source, count * element, pe, false);
-    } else if (!directly(place, count * element, [&] {
-                   return offpath_direct_get_strided(world.window, packed, element, count, step,
-                                                     static_cast<std::uint32_t>(place.pe), place.there());
-               })) {
+    } else {
+        std::size_t got = 0;
+        while (got < count) {
+            const std::size_t now =
+                std::min({count - got, most_direct_elements, OFFPATH_DIRECT_BYTES / element});
+            if (now == 0 || !directly(place, now * element, [&] {
+                    return offpath_direct_get_strided(world.window, packed + got * element, element, now,
+                                                      step, static_cast<std::uint32_t>(place.pe),
+                                                      place.there() + got * step);
+                }))
+                break;
+            got += now;
+        }
         in_pieces(
-            place, step, element, count,
+            place, step, element, got, count,
             [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
                 must(offpath_get(world.window, packed + at, bytes, &there, request), "a strided get");
             });

@@ -83,6 +83,12 @@ void strided(std::uint64_t* area) {
     get_strided(context, got.data(), area, 2, 5, 8, count, right);
     for (std::size_t i = 0; i < count; ++i)
         require(got[i * 2] == value_of(my_pe(), i * 3), "strided get");
+    // The low halves of its words: more elements than one request takes.
+    std::vector<std::uint16_t> halves(count * 5);
+    get_strided(context, halves.data(), area, 1, 4, 2, halves.size(), right);
+    for (std::size_t i = 0; i < halves.size(); ++i)
+        require(halves[i] == static_cast<std::uint16_t>(i % 5 == 0 ? value_of(my_pe(), i / 5 * 3) : 0),
+                "strided get of many");
     meet();
 }
 
