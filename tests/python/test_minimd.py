@@ -176,6 +176,8 @@ def test_exposed_is_what_cores_do_besides_computing():
     at = {row["scheme"]: row for row in rows}
     assert set(at) == set(halo.HALO_SCHEMES)
     assert at[HALO]["exposed_s"] == pytest.approx(0.2) and at[HALO]["exposed_less_percent"] == pytest.approx(80) and at[HALO]["beyond_one_node_s"] == pytest.approx(0.5)
+    # One node's ranks were in calls for 0.1 of their 8.5 seconds.
+    assert at[HALO]["link_exposed_s"] == pytest.approx(0.1) and at[HALO]["link_exposed_less_percent"] == pytest.approx(100 * (0.9 - 0.1) / 0.9)
     assert at[OVERLAPPED]["exposed_less_percent"] == 0 and at[HALO]["total_less_percent"] == pytest.approx(10)
 
 

@@ -3,7 +3,7 @@
 Ranks of several nodes may share a core, and time in which one waits while another computes is no communication. So what is exposed is told by
 the cores: exposed_s = total_s - computing_s * ranks / cores. A rank's computing_s is its time on a core outside of calls of MPI and offpath, so it
 has forces, neighbours, integration, packing and unpacking in it. What is left is time in which the ranks' cores were in such calls, or idled.
-Beside it `beyond_one_node_s`: total_s less that of the same ranks on one node, whose ghosts cross no link.
+`link_exposed_s` is exposed_s less that of the same ranks on one node, whose ghosts cross no link: what the links cost. `beyond_one_node_s` is the same of total_s.
 """
 
 from offpath.minimd.case import BLOCKING, HALO, OFFLOADED, OVERLAPPED, POLLED, THREADED, TOGETHER, Case, Outcome
@@ -30,19 +30,21 @@ def exposed(case: Case, outcome: Outcome, host_cores: int) -> float | None:
 
 
 def halo_rows(spec: Spec, results: Results, host_cores: int) -> list[dict]:
-    """`exposed_less_percent`: than with MPI, overlapped."""
+    """`exposed_less_percent`, `link_exposed_less_percent`: than with MPI, overlapped."""
     rows = []
     for case in halo_cases(spec):
         def seen(scheme: str) -> float | None:
             other = case.of(scheme)
             return results.median(other, lambda outcome: exposed(other, outcome, host_cores))
 
-        mine, base = seen(case.scheme), seen(OVERLAPPED)
+        mine, base, floor = seen(case.scheme), seen(OVERLAPPED), seen(TOGETHER)
         together = results[case.of(TOGETHER)].total_s
         row = results.row(case)
         rows.append(row | {
             "computing_s": results[case].computing_s, "exposed_s": mine, "exposed_percent": 100 * mine / row["total_s"] if mine is not None else None,
             "exposed_less_percent": gain(base, mine) if base else None,
+            "link_exposed_s": mine - floor if mine is not None else None,
+            "link_exposed_less_percent": gain(base - floor, mine - floor) if base and base > floor else None,
             "beyond_one_node_s": row["total_s"] - together,
             "total_less_percent": gain(results[case.of(OVERLAPPED)].total_s, row["total_s"]),
         })

@@ -27,10 +27,11 @@ _FLAGS = {
     BALANCED: ["--offpath", "balanced"], TUNNEL: ["--tunnel"], SPLIT: ["--split-boundary"], OFFLOADED: [],
     BLOCKING: ["--halo", "blocking"], OVERLAPPED: [], POLLED: ["--halo", "polled"], THREADED: [], HALO: ["--halo", "offloaded"], TOGETHER: [],
 }
-# Those that need no device, or that of the runtime; all others are jobs with a device rank on each node.
+# Those that need no device, or that of the runtime; all others are jobs with a device rank on each node. Hosts of several nodes may share a core:
+# those that wait sleep at once, as mpi_yield_when_idle has them give way with MPI.
 _ENGINES = {
     OFFLOADED: mpi.OFFPATH, BLOCKING: mpi.HOST, OVERLAPPED: mpi.HOST, POLLED: mpi.HOST, THREADED: mpi.ENGINES["host+thread"],
-    HALO: replace(mpi.OFFPATH, front_end=False), TOGETHER: mpi.HOST,
+    HALO: replace(mpi.OFFPATH, front_end=False, environment={"OFFPATH_CLIENT_SPIN_US": "0"}), TOGETHER: mpi.HOST,
 }
 
 

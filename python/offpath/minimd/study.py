@@ -82,8 +82,8 @@ STUDIES = {study.name: study for study in (
     Study(
         "halo", "What of the communication of ghosts is left to see: by MPI, blocking and overlapped, by MPI offloaded, and by devices' group schedules.",
         "MPI manual offloading, section 4.3", Spec((32000,), (2, 4), (20,), steps=100, device_slowness=(1,)),
-        halo.halo_cases, halo.halo_rows, ("total_s", "comm_s", "exposed_s", "exposed_percent", "exposed_less_percent", "beyond_one_node_s"), needs_cores=True,
-        link="1gbit",
+        halo.halo_cases, halo.halo_rows, ("total_s", "exposed_s", "exposed_less_percent", "link_exposed_s", "link_exposed_less_percent"), needs_cores=True,
+        link="500mbit",
     ),
 )}
 
