@@ -13,20 +13,6 @@ namespace minimd {
 
 namespace {
 
-int gather(void* user, const void* mine, std::size_t bytes, void* all) {
-    const auto count = static_cast<int>(bytes);
-    return MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, *static_cast<MPI_Comm*>(user));
-}
-
-int rank_on_node(MPI_Comm comm) {
-    MPI_Comm node = MPI_COMM_NULL;
-    int rank = 0;
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &rank);
-    MPI_Comm_free(&node);
-    return rank;
-}
-
 // Where it is here; a device with an operating system of its own looks at the same place.
 std::string library_path() {
     if (const char* path = std::getenv("MINIMD_KERNELS"); path != nullptr && *path != '\0') return path;
@@ -46,46 +32,29 @@ offpath_status_t run_check(offpath_kernel_h check, const runtime::Numbers& numbe
 
 }  // namespace
 
-RuntimeAttachment::RuntimeAttachment(MPI_Comm comm, const runtime::Numbers& numbers) {
-    int rank = 0, ranks = 1;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &ranks);
-    offpath_init_params_t parameters{};
-    parameters.struct_size = sizeof parameters;
-    parameters.threads = OFFPATH_THREADS_SINGLE;
-    parameters.allgather = gather;
-    parameters.allgather_user = &comm;
-    parameters.rank = static_cast<std::uint32_t>(rank);
-    parameters.size = static_cast<std::uint32_t>(ranks);
-    parameters.local_rank = static_cast<std::uint32_t>(rank_on_node(comm));
-    const offpath_status_t attached = offpath_init(&parameters, &context_);
-    if (attached != OFFPATH_OK)
+RuntimeAttachment::RuntimeAttachment(MPI_Comm comm, const runtime::Numbers& numbers) : context_(comm) {
+    if (context_.status() != OFFPATH_OK)
         throw mpi_support::UsageError(
             fmt::format("--device-kind runtime: no device answers on every node ({}); start the program with "
                         "offpath run, or with OFFPATH_AUTOSTART=1 in the environment",
-                        offpath_status_string(attached)));
+                        offpath_status_string(context_.status())));
 
     const std::string path = library_path();
     offpath_kernel_h check = nullptr;
-    offpath_status_t status = offpath_kernel_load(context_, path.c_str(), runtime::check_symbol, &check);
+    offpath_status_t status = offpath_kernel_load(context(), path.c_str(), runtime::check_symbol, &check);
     if (status == OFFPATH_OK)
-        status = offpath_kernel_load(context_, path.c_str(), runtime::lists_symbol, &lists_);
+        status = offpath_kernel_load(context(), path.c_str(), runtime::lists_symbol, &lists_);
     if (status == OFFPATH_OK)
-        status = offpath_kernel_load(context_, path.c_str(), runtime::forces_symbol, &forces_);
+        status = offpath_kernel_load(context(), path.c_str(), runtime::forces_symbol, &forces_);
     if (status == OFFPATH_OK) status = run_check(check, numbers);
     int worst = status;
     MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MIN, comm);
     if (worst == OFFPATH_OK) return;
-    offpath_finalize(context_);
     throw mpi_support::UsageError(fmt::format(
         "--device-kind runtime: a device cannot run {} for numbers of {} bytes in blocks of {} lanes ({}); "
         "other lanes: --lanes; MINIMD_KERNELS says where devices find the library",
         path, numbers.real_bytes, numbers.lanes,
         offpath_status_string(static_cast<offpath_status_t>(worst))));
-}
-
-RuntimeAttachment::~RuntimeAttachment() {
-    offpath_finalize(context_);
 }
 
 RuntimeMemory::~RuntimeMemory() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "minimd/offpath/device.h"
+#include "minimd/offpath/runtime_context.h"
 #include "minimd/offpath/runtime_kernels.h"
 
 namespace minimd {
@@ -22,16 +23,13 @@ class RuntimeAttachment {
   public:
     // Collective. Throws mpi_support::UsageError on all ranks alike if one of them cannot have its device.
     RuntimeAttachment(MPI_Comm comm, const runtime::Numbers& numbers);
-    ~RuntimeAttachment();
-    RuntimeAttachment(const RuntimeAttachment&) = delete;
-    RuntimeAttachment& operator=(const RuntimeAttachment&) = delete;
 
-    offpath_context_h context() const { return context_; }
+    offpath_context_h context() const { return context_.handle(); }
     offpath_kernel_h lists() const { return lists_; }
     offpath_kernel_h forces() const { return forces_; }
 
   private:
-    offpath_context_h context_ = nullptr;
+    RuntimeContext context_;
     offpath_kernel_h lists_ = nullptr, forces_ = nullptr;
 };
 
