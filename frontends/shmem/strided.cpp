@@ -12,9 +12,6 @@ namespace offpath::shmem {
 
 namespace {
 
-// What one request to the target's device takes.
-constexpr std::size_t most_direct_elements = 8192;
-
 // Elements of a strided array, `step` bytes apart.
 template <typename Byte>
 struct Elements {
@@ -133,7 +130,7 @@ void get_strided(Context& context, void* dest, const void* source, std::ptrdiff_
         std::size_t got = 0;
         while (got < count) {
             const std::size_t now =
-                std::min({count - got, most_direct_elements, OFFPATH_DIRECT_BYTES / element});
+                std::min<std::size_t>({count - got, OFFPATH_DIRECT_ELEMENTS, OFFPATH_DIRECT_BYTES / element});
             if (now == 0 || !directly(place, now * element, [&] {
                     return offpath_direct_get_strided(world.window, packed + got * element, element, now,
                                                       step, static_cast<std::uint32_t>(place.pe),

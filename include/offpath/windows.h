@@ -113,11 +113,14 @@ OFFPATH_API offpath_status_t offpath_window_fence(offpath_window_h window, uint3
  * operations are under way by the other; many are by this one): nothing has happened, and the usual call is
  * right. */
 #define OFFPATH_DIRECT_BYTES 65536
+#define OFFPATH_DIRECT_ELEMENTS 8192 /* of one strided operation */
 OFFPATH_API offpath_status_t offpath_direct_put(offpath_window_h window, const void* origin, size_t bytes,
                                                 uint32_t target, uint64_t offset);
 OFFPATH_API offpath_status_t offpath_direct_get(offpath_window_h window, void* result, size_t bytes,
                                                 uint32_t target, uint64_t offset);
-/* `count` elements of `element` bytes, `stride` bytes apart at the target and side by side here. */
+/* `count` elements of `element` bytes, whose beginnings are `stride` bytes apart at the target and which lie
+ * side by side here: at most OFFPATH_DIRECT_ELEMENTS of at most 8 KiB, OFFPATH_DIRECT_BYTES in all, else
+ * OFFPATH_ERR_UNAVAILABLE. A stride below the element's size is invalid. */
 OFFPATH_API offpath_status_t offpath_direct_put_strided(offpath_window_h window, const void* origin,
                                                         size_t element, size_t count, size_t stride,
                                                         uint32_t target, uint64_t offset);

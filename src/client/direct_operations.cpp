@@ -23,6 +23,7 @@ namespace direct = rma::direct;
 using rma::OpKind;
 
 static_assert(OFFPATH_DIRECT_BYTES == direct::most_result_bytes);
+static_assert(OFFPATH_DIRECT_ELEMENTS == direct::most_elements);
 
 // Direct ones, one after the other, that nobody waits for; the next go through the own proxy, which sends
 // many together and costs this process less.
