@@ -76,7 +76,7 @@ offpath_team_h world_team();
 // Of our own: what headers of kind by_host announce, by ranks of the world; and messages to ourselves.
 MPI_Comm payload_comm();
 MPI_Comm self_comm();
-// Tags of payloads on payload_comm() are below this; notices (waits.cpp) have it.
+// Tags of payloads on payload_comm() are below this; notices have it.
 int payload_tags();
 // The largest tag that a user may use.
 int largest_tag();

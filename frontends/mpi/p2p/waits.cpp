@@ -1,14 +1,14 @@
 #include "waits.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "lock.h"
+#include "notices.h"
 #include "pairs.h"
 #include "parcel.h"
 #include "runtime.h"
@@ -16,26 +16,7 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-// From a receiver to its sender.
-struct Notice {
-    std::uint64_t pairs = 0;
-    std::int32_t receiver = 0, tag = 0;  // in the communicator
-    std::uint32_t only_waits = 0;
-    std::uint32_t here = 0;  // 1, where one has come
-};
-static_assert(sizeof(Notice) == 24);
-
-struct Told {
-    Notice notice;
-    MPI_Request request = MPI_REQUEST_NULL;
-};
-
 std::unordered_map<std::uint64_t, Pairs*> watched;
-std::deque<Told> telling;            // a deque: their addresses stay
-std::vector<std::uint32_t> told_to;  // how many notices, by rank of the world
-Notice coming;                       // where the next one is received to
-MPI_Request hearing = MPI_REQUEST_NULL;
-std::uint32_t heard = 0, not_asked = 0;
 std::uint64_t in_calls_ns = 0;  // of calls while large messages were under way
 std::uint64_t call_began_ns = 0;
 std::uint32_t calls_entered = 0;
@@ -82,11 +63,6 @@ std::size_t size_of(std::size_t bytes) {
                                                static_cast<int>(Watches::sizes) - 1));
 }
 
-// No payload has it.
-int notice_tag() {
-    return payload_tags();
-}
-
 std::uint64_t key_of(int peer, int tag) {
     return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
 }
@@ -104,56 +80,23 @@ Watch* find_or_make(std::unordered_map<std::uint64_t, Watch>& watches, int peer,
     return &watches[key_of(peer, tag)];
 }
 
-void forget_told() {
-    while (!telling.empty()) {
-        int flag = 0;
-        PMPI_Test(&telling.front().request, &flag, MPI_STATUS_IGNORE);
-        if (flag == 0) return;
-        telling.pop_front();
-    }
-}
-
 void tell(const Parcel& parcel, Watches::Received& watch) {
     if (watch.told == watch.habit.only_waits()) return;
     watch.told = watch.habit.only_waits();
-    forget_told();
-    const int sender = parcel.pairs->world(parcel.peer);
-    Told& told = telling.emplace_back();
-    told.notice = {parcel.pairs->id, parcel.pairs->own_rank, parcel.tag, watch.told ? 1U : 0U, 1};
-    PMPI_Isend(&told.notice, sizeof told.notice, MPI_BYTE, sender, notice_tag(), payload_comm(),
-               &told.request);
-    ++told_to[static_cast<std::size_t>(sender)];
+    send_notice(parcel.pairs->world(parcel.peer),
+                {parcel.pairs->id, parcel.pairs->own_rank, parcel.tag, watch.told});
 }
 
-void listen() {
-    coming.here = 0;
-    PMPI_Irecv(&coming, sizeof coming, MPI_BYTE, MPI_ANY_SOURCE, notice_tag(), payload_comm(), &hearing);
-}
-
-void take_in_notice() {
-    const Notice notice = coming;
-    ++heard;
-    listen();
+void take_in(const Notice& notice) {
     const auto found = watched.find(notice.pairs);
     if (found == watched.end()) return;  // its communicator is gone
     if (Watches::Sent* watch = find(found->second->watches.sent, notice.receiver, notice.tag))
-        watch->receiver_only_waits = notice.only_waits != 0;
+        watch->receiver_only_waits = notice.only_waits;
 }
 
-// Asking the host's MPI whether a notice has come may cost a process its core, where others share that: some
-// MPI libraries yield it in every call that finds nothing. What the library took in while it waited for
-// something else lies in memory already, which is looked at first. That is a hint; now and then it is asked
-// in any case.
 void hear() {
-    constexpr std::uint32_t asked_every = 16;
-    for (;;) {
-        const bool hint = std::atomic_ref(coming.here).load(std::memory_order_relaxed) != 0;
-        if (!hint && ++not_asked % asked_every != 0) return;
-        int flag = 0;
-        PMPI_Test(&hearing, &flag, MPI_STATUS_IGNORE);
-        if (flag == 0) return;
-        take_in_notice();
-    }
+    while (const std::optional<Notice> notice = next_notice())
+        take_in(*notice);
 }
 
 void sent_in_exchange(const Parcel& parcel) {
@@ -210,26 +153,11 @@ bool watches_waits() {
 }
 
 void open_waits() {
-    told_to.assign(static_cast<std::size_t>(runtime().size), 0);
-    if (runtime().settings.p2p.waited_by_host != 0) listen();
+    if (runtime().settings.p2p.waited_by_host != 0) open_notices();
 }
 
 void close_waits() {
-    if (runtime().settings.p2p.waited_by_host == 0) return;
-    // What was told is to be heard before the communicator goes.
-    std::uint32_t expected = 0;
-    PMPI_Reduce_scatter_block(told_to.data(), &expected, 1, MPI_UINT32_T, MPI_SUM, runtime().service);
-    while (heard != expected) {
-        PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
-        take_in_notice();
-    }
-    if (hearing != MPI_REQUEST_NULL) {
-        PMPI_Cancel(&hearing);
-        PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
-    }
-    for (Told& told : telling)
-        PMPI_Wait(&told.request, MPI_STATUS_IGNORE);
-    telling.clear();
+    if (runtime().settings.p2p.waited_by_host != 0) close_notices();
 }
 
 void begin_watching(Pairs& pairs) {

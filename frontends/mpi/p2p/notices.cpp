@@ -1,0 +1,107 @@
+#include "notices.h"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <deque>
+#include <vector>
+
+#include "pairs.h"
+#include "runtime.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+struct OnWire {
+    std::uint64_t pairs = 0;
+    std::int32_t receiver = 0, tag = 0;
+    std::uint32_t only_waits = 0;
+    std::uint32_t here = 0;  // 1, where one has come
+};
+static_assert(sizeof(OnWire) == 24);
+
+struct Sent {
+    OnWire notice;
+    MPI_Request request = MPI_REQUEST_NULL;
+};
+
+std::deque<Sent> under_way;          // a deque: their addresses stay
+std::vector<std::uint32_t> sent_to;  // how many, by rank of the world
+OnWire coming;                       // where the next one is received to
+MPI_Request hearing = MPI_REQUEST_NULL;
+std::uint32_t heard = 0, not_asked = 0;
+
+// No payload has it.
+int notice_tag() {
+    return payload_tags();
+}
+
+void forget_sent() {
+    while (!under_way.empty()) {
+        int flag = 0;
+        PMPI_Test(&under_way.front().request, &flag, MPI_STATUS_IGNORE);
+        if (flag == 0) return;
+        under_way.pop_front();
+    }
+}
+
+void listen() {
+    coming.here = 0;
+    PMPI_Irecv(&coming, sizeof coming, MPI_BYTE, MPI_ANY_SOURCE, notice_tag(), payload_comm(), &hearing);
+}
+
+Notice take() {
+    const Notice notice{coming.pairs, coming.receiver, coming.tag, coming.only_waits != 0};
+    ++heard;
+    listen();
+    return notice;
+}
+
+}  // namespace
+
+void open_notices() {
+    sent_to.assign(static_cast<std::size_t>(runtime().size), 0);
+    listen();
+}
+
+void close_notices() {
+    // What was sent is to be heard before the communicator goes.
+    std::uint32_t expected = 0;
+    PMPI_Reduce_scatter_block(sent_to.data(), &expected, 1, MPI_UINT32_T, MPI_SUM, runtime().service);
+    while (heard != expected) {
+        PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
+        take();
+    }
+    if (hearing != MPI_REQUEST_NULL) {
+        PMPI_Cancel(&hearing);
+        PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
+    }
+    for (Sent& sent : under_way)
+        PMPI_Wait(&sent.request, MPI_STATUS_IGNORE);
+    under_way.clear();
+}
+
+void send_notice(int sender, const Notice& notice) {
+    forget_sent();
+    Sent& sent = under_way.emplace_back();
+    sent.notice = {notice.pairs, notice.receiver, notice.tag, notice.only_waits ? 1U : 0U, 1};
+    PMPI_Isend(&sent.notice, sizeof sent.notice, MPI_BYTE, sender, notice_tag(), payload_comm(),
+               &sent.request);
+    ++sent_to[static_cast<std::size_t>(sender)];
+}
+
+// Asking the host's MPI whether a notice has come may cost a process its core, where others share that: some
+// MPI libraries yield it in every call that finds nothing. What the library took in while it waited for
+// something else lies in memory already, which is looked at first. That is a hint; now and then it is asked
+// in any case.
+std::optional<Notice> next_notice() {
+    constexpr std::uint32_t asked_every = 16;
+    const bool hint = std::atomic_ref(coming.here).load(std::memory_order_relaxed) != 0;
+    if (!hint && ++not_asked % asked_every != 0) return std::nullopt;
+    int flag = 0;
+    PMPI_Test(&hearing, &flag, MPI_STATUS_IGNORE);
+    if (flag == 0) return std::nullopt;
+    return take();
+}
+
+}  // namespace offpath::mpi::p2p
