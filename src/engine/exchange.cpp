@@ -22,15 +22,15 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
         Chunk chunk;
         if (incoming != nullptr && read(bytes, chunk) && incoming->bytes == chunk.bytes)
             return on_chunk(chunk, *incoming);
+    } else if (kind == Kind::one_sided_bundle && incoming != nullptr) {
+        return one_sided->take_bundle(bytes, *incoming);
     } else if (incoming != nullptr && incoming->rendezvous != nullptr) {
-        transport.discard(incoming->rendezvous);  // only chunks come that way
+        transport.discard(incoming->rendezvous);  // nothing else comes that way
         log::warn("a message of kind {} with a payload of {} bytes was dropped",
                   static_cast<std::uint32_t>(kind), incoming->bytes);
         return;
     } else if (kind == Kind::one_sided || kind == Kind::one_sided_answer) {
         return one_sided->dispatch(bytes, incoming);
-    } else if (kind == Kind::one_sided_bundle && incoming != nullptr) {
-        return one_sided->dispatch_bundle(bytes, {incoming->data, incoming->bytes});
     } else if (kind == Kind::grant) {
         Grant grant;
         if (read(bytes, grant)) return on_grant(grant);

@@ -20,6 +20,7 @@ struct Engine::Impl {
     Peer* find_peer(ProxyId id);
     bool connect(Peer& peer);
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload = {});
+    void not_sent(Peer& peer, Status status);
     void peer_lost(Peer& peer);
     void rank_gone(Session& session, std::uint32_t job_rank);
     void fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone);

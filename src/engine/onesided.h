@@ -9,10 +9,11 @@
 // Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
 // A message that is ordered is held back, and with it those behind it, until the visits before it in its
 // lane are over; what is held back has no memory and no place in other queues, so nobody waits for it.
-// What is said to one proxy in a round of work travels together, up to what one message of the transport
-// takes (onesided_bundle.cpp); the sequence numbers are the messages' own. What a host rank asks without its
-// own proxy (rma/direct.h) is no visit: it is done at once where the memory has a pointer and no update of it
-// is under way, else refused; its order to visits is the rank's business.
+// What is said to one proxy in a round of work travels together, up to bundle_bytes (onesided_bundle.cpp);
+// the sequence numbers are the messages' own. A small put or get of memory that has a pointer is no visit: it
+// is done when it is its turn. So is what a host rank asks without its own proxy (rma/direct.h): it is done
+// at once where the memory has a pointer and no update of it is under way, else refused; its order to visits
+// is the rank's business.
 //
 // Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
 // engine's. Payload moves by the engine's transfers; whatever ends inside a call of theirs is put into a list
@@ -35,7 +36,14 @@ struct Visit;
 
 struct OneSidedRequest {
     OneSidedHeader header{};
-    std::vector<std::byte> payload;  // segments, then operands
+    std::span<const std::byte> payload;  // segments, then operands
+    std::vector<std::byte> own;          // the payload, if it is kept longer than its message
+
+    void keep() {
+        if (!own.empty() || payload.empty()) return;
+        own.assign(payload.begin(), payload.end());
+        payload = own;
+    }
 };
 
 class Window {
@@ -171,7 +179,7 @@ class OneSided {
     Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
 
     // onesided_bundle.cpp
-    void dispatch_bundle(std::span<const std::byte> header, std::span<const std::byte> payload);
+    void take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming);
     // What was gathered goes out, at the end of a round. Whether there was any.
     bool send_bundles();
 
@@ -206,15 +214,32 @@ class OneSided {
         std::uint32_t messages = 0;
         std::vector<std::byte> bytes;
     };
-    void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload);
+    // One that the transport reads, or brings.
+    struct Parcel : Completion {
+        std::uint64_t token = 0;
+        OneSided* home = nullptr;
+        bool comes = false;
+        OneSidedBundle header{};
+        std::vector<std::byte> bytes;
+        void reset() { *this = Parcel{}; }
+    };
+    // The payload in two pieces.
+    void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+              std::span<const std::byte> more = {});
     void send(Bundle& bundle);
+    void send_large(Bundle& bundle);
+    Parcel& new_parcel(std::vector<std::byte> bytes);
+    void parcel_over(Parcel& parcel, Status status);
+    void dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload);
+    std::vector<std::byte> spare_buffer();
 
     // onesided_owner.cpp
     void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
     void on_request(const OneSidedHeader& header, std::span<const std::byte> payload);
     void take_turn(Window& window, OneSidedRequest request);
     void release(Window& window, std::uint32_t origin);
-    void accept(Window& window, OneSidedRequest request);
+    void accept(Window& window, const OneSidedRequest& request);
+    bool done_at_once(Window& window, const OneSidedRequest& request);
     void accept_lock(Window& window, const OneSidedHeader& header);
     void begin_visit(Visit& visit, std::span<const std::byte> carried);
     void admit();
@@ -251,6 +276,7 @@ class OneSided {
     };
     std::vector<Bundle> gathered_;  // one a peer
     std::vector<std::vector<std::byte>> spare_;
+    Slab<Parcel> parcels_;
     std::deque<Local> local_;     // between ranks of this engine
     std::deque<Visit*> starved_;  // wait for memory, in the order of arrival
     std::uint64_t visit_bytes_ = 0;

@@ -4,12 +4,14 @@
 #include "engine/onesided.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::engine {
 
 namespace {
 
-constexpr std::size_t most_bytes = transport::Transport::max_post;
+// Below what transports have their receivers fetch (transport/ucx/ucx_transport.h).
+constexpr std::size_t bundle_bytes = 60 << 10;
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
     to.insert(to.end(), bytes.begin(), bytes.end());
@@ -17,28 +19,30 @@ void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void OneSided::tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload) {
+void OneSided::tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+                    std::span<const std::byte> more) {
     if (engine_.closed) return;
-    if (peer.self)
-        return local_.push_back({{header.begin(), header.end()}, {payload.begin(), payload.end()}});
-    const std::size_t bytes = sizeof(Bundled) + header.size() + payload.size();
-    if (bytes > most_bytes) return engine_.tell(peer, header, payload);
+    if (peer.self) {
+        Local& message = local_.emplace_back();
+        append(message.header, header);
+        append(message.payload, payload);
+        append(message.payload, more);
+        return;
+    }
+    const std::size_t bytes = sizeof(Bundled) + header.size() + payload.size() + more.size();
     auto bundle = std::find_if(gathered_.begin(), gathered_.end(),
                                [&](const Bundle& each) { return each.peer == &peer; });
     if (bundle == gathered_.end()) {
-        bundle = gathered_.insert(bundle, {&peer, 0, {}});
-        if (!spare_.empty()) {
-            bundle->bytes = std::move(spare_.back());
-            spare_.pop_back();
-        }
-    } else if (bundle->bytes.size() + bytes > most_bytes) {
+        bundle = gathered_.insert(bundle, {&peer, 0, spare_buffer()});
+    } else if (bundle->bytes.size() + bytes > bundle_bytes) {
         send(*bundle);
     }
     const Bundled sizes{static_cast<std::uint16_t>(header.size()),
-                        static_cast<std::uint16_t>(payload.size())};
+                        static_cast<std::uint16_t>(payload.size() + more.size())};
     append(bundle->bytes, bytes_of(sizes));
     append(bundle->bytes, header);
     append(bundle->bytes, payload);
+    append(bundle->bytes, more);
     ++bundle->messages;
 }
 
@@ -50,11 +54,52 @@ void OneSided::send(Bundle& bundle) {
         std::memcpy(&sizes, bytes.data(), sizeof sizes);
         const auto header = bytes.subspan(sizeof sizes, sizes.header_bytes);
         engine_.tell(*bundle.peer, header, bytes.subspan(sizeof sizes + header.size()));
-    } else {
+    } else if (bytes.size() <= transport::Transport::max_post) {
         engine_.tell(*bundle.peer, bytes_of(OneSidedBundle{Kind::one_sided_bundle, bundle.messages}), bytes);
+    } else {
+        send_large(bundle);
     }
     bundle.bytes.clear();
     bundle.messages = 0;
+}
+
+// The transport reads it where it lies.
+void OneSided::send_large(Bundle& bundle) {
+    if (engine_.closed || !engine_.connect(*bundle.peer)) return;
+    ++engine_.counters.messages_sent;
+    const OneSidedBundle header{Kind::one_sided_bundle, bundle.messages};
+    Parcel& parcel = new_parcel(std::exchange(bundle.bytes, spare_buffer()));
+    const Status status = engine_.transport.send(*bundle.peer->endpoint, bytes_of(header),
+                                                 parcel.bytes.data(), parcel.bytes.size(), &parcel);
+    if (status == Status::in_progress) return;
+    parcel_over(parcel, Status::ok);
+    if (is_error(status)) engine_.not_sent(*bundle.peer, status);
+}
+
+std::vector<std::byte> OneSided::spare_buffer() {
+    if (spare_.empty()) return {};
+    std::vector<std::byte> buffer = std::move(spare_.back());
+    spare_.pop_back();
+    buffer.clear();
+    return buffer;
+}
+
+OneSided::Parcel& OneSided::new_parcel(std::vector<std::byte> bytes) {
+    Parcel* parcel = parcels_.take();
+    parcel->function = [](Completion* self, Status status) {
+        auto* over = static_cast<Parcel*>(self);
+        over->home->parcel_over(*over, status);
+    };
+    parcel->home = this;
+    parcel->bytes = std::move(bytes);
+    return *parcel;
+}
+
+// Of an error on_endpoint_lost tells.
+void OneSided::parcel_over(Parcel& parcel, Status status) {
+    if (parcel.comes && status == Status::ok) dispatch_bundle(parcel.header, parcel.bytes);
+    spare_.push_back(std::move(parcel.bytes));
+    parcels_.give_back(&parcel);
 }
 
 bool OneSided::send_bundles() {
@@ -67,9 +112,27 @@ bool OneSided::send_bundles() {
     return true;
 }
 
-void OneSided::dispatch_bundle(std::span<const std::byte> header, std::span<const std::byte> payload) {
+void OneSided::take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming) {
     OneSidedBundle bundle{};
-    bool sound = read(header, bundle);
+    const bool sound = read(header, bundle) && incoming.bytes <= bundle_bytes;
+    if (incoming.rendezvous == nullptr && sound)
+        return dispatch_bundle(bundle, {incoming.data, incoming.bytes});
+    if (!sound) {
+        if (incoming.rendezvous != nullptr) engine_.transport.discard(incoming.rendezvous);
+        log::warn("a bundle of one-sided messages that has {} bytes was dropped", incoming.bytes);
+        return;
+    }
+    Parcel& parcel = new_parcel(spare_buffer());
+    parcel.comes = true;
+    parcel.header = bundle;
+    parcel.bytes.resize(incoming.bytes);
+    const Status status =
+        engine_.transport.fetch(incoming.rendezvous, parcel.bytes.data(), incoming.bytes, &parcel);
+    if (status != Status::in_progress) parcel_over(parcel, status);
+}
+
+void OneSided::dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload) {
+    bool sound = true;
     while (sound && bundle.messages-- > 0) {
         Bundled sizes{};
         sound = payload.size() >= sizeof sizes;

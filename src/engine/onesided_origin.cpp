@@ -131,15 +131,10 @@ void OneSided::send_part(Call& call) {
     header.ordered = call.ordered ? 1 : 0;
     call.ordered = false;  // the others come behind
 
-    std::array<std::byte, rma::message_segments * sizeof(rma::Segment) + rma::inline_bytes> payload;
-    std::size_t filled = 0;
-    if (cut.segments.size() > 1) {
-        filled = cut.segments.size() * sizeof(rma::Segment);
-        std::memcpy(payload.data(), cut.segments.data(), filled);
-    }
+    std::span<const std::byte> segments, inlined;
+    if (cut.segments.size() > 1) segments = std::as_bytes(std::span(cut.segments));
     if (!call.inlined.empty()) {
-        std::memcpy(payload.data() + filled, call.inlined.data() + cut.at, operands);
-        filled += operands;
+        inlined = std::span(call.inlined).subspan(cut.at, operands);
         engine_.counters.bytes_sent += operands;
     } else if (operands > 0) {
         part->send = engine_.new_send(*team.session, owner, whole(team, call.origin).at(cut.at), operands);
@@ -150,7 +145,7 @@ void OneSided::send_part(Call& call) {
         part->recv = engine_.new_recv(*team.session, owner, whole(team, call.result).at(cut.at), result);
         header.receiver = part->recv->token;
     }
-    tell(peer, bytes_of(header), {payload.data(), filled});
+    tell(peer, bytes_of(header), segments, inlined);
 }
 
 void OneSided::on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload) {

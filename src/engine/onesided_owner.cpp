@@ -27,9 +27,11 @@ void OneSided::dispatch(std::span<const std::byte> bytes, const transport::Incom
 void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byte> payload) {
     Window* window = find(header.route, header.window, true);
     if (window != nullptr && header.route.source < window->lanes.size()) {
-        window->lanes[header.route.source].gate.arrive(
-            header.sequence, OneSidedRequest{header, {payload.begin(), payload.end()}},
-            [&](OneSidedRequest request) { take_turn(*window, std::move(request)); });
+        auto& gate = window->lanes[header.route.source].gate;
+        OneSidedRequest request{header, payload, {}};
+        if (!gate.is_next(header.sequence)) request.keep();
+        gate.arrive(header.sequence, std::move(request),
+                    [&](OneSidedRequest due) { take_turn(*window, std::move(due)); });
         return;
     }
     log::warn("rank {} asks for window {} of team {:x}, which rank {} does not have", header.route.source,
@@ -42,7 +44,8 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
 void OneSided::take_turn(Window& window, OneSidedRequest request) {
     Window::Lane& lane = window.lanes[request.header.route.source];
     if (lane.held.empty() && (request.header.ordered == 0 || lane.visits == 0))
-        return accept(window, std::move(request));
+        return accept(window, request);
+    request.keep();
     lane.held.push_back(std::move(request));
     ++window.held;
 }
@@ -53,21 +56,48 @@ void OneSided::release(Window& window, std::uint32_t origin) {
     // Who sees what comes now, sees what was before.
     std::atomic_thread_fence(std::memory_order_release);
     while (!lane.held.empty() && (lane.held.front().header.ordered == 0 || lane.visits == 0)) {
-        OneSidedRequest request = std::move(lane.held.front());
+        const OneSidedRequest request = std::move(lane.held.front());
         lane.held.pop_front();
         --window.held;
-        accept(window, std::move(request));
+        accept(window, request);
     }
     if (window.ending) unsettled_.push_back(&window);
 }
 
-void OneSided::accept(Window& window, OneSidedRequest request) {
+// A small put or get at memory that has a pointer. False: it takes more, or there is something wrong with it;
+// nothing was done.
+bool OneSided::done_at_once(Window& window, const OneSidedRequest& request) {
+    const OneSidedHeader& header = request.header;
+    const auto kind = static_cast<OpKind>(header.operation);
+    const bool put = kind == OpKind::put && header.sender == 0 && header.receiver == 0 &&
+                     request.payload.size() == header.bytes;
+    const bool get = kind == OpKind::get && header.sender == 0 && header.receiver != 0 &&
+                     request.payload.empty() && header.bytes <= rma::inline_bytes;
+    if ((!put && !get) || header.segments != 1 || header.bytes == 0) return false;
+    const rma::Ranges::Range* range = window.ranges.find(header.offset, header.bytes);
+    if (range == nullptr) return false;
+    std::byte* const there = window.session().memory->direct({range->region, range->address, range->bytes},
+                                                             header.offset - range->begin, header.bytes);
+    if (there == nullptr) return false;
+    Peer& peer = *window.team->peers[header.route.source];
+    if (put) {
+        engine_.counters.bytes_received += header.bytes;
+        std::memcpy(there, request.payload.data(), header.bytes);
+        answer(peer, header.part, Status::ok);
+    } else {
+        answer(peer, header.part, Status::ok, {there, header.bytes});
+    }
+    return true;
+}
+
+void OneSided::accept(Window& window, const OneSidedRequest& request) {
     const OneSidedHeader& header = request.header;
     Peer& peer = *window.team->peers[header.route.source];
     if (window.session().closing || window.team->gone(header.route.source))
         return answer(peer, header.part, Status::peer_lost);
     if (!rma::is_kind(header.operation)) return answer(peer, header.part, Status::protocol);
     if (rma::is_lock(static_cast<OpKind>(header.operation))) return accept_lock(window, header);
+    if (done_at_once(window, request)) return;
 
     Visit* visit = visits_.take();
     visit->function = [](Completion* self, Status status) {

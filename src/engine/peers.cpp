@@ -63,11 +63,13 @@ void Engine::Impl::tell(Peer& peer, std::span<const std::byte> header, std::span
     if (!connect(peer)) return;
     ++counters.messages_sent;
     const Status status = transport.post(*peer.endpoint, header, payload);
-    if (is_error(status)) {
-        log::error("a message to proxy {:x} failed: {}", peer.id, to_string(status));
-        peer.lost = true;
-        newly_lost.push_back(&peer);
-    }
+    if (is_error(status)) not_sent(peer, status);
+}
+
+void Engine::Impl::not_sent(Peer& peer, Status status) {
+    log::error("a message to proxy {:x} failed: {}", peer.id, to_string(status));
+    peer.lost = true;
+    newly_lost.push_back(&peer);
 }
 
 void Engine::on_endpoint_lost(transport::Endpoint& endpoint) {

@@ -88,6 +88,7 @@ class OrderGate {
         }
         return true;
     }
+    bool is_next(std::uint32_t number) const { return number == next_; }
     std::size_t waiting() const { return early_.size(); }
 
   private:

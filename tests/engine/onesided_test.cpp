@@ -610,6 +610,46 @@ TEST(OneSidedBundles, SmallOnesOfARoundTravelTogether) {
     EXPECT_LE(sent() - before, 8u);
 }
 
+// Also where the transport has them fetched, and brings messages late.
+TEST(OneSidedBundles, OfLargerOnesHaveManyToo) {
+    for (const std::size_t eager : {std::size_t{1} << 20, std::size_t{4} << 10}) {
+        WorldOptions options;
+        options.memory = BackEnd::map;
+        options.loopback.eager_bytes = eager;
+        options.faults = transport::FaultPlan{.seed = 9, .delay_message = 0.3, .delay_completion = 0.3};
+        World world(options);
+        constexpr std::size_t count = 64, size = 4096;
+        Windows windows(world, count * size);
+        std::vector<std::uint32_t> data(count * size / 4), back(data.size());
+        std::iota(data.begin(), data.end(), 1u);
+        const auto sent = [&] {
+            return world.engine_of(0).counters().messages_sent + world.engine_of(1).counters().messages_sent;
+        };
+        const std::uint64_t before = sent();
+        const auto bytes = std::as_bytes(std::span(data));
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto now = bytes.subspan(i * size, size);
+            OneSidedCall call = put(1, i * size, {});
+            call.bytes = size;
+            call.inlined.assign(now.begin(), now.end());
+            windows.start(0, call);
+        }
+        ASSERT_EQ(windows.flush(0), Status::ok);
+        EXPECT_EQ(std::memcmp(windows.memory[1].data(), data.data(), count * size), 0);
+        for (std::size_t i = 0; i < count; ++i) {
+            OneSidedCall get = put(1, i * size, {});
+            get.kind = OpKind::get;
+            get.bytes = size;
+            get.result = World::range(back.data() + i * size / 4, size);
+            windows.start(0, get);
+        }
+        ASSERT_EQ(windows.flush(0), Status::ok);
+        EXPECT_EQ(back, data);
+        // 14 of them are a message, in both directions.
+        EXPECT_LE(sent() - before, 24u) << eager;
+    }
+}
+
 TEST(OneSidedBundles, NonsenseIsDropped) {
     WorldOptions options;
     options.memory = BackEnd::map;
