@@ -78,6 +78,53 @@ void in_pieces(const Place& place, std::size_t step, std::size_t element, std::s
         finish(request, "a strided transfer");
 }
 
+// Elements of a request to the target's device: of a piece of a transfer, or of all of it.
+std::size_t direct_elements(std::size_t element, std::size_t count) {
+    return std::min<std::size_t>({count, OFFPATH_DIRECT_ELEMENTS, OFFPATH_DIRECT_BYTES / element});
+}
+
+// The elements, from the first on, that took the short way.
+std::size_t get_directly(const Place& place, std::size_t step, std::byte* packed, std::size_t element,
+                         std::size_t count) {
+    std::size_t got = 0;
+    while (got < count) {
+        const std::size_t now = direct_elements(element, count - got);
+        if (now == 0 || !directly(place, now * element, [&] {
+                return offpath_direct_get_strided(world.window, packed + got * element, element, now, step,
+                                                  static_cast<std::uint32_t>(place.pe),
+                                                  place.there() + got * step);
+            }))
+            break;
+        got += now;
+    }
+    return got;
+}
+
+// The same. The short way takes only so much that nobody waits for: of more than one piece, each is waited
+// for when the next is due, which takes less time than a list of places.
+std::size_t put_directly(const Place& place, std::size_t step, const std::byte* packed, std::size_t element,
+                         std::size_t count) {
+    const auto pe = static_cast<std::uint32_t>(place.pe);
+    std::size_t put = 0;
+    bool waited = direct_elements(element, count) == count;
+    while (put < count) {
+        const std::size_t now = direct_elements(element, count - put);
+        if (now == 0) break;
+        if (directly(place, now * element, [&] {
+                return offpath_direct_put_strided(world.window, packed + put * element, element, now, step,
+                                                  pe, place.there() + put * step);
+            })) {
+            put += now;
+            waited = false;
+            continue;
+        }
+        if (waited || !place.segment->shared) break;
+        must(offpath_window_flush(world.window, pe, nullptr), "what was started before");
+        waited = true;
+    }
+    return put;
+}
+
 }  // namespace
 
 void put_strided(Context& context, void* dest, const void* source, std::ptrdiff_t dest_stride,
@@ -97,13 +144,10 @@ void put_strided(Context& context, void* dest, const void* source, std::ptrdiff_
         packed = copied.data();
     }
     if (dest_stride == 1) return put(context, dest, packed, count * element, pe, false);
-    if (directly(place, count * element, [&] {
-            return offpath_direct_put_strided(world.window, packed, element, count, step,
-                                              static_cast<std::uint32_t>(place.pe), place.there());
-        }))
-        return offpath::shmem::count(context, place);
+    const std::size_t put = put_directly(place, step, packed, element, count);
+    if (put > 0) offpath::shmem::count(context, place);
     in_pieces(
-        place, step, element, 0, count,
+        place, step, element, put, count,
         [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
             must(offpath_put(world.window, packed + at, bytes, &there, request), "a strided put");
         });
@@ -127,18 +171,7 @@ void get_strided(Context& context, void* dest, const void* source, std::ptrdiff_
     if (source_stride == 1) {
         get(context, packed, source, count * element, pe, false);
     } else {
-        std::size_t got = 0;
-        while (got < count) {
-            const std::size_t now =
-                std::min<std::size_t>({count - got, OFFPATH_DIRECT_ELEMENTS, OFFPATH_DIRECT_BYTES / element});
-            if (now == 0 || !directly(place, now * element, [&] {
-                    return offpath_direct_get_strided(world.window, packed + got * element, element, now,
-                                                      step, static_cast<std::uint32_t>(place.pe),
-                                                      place.there() + got * step);
-                }))
-                break;
-            got += now;
-        }
+        const std::size_t got = get_directly(place, step, packed, element, count);
         in_pieces(
             place, step, element, got, count,
             [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {

@@ -69,7 +69,7 @@ void move(const char* name, std::uint64_t* slots, std::size_t words, bool nbi) {
 void strided(std::uint64_t* area) {
     Context& context = default_context();
     const int right = (my_pe() + 1) % n_pes(), left = (my_pe() + n_pes() - 1) % n_pes();
-    constexpr std::size_t count = 3000;
+    constexpr std::size_t count = 12000;  // more bytes than one request takes
     std::vector<std::uint64_t> data(count * 3), got(count * 2);
     for (std::size_t i = 0; i < data.size(); ++i)
         data[i] = value_of(my_pe(), i);
@@ -89,6 +89,21 @@ void strided(std::uint64_t* area) {
     for (std::size_t i = 0; i < halves.size(); ++i)
         require(halves[i] == static_cast<std::uint16_t>(i % 5 == 0 ? value_of(my_pe(), i / 5 * 3) : 0),
                 "strided get of many");
+    meet();
+    // And their high bytes, after something that must not overtake them.
+    std::vector<std::uint8_t> bytes(count * 5, 0xff);
+    put_strided(context, reinterpret_cast<std::uint8_t*>(area) + 7, bytes.data(), 8, 1, 1, bytes.size(),
+                right);
+    fence(context);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::uint8_t>(i * 13 + static_cast<std::size_t>(my_pe()));
+    put_strided(context, reinterpret_cast<std::uint8_t*>(area) + 7, bytes.data(), 8, 1, 1, bytes.size(),
+                right);
+    quiet(context);
+    meet();
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        require(area[i] >> 56 == static_cast<std::uint8_t>(i * 13 + static_cast<std::size_t>(left)),
+                "strided put of many");
     meet();
 }
 
