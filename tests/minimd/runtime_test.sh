@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # runtime_test.sh BUILD RANKS: miniMD with devices of the runtime gives the temperature, energy and pressure of the hosts alone: local,
-# remote, and when the daemon dies on the way.
+# remote, and when a daemon dies on the way, everybody's or that of some ranks.
 set -euo pipefail
 build=$1 ranks=$2
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-daemon=
-trap '[ -z "$daemon" ] || kill -9 "$daemon" 2> /dev/null || true; rm -rf "$work"' EXIT
+daemons=()
+trap 'for d in "${daemons[@]}"; do kill -9 "$d" 2> /dev/null || true; done; rm -rf "$work"' EXIT
 export OMP_WAIT_POLICY=passive
 
-start_daemon() {
-    rm -f "$work"/*.port
-    "$build/bin/offpathd" --dir "$work" --listen 127.0.0.1:0 --key-file "$work/key" --log-file "$work/daemon.log" &
-    daemon=$!
+start_daemon() {  # NAME: listens in the directory of that name
+    mkdir -p "$work/$1"
+    "$build/bin/offpathd" --dir "$work/$1" --listen 127.0.0.1:0 --key-file "$work/key" --log-file "$work/$1.log" &
+    daemons+=($!)
     for _ in $(seq 200); do
-        compgen -G "$work/*.port" > /dev/null && break
+        compgen -G "$work/$1/*.port" > /dev/null && break
         sleep 0.05
     done
-    port=$(cat "$work"/*.port)
+    port=$(cat "$work/$1"/*.port)
 }
 
-input() {  # CELLS STEPS THERMO
+input() {  # CELLS STEPS THERMO EVERY
     cat > "$work/in" <<INPUT
 Lennard-Jones, small
 
@@ -33,7 +33,7 @@ $2            steps
 0.005         time step
 1.44          temperature
 0.8442        density
-3             re-neighbouring
+$4             re-neighbouring
 2.5 0.30      cutoff and skin
 $3            thermo
 INPUT
@@ -42,7 +42,7 @@ INPUT
 run() {  # NAME ARGS...: leaves NAME.json
     local name=$1
     shift
-    "$here/../mpirun.sh" "$ranks" "$build/bin/minimd" -i "$work/in" --json "$work/$name.json" --skin-check off "$@" > "$work/$name.log" 2>&1 ||
+    "$here/../mpirun.sh" "$ranks" "${wrap[@]}" "$build/bin/minimd" -i "$work/in" --json "$work/$name.json" --skin-check off "$@" > "$work/$name.log" 2>&1 ||
         { cat "$work/$name.log"; exit 1; }
 }
 
@@ -62,49 +62,78 @@ PYTHON
 }
 
 (umask 077 && head -c 32 /dev/urandom > "$work/key")
-start_daemon
-local_device="OFFPATH_DIR=$work"
-remote_device="OFFPATH_DEVICES=127.0.0.1:$port OFFPATH_KEY_FILE=$work/key"
-input 7 24 8
-for precision in double single; do
-    run hosts --precision $precision
-    names=
+start_daemon all
+wrap=(env)
+plain=(env)
+local_device=(env "OFFPATH_DIR=$work/all")
+remote_device=(env "OFFPATH_DEVICES=127.0.0.1:$port" "OFFPATH_KEY_FILE=$work/key")
+
+check() {  # PRECISION HOSTS_ARGS WAY...: both attachments, each WAY being arguments
+    local precision=$1 lists=$2 names= way
+    shift 2
+    wrap=("${plain[@]}")
+    run hosts --precision "$precision" $lists
     for attach in local remote; do
-        device=${attach}_device
-        ways=("balanced" "paper" "balanced --device-share 0.4 --device-threads 2" "paper --half_neigh 0")
-        [ $precision = double ] || ways=("balanced")
-        for way in "${ways[@]}"; do
+        declare -n device=${attach}_device
+        wrap=("${device[@]}")
+        for way in "$@"; do
             name="$attach-${way// /-}"
             names="$names $name"
-            export ${!device}
-            run "$name" --precision $precision --device-kind runtime --offpath $way
-            unset OFFPATH_DIR OFFPATH_DEVICES OFFPATH_KEY_FILE
+            run "$name" --precision "$precision" $lists --device-kind runtime --offpath $way
             if grep "device is lost" "$work/$name.log"; then exit 1; fi
         done
     done
-    grep -q "minimd_forces" "$work/daemon.log"
     if [ "$precision" = double ]; then compare 1e-9 hosts $names; else compare 2e-4 hosts $names; fi
-done
+}
 
-# In the middle of a run, which does not end before the daemon.
-input 8 300 150
+# Many ranks take long to start on few cores: what does not depend on their number is left to small jobs.
+input 7 24 8 1
+check double "" paper "balanced --device-share 0.4"
+input 7 24 8 3
+if [ "$ranks" -le 3 ]; then
+    check double "" paper balanced "balanced --device-share 0.4 --device-threads 2" "paper -t 2 --device-slowness 2"
+    check single "" balanced
+    check double "--half_neigh 0" paper
+fi
+check double "-gn 0" paper
+grep -q "minimd_forces" "$work/all.log"
+
+# In the middle of a run, which does not end before: the daemon of all, then of every other rank.
+lose() {  # NAME LOG LOSERS ARGS...: the latest daemon, whose log is LOG
+    local name=$1 log=$2 losers=$3 loads
+    shift 3
+    loads=$(grep -c "minimd_forces" "$work/$log" || true)
+    run "$name" --device-kind runtime "$@" &
+    job=$!
+    for _ in $(seq 1000); do
+        [ "$(grep -c "minimd_forces" "$work/$log")" -ge $((loads + losers)) ] && break
+        sleep 0.02
+    done
+    sleep 0.4
+    kill -0 "$job"
+    kill -9 "${daemons[-1]}"
+    wait "${daemons[-1]}" 2> /dev/null || true
+    unset 'daemons[-1]'
+    wait "$job"
+    [ "$(grep -c "device is lost" "$work/$name.log")" -eq "$losers" ] || { cat "$work/$name.log"; exit 1; }
+}
+input 8 300 150 3
+wrap=("${plain[@]}")
 run long
-loads=$(grep -c "minimd_forces" "$work/daemon.log")
-export $local_device
-run lost --device-kind runtime --offpath balanced --device-share 0.9 --device-slowness 30 &
-job=$!
-for _ in $(seq 400); do
-    [ "$(grep -c "minimd_forces" "$work/daemon.log")" -gt "$loads" ] && break
-    sleep 0.02
-done
-sleep 0.7
-kill -0 "$job"
-kill -9 "$daemon"
-wait "$daemon" 2> /dev/null || true
-daemon=
-wait "$job"
-[ "$(grep -c "device is lost" "$work/lost.log")" -eq "$ranks" ]
+wrap=("${local_device[@]}")
+lose lost all.log "$ranks" --offpath balanced --device-share 0.9 --device-slowness 100
 compare 1e-6 long lost
+
+if [ "$ranks" -gt 1 ]; then
+    input 8 150 75 1
+    wrap=("${plain[@]}")
+    run long
+    start_daemon even
+    start_daemon odd
+    wrap=(sh -c "OFFPATH_DIR=$work/\$([ \$((OMPI_COMM_WORLD_RANK % 2)) = 1 ] && echo odd || echo even) exec \"\$@\"" sh)
+    lose lost-odd odd.log $((ranks / 2)) --offpath paper --device-slowness 60
+    compare 1e-6 long lost-odd
+fi
 
 # Without a daemon.
 if "$here/../mpirun.sh" "$ranks" "$build/bin/minimd" -s 4 -n 1 --device-kind runtime --offpath paper > "$work/alone.log" 2>&1; then

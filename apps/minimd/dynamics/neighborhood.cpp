@@ -41,6 +41,12 @@ Neighborhood<Real>::Neighborhood(const Settings& settings, const Decomposition& 
       old_lists_(static_cast<std::size_t>(settings.threads)) {}
 
 template <typename Real>
+std::unique_ptr<Halo<Real>> Neighborhood<Real>::new_halo() const {
+    return std::make_unique<Halo<Real>>(decomposition_, settings_.list_cutoff(), shell_, column_side_,
+                                        settings_.halo == HaloKind::blocking);
+}
+
+template <typename Real>
 void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
     excursion_ = {};
     // Not yet, or without atoms, there is nothing to measure.
@@ -66,13 +72,14 @@ void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
 
 template <typename Real>
 void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, Times& times,
-                                 const std::function<void()>& settled) {
+                                 const Stages& stages) {
     Stopwatch watch;
     halo_.settle();
     watch.lap(times.communication);
     measure_excursion(particles);
     watch.lap(times.neighbor);
     migration_.run(particles, step);
+    if (stages.exchanged) stages.exchanged();
     watch.lap(times.communication);
 
     const Vec3 &lo = decomposition_.lo(), &hi = decomposition_.hi();
@@ -85,7 +92,7 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
                                     std::span<const Real>(migration_.y()),
                                     std::span<const Real>(migration_.z()), order_);
     migration_.settle(particles, order_);
-    if (settled) settled();
+    if (stages.settled) stages.settled();
     built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(
                                                                    particles.reals(particles.local_slots)));
     watch.lap(times.neighbor);

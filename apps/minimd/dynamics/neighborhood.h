@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "minimd/cells/pair_list.h"
@@ -24,10 +25,13 @@ class Neighborhood {
     Neighborhood(const Settings& settings, const Decomposition& decomposition, const Kernels<Real>& kernels,
                  double density);
 
-    // Collective. Adds to `times` what it took. `settled` is called when atoms have their new slots. Throws
-    // SimulationError.
-    void rebuild(Particles<Real>& particles, std::int64_t step, Times& times,
-                 const std::function<void()>& settled = {});
+    // Called during a rebuild, each if it is there.
+    struct Stages {
+        std::function<void()> exchanged;  // atoms have their new ranks, but particles and ghosts are the old
+        std::function<void()> settled;    // atoms have their new slots
+    };
+    // Collective. Adds to `times` what it took. Throws SimulationError.
+    void rebuild(Particles<Real>& particles, std::int64_t step, Times& times, const Stages& stages = {});
 
     Shell shell() const { return shell_; }
     // Do the interior pairs, or those with ghosts, stand in one list only, so that both atoms get the force?
@@ -35,6 +39,8 @@ class Neighborhood {
         return shell_ == Shell::eighth || (shell_ == Shell::one_sided && !boundary);
     }
     Halo<Real>& halo() { return halo_; }
+    // Another one of the same kind, without ghosts.
+    std::unique_ptr<Halo<Real>> new_halo() const;
     Migration<Real>& migration() { return migration_; }
     std::vector<PairLists>& lists() { return lists_; }  // one for each thread
     // Those before the last rebuild.

@@ -148,7 +148,8 @@ void Simulation<Real>::after_step(std::int64_t at) {
 
 template <typename Real>
 double Simulation<Real>::calls() {
-    return calls_.seconds() + neighborhood_.halo().calls() + neighborhood_.migration().calls();
+    return calls_.seconds() + neighborhood_.halo().calls() + neighborhood_.migration().calls() +
+           (offload_ ? offload_->calls() : 0.0);
 }
 
 template <typename Real>

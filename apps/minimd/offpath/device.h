@@ -18,8 +18,14 @@ namespace minimd {
 // Of the pairs in the lists that the device has.
 struct Share {
     std::vector<std::int32_t> first_rows;  // by list: its interior rows from here on
-    bool boundary = false;  // all rows that need ghosts too: the devices then move ghosts and their forces
+    bool boundary = false;                 // all rows that need ghosts too
     bool energy = false;
+};
+
+// Who moves ghosts, and the forces on them, for a share with a boundary.
+enum class GhostMover {
+    devices,  // among themselves
+    hosts     // take_ghosts() and ghost_forces(); in rebuild steps, where hosts communicate anyway
 };
 
 template <typename Real>
@@ -34,15 +40,27 @@ class Device {
         std::span<const Real> forces;  // on this rank's own slots; until the next start()
     };
 
-    // Can it move ghosts (Share::boundary)?
-    virtual bool takes_boundary() const = 0;
+    virtual GhostMover ghost_mover() const = 0;
 
-    // The lists and ghosts of the last rebuild, for the shares from now on.
+    // The lists and ghosts of the last rebuild, for the shares from now on. Not between start() and finish()
+    // unless lists_ahead().
     virtual void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) = 0;
 
     // Starts on a share with the positions of `particles`, which are then read until finish(): the array may
     // be swapped, but not changed.
     virtual void start(const Particles<Real>& particles, const Share& share) = 0;
+
+    // Where hosts move ghosts, once after each start() of a share with a boundary, from when ghosts are in
+    // `particles`, which otherwise are those of start().
+    virtual void take_ghosts(const Particles<Real>& particles) { (void)particles; }
+    // The forces on those ghosts, in their slots of an array of all, until the next start(). Null: not yet,
+    // or, with `wait`, the device is lost.
+    virtual const Real* ghost_forces(bool wait) {
+        (void)wait;
+        return nullptr;
+    }
+
+    virtual bool lists_ahead() const { return false; }
 
     // Can it compute forces that are not divisible (dynamics/forces.h)?  Shares are then of all pairs.
     virtual bool takes_undivided() const { return false; }

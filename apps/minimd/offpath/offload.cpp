@@ -29,6 +29,14 @@ std::size_t blocks_before(const std::vector<PairLists>& lists, const std::vector
     return blocks;
 }
 
+// Of each list's interior.
+std::vector<std::int32_t> row_counts(const std::vector<PairLists>& lists) {
+    std::vector<std::int32_t> counts;
+    for (const PairLists& each : lists)
+        counts.push_back(static_cast<std::int32_t>(each.interior.rows.size()));
+    return counts;
+}
+
 template <typename Real>
 void add(std::span<const Real> forces, Real* __restrict to) {
     const Real* __restrict from = forces.data();
@@ -50,6 +58,7 @@ Offload<Real>::Offload(const Settings& settings, Forces<Real>& forces, std::uniq
     : settings_(settings),
       forces_(forces),
       divisible_(dynamic_cast<LennardJonesForces<Real>*>(&forces)),
+      hosts_move_ghosts_(device->ghost_mover() == GhostMover::hosts),
       comm_(comm),
       device_(std::move(device)) {
     if (divisible_ == nullptr && !device_->takes_undivided())
@@ -57,8 +66,9 @@ Offload<Real>::Offload(const Settings& settings, Forces<Real>& forces, std::uniq
 }
 
 template <typename Real>
-std::vector<std::int32_t> Offload<Real>::first_rows(const std::vector<PairLists>& lists, double share) const {
-    std::vector<std::int32_t> first;
+typename Offload<Real>::RowNumbers Offload<Real>::first_rows(const std::vector<PairLists>& lists,
+                                                             double share) const {
+    RowNumbers first;
     for (const PairLists& each : lists) {
         const auto& rows = each.interior.rows;
         const auto keep = static_cast<std::int32_t>(
@@ -73,16 +83,13 @@ std::vector<std::int32_t> Offload<Real>::first_rows(const std::vector<PairLists>
 
 template <typename Real>
 EnergyVirial Offload<Real>::host_rows(const Neighborhood<Real>& neighborhood, const Real* x,
-                                      const std::vector<PairLists>& lists,
-                                      const std::vector<std::int32_t>& first, bool before, bool energy,
-                                      AlignedVector<Real>& f) {
+                                      const std::vector<PairLists>& lists, const RowNumbers& begin,
+                                      const RowNumbers& end, bool energy, AlignedVector<Real>& f) {
     if (divisible_ == nullptr) return {};
     std::vector<PairRows> parts;
-    for (std::size_t t = 0; t < lists.size(); ++t) {
-        const PairList& list = lists[t].interior;
-        const auto row = static_cast<std::size_t>(first[t]);
-        parts.push_back(before ? list.view(0, row) : list.view(row, list.rows.size() - row));
-    }
+    for (std::size_t t = 0; t < lists.size(); ++t)
+        parts.push_back(lists[t].interior.view(static_cast<std::size_t>(begin[t]),
+                                               static_cast<std::size_t>(end[t] - begin[t])));
     const bool both_sides = neighborhood.both_sides(false);
     return weighted(divisible_->rows(x, parts, both_sides, energy, f), both_sides);
 }
@@ -125,7 +132,7 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
     if (!device_ || !balances()) return;
     rebuild_seconds_ = rebuild_seconds;
     const std::vector<PairLists>& lists = neighborhood.lists();
-    const bool takes_boundary = device_->takes_boundary();
+    const bool takes_boundary = !hosts_move_ghosts_;
     const Share share{first_rows(lists, 1.0), takes_boundary, false};
     const std::size_t interior = blocks_of(lists, false),
                       devices = interior + (takes_boundary ? blocks_of(lists, true) : 0);
@@ -137,7 +144,8 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
         device_->start(particles, share);
         std::fill(old_f_.begin(), old_f_.end(), Real{0});
         Stopwatch watch;
-        host_rows(neighborhood, particles.x.data(), lists, share.first_rows, false, false, old_f_);
+        host_rows(neighborhood, particles.x.data(), lists, share.first_rows, row_counts(lists), false,
+                  old_f_);
         computing = 0.0;
         watch.lap(computing);
         outcome = device_->finish();
@@ -177,8 +185,7 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     Stopwatch watch;
     const std::vector<PairLists>& lists = neighborhood.lists();
     const std::size_t interior = blocks_of(lists, false), boundary = blocks_of(lists, true);
-    const bool takes_boundary =
-        device_->takes_boundary() && (settings_.split_boundary || settings_.device_ghosts);
+    const bool takes_boundary = !hosts_move_ghosts_ && (settings_.split_boundary || settings_.device_ghosts);
     const double part =
         settings_.split_boundary ? 0.0 : in_others_.share(interior, takes_boundary ? boundary : 0, 0.0);
     const Share share{first_rows(lists, part), takes_boundary, energy};
@@ -191,8 +198,8 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     particles.f.resize(particles.reals(particles.slots));
     std::fill(particles.f.begin(), particles.f.end(), Real{0});
     double computing = 0.0;
-    EnergyVirial sum =
-        host_rows(neighborhood, particles.x.data(), lists, share.first_rows, true, energy, particles.f);
+    EnergyVirial sum = host_rows(neighborhood, particles.x.data(), lists, RowNumbers(lists.size(), 0),
+                                 share.first_rows, energy, particles.f);
     watch.lap(computing);
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
     in_others_.measured_host(own_blocks, computing);
@@ -216,8 +223,42 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
         return sum += outcome->sum;
     }
     lose_device();
-    sum += host_rows(neighborhood, particles.x.data(), lists, share.first_rows, false, energy, particles.f);
+    sum += host_rows(neighborhood, particles.x.data(), lists, share.first_rows, row_counts(lists), energy,
+                     particles.f);
     watch.lap(times.force);
+    return sum;
+}
+
+template <typename Real>
+void Offload<Real>::send_home(Neighborhood<Real>& neighborhood, bool energy, bool wait, Boundary& boundary) {
+    if (boundary.going_home) return;
+    const Real* forces = device_ ? device_->ghost_forces(wait) : nullptr;
+    if (forces == nullptr && device_ && !wait) return;
+    if (forces != nullptr) {
+        const std::size_t own = old_own_reals_, all = old_f_.size();
+        std::copy(forces + own, forces + all, old_f_.begin() + static_cast<std::ptrdiff_t>(own));
+    } else {
+        boundary.sum = boundary_rows(neighborhood, neighborhood.migration().old_x().data(),
+                                     neighborhood.old_lists(), energy, old_f_);
+        boundary.by_host = true;
+    }
+    old_halo_->start_reverse(old_f_.data());
+    boundary.going_home = true;
+}
+
+template <typename Real>
+EnergyVirial Offload<Real>::instead_of_device(Neighborhood<Real>& neighborhood, const Share& share,
+                                              bool energy, Boundary& boundary) {
+    const std::vector<PairLists>& lists = neighborhood.old_lists();
+    const Real* x = neighborhood.migration().old_x().data();
+    EnergyVirial sum = host_rows(neighborhood, x, lists, share.first_rows, row_counts(lists), energy, old_f_);
+    if (boundary.by_host) return sum;
+    boundary.by_host = true;
+    if (!boundary.going_home) return sum += boundary_rows(neighborhood, x, lists, energy, old_f_);
+    // The device's forces on ghosts have left and stay as they are.
+    spare_f_.assign(old_f_.size(), Real{0});
+    sum += boundary_rows(neighborhood, x, lists, energy, spare_f_);
+    add(std::span<const Real>(spare_f_).first(old_own_reals_), old_f_.data());
     return sum;
 }
 
@@ -227,68 +268,86 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     Stopwatch watch;
     const std::size_t interior = blocks_of(neighborhood.lists(), false),
                       boundary = blocks_of(neighborhood.lists(), true);
-    const bool takes_boundary = device_ && device_->takes_boundary();
     const bool all = settings_.offpath == OffPath::paper || divisible_ == nullptr;
-    const double part = !device_ ? 0.0
-                        : all    ? 1.0
-                              : in_rebuilds_.share(interior, takes_boundary ? boundary : 0, rebuild_seconds_);
-    const Share share{first_rows(neighborhood.lists(), part), takes_boundary, energy};
+    const double part = !device_ ? 0.0 : all ? 1.0 : in_rebuilds_.share(interior, boundary, rebuild_seconds_);
+    const Share share{first_rows(neighborhood.lists(), part), true, energy};
     if (device_) device_->start(particles, share);
+    old_own_reals_ = particles.reals(particles.local_slots);
     old_f_.resize(particles.reals(particles.slots));
     std::fill(old_f_.begin(), old_f_.end(), Real{0});
     watch.lap(times.force);
-
-    EnergyVirial sum;
-    if (!takes_boundary) {
-        neighborhood.halo().update(particles);
-        watch.lap(times.communication);
-        sum += boundary_rows(neighborhood, particles.x.data(), neighborhood.lists(), energy, old_f_);
-        watch.lap(times.force);
-        take_ghosts_home(neighborhood, old_f_.data());
+    if (hosts_move_ghosts_) {
+        neighborhood.halo().start_update(particles);
+        if (!old_halo_) old_halo_ = neighborhood.new_halo();
+        old_plan_.clear();
+        neighborhood.halo().describe(old_plan_);
+        old_halo_->adopt(particles.layout, old_plan_);
         watch.lap(times.communication);
     }
 
     Stopwatch rebuilding;
     bool follows = false;
     Migration<Real>& migration = neighborhood.migration();
-    neighborhood.rebuild(particles, step, times,
-                         [&] { follows = all && takes_boundary && device_->follow(migration); });
+    const auto exchanged = [&] {
+        if (!hosts_move_ghosts_) return;
+        neighborhood.halo().finish_update(particles);
+        if (device_) device_->take_ghosts(particles);
+    };
+    const auto settled = [&] { follows = all && !hosts_move_ghosts_ && device_->follow(migration); };
+    neighborhood.rebuild(particles, step, times, {exchanged, settled});
+    double rebuilt = 0.0;
+    watch.lap(rebuilt);  // accounted for by rebuild()
+    const bool ahead = device_ && device_->lists_ahead();
+    if (ahead) lists_changed(particles, neighborhood);
+    watch.lap(times.force);
     double seconds = 0.0;
     rebuilding.lap(seconds);
     rebuild_seconds_ = rebuild_seconds_ == 0.0 ? seconds : 0.7 * rebuild_seconds_ + 0.3 * seconds;
-    double rebuilt = 0.0;
-    watch.lap(rebuilt);  // accounted for by rebuild()
 
     const std::vector<PairLists>& lists = neighborhood.old_lists();
     const Real* x = migration.old_x().data();
+    const bool home = hosts_move_ghosts_ && neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
+    Boundary old;
+    EnergyVirial sum;
     double computing = 0.0;
-    sum += host_rows(neighborhood, x, lists, share.first_rows, true, energy, old_f_);
-    watch.lap(computing);
+    // In halves, since forces on ghosts may come between.
+    RowNumbers begin(lists.size(), 0), end = share.first_rows;
+    for (std::int32_t& row : end)
+        row /= 2;
+    for (const bool last : {false, true}) {
+        if (home) send_home(neighborhood, energy, false, old);
+        watch.lap(times.communication);
+        if (last) {
+            begin = end;
+            end = share.first_rows;
+        }
+        sum += host_rows(neighborhood, x, lists, begin, end, energy, old_f_);
+        watch.lap(computing);
+    }
     times.force += computing;
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
     in_rebuilds_.measured_host(own_blocks, computing);
 
+    if (home) send_home(neighborhood, energy, true, old);
     particles.f.resize(particles.reals(particles.slots));
     const Real* devices = nullptr;
-    if (device_) {
-        double waiting = 0.0;
-        const auto outcome = device_->finish();
-        if (outcome) devices = outcome->forces.data();
+    std::optional<typename Device<Real>::Outcome> outcome;
+    if (device_) outcome = device_->finish();
+    if (outcome) {
+        devices = outcome->forces.data();
         if (follows) std::copy_n(devices, particles.reals(particles.local_slots), particles.f.data());
-        watch.lap(waiting);
-        times.force += waiting;
-        if (outcome) {
-            sum += outcome->sum;
-            account(in_rebuilds_, interior + boundary,
-                    interior - own_blocks + (takes_boundary ? boundary : 0), *outcome);
-        } else {
-            lose_device();
-            sum += host_rows(neighborhood, x, lists, share.first_rows, false, energy, old_f_);
-            watch.lap(times.force);
-        }
+        sum += outcome->sum;
+        account(in_rebuilds_, interior + boundary, interior - own_blocks + boundary, *outcome);
+    } else {
+        if (device_) lose_device();
+        sum += instead_of_device(neighborhood, share, energy, old);
     }
+    sum += old.sum;
+    watch.lap(times.force);
+    if (home) old_halo_->finish_reverse(old_f_.data());
+    watch.lap(times.communication);
     // The device takes the new lists while this goes on.
-    lists_changed(particles, neighborhood);
+    if (!ahead) lists_changed(particles, neighborhood);
     watch.lap(times.force);
     if (!follows) migration.follow(old_f_.data(), particles.f.data(), devices);
     watch.lap(times.communication);

@@ -6,6 +6,10 @@
 // need ghosts, in every step. A device that is lost leaves its share to the host, and the run goes on without
 // it.
 //
+// Where hosts move the ghosts of rebuild steps for their devices (device.h), they do so by the halo of before
+// the rebuild, on all ranks alike, so that a rank without its device differs from the others by nothing that
+// these could see.
+//
 // Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
 // the host where that was found to be faster.
 #pragma once
@@ -53,16 +57,20 @@ class Offload {
     EnergyVirial ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                           bool energy, Times& times);
 
+    // Time in calls of MPI, but for those of the neighbourhood's halo.
+    double calls() const { return old_halo_ ? old_halo_->calls() : 0.0; }
+
     // Blocks of pairs over all steps in which the device took part, and those that it computed.
     std::int64_t shared_blocks() const { return shared_blocks_; }
     std::int64_t device_blocks() const { return device_blocks_; }
 
   private:
-    std::vector<std::int32_t> first_rows(const std::vector<PairLists>& lists, double share) const;
-    // The host's rows before first[t], or from them on.
+    using RowNumbers = std::vector<std::int32_t>;  // by list
+    RowNumbers first_rows(const std::vector<PairLists>& lists, double share) const;
+    // The host's interior rows from begin[t] to end[t].
     EnergyVirial host_rows(const Neighborhood<Real>& neighborhood, const Real* x,
-                           const std::vector<PairLists>& lists, const std::vector<std::int32_t>& first,
-                           bool before, bool energy, AlignedVector<Real>& f);
+                           const std::vector<PairLists>& lists, const RowNumbers& begin,
+                           const RowNumbers& end, bool energy, AlignedVector<Real>& f);
     EnergyVirial boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
                                const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& f);
     void take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f);
@@ -71,19 +79,35 @@ class Offload {
     // Blocks of pairs of the step, and those that the device computed.
     void account(Balance& balance, std::size_t all, std::size_t devices,
                  const typename Device<Real>::Outcome& outcome);
+    // While a rebuild is under way, for the old pairs that need ghosts.
+    struct Boundary {
+        EnergyVirial sum;         // of what the host computed
+        bool by_host = false;     // it computed them
+        bool going_home = false;  // forces on ghosts
+    };
+    // Sends forces on ghosts home: the device's, if they are there or `wait`; else, if there is no device any
+    // more, those that the host then computes.
+    void send_home(Neighborhood<Real>& neighborhood, bool energy, bool wait, Boundary& boundary);
+    // The host computes what the device should have.
+    EnergyVirial instead_of_device(Neighborhood<Real>& neighborhood, const Share& share, bool energy,
+                                   Boundary& boundary);
     bool balances() const { return settings_.offpath == OffPath::balanced && settings_.device_share < 0.0; }
     void lose_device();
 
     const Settings& settings_;
     Forces<Real>& forces_;
     LennardJonesForces<Real>* divisible_;  // the same, if parts of the pairs can be computed apart
+    bool hosts_move_ghosts_;               // in rebuild steps
     MPI_Comm comm_;
     std::unique_ptr<Device<Real>> device_;
     Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};
     std::int64_t shared_blocks_ = 0, device_blocks_ = 0;
     bool pays_ = true;
     double rebuild_seconds_ = 0.0;
-    AlignedVector<Real> old_f_;
+    std::size_t old_own_reals_ = 0;
+    AlignedVector<Real> old_f_, spare_f_;
+    std::unique_ptr<Halo<Real>> old_halo_;  // that of before the rebuild
+    std::vector<std::int32_t> old_plan_;
 };
 
 }  // namespace minimd

@@ -24,7 +24,7 @@ class RankDevice final : public Device<Real> {
     // Lets the device go.
     ~RankDevice() override;
 
-    bool takes_boundary() const override { return true; }
+    GhostMover ghost_mover() const override { return GhostMover::devices; }
     bool takes_undivided() const override { return true; }
     void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
     void start(const Particles<Real>& particles, const Share& share) override;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "support/mpi_program.h"
 
@@ -81,21 +82,22 @@ RuntimeDevice<Real>::RuntimeDevice(MPI_Comm comm, const RuntimeSettings& setting
     : attachment_(comm, {sizeof(Real), settings.lanes}),
       x_(attachment_.context()),
       f_(attachment_.context()),
-      answer_(attachment_.context()),
-      rows_(attachment_.context()),
-      blocks_(attachment_.context()) {
+      answers_(attachment_.context()),
+      lists_{Lists(attachment_.context()), Lists(attachment_.context())} {
     arguments_.numbers = {sizeof(Real), settings.lanes};
     arguments_.threads = settings.threads;
     arguments_.slowness = settings.slowness;
     arguments_.parameters = settings.parameters;
-    lost_ = !answer_.reserve(sizeof(runtime::ForceAnswer));
-    in_place_ = !lost_ && answer_.in_place();
+    lost_ = !answers_.reserve(parts_.size() * sizeof(runtime::ForceAnswer));
+    in_place_ = !lost_ && answers_.in_place();
 }
 
 template <typename Real>
 RuntimeDevice<Real>::~RuntimeDevice() {
-    settle(keeping_);
-    settle(computing_);
+    for (Lists& lists : lists_)
+        settle(lists.keeping);
+    for (offpath_request_h& part : parts_)
+        settle(part);
 }
 
 template <typename Real>
@@ -108,92 +110,159 @@ bool RuntimeDevice<Real>::settle(offpath_request_h& request) {
 }
 
 template <typename Real>
-void RuntimeDevice<Real>::set_lists(const Particles<Real>&, Neighborhood<Real>& neighborhood) {
-    if (lost_ || !settle(keeping_)) {
-        lost_ = true;
-        return;
-    }
-    arguments_.both_sides = neighborhood.both_sides(false) ? 1 : 0;
-    const std::vector<PairLists>& lists = neighborhood.lists();
+bool RuntimeDevice<Real>::fill(Lists& lists, const std::vector<PairLists>& from) {
     std::size_t rows = 0, blocks = 0;
-    for (const PairLists& each : lists) {
-        rows += each.interior.rows.size();
-        blocks += each.interior.blocks.size();
+    for (const PairLists& each : from) {
+        rows += each.interior.rows.size() + each.boundary.rows.size();
+        blocks += each.interior.blocks.size() + each.boundary.blocks.size();
     }
-    row_bytes_ = rows * sizeof(PairRow);
-    block_bytes_ = blocks * sizeof(std::int32_t);
-    if (lists.size() > runtime::most_ranges || !rows_.reserve(row_bytes_) || !blocks_.reserve(block_bytes_)) {
-        lost_ = true;
-        return;
-    }
-    // The lists of all threads become one.
-    auto* to_row = static_cast<PairRow*>(rows_.data());
-    auto* to_block = static_cast<std::int32_t*>(blocks_.data());
-    std::int32_t rows_before = 0, blocks_before = 0;
-    list_ends_.clear();
-    for (const PairLists& each : lists) {
-        for (PairRow row : each.interior.rows) {
+    lists.row_bytes = rows * sizeof(PairRow);
+    lists.block_bytes = blocks * sizeof(std::int32_t);
+    if (from.size() > runtime::most_ranges || blocks > std::numeric_limits<std::int32_t>::max() ||
+        !lists.rows.reserve(lists.row_bytes) || !lists.blocks.reserve(lists.block_bytes))
+        return false;
+    auto* to_row = static_cast<PairRow*>(lists.rows.data());
+    auto* to_block = static_cast<std::int32_t*>(lists.blocks.data());
+    std::int32_t blocks_before = 0;
+    lists.all_rows = 0;
+    const auto append = [&](const PairList& list) {
+        for (PairRow row : list.rows) {
             row.begin += blocks_before;
             row.end += blocks_before;
             *to_row++ = row;
         }
-        to_block = std::copy(each.interior.blocks.begin(), each.interior.blocks.end(), to_block);
-        rows_before += static_cast<std::int32_t>(each.interior.rows.size());
-        blocks_before += static_cast<std::int32_t>(each.interior.blocks.size());
-        list_ends_.push_back(rows_before);
+        to_block = std::copy(list.blocks.begin(), list.blocks.end(), to_block);
+        lists.all_rows += static_cast<std::int32_t>(list.rows.size());
+        blocks_before += static_cast<std::int32_t>(list.blocks.size());
+    };
+    lists.ends.clear();
+    for (const PairLists& each : from) {
+        append(each.interior);
+        lists.ends.push_back(lists.all_rows);
     }
+    for (const PairLists& each : from)
+        append(each.boundary);
+    return true;
+}
+
+template <typename Real>
+void RuntimeDevice<Real>::set_lists(const Particles<Real>&, Neighborhood<Real>& neighborhood) {
+    Lists& lists = lists_[1 - latest_];
+    if (lost_ || !settle(lists.keeping) || !fill(lists, neighborhood.lists())) {
+        lost_ = true;
+        return;
+    }
+    latest_ = 1 - latest_;
+    interior_both_sides_ = neighborhood.both_sides(false);
+    boundary_both_sides_ = neighborhood.both_sides(true);
     if (in_place_) return;
-    const offpath_kernel_buffer_t buffers[] = {rows_.buffer(row_bytes_, OFFPATH_IN),
-                                               blocks_.buffer(block_bytes_, OFFPATH_IN)};
-    lost_ = offpath_compute(attachment_.lists(), nullptr, 0, buffers, 2, &keeping_) != OFFPATH_OK;
+    const offpath_kernel_buffer_t buffers[] = {lists.rows.buffer(lists.row_bytes, OFFPATH_IN),
+                                               lists.blocks.buffer(lists.block_bytes, OFFPATH_IN)};
+    lost_ = offpath_compute(attachment_.lists(), nullptr, 0, buffers, 2, &lists.keeping) != OFFPATH_OK;
+}
+
+template <typename Real>
+void RuntimeDevice<Real>::launch(runtime::Part part, bool both_sides) {
+    using runtime::Part;
+    const std::size_t number = begins(part) ? 0 : part == Part::boundary ? 1 : 2;
+    arguments_.part = part;
+    arguments_.both_sides = both_sides ? 1 : 0;
+    std::vector<offpath_kernel_buffer_t> buffers{
+        {static_cast<runtime::ForceAnswer*>(answers_.data()) + number, sizeof(runtime::ForceAnswer),
+         OFFPATH_OUT}};
+    if (in_place_) {
+        const Lists& lists = lists_[in_use_];
+        buffers.push_back(x_.buffer(reals_ * sizeof(Real), OFFPATH_IN));
+        buffers.push_back(f_.buffer(reals_ * sizeof(Real), OFFPATH_INOUT));
+        buffers.push_back(lists.rows.buffer(lists.row_bytes, OFFPATH_IN));
+        buffers.push_back(lists.blocks.buffer(lists.block_bytes, OFFPATH_IN));
+    } else {
+        const std::size_t first = part == Part::boundary ? own_reals_ : 0,
+                          end = part == Part::boundary ? reals_ : own_reals_;
+        const auto some = [&](const RuntimeMemory& memory, offpath_access_t access) {
+            buffers.push_back(
+                {static_cast<Real*>(memory.data()) + first, (end - first) * sizeof(Real), access});
+        };
+        if (part != Part::last) some(x_, OFFPATH_IN);
+        if (part != Part::first) some(f_, OFFPATH_OUT);
+    }
+    lost_ = offpath_compute(attachment_.forces(), &arguments_, arguments_.bytes(), buffers.data(),
+                            buffers.size(), &parts_[number]) != OFFPATH_OK;
 }
 
 template <typename Real>
 void RuntimeDevice<Real>::start(const Particles<Real>& particles, const Share& share) {
     started_ = Clock::now();
-    reals_ = particles.reals(particles.local_slots);
-    const std::size_t bytes = reals_ * sizeof(Real);
-    if (lost_ || !x_.reserve(bytes) || !f_.reserve(bytes)) {
+    own_reals_ = particles.reals(particles.local_slots);
+    reals_ = particles.reals(particles.slots);
+    if (lost_ || !x_.reserve(reals_ * sizeof(Real)) || !f_.reserve(reals_ * sizeof(Real))) {
         lost_ = true;
         return;
     }
-    std::memcpy(x_.data(), particles.x.data(), bytes);
+    std::memcpy(x_.data(), particles.x.data(), own_reals_ * sizeof(Real));
+    arguments_.own_reals = static_cast<std::int64_t>(own_reals_);
+    arguments_.reals = static_cast<std::int64_t>(reals_);
     arguments_.energy = share.energy ? 1 : 0;
     arguments_.ranges = 0;
+    rest_.clear();
+    in_use_ = latest_;
     std::int32_t begin = 0;
-    for (std::size_t list = 0; list < list_ends_.size(); ++list) {
-        const std::int32_t end = list_ends_[list];
-        arguments_.range[arguments_.ranges++] = {std::min(begin + share.first_rows[list], end), end};
+    for (std::size_t list = 0; list < lists_[in_use_].ends.size(); ++list) {
+        const std::int32_t end = lists_[in_use_].ends[list];
+        const std::int32_t first = std::min(begin + share.first_rows[list], end);
+        const std::int32_t middle = share.boundary ? first + (end - first) / 2 : end;
+        arguments_.range[arguments_.ranges++] = {first, middle};
+        rest_.push_back({middle, end});
         begin = end;
     }
-    const offpath_kernel_buffer_t buffers[] = {x_.buffer(bytes, OFFPATH_IN), f_.buffer(bytes, OFFPATH_OUT),
-                                               answer_.buffer(sizeof(runtime::ForceAnswer), OFFPATH_OUT),
-                                               rows_.buffer(row_bytes_, OFFPATH_IN),
-                                               blocks_.buffer(block_bytes_, OFFPATH_IN)};
-    lost_ = offpath_compute(attachment_.forces(), &arguments_, arguments_.bytes(), buffers, in_place_ ? 5 : 3,
-                            &computing_) != OFFPATH_OK;
+    launch(share.boundary ? runtime::Part::first : runtime::Part::whole, interior_both_sides_);
+}
+
+template <typename Real>
+void RuntimeDevice<Real>::take_ghosts(const Particles<Real>& particles) {
+    if (lost_) return;
+    std::memcpy(static_cast<Real*>(x_.data()) + own_reals_, particles.x.data() + own_reals_,
+                (reals_ - own_reals_) * sizeof(Real));
+    const Lists& lists = lists_[in_use_];
+    arguments_.ranges = 1;
+    arguments_.range[0] = {lists.ends.back(), lists.all_rows};
+    launch(runtime::Part::boundary, boundary_both_sides_);
+    if (lost_) return;
+    arguments_.ranges = static_cast<std::int32_t>(rest_.size());
+    std::copy(rest_.begin(), rest_.end(), arguments_.range);
+    launch(runtime::Part::last, interior_both_sides_);
+}
+
+template <typename Real>
+const Real* RuntimeDevice<Real>::ghost_forces(bool wait) {
+    if (lost_) return nullptr;
+    if (!wait && parts_[1] != nullptr && offpath_request_test(parts_[1]) == OFFPATH_IN_PROGRESS)
+        return nullptr;
+    lost_ = !settle(parts_[1]);
+    return lost_ ? nullptr : static_cast<const Real*>(f_.data());
 }
 
 template <typename Real>
 std::optional<typename Device<Real>::Outcome> RuntimeDevice<Real>::finish() {
     if (lost_) return std::nullopt;
-    const bool waited = offpath_request_test(computing_) == OFFPATH_IN_PROGRESS;
-    if (!settle(computing_)) {
-        lost_ = true;
-        return std::nullopt;
-    }
+    const std::size_t parts = parts_[2] != nullptr ? 3 : 1;
+    const bool waited = offpath_request_test(parts_[parts - 1]) == OFFPATH_IN_PROGRESS;
+    // Forces from other lists than those that were meant would be wrong, so these are asked as well.
+    for (offpath_request_h* request : {&parts_[0], &parts_[1], &parts_[2], &lists_[in_use_].keeping})
+        if (!settle(*request)) lost_ = true;
+    if (lost_) return std::nullopt;
     const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
-    runtime::ForceAnswer answer;
-    std::memcpy(&answer, answer_.data(), sizeof answer);
-    // When it was done is known only if somebody waited for it.
-    if (waited) overhead_ = std::max(0.0, elapsed - answer.seconds);
     typename Device<Real>::Outcome outcome;
-    // Pairs that are listed from both of their atoms count half.
-    const double weight = arguments_.both_sides != 0 ? 1.0 : 0.5;
-    outcome.sum = {weight * answer.sum.energy, weight * answer.sum.virial};
-    outcome.seconds = answer.seconds;
-    outcome.busy = answer.seconds + overhead_;
-    outcome.forces = {static_cast<const Real*>(f_.data()), reals_};
+    for (std::size_t part = 0; part < parts; ++part) {
+        runtime::ForceAnswer answer;
+        std::memcpy(&answer, static_cast<const runtime::ForceAnswer*>(answers_.data()) + part, sizeof answer);
+        outcome.sum += answer.sum;
+        outcome.seconds += answer.seconds;
+    }
+    // When it was done is known only if somebody waited for it.
+    if (waited) overhead_ = std::max(0.0, elapsed - outcome.seconds);
+    outcome.busy = outcome.seconds + overhead_;
+    outcome.forces = {static_cast<const Real*>(f_.data()), own_reals_};
     return outcome;
 }
 

@@ -3,11 +3,17 @@
 //
 // Positions, forces and lists are put into memory of offpath_mem_alloc, which a device that shares memory
 // with this host reads and writes where it is; others get copies, and keep the lists.
+//
+// Kernels cannot communicate, so this host brings the device the ghosts of a share with a boundary, and takes
+// the forces on them. Such a share is three kernels, one behind the other: half of the interior rows, those
+// with ghosts, and the rest. The first is for the time that ghosts take to come, the last for the time that
+// forces take home.
 #pragma once
 
 #include <mpi.h>
 #include <offpath/offpath.h>
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -69,23 +75,42 @@ class RuntimeDevice final : public Device<Real> {
     RuntimeDevice(MPI_Comm comm, const RuntimeSettings& settings);
     ~RuntimeDevice() override;
 
-    bool takes_boundary() const override { return false; }
+    GhostMover ghost_mover() const override { return GhostMover::hosts; }
+    bool lists_ahead() const override { return true; }
     void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override;
     void start(const Particles<Real>& particles, const Share& share) override;
+    void take_ghosts(const Particles<Real>& particles) override;
+    const Real* ghost_forces(bool wait) override;
     std::optional<typename Device<Real>::Outcome> finish() override;
 
   private:
     using Clock = std::chrono::steady_clock;
+
+    // All of the host's as one: every interior row, then those that need ghosts.
+    struct Lists {
+        explicit Lists(offpath_context_h context) : rows(context), blocks(context) {}
+        RuntimeMemory rows, blocks;
+        std::size_t row_bytes = 0, block_bytes = 0;
+        std::vector<std::int32_t> ends;  // of each interior list
+        std::int32_t all_rows = 0;
+        offpath_request_h keeping = nullptr;
+    };
+
     // Waits for the request and gives it back. False: it ended with an error.
     static bool settle(offpath_request_h& request);
+    bool fill(Lists& lists, const std::vector<PairLists>& from);
+    void launch(runtime::Part part, bool both_sides);
 
     runtime::ForceArguments arguments_;
     RuntimeAttachment attachment_;
-    RuntimeMemory x_, f_, answer_, rows_, blocks_;
-    std::size_t reals_ = 0, row_bytes_ = 0, block_bytes_ = 0;
-    std::vector<std::int32_t> list_ends_;  // in rows_
+    RuntimeMemory x_, f_, answers_;
+    std::array<Lists, 2> lists_;  // in turn, since the next may be set while these are used
+    std::size_t latest_ = 0, in_use_ = 0;
+    bool interior_both_sides_ = true, boundary_both_sides_ = true;
+    std::vector<runtime::RowRange> rest_;  // for the last part
+    std::size_t own_reals_ = 0, reals_ = 0;
     bool in_place_ = false, lost_ = false;
-    offpath_request_h keeping_ = nullptr, computing_ = nullptr;
+    std::array<offpath_request_h, 3> parts_{};
     Clock::time_point started_;
     double overhead_ = 0.0;  // between start and end besides computing
 };

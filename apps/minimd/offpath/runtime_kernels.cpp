@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -17,18 +18,81 @@ namespace {
 using namespace minimd;
 using namespace minimd::runtime;
 
+// What was sent, for a device that does not share the host's memory.
 std::vector<PairRow> kept_rows;
 AlignedVector<std::int32_t> kept_blocks;
+template <typename Real>
+AlignedVector<Real> kept_x;
+template <typename Real>
+AlignedVector<Real> kept_f;
+
 std::vector<PairRow> chosen;
 
+struct Buffers {
+    void* const* data;
+    const std::size_t* bytes;
+    std::size_t count;
+
+    // One for each of the places where host memory lies, or one for each thing that is sent.
+    bool in_place() const { return count == 5; }
+};
+
+// Forces of the rows of `pairs`, added to those at `f`.
 template <typename Real>
-EnergyVirial compute(const ForceArguments& arguments, const PairRows& pairs, const Real* x, Real* f,
-                     std::size_t reals) {
+EnergyVirial add_forces(const ForceArguments& arguments, const PairRows& pairs, const Real* x, Real* f,
+                        std::size_t reals) {
     static std::vector<AlignedVector<Real>> thread_f;  // of all threads but the first
-    std::fill(f, f + reals, Real{0});
+    static AlignedVector<Real> rehearsed;
     const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(arguments.threads));
-    return add_on_threads(kernels<Real>(arguments.numbers.lanes).lennard_jones, x, f, reals, parts,
-                          arguments.parameters, {arguments.energy != 0, arguments.both_sides != 0}, thread_f);
+    const bool both_sides = arguments.both_sides != 0;
+    const auto run = [&](Real* to) {
+        return add_on_threads(kernels<Real>(arguments.numbers.lanes).lennard_jones, x, to, reals, parts,
+                              arguments.parameters, {arguments.energy != 0, both_sides}, thread_f);
+    };
+    // All but the last time is for nothing, and takes the time that a slower device would.
+    for (int time = 1; time < arguments.slowness; ++time) {
+        rehearsed.assign(reals, Real{0});
+        run(rehearsed.data());
+    }
+    const EnergyVirial sum = run(f);
+    const double weight = both_sides ? 1.0 : 0.5;
+    return {weight * sum.energy, weight * sum.virial};
+}
+
+// Nothing: the buffers are not those of such a part, or what the part before kept is gone.
+template <typename Real>
+std::optional<EnergyVirial> run_part(const ForceArguments& arguments, const PairRows& pairs,
+                                     const Buffers& buffers) {
+    const Part part = arguments.part;
+    const auto own = static_cast<std::size_t>(arguments.own_reals),
+               all = static_cast<std::size_t>(arguments.reals);
+    const std::size_t first = part == Part::boundary ? own : 0, end = part == Part::boundary ? all : own,
+                      bytes = (end - first) * sizeof(Real);
+    const bool brings = part != Part::last, gives = part != Part::first;
+    Real *x = nullptr, *f = nullptr;
+    if (buffers.in_place()) {
+        if (buffers.bytes[1] != all * sizeof(Real) || buffers.bytes[2] != buffers.bytes[1])
+            return std::nullopt;
+        x = static_cast<Real*>(buffers.data[1]);
+        f = static_cast<Real*>(buffers.data[2]);
+    } else {
+        if (buffers.count != std::size_t{1} + (brings ? 1 : 0) + (gives ? 1 : 0)) return std::nullopt;
+        for (std::size_t b = 1; b < buffers.count; ++b)
+            if (buffers.bytes[b] != bytes) return std::nullopt;
+        if (begins(part)) {
+            kept_x<Real>.resize(all);
+            kept_f<Real>.resize(all);
+        }
+        if (kept_x<Real>.size() != all) return std::nullopt;
+        x = kept_x<Real>.data();
+        f = kept_f<Real>.data();
+        if (brings && bytes > 0) std::memcpy(x + first, buffers.data[1], bytes);
+    }
+    if (begins(part) || part == Part::boundary) std::fill(f + first, f + end, Real{0});
+    const EnergyVirial sum = add_forces(arguments, pairs, x, f, end);
+    if (!buffers.in_place() && gives && bytes > 0)
+        std::memcpy(buffers.data[buffers.count - 1], f + first, bytes);
+    return sum;
 }
 
 bool has_kernels(const Numbers& numbers) {
@@ -38,6 +102,11 @@ bool has_kernels(const Numbers& numbers) {
     } catch (const std::invalid_argument&) {
         return false;
     }
+}
+
+bool sound(const ForceArguments& arguments, std::size_t bytes) {
+    return arguments.bytes() == bytes && arguments.threads >= 1 && has_kernels(arguments.numbers) &&
+           arguments.own_reals >= 0 && arguments.own_reals <= arguments.reals;
 }
 
 }  // namespace
@@ -62,21 +131,20 @@ OFFPATH_API int minimd_lists(const void*, std::size_t, void* const* buffers, con
     return 0;
 }
 
-OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* const* buffers,
+OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* const* data_of_buffers,
                               const std::size_t* bytes, std::size_t count) {
     const auto start = std::chrono::steady_clock::now();
+    const Buffers buffers{data_of_buffers, bytes, count};
     ForceArguments arguments;
-    if (data_bytes > sizeof arguments || (count != 3 && count != 5) || bytes[0] != bytes[1] ||
-        bytes[2] != sizeof(ForceAnswer))
+    if (data_bytes > sizeof arguments || count == 0 || bytes[0] != sizeof(ForceAnswer))
         return OFFPATH_ERR_INVALID;
     std::memcpy(&arguments, data, data_bytes);
-    if (arguments.bytes() != data_bytes || arguments.threads < 1 || !has_kernels(arguments.numbers))
-        return OFFPATH_ERR_INVALID;
+    if (!sound(arguments, data_bytes)) return OFFPATH_ERR_INVALID;
     std::span<const PairRow> rows(kept_rows);
     const std::int32_t* blocks = kept_blocks.data();
-    if (count == 5) {
-        rows = {static_cast<const PairRow*>(buffers[3]), bytes[3] / sizeof(PairRow)};
-        blocks = static_cast<const std::int32_t*>(buffers[4]);
+    if (buffers.in_place()) {
+        rows = {static_cast<const PairRow*>(buffers.data[3]), bytes[3] / sizeof(PairRow)};
+        blocks = static_cast<const std::int32_t*>(buffers.data[4]);
     }
     chosen.clear();
     for (std::int32_t r = 0; r < arguments.ranges; ++r) {
@@ -86,17 +154,13 @@ OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* co
         chosen.insert(chosen.end(), rows.begin() + range.first, rows.begin() + range.end);
     }
     const PairRows pairs{chosen, blocks};
-    ForceAnswer answer;
-    // All but the last time is for nothing, and takes the time that a slower device would.
-    for (int time = 0; time < std::max(1, arguments.slowness); ++time) {
-        answer.sum = arguments.numbers.real_bytes == 4
-                         ? compute(arguments, pairs, static_cast<const float*>(buffers[0]),
-                                   static_cast<float*>(buffers[1]), bytes[0] / sizeof(float))
-                         : compute(arguments, pairs, static_cast<const double*>(buffers[0]),
-                                   static_cast<double*>(buffers[1]), bytes[0] / sizeof(double));
-    }
-    answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::memcpy(buffers[2], &answer, sizeof answer);
+    const std::optional<EnergyVirial> sum = arguments.numbers.real_bytes == 4
+                                                ? run_part<float>(arguments, pairs, buffers)
+                                                : run_part<double>(arguments, pairs, buffers);
+    if (!sum) return OFFPATH_ERR_INVALID;
+    const ForceAnswer answer{*sum,
+                             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+    std::memcpy(buffers.data[0], &answer, sizeof answer);
     return 0;
 }
 }

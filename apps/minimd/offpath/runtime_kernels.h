@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <offpath/compute.h>
+
 #include "minimd/kernels/kernels.h"
 
 namespace minimd::runtime {
@@ -18,9 +20,21 @@ constexpr const char* check_symbol = "minimd_check";
 // to be sent them again for each step.
 constexpr const char* lists_symbol = "minimd_lists";
 
-// Forces over rows of the lists. Buffers: positions; forces, which are set; a ForceAnswer; and rows and
-// blocks, unless they were kept.
+// Forces over rows of the lists. Buffers: a ForceAnswer; then, for a device that shares the host's memory,
+// positions and forces of all slots, rows and blocks; for others, which keep all these, the positions that
+// this part of the step brings, if any, and the forces that it gives, if any.
 constexpr const char* forces_symbol = "minimd_forces";
+
+// Of a step's forces, which are computed at once, or as ghosts come and go. Each part adds to the forces.
+enum class Part : std::int32_t {
+    whole,     // brings positions of own slots, gives forces on them
+    first,     // brings positions of own slots
+    boundary,  // brings positions of ghosts, gives forces on ghosts
+    last       // gives forces on own slots
+};
+constexpr bool begins(Part part) {
+    return part == Part::whole || part == Part::first;
+}
 
 struct Numbers {
     std::int32_t real_bytes = 8, lanes = 0;
@@ -37,8 +51,9 @@ struct ForceArguments {
     std::int32_t threads = 1, slowness = 1;  // everything so many times
     std::int32_t energy = 0;                 // wanted?
     std::int32_t both_sides = 1;             // forces on blocks' atoms too?
+    Part part = Part::whole;
     std::int32_t ranges = 0;
-    std::int32_t unused = 0;
+    std::int64_t own_reals = 0, reals = 0;  // three a slot, and with ghosts
     LjParameters parameters;
     RowRange range[most_ranges];
 
@@ -47,8 +62,10 @@ struct ForceArguments {
     }
 };
 
+static_assert(sizeof(ForceArguments) <= OFFPATH_KERNEL_ARGUMENT_BYTES);
+
 struct ForceAnswer {
-    EnergyVirial sum;
+    EnergyVirial sum;  // pairs that are listed from both of their atoms count half
     double seconds = 0.0;
 };
 

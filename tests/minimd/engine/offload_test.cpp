@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -12,49 +13,83 @@
 namespace minimd {
 namespace {
 
-// Computes interior pairs on the spot, as a device of the runtime would, until it is lost.
+// Computes on the spot what a device of the runtime would, until it is lost: at one of its calls, and so
+// before or after its forces on ghosts have been taken.
 class Fragile final : public Device<double> {
   public:
-    Fragile(const Settings& settings, int shares)
-        : parameters_{settings.cutoff, settings.epsilon, settings.sigma, 1}, left_(shares) {}
+    Fragile(const Settings& settings, int calls)
+        : parameters_{settings.cutoff, settings.epsilon, settings.sigma, 1}, left_(calls) {}
 
-    bool takes_boundary() const override { return false; }
+    GhostMover ghost_mover() const override { return GhostMover::hosts; }
+    bool lists_ahead() const override { return true; }
     void set_lists(const Particles<double>&, Neighborhood<double>& neighborhood) override {
-        lists_ = neighborhood.lists();
-        both_sides_ = neighborhood.both_sides(false);
+        next_lists_ = neighborhood.lists();
+        both_sides_ = {neighborhood.both_sides(false), neighborhood.both_sides(true)};
     }
     void start(const Particles<double>& particles, const Share& share) override {
+        if (!survives()) return;
+        lists_ = next_lists_;
+        energy_ = share.energy;
         f_.assign(particles.reals(particles.slots), 0.0);
+        own_ = particles.reals(particles.local_slots);
+        x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(own_));
+        x_.resize(f_.size());
         sum_ = {};
         for (std::size_t t = 0; t < lists_.size(); ++t) {
             const PairList& list = lists_[t].interior;
             const auto first = static_cast<std::size_t>(share.first_rows[t]);
-            sum_ += kernels<double>().lennard_jones(particles.x.data(), f_.data(),
-                                                    list.view(first, list.rows.size() - first), parameters_,
-                                                    {share.energy, both_sides_});
+            compute(list.view(first, list.rows.size() - first), false);
         }
-        if (!both_sides_) sum_ = {0.5 * sum_.energy, 0.5 * sum_.virial};
+    }
+    void take_ghosts(const Particles<double>& particles) override {
+        if (!survives()) return;
+        std::copy(particles.x.begin() + static_cast<std::ptrdiff_t>(own_),
+                  particles.x.begin() + static_cast<std::ptrdiff_t>(x_.size()),
+                  x_.begin() + static_cast<std::ptrdiff_t>(own_));
+        for (const PairLists& lists : lists_)
+            compute(lists.boundary.view(), true);
+        asked_ = 0;
+    }
+    // Now and then they are not there before somebody waits.
+    const double* ghost_forces(bool wait) override {
+        if (!survives() || (!wait && (++asked_ + rounds_) % 3 != 0)) return nullptr;
+        return f_.data();
     }
     std::optional<Outcome> finish() override {
-        if (left_-- == 0) return std::nullopt;
-        return Outcome{sum_, 1e-4, 1e-4, f_};
+        if (!survives()) return std::nullopt;
+        ++rounds_;
+        return Outcome{sum_, 1e-4, 1e-4, std::span<const double>(f_).first(own_)};
     }
 
   private:
+    bool survives() { return left_ > 0 && --left_ > 0; }
+    void compute(const PairRows& rows, bool boundary) {
+        const bool both_sides = both_sides_[boundary ? 1 : 0];
+        const EnergyVirial sum =
+            kernels<double>().lennard_jones(x_.data(), f_.data(), rows, parameters_, {energy_, both_sides});
+        const double weight = both_sides ? 1.0 : 0.5;
+        sum_ += {weight * sum.energy, weight * sum.virial};
+    }
+
     LjParameters parameters_;
-    int left_;
-    std::vector<PairLists> lists_;
-    AlignedVector<double> f_;
+    int left_, asked_ = 0, rounds_ = 0;
+    std::vector<PairLists> lists_, next_lists_;
+    AlignedVector<double> x_, f_;
+    std::size_t own_ = 0;
     EnergyVirial sum_;
-    bool both_sides_ = true;
+    std::array<bool, 2> both_sides_{true, true};
+    bool energy_ = false;
 };
 
-Settings settings_of(OffPath way, int every, int half_neigh) {
+enum class Lists { half, half_without_ghost_newton, full };
+
+Settings settings_of(OffPath way, int every, Lists lists) {
     Settings settings;
     settings.steps = 14;
     settings.reneighbor_every = every;
     settings.thermo_every = 7;
-    settings.half_neigh = half_neigh;
+    settings.half_neigh = lists == Lists::full ? 0 : 1;
+    settings.ghost_newton = lists == Lists::half;
     settings.offpath = way;
     settings.device = DeviceKind::runtime;
     settings.device_share = 0.5;
@@ -87,13 +122,13 @@ TEST(Offload, GoesOnWhereSomeRanksHaveLostTheirDevices) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (const int every : {1, 3})
-        for (const int half_neigh : {1, 0}) {
-            const Results wanted = simulated(settings_of(OffPath::none, every, half_neigh), 0);
+        for (const Lists lists : {Lists::half, Lists::half_without_ghost_newton, Lists::full}) {
+            const Results wanted = simulated(settings_of(OffPath::none, every, lists), 0);
             for (const OffPath way : {OffPath::paper, OffPath::balanced})
-                for (const int first : {0, 3}) {
-                    SCOPED_TRACE(testing::Message() << "every " << every << ", half_neigh " << half_neigh
+                for (const int first : {1, 6, 11}) {
+                    SCOPED_TRACE(testing::Message() << "every " << every << ", lists " << int(lists)
                                                     << ", way " << int(way) << ", first " << first);
-                    const Results got = simulated(settings_of(way, every, half_neigh), first + rank % 3);
+                    const Results got = simulated(settings_of(way, every, lists), first + rank % 5);
                     ASSERT_EQ(got.thermo.size(), wanted.thermo.size());
                     for (std::size_t i = 0; i < wanted.thermo.size(); ++i) {
                         EXPECT_NEAR(got.thermo[i].temperature, wanted.thermo[i].temperature, 1e-9);

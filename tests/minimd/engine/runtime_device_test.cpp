@@ -107,22 +107,35 @@ struct Computed {
     EnergyVirial sum;
 };
 
-// Over the interior rows before first[t], or from there on.
+// Over the interior rows before first[t], or from there on; or over those that need ghosts.
+enum class Rows { before, after, boundary };
 template <typename Real>
 Computed<Real> by_host(Engine<Real>& engine, const LjParameters& parameters,
-                       const std::vector<std::int32_t>& first, bool before) {
+                       const std::vector<std::int32_t>& first, Rows which) {
+    const bool both_sides = engine.neighborhood.both_sides(which == Rows::boundary);
     Computed<Real> forces;
     const std::size_t reals = engine.particles.reals(engine.particles.slots);
     forces.f.resize(reals);
     std::fill(forces.f.begin(), forces.f.end(), Real{0});
     for (std::size_t t = 0; t < engine.neighborhood.lists().size(); ++t) {
-        const PairList& list = engine.neighborhood.lists()[t].interior;
+        const PairLists& lists = engine.neighborhood.lists()[t];
+        const PairList& list = lists.interior;
         const auto at = static_cast<std::size_t>(first[t]);
-        const PairRows rows = before ? list.view(0, at) : list.view(at, list.rows.size() - at);
+        const PairRows rows = which == Rows::boundary ? lists.boundary.view()
+                              : which == Rows::before ? list.view(0, at)
+                                                      : list.view(at, list.rows.size() - at);
         forces.sum += engine.kernel.lennard_jones(engine.particles.x.data(), forces.f.data(), rows,
-                                                  parameters, {true, true});
+                                                  parameters, {true, both_sides});
     }
+    if (!both_sides) forces.sum = {0.5 * forces.sum.energy, 0.5 * forces.sum.virial};
     return forces;
+}
+
+template <typename Real>
+void add(Computed<Real>& to, const Computed<Real>& more) {
+    for (std::size_t i = 0; i < to.f.size(); ++i)
+        to.f[i] += more.f[i];
+    to.sum += more.sum;
 }
 
 template <typename Real>
@@ -139,6 +152,7 @@ void expect_same(const Computed<Real>& got, const Computed<Real>& wanted, double
 
 struct Way {
     int threads, device_threads, slowness;
+    bool ghost_newton = true;
 };
 
 const Vec3 box{9.1, 8.3, 7.7};
@@ -147,41 +161,50 @@ template <typename Real>
 void check_shares(const Way& way, double tolerance) {
     Settings settings;
     settings.threads = way.threads;
+    settings.ghost_newton = way.ghost_newton;
     const LjParameters parameters{2.5, 0.9, 1.02, 1};
     Engine<Real> engine(settings, box, jittered(box, 1.05, 0.12));
     RuntimeDevice<Real> device(MPI_COMM_WORLD,
                                {engine.kernel.lanes, way.device_threads, way.slowness, parameters});
-    EXPECT_FALSE(device.takes_boundary());
     Particles<Real>& p = engine.particles;
     for (int round = 0; round < 3; ++round) {
         engine.rebuild(round);
         device.set_lists(p, engine.neighborhood);
-        for (const double part : {1.0, 0.4, 0.0}) {
-            std::vector<std::int32_t> first;
-            for (const PairLists& list : engine.neighborhood.lists())
-                first.push_back(
-                    static_cast<std::int32_t>((1 - part) * static_cast<double>(list.interior.rows.size())));
-            device.start(p, {first, false, true});
-            const Computed<Real> wanted = by_host(engine, parameters, first, false);
-            Computed<Real> got = by_host(engine, parameters, first, true);
-            Computed<Real> all = got;
-            for (std::size_t i = 0; i < all.f.size(); ++i)
-                all.f[i] += wanted.f[i];
-            all.sum += wanted.sum;
-            const auto outcome = device.finish();
-            ASSERT_TRUE(outcome);
-            ASSERT_EQ(outcome->forces.size(), p.reals(p.local_slots));
-            for (std::size_t i = 0; i < outcome->forces.size(); ++i)
-                got.f[i] += outcome->forces[i];
-            EXPECT_GE(outcome->busy, outcome->seconds);
-            EXPECT_GT(outcome->seconds, 0);
-            got.sum += outcome->sum;
-            expect_same(got, all, tolerance);
-            if (testing::Test::HasFatalFailure()) return;
-            // The same lists with other positions.
-            for (std::size_t i = 0; i < p.reals(p.local_slots); i += 5)
-                p.x[i] += Real(0.003);
-        }
+        for (const double part : {1.0, 0.4, 0.0})
+            for (const bool boundary : {false, true}) {
+                std::vector<std::int32_t> first;
+                for (const PairLists& list : engine.neighborhood.lists())
+                    first.push_back(static_cast<std::int32_t>(
+                        (1 - part) * static_cast<double>(list.interior.rows.size())));
+                device.start(p, {first, boundary, true});
+                Computed<Real> wanted = by_host(engine, parameters, first, Rows::after);
+                if (boundary) add(wanted, by_host(engine, parameters, first, Rows::boundary));
+                if (boundary) device.take_ghosts(p);
+                // The lists of the next share, which are the same.
+                if (boundary) device.set_lists(p, engine.neighborhood);
+                Computed<Real> got;
+                got.f.resize(p.reals(p.slots));
+                std::fill(got.f.begin(), got.f.end(), Real{0});
+                if (boundary) {
+                    const Real* ghosts = device.ghost_forces(false);
+                    if (ghosts == nullptr) ghosts = device.ghost_forces(true);
+                    ASSERT_NE(ghosts, nullptr);
+                    std::copy(ghosts + p.reals(p.local_slots), ghosts + p.reals(p.slots),
+                              got.f.begin() + static_cast<std::ptrdiff_t>(p.reals(p.local_slots)));
+                }
+                const auto outcome = device.finish();
+                ASSERT_TRUE(outcome);
+                ASSERT_EQ(outcome->forces.size(), p.reals(p.local_slots));
+                std::copy(outcome->forces.begin(), outcome->forces.end(), got.f.begin());
+                EXPECT_GE(outcome->busy, outcome->seconds);
+                EXPECT_GT(outcome->seconds, 0);
+                got.sum = outcome->sum;
+                expect_same(got, wanted, tolerance);
+                if (testing::Test::HasFatalFailure()) return;
+                // The same lists with other positions.
+                for (std::size_t i = 0; i < p.reals(p.slots); i += 5)
+                    p.x[i] += Real(0.003);
+            }
     }
 }
 
@@ -190,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(LocalAndRemote, RuntimeDevices, testing::Bool());
 
 TEST_P(RuntimeDevices, GiveTheHostsForces) {
     Daemon daemon(GetParam());
-    for (const Way& way : {Way{1, 1, 1}, Way{2, 1, 1}, Way{1, 2, 1}, Way{2, 3, 2}}) {
+    for (const Way& way : {Way{1, 1, 1}, Way{2, 1, 1}, Way{1, 2, 1, false}, Way{2, 3, 2}}) {
         SCOPED_TRACE(testing::Message() << way.threads << " threads, " << way.device_threads
                                         << " on the device, " << way.slowness << " times");
         check_shares<double>(way, 1e-12);
@@ -210,15 +233,24 @@ TEST_P(RuntimeDevices, SayWhenTheyAreLost) {
                                      {engine.kernel.lanes, 1, while_computing ? 1000000 : 1, parameters});
         engine.rebuild();
         device.set_lists(engine.particles, engine.neighborhood);
-        const Share all{std::vector<std::int32_t>(1, 0), false, true};
-        if (while_computing) device.start(engine.particles, all);
+        const Share all{std::vector<std::int32_t>(1, 0), true, true};
+        if (while_computing) {
+            device.start(engine.particles, all);
+            device.take_ghosts(engine.particles);
+        }
         MPI_Barrier(MPI_COMM_WORLD);
         daemon.end();
         MPI_Barrier(MPI_COMM_WORLD);
-        if (!while_computing) device.start(engine.particles, all);
+        if (!while_computing) {
+            device.start(engine.particles, all);
+            device.take_ghosts(engine.particles);
+        }
+        EXPECT_EQ(device.ghost_forces(true), nullptr);
         EXPECT_FALSE(device.finish());
         device.set_lists(engine.particles, engine.neighborhood);
         device.start(engine.particles, all);
+        device.take_ghosts(engine.particles);
+        EXPECT_EQ(device.ghost_forces(false), nullptr);
         EXPECT_FALSE(device.finish());
     }
 }
