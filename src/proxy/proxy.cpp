@@ -20,6 +20,9 @@ namespace {
 
 constexpr unsigned commands_per_round = 64;
 constexpr std::uint64_t socket_interval_ns = 500'000;
+// While callers ask directly, who wait for their answers, an idle fabric is looked at in every fourth round
+// only: a look takes a system call.
+constexpr unsigned rounds_after_direct = 64, rounds_per_fabric = 4;
 constexpr std::uint64_t stop_patience_ns = 1'000'000'000;
 constexpr int tend_interval_ms = static_cast<int>(control::tend_interval_ns / 1'000'000);
 
@@ -231,8 +234,18 @@ unsigned Proxy::advance_schedules() {
 }
 
 unsigned Proxy::progress_fabric() {
-    unsigned work = transport_->progress();
-    if (direct_ != nullptr) work += direct_->progress();
+    unsigned work = 0;
+    if (direct_ != nullptr) {
+        const unsigned asked = direct_->progress();
+        if (asked > 0) direct_rounds_ = rounds_after_direct;
+        work += asked;
+    }
+    if (direct_rounds_ > 0) --direct_rounds_;
+    if (fabric_moved_ || direct_rounds_ == 0 || rounds_ % rounds_per_fabric == 0) {
+        const unsigned moved = transport_->progress();
+        fabric_moved_ = moved > 0;
+        work += moved;
+    }
     work += hosts_.progress();
     for (auto& session : sessions_)
         work += session->progress_memory();

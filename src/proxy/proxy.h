@@ -80,7 +80,8 @@ class Proxy {
     std::vector<std::unique_ptr<Session>> sessions_;
     control::FileDescriptor epoll_;
     Resting resting_;
-    std::uint32_t rounds_ = 0;
+    std::uint32_t rounds_ = 0, direct_rounds_ = 0;
+    bool fabric_moved_ = false;
     std::uint64_t sockets_served_ns_ = 0, tended_ns_ = 0;
     std::uint32_t remote_sessions_ = 0;
     bool ending_ = false;

@@ -13,19 +13,26 @@ Resting::Next Resting::next(std::uint64_t now_ns) {
     if (yielded_ns_ == 0) {
         if (idle_ns < spin_ns_) return Next::spin;
         adapt(switches());
+        if (shy_ > 0) --shy_;
+    } else if (now_ns - yielded_ns_ >= brief_ns) {
+        shy_ = next_shy_;
+        next_shy_ = std::min(2 * next_shy_, most_shy_times);
     }
-    const bool alone = yielded_ns_ == 0 ? spin_ns_ == spin_limit_ns_ : now_ns - yielded_ns_ < brief_ns;
-    if (alone && idle_ns < courteous_times * spin_limit_ns_) {
+    const std::uint64_t limit_ns = courteous_times * spin_limit_ns_;
+    if (shy_ == 0 && idle_ns < limit_ns) {
         yielded_ns_ = now_ns;
         return Next::yield;
     }
-    if (alone) switches_ = switches();
+    if (shy_ == 0 && yielded_ns_ != 0) {
+        next_shy_ = shy_times;
+        switches_ = switches();
+    }
     idle_since_ns_ = yielded_ns_ = 0;
     return Next::sleep;
 }
 
 void Resting::worked() {
-    // Who had the core between two yields was brief.
+    // Yields count as switches.
     if (yielded_ns_ != 0) switches_ = switches();
     idle_since_ns_ = yielded_ns_ = 0;
 }

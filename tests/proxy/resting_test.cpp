@@ -9,19 +9,18 @@ namespace {
 using Next = Resting::Next;
 constexpr std::uint64_t spin = 50'000;
 
+// Idle from `now` on: spins, for as long as it does.
+Next after_spinning(Resting& resting, std::uint64_t now) {
+    Next next = resting.next(now);
+    return next == Next::spin ? resting.next(now + spin) : next;
+}
+
 TEST(Resting, SpinsThenYieldsThenSleeps) {
     Resting resting(spin);
-    std::uint64_t now = 1'000'000;
+    const std::uint64_t now = 1'000'000;
     EXPECT_EQ(resting.next(now), Next::spin);
     EXPECT_EQ(resting.next(now + spin - 1), Next::spin);
-    // This thread may have been pushed out before, which halves the time once.
-    Next next = resting.next(now + spin);
-    for (int i = 0; next == Next::sleep && i < 200; ++i) {
-        now += 10 * spin;
-        (void)resting.next(now);
-        next = resting.next(now + spin);
-    }
-    ASSERT_EQ(next, Next::yield);
+    ASSERT_EQ(resting.next(now + spin), Next::yield);
     std::uint64_t later = now + spin;
     for (; later < now + Resting::courteous_times * spin; later += 2000)
         ASSERT_EQ(resting.next(later), Next::yield) << later - now;
@@ -31,17 +30,25 @@ TEST(Resting, SpinsThenYieldsThenSleeps) {
     EXPECT_EQ(resting.next(later + spin + 20), Next::spin) << "work starts the time anew";
 }
 
-TEST(Resting, SleepsAsSoonAsAnotherTookTheCore) {
+TEST(Resting, LooksOnBesideOthersThatAreBrief) {
     Resting resting(spin);
     std::uint64_t now = 1'000'000;
-    Next next = Next::sleep;
-    for (int i = 0; next == Next::sleep && i < 200; ++i) {
-        now += 10 * spin;
-        (void)resting.next(now);
-        next = resting.next(now + spin);
+    ASSERT_EQ(after_spinning(resting, now), Next::yield);
+    for (now += spin; now < 1'000'000 + 19 * spin; now += Resting::brief_ns - 1)
+        ASSERT_EQ(resting.next(now), Next::yield) << now;
+}
+
+TEST(Resting, SleepsWhereAnotherKeepsTheCore) {
+    Resting resting(spin);
+    std::uint64_t now = 1'000'000;
+    const std::uint64_t apart = 100 * spin;
+    unsigned shy = Resting::shy_times;
+    for (int times = 0; times < 3; ++times, shy *= 2) {
+        ASSERT_EQ(after_spinning(resting, now += apart), Next::yield);
+        EXPECT_EQ(resting.next(now + spin + Resting::brief_ns), Next::sleep);
+        for (unsigned i = 1; i < shy; ++i)
+            ASSERT_EQ(after_spinning(resting, now += apart), Next::sleep) << i;
     }
-    ASSERT_EQ(next, Next::yield);
-    EXPECT_EQ(resting.next(now + spin + 2 * Resting::brief_ns), Next::sleep);
 }
 
 TEST(Resting, NeverSpinsWhereItShallNot) {
