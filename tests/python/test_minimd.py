@@ -12,7 +12,7 @@ from offpath.errors import OffpathError
 from offpath.minimd import accuracy, halo, model, roofline, sources, timing
 from offpath.minimd import plot as pictures
 from offpath.minimd.case import (
-    ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, SCHEMES, SPLIT, TOGETHER, TUNNEL, Case, Outcome, cells_of,
+    ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, RUNTIME_BALANCED, RUNTIME_PAPER, SCHEMES, SPLIT, TOGETHER, TUNNEL, Case, Outcome, cells_of,
 )
 from offpath.minimd.measure import measure
 from offpath.minimd.spec import Spec
@@ -77,6 +77,8 @@ def test_command_line_and_input_file_of_a_case():
     assert {scheme: sources.flags(Case(scheme, 4000))[:2] for scheme in (HOSTS, DEVICES, ALL, PAPER)} == {
         HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
     }
+    assert sources.flags(Case(RUNTIME_PAPER, 4000))[:4] == ["--offpath", "paper", "--device-kind", "runtime"]
+    assert "--device-slowness" in sources.flags(Case(RUNTIME_BALANCED, 4000))
     assert sources.flags(Case(TUNNEL, 4000))[0] == "--tunnel" and sources.flags(Case(SPLIT, 4000))[0] == "--split-boundary"
     assert sources.flags(Case(OFFLOADED, 4000))[0] == "-t"
 
@@ -141,7 +143,9 @@ def test_the_model_takes_its_times_from_hosts_and_devices_alone():
 
 def test_improvement_and_bound():
     rows = simulate("offpath", Spec((4000,), (1, 2), (1,)))
-    assert {row["scheme"] for row in rows} == {HOSTS, ALL, PAPER, BALANCED} and len(rows) == 8
+    assert {row["scheme"] for row in rows} == {HOSTS, ALL, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED} and len(rows) == 12
+    # Emulated devices run no kernels.
+    assert {row["scheme"] for row in simulate("offpath", Spec((4000,), runtime=False))} == {HOSTS, ALL, PAPER, BALANCED}
     at = {(row["scheme"], row["nodes"]): row for row in rows}
     assert at[PAPER, 2]["improvement_percent"] == pytest.approx(20) and at[HOSTS, 1]["improvement_percent"] == 0
     assert at[PAPER, 1]["bound_percent"] == pytest.approx(100 * 50 / 551)

@@ -85,6 +85,7 @@ def _command(study: Study):
             _whole(atoms, "--atoms"), _whole(nodes, "--nodes"), _whole(intervals, "--intervals"), steps, runs, _whole(threads, "--threads"),
             _whole(device_threads, "--device-threads"), _whole(device_slowness, "--device-slowness"), _numbers(skins, "--skins"),
             _whole(intensities, "--intensities"), precision, lab.ranks_per_node, _whole(source_nodes, "--source-nodes") if source_nodes else (),
+            runtime=lab.dpu != "aarch64",
         )
         spec.check()
         if (source is None) != (not source_nodes):

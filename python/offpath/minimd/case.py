@@ -7,17 +7,20 @@ from dataclasses import asdict, dataclass, field, replace
 
 from offpath.errors import OffpathError
 
-HOSTS, DEVICES, ALL, PAPER, BALANCED, TUNNEL, SPLIT, OFFLOADED, BLOCKING, OVERLAPPED, POLLED, THREADED, HALO, TOGETHER = SCHEMES = (
-    "hosts", "devices", "all", "paper", "balanced", "tunnel", "split-boundary", "offloaded", "halo-blocking", "halo-overlapped", "halo-polled", "halo-threaded",
-    "halo-offloaded", "one-node",
+(
+    HOSTS, DEVICES, ALL, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED, TUNNEL, SPLIT, OFFLOADED, BLOCKING, OVERLAPPED, POLLED, THREADED, HALO, TOGETHER,
+) = SCHEMES = (
+    "hosts", "devices", "all", "paper", "balanced", "paper-runtime", "balanced-runtime", "tunnel", "split-boundary", "offloaded", "halo-blocking",
+    "halo-overlapped", "halo-polled", "halo-threaded", "halo-offloaded", "one-node",
 )
 LABELS = {
     HOSTS: "hosts only", DEVICES: "devices only", ALL: "devices as more hosts", PAPER: "off-path, as published", BALANCED: "off-path, balanced",
+    RUNTIME_PAPER: "off-path, as published, over the runtime", RUNTIME_BALANCED: "off-path, balanced, over the runtime",
     TUNNEL: "ghosts by the devices (tunnel)", SPLIT: "boundary forces on the devices", OFFLOADED: "hosts, MPI offloaded",
     BLOCKING: "ghosts by MPI, blocking", OVERLAPPED: "ghosts by MPI, overlapped", POLLED: "ghosts by MPI, overlapped and polled",
     THREADED: "ghosts by MPI, overlapped, progress thread", HALO: "ghosts by the devices (group schedules)", TOGETHER: "all ranks on one node",
 }
-USES_DEVICES = (DEVICES, PAPER, BALANCED, SPLIT)  # whose devices compute forces, so that their slowness and threads count
+USES_DEVICES = (DEVICES, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED, SPLIT)  # whose devices compute forces, so that their slowness and threads count
 
 
 @dataclass(frozen=True)

@@ -17,21 +17,24 @@ from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, placement
 from offpath.lab.cluster import Cluster, measured
 from offpath.minimd.case import (
-    ALL, BALANCED, BLOCKING, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, POLLED, SPLIT, THREADED, TOGETHER, TUNNEL, USES_DEVICES, Case, Outcome,
+    ALL, BALANCED, BLOCKING, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, POLLED, RUNTIME_BALANCED, RUNTIME_PAPER, SPLIT, THREADED, TOGETHER, TUNNEL,
+    USES_DEVICES, Case, Outcome,
 )
 
 PROGRAM = "minimd"
 TIMES = ("total_s", "force_s", "neigh_s", "comm_s", "other_s")
 _FLAGS = {
     HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
-    BALANCED: ["--offpath", "balanced"], TUNNEL: ["--tunnel"], SPLIT: ["--split-boundary"], OFFLOADED: [],
+    BALANCED: ["--offpath", "balanced"], RUNTIME_PAPER: ["--offpath", "paper", "--device-kind", "runtime"],
+    RUNTIME_BALANCED: ["--offpath", "balanced", "--device-kind", "runtime"], TUNNEL: ["--tunnel"], SPLIT: ["--split-boundary"], OFFLOADED: [],
     BLOCKING: ["--halo", "blocking"], OVERLAPPED: [], POLLED: ["--halo", "polled"], THREADED: [], HALO: ["--halo", "offloaded"], TOGETHER: [],
 }
 # Those that need no device, or that of the runtime; all others are jobs with a device rank on each node. Hosts of several nodes may share a core:
 # those that wait sleep at once, as mpi_yield_when_idle has them give way with MPI.
+_RUNTIME = replace(mpi.OFFPATH, front_end=False, environment={"OFFPATH_CLIENT_SPIN_US": "0"})
 _ENGINES = {
     OFFLOADED: mpi.OFFPATH, BLOCKING: mpi.HOST, OVERLAPPED: mpi.HOST, POLLED: mpi.HOST, THREADED: mpi.ENGINES["host+thread"],
-    HALO: replace(mpi.OFFPATH, front_end=False, environment={"OFFPATH_CLIENT_SPIN_US": "0"}), TOGETHER: mpi.HOST,
+    HALO: _RUNTIME, RUNTIME_PAPER: _RUNTIME, RUNTIME_BALANCED: _RUNTIME, TOGETHER: mpi.HOST,
 }
 
 

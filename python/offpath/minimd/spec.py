@@ -21,6 +21,7 @@ class Spec:
     precision: str = "double"
     ranks_per_node: int = 1
     source_nodes: tuple[int, ...] = ()  # node numbers whose runs a simulator supplies
+    runtime: bool = True  # devices run kernels: all but emulated ones
 
     def check(self) -> None:
         for values, name, low, high in (

@@ -1,10 +1,11 @@
 """The studies of times: who is how fast, where the time goes, what devices gain."""
 
-from offpath.minimd.case import ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, PAPER, SPLIT, TUNNEL, Case
+from offpath.minimd.case import ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, PAPER, RUNTIME_BALANCED, RUNTIME_PAPER, SPLIT, TUNNEL, Case
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 
 OFFPATH_SCHEMES = (HOSTS, ALL, PAPER, BALANCED)
+RUNTIME_SCHEMES = (RUNTIME_PAPER, RUNTIME_BALANCED)
 MANUAL_SCHEMES = (HOSTS, ALL, TUNNEL, SPLIT, OFFLOADED, HALO)
 
 
@@ -88,7 +89,8 @@ def devices_rows(spec: Spec, results: Results) -> list[dict]:
 
 
 def offpath_cases(spec: Spec) -> list[Case]:
-    return [case for slowness in spec.device_slowness for case in _grid(spec, OFFPATH_SCHEMES, device_slowness=slowness)]
+    schemes = (*OFFPATH_SCHEMES, *(RUNTIME_SCHEMES if spec.runtime else ()))
+    return [case for slowness in spec.device_slowness for case in _grid(spec, schemes, device_slowness=slowness)]
 
 
 def offpath_rows(spec: Spec, results: Results) -> list[dict]:
