@@ -57,6 +57,14 @@ Status transfer(Call call, pid_t pid, std::uint64_t address, std::byte* local, s
     return Status::ok;
 }
 
+// That a process is gone its session says, once for all that was under way.
+void say(const char* what, std::size_t bytes, std::uint64_t address, pid_t pid, int error) {
+    const auto level = error == ESRCH ? log::Level::debug : log::Level::warn;
+    if (!log::enabled(level)) return;
+    log::write(level, fmt::format("{} {} bytes at {:#x} of process {}: {}", what, bytes, address, pid,
+                                  std::strerror(error)));
+}
+
 }  // namespace
 
 void allow_cma(pid_t tracer) {
@@ -107,8 +115,7 @@ Status Cma::read(std::uint64_t address, void* destination, std::size_t bytes) co
     int error = 0;
     const Status status =
         transfer(process_vm_readv, pid_, address, static_cast<std::byte*>(destination), bytes, error);
-    if (status != Status::ok)
-        log::warn("reading {} bytes at {:#x} of process {}: {}", bytes, address, pid_, std::strerror(error));
+    if (status != Status::ok) say("reading", bytes, address, pid_, error);
     return status;
 }
 
@@ -117,8 +124,7 @@ Status Cma::write(std::uint64_t address, const void* source, std::size_t bytes) 
     int error = 0;
     auto* const from = static_cast<std::byte*>(const_cast<void*>(source));  // an iovec has no const
     const Status status = transfer(process_vm_writev, pid_, address, from, bytes, error);
-    if (status != Status::ok)
-        log::warn("writing {} bytes at {:#x} of process {}: {}", bytes, address, pid_, std::strerror(error));
+    if (status != Status::ok) say("writing", bytes, address, pid_, error);
     return status;
 }
 

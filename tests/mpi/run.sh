@@ -5,6 +5,7 @@
 #   MPI=mpich or MPI=abi: PROGRAM was made with MPICH, or with the standard's ABI.
 #   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
 #   EXPECT=TEXT: a regular expression for the line of the summary that has to be there, in place of that of the collectives.
+#   LIMIT_S (default 150): seconds that the program may take.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
 set -u
 build=$1 ranks=$2 program=$3
@@ -51,7 +52,7 @@ export OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=${MIN_BYTES:-0} OFFPATH_OPS=${OPS:-all
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 # Open MPI 4.1's other topology component hangs now and then when distributed graphs follow each other.
 export OMPI_MCA_topo=basic
-timeout -k 5 150 "$launch" "$ranks" env LD_PRELOAD="$preload" "$program" "$@" >"$dir/out" 2>"$dir/err"
+timeout -k 5 "${LIMIT_S:-150}" "$launch" "$ranks" env LD_PRELOAD="$preload" "$program" "$@" >"$dir/out" 2>"$dir/err"
 result=$?
 cat "$dir/out"
 cat "$dir/err" >&2
