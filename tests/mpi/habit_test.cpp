@@ -55,7 +55,7 @@ TEST(Trial, TriesBothAndStaysWithTheBetter) {
     Trial slow_device, slow_host, equal;
     EXPECT_EQ(exchanges_on_host(slow_device, 100, 2.0, 1.0), 98);
     EXPECT_EQ(exchanges_on_host(slow_host, 100, 1.0, 2.0), 2);
-    EXPECT_EQ(exchanges_on_host(equal, 100, 1.0, 1.0), 2);
+    EXPECT_EQ(exchanges_on_host(equal, 100, 1.0, 1.0), 98);
     EXPECT_TRUE(slow_host.is_settled_on_device());
     EXPECT_FALSE(slow_device.is_settled_on_device());
     EXPECT_FALSE(equal.is_settled_on_device());

@@ -19,7 +19,7 @@ class Trial {
         for (const Engine engine : {device, host}) {
             if (!costs_[engine].are_enough()) return engine;
         }
-        const Engine winner = costs_[host].lower() < most_of_device * costs_[device].lower() ? host : device;
+        const Engine winner = costs_[device].lower() < most_of_host * costs_[host].lower() ? device : host;
         if (++since_trial_ < again_after_) return winner;
         since_trial_ = 0;
         again_after_ = std::min(2 * again_after_, longest_again);
@@ -37,7 +37,7 @@ class Trial {
     // The device is well ahead: with longer messages it will be too.
     bool is_settled_on_device() const {
         return costs_[device].are_enough() && costs_[host].are_enough() &&
-               costs_[device].lower() < 0.9 * costs_[host].lower();
+               costs_[device].lower() < most_of_host * costs_[host].lower();
     }
     // The host's MPI is not tried before the device is doubted.
     void settle_on_device() {
@@ -46,7 +46,8 @@ class Trial {
     }
 
   private:
-    static constexpr double most_of_device = 0.97;
+    // What is no clear gain is left to the host's MPI, as without us: two samples are uncertain by as much.
+    static constexpr double most_of_host = 0.9;
     static constexpr std::uint32_t longest_again = 1U << 16;
 
     struct Costs {

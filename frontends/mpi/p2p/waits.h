@@ -5,7 +5,7 @@
 // large message was under way. The receiver tells the sender, by a message of the host's MPI on
 // payload_comm(), when this changes; what both ends have only waited for lately, the sender may send by the
 // host's MPI, without a header. It does so with a message that is the only one under way; where there are
-// several, as when two ranks exchange, both ways are tried and the faster one is used (trial.h).
+// several, as when two ranks exchange, both ways are tried (trial.h).
 //
 // It is wrong by a message or two when a program begins to compute, and data are right whoever is wrong: a
 // receive takes a message of the host's MPI as well as a header.

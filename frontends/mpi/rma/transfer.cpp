@@ -15,6 +15,8 @@ constexpr std::size_t copied_bytes = 4096;
 constexpr std::size_t most_held_bytes = std::size_t{256} << 20;
 // Pieces of memory that are told at a time.
 constexpr std::size_t most_pieces = std::size_t{1} << 20;
+// Those that the devices may have in lists before a flush.
+constexpr std::size_t most_pieces_told = std::size_t{1} << 22;
 
 // The call that `transfer` stands for, for a part of it.
 offpath_status_t call_device(Window& window, const Transfer& transfer, const void* origin, void* result,
@@ -254,7 +256,8 @@ int start(Window& window, const Transfer& transfer, const char* call, MPI_Reques
     bool full = false;
     {
         const std::lock_guard lock(window.mutex);
-        full = window.held_bytes > most_held_bytes;
+        if (segments.size() > 1) window.pieces_told += segments.size();
+        full = window.held_bytes > most_held_bytes || window.pieces_told > most_pieces_told;
     }
     if (full) status = flush(window, all_targets);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));

@@ -75,6 +75,7 @@ offpath_status_t flush(Window& window, int target) {
     std::vector<Window::Held> over;
     {
         const std::lock_guard lock(window.mutex);
+        if (target == all_targets) window.pieces_told = 0;
         std::erase_if(window.held, [&](Window::Held& held) {
             if (target != all_targets && held.target != target) return false;
             window.held_bytes -= held.block.bytes;

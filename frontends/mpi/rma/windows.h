@@ -58,6 +58,7 @@ struct Window {
     };
     std::vector<Held> held;
     std::size_t held_bytes = 0;
+    std::size_t pieces_told = 0;  // of operations with lists of pieces, since a flush of all targets
 };
 
 // Null: the host's MPI serves the window. One load while there is no window of ours.
