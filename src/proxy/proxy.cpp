@@ -281,7 +281,7 @@ void Proxy::rest() {
             return pause_cpu();
         case Resting::Next::yield:
             std::this_thread::yield();
-            return;
+            return resting_.yielded(now_ns());
         case Resting::Next::sleep:
             return sleep_until_event();
     }

@@ -13,22 +13,24 @@ Resting::Next Resting::next(std::uint64_t now_ns) {
     if (yielded_ns_ == 0) {
         if (idle_ns < spin_ns_) return Next::spin;
         adapt(switches());
-        if (shy_ > 0) --shy_;
-    } else if (now_ns - yielded_ns_ >= brief_ns) {
-        shy_ = next_shy_;
-        next_shy_ = std::min(2 * next_shy_, most_shy_times);
     }
-    const std::uint64_t limit_ns = courteous_times * spin_limit_ns_;
-    if (shy_ == 0 && idle_ns < limit_ns) {
+    const bool shy = now_ns < shy_until_ns_;
+    if (!shy && idle_ns < courteous_times * spin_limit_ns_) {
         yielded_ns_ = now_ns;
         return Next::yield;
     }
-    if (shy_ == 0 && yielded_ns_ != 0) {
-        next_shy_ = shy_times;
+    if (!shy && yielded_ns_ != 0) {
+        next_shy_ns_ = shy_ns;
         switches_ = switches();
     }
     idle_since_ns_ = yielded_ns_ = 0;
     return Next::sleep;
+}
+
+void Resting::yielded(std::uint64_t now_ns) {
+    if (now_ns - yielded_ns_ < brief_ns) return;
+    shy_until_ns_ = now_ns + next_shy_ns_;
+    next_shy_ns_ = std::min(2 * next_shy_ns_, most_shy_ns);
 }
 
 void Resting::worked() {

@@ -31,23 +31,29 @@ TEST(Resting, SpinsThenYieldsThenSleeps) {
 }
 
 TEST(Resting, LooksOnBesideOthersThatAreBrief) {
-    Resting resting(spin);
+    constexpr std::uint64_t longer = 200 * spin;
+    Resting resting(longer);
     std::uint64_t now = 1'000'000;
-    ASSERT_EQ(after_spinning(resting, now), Next::yield);
-    for (now += spin; now < 1'000'000 + 19 * spin; now += Resting::brief_ns - 1)
+    const std::uint64_t end = now + Resting::courteous_times * longer;
+    ASSERT_EQ(resting.next(now), Next::spin);
+    for (now += longer; now < end; resting.yielded(now)) {
         ASSERT_EQ(resting.next(now), Next::yield) << now;
+        now += Resting::brief_ns - 1;
+    }
+    EXPECT_EQ(resting.next(now), Next::sleep);
 }
 
 TEST(Resting, SleepsWhereAnotherKeepsTheCore) {
     Resting resting(spin);
     std::uint64_t now = 1'000'000;
-    const std::uint64_t apart = 100 * spin;
-    unsigned shy = Resting::shy_times;
-    for (int times = 0; times < 3; ++times, shy *= 2) {
-        ASSERT_EQ(after_spinning(resting, now += apart), Next::yield);
-        EXPECT_EQ(resting.next(now + spin + Resting::brief_ns), Next::sleep);
-        for (unsigned i = 1; i < shy; ++i)
-            ASSERT_EQ(after_spinning(resting, now += apart), Next::sleep) << i;
+    for (std::uint64_t shy = Resting::shy_ns; shy <= 4 * Resting::shy_ns; shy *= 2) {
+        ASSERT_EQ(after_spinning(resting, now), Next::yield) << shy;
+        now += spin + Resting::brief_ns;
+        resting.yielded(now);
+        resting.worked();  // something came while another had the core
+        for (const std::uint64_t end = now + shy - spin; now < end; now += shy / 50)
+            ASSERT_EQ(after_spinning(resting, now), Next::sleep) << shy;
+        now += spin;
     }
 }
 
