@@ -253,15 +253,19 @@ std::optional<typename Device<Real>::Outcome> RuntimeDevice<Real>::finish() {
     if (lost_) return std::nullopt;
     const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
     typename Device<Real>::Outcome outcome;
+    double began = 0.0, ended = 0.0;
     for (std::size_t part = 0; part < parts; ++part) {
         runtime::ForceAnswer answer;
         std::memcpy(&answer, static_cast<const runtime::ForceAnswer*>(answers_.data()) + part, sizeof answer);
         outcome.sum += answer.sum;
-        outcome.seconds += answer.seconds;
+        outcome.seconds += answer.end - answer.begin;
+        if (part == 0) began = answer.begin;
+        ended = answer.end;
     }
-    // When it was done is known only if somebody waited for it.
-    if (waited) overhead_ = std::max(0.0, elapsed - outcome.seconds);
-    outcome.busy = outcome.seconds + overhead_;
+    // How long the way there and back took is known only if somebody waited. Else it is forgotten bit by bit,
+    // so that one long way does not keep all later shares small.
+    latency_ = waited ? std::max(0.0, elapsed - (ended - began)) : 0.9 * latency_;
+    outcome.busy = std::max(outcome.seconds, ended - began) + latency_;
     outcome.forces = {static_cast<const Real*>(f_.data()), own_reals_};
     return outcome;
 }

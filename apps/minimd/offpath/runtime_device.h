@@ -112,7 +112,7 @@ class RuntimeDevice final : public Device<Real> {
     bool in_place_ = false, lost_ = false;
     std::array<offpath_request_h, 3> parts_{};
     Clock::time_point started_;
-    double overhead_ = 0.0;  // between start and end besides computing
+    double latency_ = 0.0;  // from start() to the first part, and from the last one to finish()
 };
 
 }  // namespace minimd

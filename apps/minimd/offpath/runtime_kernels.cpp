@@ -95,6 +95,10 @@ std::optional<EnergyVirial> run_part(const ForceArguments& arguments, const Pair
     return sum;
 }
 
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 bool has_kernels(const Numbers& numbers) {
     try {
         if (numbers.real_bytes == 4) return kernels<float>(numbers.lanes).lanes == numbers.lanes;
@@ -133,7 +137,7 @@ OFFPATH_API int minimd_lists(const void*, std::size_t, void* const* buffers, con
 
 OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* const* data_of_buffers,
                               const std::size_t* bytes, std::size_t count) {
-    const auto start = std::chrono::steady_clock::now();
+    const double begin = now();
     const Buffers buffers{data_of_buffers, bytes, count};
     ForceArguments arguments;
     if (data_bytes > sizeof arguments || count == 0 || bytes[0] != sizeof(ForceAnswer))
@@ -158,8 +162,7 @@ OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* co
                                                 ? run_part<float>(arguments, pairs, buffers)
                                                 : run_part<double>(arguments, pairs, buffers);
     if (!sum) return OFFPATH_ERR_INVALID;
-    const ForceAnswer answer{*sum,
-                             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+    const ForceAnswer answer{*sum, begin, now()};
     std::memcpy(buffers.data[0], &answer, sizeof answer);
     return 0;
 }

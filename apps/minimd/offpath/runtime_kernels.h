@@ -65,8 +65,8 @@ struct ForceArguments {
 static_assert(sizeof(ForceArguments) <= OFFPATH_KERNEL_ARGUMENT_BYTES);
 
 struct ForceAnswer {
-    EnergyVirial sum;  // pairs that are listed from both of their atoms count half
-    double seconds = 0.0;
+    EnergyVirial sum;               // pairs that are listed from both of their atoms count half
+    double begin = 0.0, end = 0.0;  // seconds by a clock of the device
 };
 
 }  // namespace minimd::runtime
