@@ -53,9 +53,9 @@ int exchanges_on_host(Trial& trial, int count, double device, double host) {
 
 TEST(Trial, TriesBothAndStaysWithTheBetter) {
     Trial slow_device, slow_host, equal;
-    EXPECT_EQ(exchanges_on_host(slow_device, 100, 2.0, 1.0), 98);
-    EXPECT_EQ(exchanges_on_host(slow_host, 100, 1.0, 2.0), 2);
-    EXPECT_EQ(exchanges_on_host(equal, 100, 1.0, 1.0), 98);
+    EXPECT_EQ(exchanges_on_host(slow_device, 60, 2.0, 1.0), 57);
+    EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 2.0), 3);
+    EXPECT_EQ(exchanges_on_host(equal, 60, 1.0, 1.0), 57);
     EXPECT_TRUE(slow_host.is_settled_on_device());
     EXPECT_FALSE(slow_device.is_settled_on_device());
     EXPECT_FALSE(equal.is_settled_on_device());
@@ -63,9 +63,16 @@ TEST(Trial, TriesBothAndStaysWithTheBetter) {
 
 TEST(Trial, OneSlowExchangeDecidesNothing) {
     Trial trial;
-    trial.add(Trial::device, 1.0);
-    trial.add(Trial::device, 9.0);
-    EXPECT_EQ(exchanges_on_host(trial, 100, 1.0, 2.0), 2);
+    for (const double cost : {9.0, 1.0, 9.0})
+        trial.add(Trial::device, cost);
+    EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 2.0), 3);
+}
+
+TEST(Trial, TheFirstExchangeOfAWayIsNotCounted) {
+    Trial trial;
+    for (const double cost : {1.0, 5.0, 5.0})
+        trial.add(Trial::device, cost);
+    EXPECT_EQ(exchanges_on_host(trial, 60, 5.0, 2.0), 60);
 }
 
 TEST(Trial, LooksAgainWhenTimesHaveChanged) {
@@ -77,10 +84,10 @@ TEST(Trial, LooksAgainWhenTimesHaveChanged) {
 
 TEST(Trial, MayBeLeftOut) {
     Trial trial;
-    exchanges_on_host(trial, 2, 1.0, 0.5);
+    exchanges_on_host(trial, 3, 1.0, 0.5);
     trial.settle_on_device();
     EXPECT_TRUE(trial.is_settled_on_device());
-    EXPECT_EQ(exchanges_on_host(trial, 200, 1.0, 0.5), 0);
+    EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 0.5), 0);
     EXPECT_GT(exchanges_on_host(trial, 200, 1.0, 0.5), 100);
 }
 

@@ -1,6 +1,6 @@
 // Trial: whether the device or the host's MPI moves several large messages of one size sooner where the
 // program only waits for them. Two directions at a time often go sooner by the device, short ones on a fast
-// wire by the host's MPI. Both are tried twice, and the loser again much later. Pure.
+// wire by the host's MPI. Both are tried, and the loser again later. Pure.
 #pragma once
 
 #include <algorithm>
@@ -42,24 +42,25 @@ class Trial {
     // The host's MPI is not tried before the device is doubted.
     void settle_on_device() {
         constexpr double hopeless = std::numeric_limits<double>::max();
-        costs_[host] = {hopeless, hopeless, 2};
+        costs_[host] = {hopeless, hopeless, tries};
     }
 
   private:
     // What is no clear gain is left to the host's MPI, as without us: two samples are uncertain by as much.
     static constexpr double most_of_host = 0.9;
+    static constexpr std::uint64_t tries = 3;  // the first of which is not counted
     static constexpr std::uint32_t longest_again = 1U << 16;
 
     struct Costs {
         double latest = 0, before = 0;
         std::uint64_t count = 0;
 
-        bool are_enough() const { return count >= 2; }
+        bool are_enough() const { return count >= tries; }
         double lower() const { return std::min(latest, before); }
     };
 
     std::array<Costs, 2> costs_{};
-    std::uint32_t since_trial_ = 0, again_after_ = 256;
+    std::uint32_t since_trial_ = 0, again_after_ = 64;
 };
 
 }  // namespace offpath::mpi::p2p
