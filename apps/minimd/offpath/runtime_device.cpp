@@ -146,9 +146,18 @@ bool RuntimeDevice<Real>::fill(Lists& lists, const std::vector<PairLists>& from)
 }
 
 template <typename Real>
-void RuntimeDevice<Real>::set_lists(const Particles<Real>&, Neighborhood<Real>& neighborhood) {
+void RuntimeDevice<Real>::set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
     Lists& lists = lists_[1 - latest_];
     if (lost_ || !settle(lists.keeping) || !fill(lists, neighborhood.lists())) {
+        lost_ = true;
+        return;
+    }
+    // What is allocated later asks the device in the middle of a step.
+    Lists& next = lists_[latest_];
+    const std::size_t bytes = particles.reals(particles.slots) * sizeof(Real);
+    if (next.rows.data() == nullptr &&
+        (!next.rows.reserve(lists.row_bytes) || !next.blocks.reserve(lists.block_bytes) ||
+         !x_.reserve(bytes) || !f_.reserve(bytes))) {
         lost_ = true;
         return;
     }
