@@ -57,4 +57,17 @@ bool update_atomically(rma::OpKind kind, DataType type, std::uint8_t reduction, 
     return false;
 }
 
+void store_at_once(std::byte* to, std::span<const std::byte> from) {
+    const auto address = reinterpret_cast<std::uintptr_t>(to);
+    const auto whole = [&]<typename Word>(Word word) {
+        std::memcpy(&word, from.data(), sizeof word);
+        std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+    };
+    if (from.size() == sizeof(std::uint64_t) && address % sizeof(std::uint64_t) == 0)
+        return whole(std::uint64_t{});
+    if (from.size() == sizeof(std::uint32_t) && address % sizeof(std::uint32_t) == 0)
+        return whole(std::uint32_t{});
+    std::memcpy(to, from.data(), from.size());
+}
+
 }  // namespace offpath::engine

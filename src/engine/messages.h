@@ -113,7 +113,8 @@ struct OneSidedAnswer {
     std::int32_t status;
     std::uint64_t part;
 };
-// The only message beside chunks that may be fetched. Payload: as many times a Bundled, the header that it tells of, and that message's payload.
+// The only message beside chunks that may be fetched. Payload: as many times a Bundled, the header that it
+// tells of, and that message's payload.
 struct OneSidedBundle {
     Kind kind;
     std::uint32_t messages;

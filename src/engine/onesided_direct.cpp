@@ -33,20 +33,6 @@ bool sound(const DirectOperation& call) {
     return kind != OpKind::compare_swap || call.bytes == element;
 }
 
-// One aligned word is seen whole or not at all.
-void store(std::byte* to, std::span<const std::byte> from) {
-    const auto address = reinterpret_cast<std::uintptr_t>(to);
-    const auto whole = [&]<typename Word>(Word word) {
-        std::memcpy(&word, from.data(), sizeof word);
-        std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
-    };
-    if (from.size() == sizeof(std::uint64_t) && address % sizeof(std::uint64_t) == 0)
-        return whole(std::uint64_t{});
-    if (from.size() == sizeof(std::uint32_t) && address % sizeof(std::uint32_t) == 0)
-        return whole(std::uint32_t{});
-    std::memcpy(to, from.data(), from.size());
-}
-
 // From the first byte to the last.
 std::uint64_t extent(const DirectOperation& call) {
     return call.element == 0 ? call.bytes : (call.bytes / call.element - 1) * call.stride + call.element;
@@ -54,7 +40,7 @@ std::uint64_t extent(const DirectOperation& call) {
 
 void put_elements(const DirectOperation& call, std::byte* place) {
     for (std::uint64_t at = 0; at < call.bytes; at += call.element, place += call.stride)
-        store(place, call.operands.subspan(at, call.element));
+        store_at_once(place, call.operands.subspan(at, call.element));
 }
 
 void get_elements(const DirectOperation& call, const std::byte* place, std::byte* to) {
@@ -96,7 +82,7 @@ Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>
         return Status::ok;
     }
     if (kind == OpKind::put) {
-        store(place, call.operands);
+        store_at_once(place, call.operands);
         return Status::ok;
     }
     if (kind == OpKind::get && call.element > 0) {

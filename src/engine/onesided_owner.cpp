@@ -1,5 +1,6 @@
 // The owner's half of one-sided operations: messages from origins, locks, and the bytes that come and go.
 #include "base/log.h"
+#include "engine/atomic_update.h"
 #include "engine/onesided.h"
 
 #include <atomic>
@@ -82,7 +83,9 @@ bool OneSided::done_at_once(Window& window, const OneSidedRequest& request) {
     Peer& peer = *window.team->peers[header.route.source];
     if (put) {
         engine_.counters.bytes_received += header.bytes;
-        std::memcpy(there, request.payload.data(), header.bytes);
+        // Who sees what comes now, sees what was before.
+        if (header.ordered != 0) std::atomic_thread_fence(std::memory_order_release);
+        store_at_once(there, request.payload);
         answer(peer, header.part, Status::ok);
     } else {
         answer(peer, header.part, Status::ok, {there, header.bytes});
