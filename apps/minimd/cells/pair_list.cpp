@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace minimd {
 
@@ -38,6 +39,13 @@ void widen(Box& box, const Box& by) {
     }
 }
 
+// A task's share of the columns of a zone: from the first to before the second.
+template <typename Real>
+std::pair<int, int> share_of(const Columns<Real>& columns, int part, int parts) {
+    const std::int64_t count = static_cast<std::int64_t>(columns.count(0)) * columns.count(1);
+    return {static_cast<int>(count * part / parts), static_cast<int>(count * (part + 1) / parts)};
+}
+
 }  // namespace
 
 PairRows rows_of(const PairLists& lists, PairPart part) {
@@ -53,12 +61,23 @@ PairRows rows_of(const PairLists& lists, PairPart part) {
 }
 
 template <typename Real>
-void PairSearch<Real>::enclose(const Particles<Real>& particles) {
+void PairSearch<Real>::enclose_own(const Particles<Real>& particles) {
+    enclose(particles, 0, particles.local_slots);
+}
+
+template <typename Real>
+void PairSearch<Real>::enclose_ghosts(const Particles<Real>& particles) {
+    enclose(particles, particles.local_slots, particles.slots);
+}
+
+template <typename Real>
+void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t from_slot,
+                               std::int32_t end_slot) {
     const Layout layout = particles.layout;
     const auto lanes = static_cast<std::size_t>(layout.lanes);
     const auto run =
         std::min<std::size_t>(lanes, cluster_size);  // slots that are neighbours in a block and in a cluster
-    const auto slots = static_cast<std::size_t>(particles.slots);
+    const auto slots = static_cast<std::size_t>(end_slot);
     const std::size_t blocks = slots / lanes;
     clusters_.resize(slots / cluster_size);
     for (std::size_t d = 0; d < 3; ++d) {
@@ -68,7 +87,7 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles) {
         std::fill_n(block_hi_[d].begin() + static_cast<std::ptrdiff_t>(blocks), spare, far);
     }
     Box cluster = nothing(), block = nothing();
-    for (std::size_t slot = 0; slot < slots; slot += run) {
+    for (auto slot = static_cast<std::size_t>(from_slot); slot < slots; slot += run) {
         const Real* x = particles.x.data() + layout.address(static_cast<std::int32_t>(slot));
         Box box = nothing();
         for (std::size_t i = 0; i < run; ++i) {
@@ -183,28 +202,29 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
 }
 
 template <typename Real>
-void PairSearch<Real>::find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones,
-                            Shell shell, double range, int part, int parts, PairLists& lists) const {
-    lists.interior.clear();
-    lists.boundary.clear();
-    const auto reach = static_cast<Real>(range);
-    const std::size_t from_zones = shell == Shell::eighth ? zones.size() : 1;
+void PairSearch<Real>::find_interior(const Particles<Real>& particles, const Zone<Real>& own,
+                                     const Task& task, PairList& interior) const {
+    interior.clear();
+    const Zone<Real>* const self = &own;
+    const auto [first, end] = share_of(own.columns, task.part, task.parts);
+    find_between(particles, own, first, end, {&self, 1}, true, task.shell != Shell::full,
+                 static_cast<Real>(task.range), interior);
+}
+
+template <typename Real>
+void PairSearch<Real>::find_boundary(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones,
+                                     const Task& task, PairList& boundary) const {
+    boundary.clear();
+    const std::size_t from_zones = task.shell == Shell::eighth ? zones.size() : 1;
     for (std::size_t a = 0; a < from_zones; ++a) {
-        const Columns<Real>& columns = zones[a].columns;
-        const int count = columns.count(0) * columns.count(1);
-        const int first = static_cast<int>(static_cast<std::int64_t>(count) * part / parts);
-        const int end = static_cast<int>(static_cast<std::int64_t>(count) * (part + 1) / parts);
-        if (a == 0) {
-            const Zone<Real>* const self = &zones[0];
-            find_between(particles, zones[0], first, end, {&self, 1}, true, shell != Shell::full, reach,
-                         lists.interior);
-        }
         std::vector<const Zone<Real>*> others;
         for (std::size_t b = a + 1; b < zones.size(); ++b)
             if (zones[b].first_slot < zones[b].end_slot && !share_a_dimension(a, b))
                 others.push_back(&zones[b]);
-        if (!others.empty())
-            find_between(particles, zones[a], first, end, others, false, false, reach, lists.boundary);
+        if (others.empty()) continue;
+        const auto [first, end] = share_of(zones[a].columns, task.part, task.parts);
+        find_between(particles, zones[a], first, end, others, false, false, static_cast<Real>(task.range),
+                     boundary);
     }
 }
 

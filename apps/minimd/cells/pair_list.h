@@ -66,14 +66,28 @@ class PairSearch {
         full        // everything from both sides
     };
 
-    // The boxes around every cluster and block of `particles`; before find(), by one thread.
-    void enclose(const Particles<Real>& particles);
+    // What a search is for, and which share of it: part `part` of `parts` of all clusters. Parts may run
+    // side by side.
+    struct Task {
+        Shell shell;
+        double range;
+        int part = 0, parts = 1;
+    };
 
-    // The rows of part `part` of `parts` of all clusters, into `lists`. Parts may run side by side.
-    void find(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones, Shell shell,
-              double range, int part, int parts, PairLists& lists) const;
+    // The boxes around the clusters and blocks of the rank's own atoms, of which the first part of a search
+    // has need; then those of the ghosts, for the second. By one thread.
+    void enclose_own(const Particles<Real>& particles);
+    void enclose_ghosts(const Particles<Real>& particles);
+
+    // The pairs among the rank's own atoms, which are zone 0; then those that need ghosts. Both make their
+    // list anew.
+    void find_interior(const Particles<Real>& particles, const Zone<Real>& own, const Task& task,
+                       PairList& interior) const;
+    void find_boundary(const Particles<Real>& particles, const std::vector<Zone<Real>>& zones,
+                       const Task& task, PairList& boundary) const;
 
   private:
+    void enclose(const Particles<Real>& particles, std::int32_t from_slot, std::int32_t end_slot);
     // Between the clusters of columns [first_column, end_column) of `zone` and the blocks of `others`.
     void find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column,
                       int end_column, std::span<const Zone<Real>* const> others, bool own, bool later_only,

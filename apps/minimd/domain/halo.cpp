@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "minimd/domain/patience.h"
 #include "minimd/domain/wire.h"
 
 namespace minimd {
@@ -60,6 +61,17 @@ void Halo<Real>::wait(std::vector<MPI_Request>& requests) {
 }
 
 template <typename Real>
+void Halo<Real>::await(std::vector<MPI_Request>& requests) {
+    calls_.in([&] {
+        wait_patiently([&] {
+            int all = 0;
+            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
+            return all != 0;
+        });
+    });
+}
+
+template <typename Real>
 void Halo<Real>::poll() {
     int all = 0;
     if (current_.out != nullptr) return;
@@ -71,11 +83,10 @@ void Halo<Real>::poll() {
 template <typename Real>
 template <typename Pack>
 void Halo<Real>::start(Move move, const Pack& pack) {
-    const std::vector<GhostPeer>& peers = plan_.peers;
     if (planned_ && carrier_->carries(move)) {
         Real* out = carrier_->out(move);
         current_ = {move, out};
-        for (const GhostPeer& peer : peers) {
+        for (const GhostPeer& peer : plan_.peers) {
             pack(peer, out);
             out += numbers_out(peer, move);
         }
@@ -83,17 +94,28 @@ void Halo<Real>::start(Move move, const Pack& pack) {
         calls_.in([&] { carrier_->start(move); });
         return;
     }
+    post_receives(move);
+    send(move, pack);
+    if (blocking_) wait(requests_);
+}
+
+template <typename Real>
+void Halo<Real>::post_receives(Move move) {
     calls_.in([&] {
-        for (std::size_t p = 0; p < peers.size(); ++p)
+        for (std::size_t p = 0; p < plan_.peers.size(); ++p)
             post_receive(p, move, requests_[2 * p]);
     });
-    for (std::size_t p = 0; p < peers.size(); ++p) {
+}
+
+template <typename Real>
+template <typename Pack>
+void Halo<Real>::send(Move move, const Pack& pack) {
+    for (std::size_t p = 0; p < plan_.peers.size(); ++p) {
         std::vector<Real>& out = buffers_[p].out;
-        out.resize(numbers_out(peers[p], move));
-        pack(peers[p], out.data());
+        out.resize(numbers_out(plan_.peers[p], move));
+        pack(plan_.peers[p], out.data());
         calls_.in([&] { post_send(p, move, out.data(), requests_[2 * p + 1]); });
     }
-    if (blocking_) wait(requests_);
 }
 
 template <typename Real>
@@ -121,13 +143,26 @@ void Halo<Real>::finish(Move move, const Unpack& unpack) {
 }
 
 template <typename Real>
-void Halo<Real>::build(Particles<Real>& particles, std::vector<Zone<Real>>& zones) {
+void Halo<Real>::start_build(const Particles<Real>& particles) {
     layout_ = particles.layout;
     planned_ = false;
     plan_.select(particles);
-    calls_.in([&] { plan_.exchange_counts(); });
-    start_update(particles);
-    wait(requests_);
+    calls_.in([&] { plan_.start_counts(count_requests_); });
+    send(Move::positions, [&](const GhostPeer& peer, Real* out) { pack_positions(particles, peer, out); });
+    if (blocking_) receive_ghosts();
+}
+
+template <typename Real>
+void Halo<Real>::receive_ghosts() {
+    await(count_requests_);
+    plan_.take_counts();
+    post_receives(Move::positions);
+    await(requests_);
+}
+
+template <typename Real>
+void Halo<Real>::finish_build(Particles<Real>& particles, std::vector<Zone<Real>>& zones) {
+    if (!blocking_) receive_ghosts();
     std::vector<std::vector<Real>> in;
     for (Buffers& buffers : buffers_)
         in.push_back(std::move(buffers.in));
@@ -149,20 +184,23 @@ void Halo<Real>::plan_carrier() {
 }
 
 template <typename Real>
-void Halo<Real>::start_update(const Particles<Real>& particles) {
+void Halo<Real>::pack_positions(const Particles<Real>& particles, const GhostPeer& peer, Real* out) const {
     const auto lanes = static_cast<std::size_t>(layout_.lanes);
-    start(Move::positions, [&](const GhostPeer& peer, Real* out) {
-        for (const std::size_t k : peer.images_out) {
-            const GhostImage<Real>& image = plan_.images[k];
-            for (const std::int32_t slot : image.slots) {
-                const Real* x = particles.x.data() + layout_.address(slot);
-                out[0] = x[0] + image.shift[0];
-                out[1] = x[lanes] + image.shift[1];
-                out[2] = x[2 * lanes] + image.shift[2];
-                out += 3;
-            }
+    for (const std::size_t k : peer.images_out) {
+        const GhostImage<Real>& image = plan_.images[k];
+        for (const std::int32_t slot : image.slots) {
+            const Real* x = particles.x.data() + layout_.address(slot);
+            out[0] = x[0] + image.shift[0];
+            out[1] = x[lanes] + image.shift[1];
+            out[2] = x[2 * lanes] + image.shift[2];
+            out += 3;
         }
-    });
+    }
+}
+
+template <typename Real>
+void Halo<Real>::start_update(const Particles<Real>& particles) {
+    start(Move::positions, [&](const GhostPeer& peer, Real* out) { pack_positions(particles, peer, out); });
 }
 
 template <typename Real>

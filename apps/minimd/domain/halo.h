@@ -1,7 +1,7 @@
 // Ghosts: images of atoms near this rank's subdomain, sent by the ranks that own them, straight, in one
 // round.
 //
-// build() decides at each re-neighbouring who needs what; update() then brings the positions of every step,
+// A build decides at each re-neighbouring who needs what; update() then brings the positions of every step,
 // reverse() takes forces on ghosts home. Each has a start and a finish, between which the caller may compute
 // on anything that is not a ghost's. The same lists carry one number an atom (EAM's densities). All are
 // collective; one thread at a time.
@@ -35,9 +35,10 @@ class Halo {
     Halo(const Decomposition& decomposition, double range, Shell shell, double column_side,
          bool blocking = false);
 
-    // Finds this rank's ghosts and gives them slots behind those of its own atoms. zones[0] is not touched.
-    // Throws SimulationError as finish_update() does.
-    void build(Particles<Real>& particles, std::vector<Zone<Real>>& zones);
+    // Sends everybody's ghosts; then gives those that came slots behind those of this rank's atoms. zones[0]
+    // is not touched.
+    void start_build(const Particles<Real>& particles);
+    void finish_build(Particles<Real>& particles, std::vector<Zone<Real>>& zones);
 
     void start_update(const Particles<Real>& particles);
     void finish_update(Particles<Real>& particles);
@@ -62,13 +63,19 @@ class Halo {
     // Are there other ranks with ghosts of this one's atoms?
     bool travels() const { return !plan_.peers.empty(); }
 
-    // From the next build() on, `carrier` moves what it can, unless it is null. It outlives this.
+    // From the next build on, `carrier` moves what it can, unless it is null. It outlives this.
     void use(HaloCarrier<Real>* carrier) { carrier_ = carrier; }
     bool has_carrier() const { return carrier_ != nullptr; }
-    // Before anything else that ranks do together than moves: a carrier may be lost for others only.
-    void settle();
+    // Before anything else that ranks do together than moves: a carrier may be lost for others only. From
+    // start to finish nothing that waits for other ranks.
+    void start_settle();
+    void finish_settle();
+    void settle() {
+        start_settle();
+        finish_settle();
+    }
 
-    // What build() found out, as numbers appended to `plan`, and a halo of the same grid that takes it over
+    // What the build found out, as numbers appended to `plan`, and a halo of the same grid that takes it over
     // from another process: it updates and reverses the same ghosts without a build of its own.
     void describe(std::vector<std::int32_t>& plan) const { plan_.describe(plan); }
     void adopt(Layout layout, std::span<const std::int32_t> plan);
@@ -101,16 +108,23 @@ class Halo {
     // `pack(peer, to)` writes what goes to a peer, `unpack(peer, from)` reads what came.
     template <typename Pack>
     void start(Move move, const Pack& pack);
+    template <typename Pack>
+    void send(Move move, const Pack& pack);  // by MPI
+    void post_receives(Move move);
+    void receive_ghosts();
+    void pack_positions(const Particles<Real>& particles, const GhostPeer& peer, Real* out) const;
     template <typename Unpack>
     void finish(Move move, const Unpack& unpack);
     void post_receive(std::size_t p, Move move, MPI_Request& request);
     void post_send(std::size_t p, Move move, const Real* from, MPI_Request& request);
     void wait(std::vector<MPI_Request>& requests);
+    void await(std::vector<MPI_Request>& requests);  // patiently
 
     void plan_carrier();
     // Tells all ranks whether the carrier is lost for this one, and what it finished. If it is lost for
     // anybody it is not used any more, and what everybody finished is returned; else nothing. Collective.
-    std::vector<std::int64_t> agree(bool lost);
+    void start_agreement(bool lost);
+    std::vector<std::int64_t> finish_agreement();
     // What those behind this rank lack of what it has finished. Throws SimulationError if it is not there
     // any more.
     void send_again(const std::vector<std::int64_t>& finished, std::vector<MPI_Request>& requests);
@@ -122,7 +136,7 @@ class Halo {
     Layout layout_;
     HaloPlan<Real> plan_;
     std::vector<Buffers> buffers_;  // by peer
-    std::vector<MPI_Request> requests_;
+    std::vector<MPI_Request> requests_, count_requests_;
     CallTime calls_;
     std::size_t ghosts_ = 0;
 
@@ -132,6 +146,14 @@ class Halo {
     Carried last_, before_last_;  // that were finished
     std::int64_t finished_ = 0;   // moves of carriers
     std::size_t numbers_carried_ = 0;
+
+    // While ranks make sure of each other: what they tell.
+    struct Word {
+        std::int64_t finished, lost;
+    };
+    Word own_word_{};
+    std::vector<Word> words_;  // by rank
+    MPI_Request agreement_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace minimd

@@ -29,8 +29,9 @@ class HaloCarrier {
         int rank = 0;
         std::int32_t out = 0, in = 0;
     };
-    // After each build of the halo. `both_ways`: with moves homeward. Collective; false, on all ranks alike:
-    // it cannot, and is not to be used.
+    // After each build of the halo. `both_ways`: with moves homeward. The first is collective; false, on all
+    // ranks alike: it cannot, and is not to be used. If a later one cannot, the carrier is lost: finish()
+    // says so.
     virtual bool plan(const std::vector<Traffic>& peers, bool both_ways) = 0;
     virtual bool carries(Move move) const = 0;
 

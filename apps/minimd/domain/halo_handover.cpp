@@ -8,21 +8,32 @@
 
 #include "minimd/domain/halo.h"
 #include "minimd/domain/migration.h"
+#include "minimd/domain/patience.h"
 
 namespace minimd {
 
 template <typename Real>
-std::vector<std::int64_t> Halo<Real>::agree(bool lost) {
-    struct Word {
-        std::int64_t finished, lost;
-    };
-    const Word mine{finished_, lost ? 1 : 0};
-    std::vector<Word> words(static_cast<std::size_t>(decomposition_.ranks()));
-    calls_.in(
-        [&] { MPI_Allgather(&mine, 2, MPI_INT64_T, words.data(), 2, MPI_INT64_T, decomposition_.comm()); });
+void Halo<Real>::start_agreement(bool lost) {
+    own_word_ = {finished_, lost ? 1 : 0};
+    words_.resize(static_cast<std::size_t>(decomposition_.ranks()));
+    calls_.in([&] {
+        MPI_Iallgather(&own_word_, 2, MPI_INT64_T, words_.data(), 2, MPI_INT64_T, decomposition_.comm(),
+                       &agreement_);
+    });
+}
+
+template <typename Real>
+std::vector<std::int64_t> Halo<Real>::finish_agreement() {
+    calls_.in([&] {
+        wait_patiently([&] {
+            int there = 0;
+            MPI_Test(&agreement_, &there, MPI_STATUS_IGNORE);
+            return there != 0;
+        });
+    });
     std::vector<std::int64_t> finished;
     int losers = 0;
-    for (const Word& word : words) {
+    for (const Word& word : words_) {
         finished.push_back(word.finished);
         losers += word.lost != 0 ? 1 : 0;
     }
@@ -53,9 +64,14 @@ void Halo<Real>::send_again(const std::vector<std::int64_t>& finished, std::vect
 }
 
 template <typename Real>
-void Halo<Real>::settle() {
-    if (!planned_ || !carrier_->can_be_lost()) return;
-    const std::vector<std::int64_t> finished = agree(false);
+void Halo<Real>::start_settle() {
+    if (planned_ && carrier_->can_be_lost()) start_agreement(false);
+}
+
+template <typename Real>
+void Halo<Real>::finish_settle() {
+    if (agreement_ == MPI_REQUEST_NULL) return;
+    const std::vector<std::int64_t> finished = finish_agreement();
     if (finished.empty()) return;
     std::vector<MPI_Request> requests;
     send_again(finished, requests);
@@ -64,7 +80,8 @@ void Halo<Real>::settle() {
 
 template <typename Real>
 void Halo<Real>::hand_over() {
-    const std::vector<std::int64_t> finished = agree(true);
+    start_agreement(true);
+    const std::vector<std::int64_t> finished = finish_agreement();
     const Move move = current_.move;
     std::vector<MPI_Request> requests;
     for (std::size_t p = 0; p < plan_.peers.size(); ++p) {

@@ -104,8 +104,8 @@ std::size_t HaloPlan<Real>::atoms_out(const GhostPeer& peer) const {
 }
 
 template <typename Real>
-void HaloPlan<Real>::exchange_counts() {
-    std::vector<MPI_Request> requests;
+void HaloPlan<Real>::start_counts(std::vector<MPI_Request>& requests) {
+    requests.clear();
     for (GhostPeer& peer : peers) {
         peer.counts_in.resize(peer.images_in.size());
         peer.counts_out.clear();
@@ -118,7 +118,10 @@ void HaloPlan<Real>::exchange_counts() {
         MPI_Isend(peer.counts_out.data(), static_cast<int>(peer.counts_out.size()), MPI_INT, peer.rank,
                   tag_ghost_counts, decomposition.comm(), &requests.back());
     }
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+template <typename Real>
+void HaloPlan<Real>::take_counts() {
     for (GhostPeer& peer : peers) {
         std::size_t atoms = 0;
         for (const int count : peer.counts_in)

@@ -1,7 +1,8 @@
 // Who has ghosts of whose atoms, and in which slots: all that a halo needs to know to move numbers.
 //
 // The images are fixed by the grid; which atoms they have, and where ghosts lie, is found out anew at each
-// re-neighbouring: select(), exchange_counts(), and place_ghosts() when their positions are here.
+// re-neighbouring: select(), start_counts() and take_counts(), and place_ghosts() when their positions are
+// here.
 #pragma once
 
 #include <mpi.h>
@@ -48,8 +49,10 @@ struct HaloPlan {
 
     // Which atoms every image has.
     void select(const Particles<Real>& particles);
-    // How many come from every peer; its slots_in gets as many places. Collective.
-    void exchange_counts();
+    // Tells every peer how many come, and asks how many do. When `requests` are done a peer's slots_in gets
+    // as many places.
+    void start_counts(std::vector<MPI_Request>& requests);
+    void take_counts();
 
     std::size_t atoms_out(const GhostPeer& peer) const;
 

@@ -5,13 +5,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "minimd/domain/patience.h"
 #include "minimd/domain/wire.h"
 
 namespace minimd {
 
 template <typename Real>
-void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
+Migration<Real>::Migration(const Decomposition& decomposition) : decomposition_(decomposition) {
+    for (int d = 0; d < 3; ++d)
+        if (decomposition.grid()[static_cast<std::size_t>(d)] > 1) dimensions_.push_back(d);
+}
+
+template <typename Real>
+void Migration<Real>::start(const Particles<Real>& particles, std::int64_t step) {
     layout_ = particles.layout;
+    step_ = step;
     x_.clear();
     y_.clear();
     z_.clear();
@@ -24,7 +32,6 @@ void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
             pass = {};
 
     const int lanes = layout_.lanes;
-    const bool alone = decomposition_.ranks() == 1;
     const Vec3& lo = decomposition_.lo();
     const Vec3& hi = decomposition_.hi();
     std::array<Real, 3> box;
@@ -53,7 +60,7 @@ void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
             }
             inside = inside && x[d] >= lo[d] && x[d] < hi[d];
         }
-        if (alone || inside) {
+        if (dimensions_.empty() || inside) {
             stay(x[0], x[1], x[2], slot);
         } else {
             Traveller traveller{{x[0], x[1], x[2]}, {}, particles.id[s], particles.type[s], 0};
@@ -63,88 +70,86 @@ void Migration<Real>::run(const Particles<Real>& particles, std::int64_t step) {
             leaving_origin_.push_back(slot);
         }
     }
-    if (!alone) exchange(particles, step);
+    if (!dimensions_.empty()) send(dimensions_.front());
+}
+
+template <typename Real>
+void Migration<Real>::finish() {
+    for (const int d : dimensions_) {
+        if (d != dimensions_.front()) send(d);
+        receive(d);
+    }
+    for (std::size_t i = 0; i < leaving_.size(); ++i)
+        stay(leaving_[i].x[0], leaving_[i].x[1], leaving_[i].x[2], leaving_origin_[i]);
     received_count_ = received_.size();
 }
 
 template <typename Real>
-void Migration<Real>::exchange(const Particles<Real>& particles, std::int64_t step) {
-    (void)particles;
-    const MPI_Comm comm = decomposition_.comm();
-    for (int d = 0; d < 3; ++d) {
-        const int grid = decomposition_.grid()[static_cast<std::size_t>(d)];
-        if (grid == 1) continue;
-        const int mine = decomposition_.place()[static_cast<std::size_t>(d)];
-        std::array<std::vector<Traveller>, 2> out;
-        std::vector<Traveller> waiting;
-        std::vector<std::int32_t> waiting_origin;
-        for (std::size_t i = 0; i < leaving_.size(); ++i) {
-            const double x = static_cast<double>(leaving_[i].x[d]);
-            const auto at = [&](int place) { return decomposition_.lower_bound(d, place); };
-            std::size_t way = 2;
-            if (x < at(mine) || x >= at(mine + 1)) {
-                const int down = (mine + grid - 1) % grid, up = (mine + 1) % grid;
-                if (x >= at(up) && x < at(up + 1)) {
-                    way = 1;
-                } else if (x >= at(down) && x < at(down + 1)) {
-                    way = 0;
-                } else {
-                    throw SimulationError(
-                        fmt::format("step {}: atom {} moved further than the width of a subdomain ({:.4g} in "
-                                    "dimension {}) since atoms were "
-                                    "exchanged: use a smaller re-neighbouring interval or fewer ranks",
-                                    step, leaving_[i].id, decomposition_.lower_bound(d, 1), d));
-                }
-            }
-            if (way == 2) {
-                waiting.push_back(leaving_[i]);
-                waiting_origin.push_back(leaving_origin_[i]);
-            } else {
-                out[way].push_back(leaving_[i]);
-                passes_[static_cast<std::size_t>(d)][way].sent.push_back(leaving_origin_[i]);
-            }
+void Migration<Real>::send(int d) {
+    const int grid = decomposition_.grid()[static_cast<std::size_t>(d)];
+    const int mine = decomposition_.place()[static_cast<std::size_t>(d)];
+    const int down = (mine + grid - 1) % grid, up = (mine + 1) % grid;
+    for (auto& out : out_)
+        out.clear();
+    std::vector<Traveller> waiting;
+    std::vector<std::int32_t> waiting_origin;
+    for (std::size_t i = 0; i < leaving_.size(); ++i) {
+        const double x = static_cast<double>(leaving_[i].x[d]);
+        const auto at = [&](int place) { return decomposition_.lower_bound(d, place); };
+        if (x >= at(mine) && x < at(mine + 1)) {
+            waiting.push_back(leaving_[i]);
+            waiting_origin.push_back(leaving_origin_[i]);
+            continue;
         }
-        leaving_.swap(waiting);
-        leaving_origin_.swap(waiting_origin);
+        const bool goes_up = x >= at(up) && x < at(up + 1);
+        if (!goes_up && !(x >= at(down) && x < at(down + 1)))
+            throw SimulationError(
+                fmt::format("step {}: atom {} moved further than the width of a subdomain ({:.4g} in "
+                            "dimension {}) since atoms were "
+                            "exchanged: use a smaller re-neighbouring interval or fewer ranks",
+                            step_, leaving_[i].id, decomposition_.lower_bound(d, 1), d));
+        const std::size_t way = goes_up ? 1 : 0;
+        out_[way].push_back(leaving_[i]);
+        passes_[static_cast<std::size_t>(d)][way].sent.push_back(leaving_origin_[i]);
+    }
+    leaving_.swap(waiting);
+    leaving_origin_.swap(waiting_origin);
+    const std::array<int, 2> to{decomposition_.neighbor(d, -1), decomposition_.neighbor(d, 1)};
+    calls_.in([&] {
+        for (std::size_t way = 0; way < 2; ++way)
+            MPI_Isend(out_[way].data(), static_cast<int>(out_[way].size() * sizeof(Traveller)), MPI_BYTE,
+                      to[way], tag_migration + static_cast<int>(way), decomposition_.comm(), &sends_[way]);
+    });
+}
 
-        std::array<int, 2> counts{static_cast<int>(out[0].size()), static_cast<int>(out[1].size())},
-            incoming{};
-        const std::array<int, 2> to{decomposition_.neighbor(d, -1), decomposition_.neighbor(d, 1)};
-        std::array<MPI_Request, 4> requests;
-        // What goes down comes from above.
+template <typename Real>
+void Migration<Real>::receive(int d) {
+    // What goes down comes from above. A message tells how many they are.
+    const std::array<int, 2> from{decomposition_.neighbor(d, 1), decomposition_.neighbor(d, -1)};
+    for (std::size_t way = 0; way < 2; ++way) {
+        MPI_Message message = MPI_MESSAGE_NULL;
+        int bytes = 0;
         calls_.in([&] {
-            for (int way = 0; way < 2; ++way) {
-                MPI_Irecv(&incoming[static_cast<std::size_t>(way)], 1, MPI_INT,
-                          to[static_cast<std::size_t>(1 - way)], tag_migration + way, comm,
-                          &requests[static_cast<std::size_t>(way)]);
-                MPI_Isend(&counts[static_cast<std::size_t>(way)], 1, MPI_INT,
-                          to[static_cast<std::size_t>(way)], tag_migration + way, comm,
-                          &requests[static_cast<std::size_t>(2 + way)]);
-            }
-            MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+            MPI_Status status;
+            wait_patiently([&] {
+                int there = 0;
+                MPI_Improbe(from[way], tag_migration + static_cast<int>(way), decomposition_.comm(), &there,
+                            &message, &status);
+                return there != 0;
+            });
+            MPI_Get_count(&status, MPI_BYTE, &bytes);
         });
-        const std::size_t first = received_.size();
-        received_.resize(first + static_cast<std::size_t>(incoming[0] + incoming[1]));
-        std::size_t into = first;
-        calls_.in([&] {
-            for (std::size_t way = 0; way < 2; ++way) {
-                const auto w = static_cast<int>(way);
-                MPI_Irecv(received_.data() + into, incoming[way] * static_cast<int>(sizeof(Traveller)),
-                          MPI_BYTE, to[1 - way], tag_migration + 2 + w, comm, &requests[way]);
-                MPI_Isend(out[way].data(), counts[way] * static_cast<int>(sizeof(Traveller)), MPI_BYTE,
-                          to[way], tag_migration + 2 + w, comm, &requests[2 + way]);
-                passes_[static_cast<std::size_t>(d)][way].received = incoming[way];
-                into += static_cast<std::size_t>(incoming[way]);
-            }
-            MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
-        });
+        const std::size_t first = received_.size(),
+                          count = static_cast<std::size_t>(bytes) / sizeof(Traveller);
+        received_.resize(first + count);
+        calls_.in([&] { MPI_Mrecv(received_.data() + first, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE); });
+        passes_[static_cast<std::size_t>(d)][way].received = static_cast<std::int32_t>(count);
         for (std::size_t i = first; i < received_.size(); ++i) {
             leaving_.push_back(received_[i]);
             leaving_origin_.push_back(-1 - static_cast<std::int32_t>(i));
         }
     }
-    for (std::size_t i = 0; i < leaving_.size(); ++i)
-        stay(leaving_[i].x[0], leaving_[i].x[1], leaving_[i].x[2], leaving_origin_[i]);
+    calls_.in([&] { MPI_Waitall(2, sends_.data(), MPI_STATUSES_IGNORE); });
 }
 
 template <typename Real>

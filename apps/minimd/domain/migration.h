@@ -1,8 +1,8 @@
 // Atoms that left their rank's subdomain go to its neighbours', dimension by dimension.
 //
-// What happened is remembered until the next run, so that another array of three numbers an atom (forces that
-// were computed elsewhere meanwhile) can follow the atoms: follow(). One thread at a time; run() and follow()
-// are collective.
+// What happened is remembered until the next start(), so that another array of three numbers an atom (forces
+// that were computed elsewhere meanwhile) can follow the atoms: follow(). One thread at a time; finish() and
+// follow() are collective.
 #pragma once
 
 #include <array>
@@ -29,14 +29,16 @@ class Migration {
   public:
     static constexpr std::int32_t filler_origin = std::numeric_limits<std::int32_t>::min();
 
-    explicit Migration(const Decomposition& decomposition) : decomposition_(decomposition) {}
+    explicit Migration(const Decomposition& decomposition);
 
-    // Wraps positions into the box and exchanges atoms. Afterwards this rank has atoms 0 ... size() - 1,
-    // whose data are in the old slots or were received. Throws SimulationError for an atom that is not a
-    // number, or that has passed a whole subdomain since the last time.
-    void run(const Particles<Real>& particles, std::int64_t step);
+    // Wraps positions into the box and exchanges atoms; the first leave with start(). After finish() this
+    // rank has atoms 0 ... size() - 1, whose data are in the old slots or were received. Both throw
+    // SimulationError for an atom that is not a number, or that has passed a whole subdomain since the last
+    // time.
+    void start(const Particles<Real>& particles, std::int64_t step);
+    void finish();
 
-    // Time in calls of MPI, of all runs.
+    // Time in calls of MPI, of all of them.
     double calls() const { return calls_.seconds(); }
 
     std::size_t size() const { return x_.size(); }
@@ -44,7 +46,7 @@ class Migration {
     const std::vector<Real>& y() const { return y_; }
     const std::vector<Real>& z() const { return z_; }
 
-    // Puts atom order[s] into slot s, a filler where that is -1. `particles` is still that of run().
+    // Puts atom order[s] into slot s, a filler where that is -1. `particles` is still that of start().
     void settle(Particles<Real>& particles, const std::vector<std::int32_t>& order);
 
     // Takes three numbers an atom, as blocks in the old slots, to the new slots of settle(). Fillers get 0.
@@ -75,7 +77,9 @@ class Migration {
         std::int32_t received = 0;
     };
 
-    void exchange(const Particles<Real>& particles, std::int64_t step);
+    // Of all dimensions in which there are other ranks, one after the other.
+    void send(int dimension);
+    void receive(int dimension);
     void stay(Real x, Real y, Real z, std::int32_t origin) {
         x_.push_back(x);
         y_.push_back(y);
@@ -93,6 +97,10 @@ class Migration {
     std::vector<std::int32_t> leaving_origin_;
     std::vector<Traveller> received_;
     std::size_t received_count_ = 0;
+    std::int64_t step_ = 0;
+    std::vector<int> dimensions_;                // with other ranks
+    std::array<std::vector<Traveller>, 2> out_;  // on their way down and up
+    std::array<MPI_Request, 2> sends_;
     std::array<std::array<Pass, 2>, 3> passes_;  // by dimension, then down and up
     AlignedVector<Real> new_x_, new_v_;
     std::vector<std::int64_t> new_id_;

@@ -71,14 +71,26 @@ void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
 }
 
 template <typename Real>
+template <typename Find>
+void Neighborhood<Real>::search(const Find& find) {
+    const int parts = settings_.threads;
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part)
+        find(typename PairSearch<Real>::Task{shell_, settings_.list_cutoff(), part, parts},
+             lists_[static_cast<std::size_t>(part)]);
+}
+
+template <typename Real>
 void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, Times& times,
                                  const Stages& stages) {
     Stopwatch watch;
-    halo_.settle();
+    halo_.start_settle();
+    migration_.start(particles, step);
     watch.lap(times.communication);
     measure_excursion(particles);
     watch.lap(times.neighbor);
-    migration_.run(particles, step);
+    halo_.finish_settle();
+    migration_.finish();
     if (stages.exchanged) stages.exchanged();
     watch.lap(times.communication);
 
@@ -93,23 +105,26 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
                                     std::span<const Real>(migration_.z()), order_);
     migration_.settle(particles, order_);
     if (stages.settled) stages.settled();
-    built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(
-                                                                   particles.reals(particles.local_slots)));
     watch.lap(times.neighbor);
 
-    halo_.build(particles, zones_);
+    // Pairs without ghosts are searched while those travel.
+    halo_.start_build(particles);
     watch.lap(times.communication);
-
+    built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(
+                                                                   particles.reals(particles.local_slots)));
     lists_.swap(old_lists_);
-    search_.enclose(particles);
-    if (settings_.threads == 1) {
-        search_.find(particles, zones_, shell_, settings_.list_cutoff(), 0, 1, lists_[0]);
-    } else {
-#pragma omp parallel for schedule(static, 1) num_threads(settings_.threads)
-        for (int part = 0; part < settings_.threads; ++part)
-            search_.find(particles, zones_, shell_, settings_.list_cutoff(), part, settings_.threads,
-                         lists_[static_cast<std::size_t>(part)]);
-    }
+    search_.enclose_own(particles);
+    search([&](const auto& task, PairLists& lists) {
+        search_.find_interior(particles, own, task, lists.interior);
+    });
+    watch.lap(times.neighbor);
+
+    halo_.finish_build(particles, zones_);
+    watch.lap(times.communication);
+    search_.enclose_ghosts(particles);
+    search([&](const auto& task, PairLists& lists) {
+        search_.find_boundary(particles, zones_, task, lists.boundary);
+    });
     for (const PairLists& each : lists_)
         if (each.interior.blocks.size() > std::numeric_limits<std::int32_t>::max() ||
             each.boundary.blocks.size() > std::numeric_limits<std::int32_t>::max())

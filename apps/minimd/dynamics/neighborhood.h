@@ -56,6 +56,9 @@ class Neighborhood {
 
   private:
     void measure_excursion(const Particles<Real>& particles);
+    // find(task, lists) by every thread.
+    template <typename Find>
+    void search(const Find& find);
 
     const Settings& settings_;
     const Decomposition& decomposition_;

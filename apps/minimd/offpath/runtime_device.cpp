@@ -67,7 +67,8 @@ bool RuntimeMemory::reserve(std::size_t bytes) {
     if (data_ != nullptr) offpath_mem_free(context_, data_);
     data_ = nullptr;
     bytes_ = std::max<std::size_t>(bytes + bytes / 4, 4096);
-    return offpath_mem_alloc(context_, bytes_, &data_) == OFFPATH_OK;
+    status_ = offpath_mem_alloc(context_, bytes_, &data_);
+    return status_ == OFFPATH_OK;
 }
 
 bool RuntimeMemory::in_place() const {

@@ -49,6 +49,7 @@ class RuntimeMemory {
 
     // Loses what is there. False: the device is lost, or there is no memory. Nothing may use it.
     bool reserve(std::size_t bytes);
+    offpath_status_t status() const { return status_; }  // of the last that had to ask for more
     void* data() const { return data_; }
     // Does the device read and write it where it is?
     bool in_place() const;
@@ -60,6 +61,7 @@ class RuntimeMemory {
     offpath_context_h context_;
     void* data_ = nullptr;
     std::size_t bytes_ = 0;
+    offpath_status_t status_ = OFFPATH_OK;
 };
 
 struct RuntimeSettings {

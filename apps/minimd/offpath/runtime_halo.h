@@ -36,11 +36,12 @@ class RuntimeHalo final : public HaloCarrier<Real> {
         Lane(Move what, offpath_context_h context) : move(what), out(context), in(context) {}
         Move move;
         RuntimeMemory out, in;
+        std::size_t bytes_out = 0;
         offpath_group_h group = nullptr;
     };
     using Peers = std::vector<typename HaloCarrier<Real>::Traffic>;
 
-    bool record(Lane& lane, const Peers& peers);
+    offpath_status_t record(Lane& lane, const Peers& peers);
     Lane& lane_of(Move move);
 
     MPI_Comm comm_;
@@ -50,6 +51,8 @@ class RuntimeHalo final : public HaloCarrier<Real> {
     std::vector<std::unique_ptr<Lane>> lanes_;
     Lane* latest_ = nullptr;
     bool started_ = false;
+    bool lost_ = false;        // before what came with the last plan was recorded
+    std::vector<Real> spare_;  // then, for what is to go
 };
 
 }  // namespace minimd
