@@ -22,7 +22,7 @@ start_daemon() {  # NAME: listens in the directory of that name
 }
 
 input() {  # KIND CELLS STEPS THERMO
-    cat > "$work/in" << INPUT
+    cat > "$work/$1.in" << INPUT
 small
 
 $([ "$1" = eam ] && echo metal || echo lj)
@@ -40,11 +40,15 @@ $4
 INPUT
 }
 
-run() {  # NAME ARGS...: leaves NAME.json
+run() {  # NAME ARGS...: a Lennard-Jones run that leaves NAME.json
     local name=$1
     shift
-    "$here/../mpirun.sh" "$ranks" "${wrap[@]}" "$build/bin/minimd" -i "$work/in" --json "$work/$name.json" --skin-check off "$@" > "$work/$name.log" 2>&1 ||
+    "$here/../mpirun.sh" "$ranks" "${wrap[@]}" "$build/bin/minimd" -i "$work/lj.in" --json "$work/$name.json" --skin-check off "$@" > "$work/$name.log" 2>&1 ||
         { cat "$work/$name.log"; exit 1; }
+}
+
+later() {  # ENVIRONMENT KIND NAME ARGS...: the same as one of the runs of a single job
+    echo "$1 -i $work/$2.in --json $work/$3.json --skin-check off ${*:4}" >> "$work/batch"
 }
 
 compare() {  # TOLERANCE EXPECTED HALO NAME...
@@ -70,36 +74,38 @@ start_daemon all
 tolerance() {
     if [ "$1" = double ]; then echo 1e-9; else echo 2e-4; fi
 }
-check() {  # KIND PRECISION HALF_NEIGH
-    input "$1" "6 7 5" 22 11
-    local options=(--precision "$2" --half_neigh "$3")
-    wrap=(env)
-    run overlapped "${options[@]}"
-    wrap=(env "OFFPATH_DIR=$work/all")
-    run local "${options[@]}" --halo offloaded -t 2
-    wrap=(env "OFFPATH_DEVICES=127.0.0.1:$port" "OFFPATH_KEY_FILE=$work/key")
-    run remote "${options[@]}" --halo offloaded
-    compare "$(tolerance "$2")" overlapped offloaded local remote
-}
-check lj single 1
-check lj double 0
-if [ -e /usr/share/lammps/potentials/Cu_u6.eam ]; then check eam double 1; else echo "no Cu_u6.eam: EAM is left out"; fi
-check lj double 1
-wrap=(env)
-run blocking --halo blocking
-run polled --halo polled -t 2
-compare 1e-9 overlapped blocking blocking
-compare 1e-9 overlapped polled polled
+checks=("lj single 1" "lj double 0" "lj double 1")
+if [ -e /usr/share/lammps/potentials/Cu_u6.eam ]; then checks+=("eam double 1"); else echo "no Cu_u6.eam: EAM is left out"; fi
+for check in "${checks[@]}"; do
+    read -r kind precision half <<< "$check"
+    input "$kind" "6 7 5" 22 11
+    name=$kind-$precision-$half options="--precision $precision --half_neigh $half"
+    later "" "$kind" "$name-overlapped" $options
+    later "OFFPATH_DIR=$work/all" "$kind" "$name-local" $options --halo offloaded -t 2
+    later "OFFPATH_DEVICES=127.0.0.1:$port OFFPATH_KEY_FILE=$work/key" "$kind" "$name-remote" $options --halo offloaded
+done
+later "" lj blocking --halo blocking
+later "" lj polled --halo polled -t 2
+"$here/../mpirun.sh" "$ranks" "$build/bin/minimd_batch" "$work/batch" > "$work/batch.log" 2>&1 || { cat "$work/batch.log"; exit 1; }
+for check in "${checks[@]}"; do
+    read -r kind precision half <<< "$check"
+    name=$kind-$precision-$half
+    compare "$(tolerance "$precision")" "$name-overlapped" offloaded "$name-local" "$name-remote"
+done
+compare 1e-9 lj-double-1-overlapped blocking blocking
+compare 1e-9 lj-double-1-overlapped polled polled
 
 # Without a daemon: one line, and MPI.
 wrap=(env "OFFPATH_DIR=$work/nowhere")
+input lj "6 7 5" 22 11
 run nowhere --halo offloaded
 [ "$(grep -c "^minimd: .*ghosts go by MPI" "$work/nowhere.log")" -eq 1 ]
-compare 1e-9 overlapped overlapped nowhere
+compare 1e-9 lj-double-1-overlapped overlapped nowhere
 [ "$ranks" -gt 1 ] || exit 0
 
 # In the middle of a run, which does not end before: the daemon of all, then of every other rank.
-input lj "8 8 8" 2000 1000
+steps=$((ranks > 2 ? 1000 : 2000))
+input lj "8 8 8" $steps $((steps / 2))
 wrap=(env)
 run long
 lose() {  # NAME

@@ -8,11 +8,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMP_WAIT_POLICY=passive
 
+launch() {  # PROGRAM ARGS...
+    "$here/../device_ranks/mpmd.sh" "$nodes" "$hosts" "$devices" labels "$@"
+}
+
+# All runs are one job, whose start takes longer than most of them; what they said is compared afterwards.
 run() {  # NAME ARGS...: leaves NAME.json
-    local name=$1
-    shift
-    "$here/../device_ranks/mpmd.sh" "$nodes" "$hosts" "$devices" labels "$build/bin/minimd" -i "$work/in" --json "$work/$name.json" \
-        --skin-check off "$@" > "$work/$name.log" 2>&1 || { cat "$work/$name.log"; exit 1; }
+    echo "-i $work/$1.in --json $work/$1.json --skin-check off ${*:2}" >> "$work/batch"
+    cp "$work/in" "$work/$1.in"
+}
+
+compare() {  # PRECISION EVERY EXPECTED NAME...
+    comparisons+=("$*")
 }
 
 input() {  # lj|eam EVERY
@@ -36,14 +43,13 @@ $forces       cutoff and skin
 INPUT
 }
 
-compare() {  # PRECISION EVERY NAME...: their tables with that of hosts.json
+check() {  # PRECISION EVERY EXPECTED NAME...: their tables with that of EXPECTED, by hosts alone
     python3 - "$work" "$@" << 'PYTHON'
 import json, sys
-work, precision, every, *ways = sys.argv[1:]
+work, precision, every, expected, *ways = sys.argv[1:]
 tolerance = 1e-9 if precision == "double" else 2e-4
-expected = json.load(open(f"{work}/hosts.json"))["thermo"]
-assert [row["step"] for row in expected] == [0, 8, 16, 24], expected
-hosts = json.load(open(f"{work}/hosts.json"))
+hosts = json.load(open(f"{work}/{expected}.json"))
+assert [row["step"] for row in hosts["thermo"]] == [0, 8, 16, 24], hosts
 assert hosts["device_share"] == 0 and hosts["tunnelled_bytes"] == 0, hosts
 for way in ways:
     done = json.load(open(f"{work}/{way}.json"))
@@ -55,7 +61,7 @@ for way in ways:
         least, most = {"paper": (1, 1), "balanced": (0.05, 1), "fixed": (0.1, 1), "split": (0.05, 0.95)}[kind]
         assert least <= done["device_share"] <= most, (way, done["device_share"])
     rows = done["thermo"]
-    for row, wanted in zip(rows, expected, strict=True):
+    for row, wanted in zip(rows, hosts["thermo"], strict=True):
         for key in "tup":
             difference = abs(row[key] - wanted[key])
             if difference > tolerance * max(1.0, abs(wanted[key])):
@@ -63,56 +69,65 @@ for way in ways:
 PYTHON
 }
 
-# Many ranks take long to start on few cores: what does not depend on their number is left to small jobs.
+# Many ranks take long on few cores: what does not depend on their number is left to small jobs.
 thorough=$((nodes * hosts <= 2))
 
+comparisons=()
 for each in "1 double" "3 single" "1 single" "3 double"; do
     read -r every precision <<< "$each"
     [[ $thorough = 1 || $each = "1 double" || $each = "3 single" ]] || continue
     input lj "$every"
-    run hosts --precision "$precision"
-    run paper --precision "$precision" --offpath paper
-    run balanced --precision "$precision" --offpath balanced
-    compare "$precision" "$every" paper balanced
+    name=$every-$precision
+    run hosts-$name --precision "$precision"
+    run paper-$name --precision "$precision" --offpath paper
+    run balanced-$name --precision "$precision" --offpath balanced
+    compare "$precision" "$every" hosts-$name paper-$name balanced-$name
     [[ $each = "1 double" || $each = "3 single" ]] || continue
-    run fixed --precision "$precision" --offpath balanced --device-share 0.4 --no-device-ghosts
-    run split --precision "$precision" --split-boundary
-    run tunnel --precision "$precision" --tunnel
-    compare "$precision" "$every" fixed split tunnel
+    run fixed-$name --precision "$precision" --offpath balanced --device-share 0.4 --no-device-ghosts
+    run split-$name --precision "$precision" --split-boundary
+    run tunnel-$name --precision "$precision" --tunnel
+    compare "$precision" "$every" hosts-$name fixed-$name split-$name tunnel-$name
 done
 
 # Pairs from both of their atoms, and half lists whose ghosts get no forces.
 input lj 2
 for lists in "--half_neigh 0" "-gn 0"; do
     name=${lists// /}
-    run hosts $lists
+    run hosts-$name $lists
     run fixed-$name --offpath balanced --device-share 0.4 $lists
-    compare double 2 fixed-$name
+    compare double 2 hosts-$name fixed-$name
     [ $thorough = 1 ] || continue
     run paper-$name --offpath paper $lists
     run split-$name --split-boundary $lists
-    compare double 2 paper-$name split-$name
+    compare double 2 hosts-$name paper-$name split-$name
 done
 
 # Forces that cannot be divided, which need a device for every host.
 input eam 2
 if [ "$hosts" -eq "$devices" ]; then
     for precision in double single; do
-        run hosts --precision "$precision"
-        run paper --precision "$precision" --offpath paper
-        compare "$precision" 2 paper
+        name=eam-$precision
+        run hosts-$name --precision "$precision"
+        run paper-$name --precision "$precision" --offpath paper
+        compare "$precision" 2 hosts-$name paper-$name
         [ $thorough = 1 ] || break
-        run maybe --precision "$precision" --offpath balanced --device-threads 2
-        run paper-full --precision "$precision" --offpath paper --half_neigh 0
-        compare "$precision" 2 maybe paper-full
+        run maybe-$name --precision "$precision" --offpath balanced --device-threads 2
+        run paper-full-$name --precision "$precision" --offpath paper --half_neigh 0
+        compare "$precision" 2 hosts-$name maybe-$name paper-full-$name
     done
 else
-    if (run paper --offpath paper) > "$work/shared"; then
+    if launch "$build/bin/minimd" -i "$work/in" --offpath paper > "$work/shared" 2>&1; then
         echo "--offpath with EAM on shared devices should be an error"
         exit 1
     fi
     grep -q "needs a device rank for every host rank" "$work/shared"
 fi
+
+launch "$build/bin/minimd_batch" "$work/batch" > "$work/batch.log" 2>&1 || { cat "$work/batch.log"; exit 1; }
+for each in "${comparisons[@]}"; do
+    read -ra words <<< "$each"
+    check "${words[@]}"
+done
 
 if "$here/../mpirun.sh" 1 "$build/bin/minimd" -s 2 -n 1 --offpath paper > "$work/alone" 2>&1; then
     echo "--offpath without devices should be an error"

@@ -68,25 +68,30 @@ plain=(env)
 local_device=(env "OFFPATH_DIR=$work/all")
 remote_device=(env "OFFPATH_DEVICES=127.0.0.1:$port" "OFFPATH_KEY_FILE=$work/key")
 
+# All runs of check() are one job, whose start takes longer than most of them; what they said is compared afterwards.
+checks=0 comparisons=()
 check() {  # PRECISION HOSTS_ARGS WAY...: both attachments, each WAY being arguments
-    local precision=$1 lists=$2 names= way
+    local precision=$1 lists=$2 names= way name input device
     shift 2
-    wrap=("${plain[@]}")
-    run hosts --precision "$precision" $lists
+    checks=$((checks + 1))
+    input=$work/$checks.in
+    cp "$work/in" "$input"
+    later() {  # NAME ENVIRONMENT ARGS...
+        echo "${*:2} -i $input --json $work/$1.json --skin-check off --precision $precision $lists" >> "$work/batch"
+    }
+    later "$checks-hosts"
     for attach in local remote; do
         declare -n device=${attach}_device
-        wrap=("${device[@]}")
         for way in "$@"; do
-            name="$attach-${way// /-}"
+            name="$checks-$attach-${way// /-}"
             names="$names $name"
-            run "$name" --precision "$precision" $lists --device-kind runtime --offpath $way
-            if grep "device is lost" "$work/$name.log"; then exit 1; fi
+            later "$name" "${device[@]:1}" --device-kind runtime --offpath $way
         done
     done
-    if [ "$precision" = double ]; then compare 1e-9 hosts $names; else compare 2e-4 hosts $names; fi
+    comparisons+=("$([ "$precision" = double ] && echo 1e-9 || echo 2e-4) $checks-hosts $names")
 }
 
-# Many ranks take long to start on few cores: what does not depend on their number is left to small jobs.
+# Many ranks take long on few cores: what does not depend on their number is left to small jobs.
 input 7 24 8 1
 check double "" paper "balanced --device-share 0.4"
 input 7 24 8 3
@@ -96,6 +101,11 @@ if [ "$ranks" -le 3 ]; then
     check double "--half_neigh 0" paper
 fi
 check double "-gn 0" paper
+"$here/../mpirun.sh" "$ranks" "$build/bin/minimd_batch" "$work/batch" > "$work/batch.log" 2>&1 || { cat "$work/batch.log"; exit 1; }
+if grep "device is lost" "$work/batch.log"; then exit 1; fi
+for each in "${comparisons[@]}"; do
+    compare $each
+done
 grep -q "minimd_forces" "$work/all.log"
 
 # In the middle of a run, which does not end before: the daemon of all, then of every other rank.

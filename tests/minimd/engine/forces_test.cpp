@@ -59,7 +59,7 @@ void check(const Settings& asked, const Vec3& box, const AtomList& atoms, const 
     };
     for (const Way& way : {Way{1, true}, Way{1, false}, Way{0, false}})
         for (const int lanes : usable_lanes<Real>())
-            for (const int threads : {1, 2}) {
+            for (const int threads : thread_counts()) {
                 SCOPED_TRACE(testing::Message()
                              << "half " << way.half_neigh << ", ghost newton " << way.ghost_newton << ", "
                              << lanes << " lanes, " << threads << " threads");

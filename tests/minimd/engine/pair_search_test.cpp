@@ -115,7 +115,7 @@ void check(int half_neigh, bool ghost_newton) {
         const double range = Settings{}.list_cutoff() * (1 - 1e-6);
         const std::vector<Directed> wanted = expected(atoms, each.box, range);
         for (const int lanes : usable_lanes<Real>())
-            for (const int threads : {1, 2}) {
+            for (const int threads : thread_counts()) {
                 SCOPED_TRACE(testing::Message()
                              << each.name << ", " << lanes << " lanes, " << threads << " threads");
                 Settings settings;

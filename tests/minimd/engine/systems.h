@@ -14,6 +14,14 @@
 
 namespace minimd {
 
+// Threads of a rank, where a test tries several: jobs of many ranks, which take turns on few cores, leave
+// more than one to smaller jobs.
+inline std::vector<int> thread_counts() {
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return ranks > 2 ? std::vector<int>{1} : std::vector<int>{1, 2};
+}
+
 // A cubic lattice of about `spacing` that fills the box, each atom off its site by up to `jitter` in each
 // dimension, with random velocities. The same on every rank.
 inline AtomList jittered(const Vec3& box, double spacing, double jitter, unsigned seed = 1) {

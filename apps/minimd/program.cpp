@@ -1,0 +1,210 @@
+#include "minimd/program.h"
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "minimd/domain/decomposition.h"
+#include "minimd/dynamics/simulation.h"
+#include "minimd/offpath/places.h"
+#include "minimd/offpath/rank_device.h"
+#include "minimd/offpath/rank_server.h"
+#include "minimd/offpath/runtime_device.h"
+#include "minimd/offpath/runtime_halo.h"
+#include "minimd/offpath/tunnel.h"
+#include "minimd/report/json.h"
+#include "minimd/report/screen.h"
+#include "minimd/report/snapshots.h"
+#include "minimd/report/yaml.h"
+#include "minimd/setup/eam_file.h"
+#include "minimd/setup/system_source.h"
+#include "support/mpi_program.h"
+
+namespace minimd {
+
+namespace {
+
+// What a device has to know of the system: all but the atoms.
+struct Shape {
+    Vec3 box;
+    double atoms, density, mass;
+};
+
+void share_shape(const System& system, int root) {
+    Shape shape{system.box, static_cast<double>(system.atoms), system.density, system.mass};
+    MPI_Bcast(&shape, static_cast<int>(sizeof shape / sizeof(double)), MPI_DOUBLE, root, MPI_COMM_WORLD);
+}
+
+System receive_shape(int root) {
+    Shape shape{};
+    MPI_Bcast(&shape, static_cast<int>(sizeof shape / sizeof(double)), MPI_DOUBLE, root, MPI_COMM_WORLD);
+    System system;
+    system.box = shape.box;
+    system.atoms = static_cast<std::int64_t>(shape.atoms);
+    system.density = shape.density;
+    system.mass = shape.mass;
+    return system;
+}
+
+template <typename Real>
+RuntimeSettings runtime_settings(const Settings& settings) {
+    const int threads = settings.device_threads > 0 ? settings.device_threads : settings.threads;
+    return {kernels<Real>(settings.lanes).lanes,
+            threads,
+            settings.device_slowness,
+            {settings.cutoff, settings.epsilon, settings.sigma, settings.intensity}};
+}
+
+// By MPI where there is no device.
+template <typename Real>
+std::unique_ptr<HaloCarrier<Real>> offloaded_halo(const Settings& settings, MPI_Comm comm) {
+    auto halo = std::make_unique<RuntimeHalo<Real>>(comm, settings.potential == Potential::eam);
+    if (halo->status() == OFFPATH_OK) return halo;
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0)
+        std::fprintf(stderr,
+                     "minimd: --halo offloaded: no device answers on every node (%s): ghosts go by MPI; "
+                     "offpath run or OFFPATH_AUTOSTART=1 start one\n",
+                     offpath_status_string(halo->status()));
+    return nullptr;
+}
+
+template <typename Real>
+Results simulate(const Settings& settings, const Places& places, const Decomposition& decomposition,
+                 const System& system, const EamTables* tables, const Screen& screen) {
+    Simulation<Real> simulation(settings, decomposition, system, tables);
+    if (settings.needs_device() && settings.device == DeviceKind::ranks) {
+        if (settings.tunnel) {
+            simulation.use(std::make_unique<Tunnel<Real>>(MPI_COMM_WORLD, places.device()));
+        } else {
+            simulation.use(std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(),
+                                                              places.sole_host(), places.near_device()));
+        }
+    }
+    if (settings.needs_device() && settings.device == DeviceKind::runtime)
+        simulation.use(
+            std::make_unique<RuntimeDevice<Real>>(decomposition.comm(), runtime_settings<Real>(settings)));
+    if (settings.halo == HaloKind::offloaded)
+        if (auto halo = offloaded_halo<Real>(settings, decomposition.comm())) simulation.use(std::move(halo));
+    Snapshots snapshots(settings, system, tables != nullptr ? element_symbol(tables->atomic_number) : "Ar",
+                        decomposition.comm());
+    simulation.on_row([&](const ThermoRow& row) { screen.thermo(row); });
+    simulation.on_step([&](std::int64_t step) {
+        if (!snapshots.due(step)) return;
+        simulation.settle();
+        snapshots.write(step, simulation.atoms());
+    });
+    screen.start();
+    return simulation.run();
+}
+
+// Makes the atoms, runs, and reports, on the ranks that simulate.
+void simulate_and_report(Settings settings, const Places& places) {
+    int rank = 0, ranks = 1;
+    MPI_Comm_rank(places.simulation(), &rank);
+    MPI_Comm_size(places.simulation(), &ranks);
+    const Screen screen(settings, rank);
+    screen.begin();
+    std::optional<EamTables> tables;
+    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, places.simulation());
+    const EamTables* const eam = tables ? &*tables : nullptr;
+    const std::unique_ptr<SystemSource> source =
+        open_source(settings, places.simulation(), tables ? std::optional(tables->mass) : std::nullopt);
+    const Decomposition decomposition(places.simulation(), source->box());
+    System system = source->load(decomposition);
+    if (places.lanes() != 0) {
+        settings.lanes = places.lanes();
+        share_shape(system, places.root());
+    }
+    const std::array<int, 3> bins = usual_bins(settings, system);
+    screen.header(system, ranks, bins);
+    for (const std::string& note : settings.notes)
+        screen.note(note);
+    for (const std::string& note : source->notes())
+        screen.note(note);
+    const Results results = settings.precision == Precision::single_precision
+                                ? simulate<float>(settings, places, decomposition, system, eam, screen)
+                                : simulate<double>(settings, places, decomposition, system, eam, screen);
+    const Summary summary = summarise(results, places.simulation());
+    screen.summary(summary);
+    if (rank == 0) {
+        write_json(settings, summary);
+        write_yaml(settings, system, bins, summary);
+    }
+}
+
+void simulate(const Settings& settings, const Places& places) {
+    try {
+        simulate_and_report(settings, places);
+    } catch (const mpi_support::UsageError& wrong) {
+        int rank = 0, ranks = 1, all = 1;
+        MPI_Comm_rank(places.simulation(), &rank);
+        MPI_Comm_size(places.simulation(), &ranks);
+        MPI_Comm_size(MPI_COMM_WORLD, &all);
+        if (ranks == all) throw;
+        // Other ranks wait for work: the job can only end as a whole, by the word of one.
+        if (rank == 0) throw std::runtime_error(wrong.what());
+        MPI_Barrier(places.simulation());
+    }
+}
+
+void serve(Settings settings, const Places& places) {
+    if (settings.device_threads > 0) settings.threads = settings.device_threads;
+    const System system = receive_shape(places.root());
+    std::optional<EamTables> tables;
+    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_SELF);
+    const EamTables* const eam = tables ? &*tables : nullptr;
+    if (settings.precision == Precision::single_precision) {
+        serve<float>(settings, places.server(), system, eam, places.lanes(), settings.device_slowness);
+    } else {
+        serve<double>(settings, places.server(), system, eam, places.lanes(), settings.device_slowness);
+    }
+}
+
+void check(const Settings& settings) {
+    using mpi_support::UsageError;
+    if (!settings.needs_device()) return;
+    if (settings.halo != HaloKind::overlapped)
+        throw UsageError("--halo is for hosts alone, without --offpath, --tunnel and --split-boundary");
+    if ((settings.offpath != OffPath::none ? 1 : 0) + (settings.tunnel ? 1 : 0) +
+            (settings.split_boundary ? 1 : 0) >
+        1)
+        throw UsageError("--offpath, --tunnel and --split-boundary exclude each other");
+    if (settings.device == DeviceKind::runtime && (settings.tunnel || settings.split_boundary))
+        throw UsageError(
+            "--tunnel and --split-boundary need devices that are ranks of the job (--device-kind ranks)");
+    if (settings.tunnel) return;
+    if (settings.potential == Potential::lj) return;
+    if (settings.split_boundary)
+        throw UsageError("--split-boundary: forces of EAM (-p eam) cannot be divided by pairs");
+    if (settings.device == DeviceKind::runtime)
+        throw UsageError(
+            "--offpath with -p eam needs devices that are ranks of the job (--device-kind ranks)");
+}
+
+}  // namespace
+
+int run_program(const CommandLine& command_line) {
+    const Settings settings = command_line.settings(MPI_COMM_WORLD);
+    check(settings);
+    const Places places(settings);
+    switch (places.role()) {
+        case Places::Role::simulates:
+            simulate(settings, places);
+            break;
+        case Places::Role::serves:
+            serve(settings, places);
+            break;
+        case Places::Role::waits:
+            if (places.lanes() != 0) (void)receive_shape(places.root());
+            break;
+    }
+    Places::wait_for_all();
+    return 0;
+}
+
+}  // namespace minimd
