@@ -168,8 +168,11 @@ void serve(Settings settings, const Places& places) {
 void check(const Settings& settings) {
     using mpi_support::UsageError;
     if (!settings.needs_device()) return;
-    if (settings.halo != HaloKind::overlapped)
-        throw UsageError("--halo is for hosts alone, without --offpath, --tunnel and --split-boundary");
+    const bool over_runtime = settings.offpath != OffPath::none && settings.device == DeviceKind::runtime;
+    if (settings.halo != HaloKind::overlapped && !(over_runtime && settings.halo == HaloKind::offloaded))
+        throw UsageError(
+            "--halo is for hosts alone, but for --halo offloaded beside --offpath with --device-kind "
+            "runtime");
     if ((settings.offpath != OffPath::none ? 1 : 0) + (settings.tunnel ? 1 : 0) +
             (settings.split_boundary ? 1 : 0) >
         1)

@@ -11,6 +11,7 @@ export OMP_WAIT_POLICY=passive
 
 start_daemon() {  # NAME: listens in the directory of that name
     mkdir -p "$work/$1"
+    rm -f "$work/$1"/*.port
     "$build/bin/offpathd" --dir "$work/$1" --listen 127.0.0.1:0 --key-file "$work/key" --log-file "$work/$1.log" &
     daemons+=($!)
     for _ in $(seq 200); do
@@ -53,7 +54,9 @@ work, tolerance, expected, *ways = sys.argv[1:]
 wanted_rows = json.load(open(f"{work}/{expected}.json"))["thermo"]
 assert len(wanted_rows) > 2, wanted_rows
 for way in ways:
-    rows = json.load(open(f"{work}/{way}.json"))["thermo"]
+    done = json.load(open(f"{work}/{way}.json"))
+    assert "halo-offloaded" not in way or done["halo"] == "offloaded", (way, done["halo"])
+    rows = done["thermo"]
     for row, wanted in zip(rows, wanted_rows, strict=True):
         for key in "tup":
             if abs(row[key] - wanted[key]) > float(tolerance) * max(1.0, abs(wanted[key])):
@@ -93,12 +96,12 @@ check() {  # PRECISION HOSTS_ARGS WAY...: both attachments, each WAY being argum
 
 # Many ranks take long on few cores: what does not depend on their number is left to small jobs.
 input 7 24 8 1
-check double "" paper "balanced --device-share 0.4"
+check double "" paper "balanced --device-share 0.4" "paper --halo offloaded"
 input 7 24 8 3
 if [ "$ranks" -le 3 ]; then
     check double "" paper balanced "balanced --device-share 0.4 --device-threads 2" "paper -t 2 --device-slowness 2"
     check single "" balanced
-    check double "--half_neigh 0" paper
+    check double "--half_neigh 0" "paper --halo offloaded"
 fi
 check double "-gn 0" paper
 "$here/../mpirun.sh" "$ranks" "$build/bin/minimd_batch" "$work/batch" > "$work/batch.log" 2>&1 || { cat "$work/batch.log"; exit 1; }
@@ -125,7 +128,7 @@ lose() {  # NAME LOG LOSERS ARGS...: the latest daemon, whose log is LOG
     wait "${daemons[-1]}" 2> /dev/null || true
     unset 'daemons[-1]'
     wait "$job"
-    [ "$(grep -c "device is lost" "$work/$name.log")" -eq "$losers" ] || { cat "$work/$name.log"; exit 1; }
+    [ "$(grep -c "device is lost: the host" "$work/$name.log")" -eq "$losers" ] || { cat "$work/$name.log"; exit 1; }
 }
 input 8 300 150 3
 wrap=("${plain[@]}")
@@ -143,6 +146,10 @@ if [ "$ranks" -gt 1 ]; then
     wrap=(sh -c "OFFPATH_DIR=$work/\$([ \$((OMPI_COMM_WORLD_RANK % 2)) = 1 ] && echo odd || echo even) exec \"\$@\"" sh)
     lose lost-odd odd.log $((ranks / 2)) --offpath paper --device-slowness 60
     compare 1e-6 long lost-odd
+    start_daemon odd
+    lose lost-ghosts odd.log $((ranks / 2)) --offpath paper --device-slowness 60 --halo offloaded
+    grep -q "ghosts go by MPI from now on" "$work/lost-ghosts.log"
+    compare 1e-6 long lost-ghosts
 fi
 
 # Without a daemon.

@@ -67,7 +67,8 @@ class Halo {
     void use(HaloCarrier<Real>* carrier) { carrier_ = carrier; }
     bool has_carrier() const { return carrier_ != nullptr; }
     // Before anything else that ranks do together than moves: a carrier may be lost for others only. From
-    // start to finish nothing that waits for other ranks.
+    // start to finish nothing that waits for other ranks. While a move is under way it is put off: ranks may
+    // exchange atoms till that is finished, and then settle.
     void start_settle();
     void finish_settle();
     void settle() {

@@ -65,7 +65,7 @@ void Halo<Real>::send_again(const std::vector<std::int64_t>& finished, std::vect
 
 template <typename Real>
 void Halo<Real>::start_settle() {
-    if (planned_ && carrier_->can_be_lost()) start_agreement(false);
+    if (planned_ && current_.out == nullptr && carrier_->can_be_lost()) start_agreement(false);
 }
 
 template <typename Real>

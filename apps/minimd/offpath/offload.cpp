@@ -292,6 +292,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
         if (!hosts_move_ghosts_) return;
         neighborhood.halo().finish_update(particles);
         if (device_) device_->take_ghosts(particles);
+        neighborhood.halo().settle();
     };
     const auto settled = [&] { follows = all && !hosts_move_ghosts_ && device_->follow(migration); };
     neighborhood.rebuild(particles, step, times, {exchanged, settled});
