@@ -163,9 +163,9 @@ void check_search() {
                              : (*from[d])[static_cast<std::size_t>(atom)];
         }
         PairSearch<Real> search(kernels<Real>(lanes));
-        search.enclose(p);
+        search.enclose_own(p);
         PairLists lists;
-        search.find(p, zones, PairSearch<Real>::Shell::eighth, range, 0, 1, lists);
+        search.find_interior(p, zones[0], {PairSearch<Real>::Shell::eighth, range}, lists.interior);
         std::vector<std::pair<std::int32_t, std::int32_t>> found, expected;
         const auto near = [&](std::int32_t i, std::int32_t j) {
             const Real *a = p.position(i), *b = p.position(j);
