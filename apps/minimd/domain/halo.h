@@ -119,7 +119,7 @@ class Halo {
     void post_receive(std::size_t p, Move move, MPI_Request& request);
     void post_send(std::size_t p, Move move, const Real* from, MPI_Request& request);
     void wait(std::vector<MPI_Request>& requests);
-    void await(std::vector<MPI_Request>& requests);  // patiently
+    void await(std::vector<MPI_Request>& requests);  // patiently if there is a carrier
 
     void plan_carrier();
     // Tells all ranks whether the carrier is lost for this one, and what it finished. If it is lost for

@@ -74,10 +74,10 @@ void Migration<Real>::start(const Particles<Real>& particles, std::int64_t step)
 }
 
 template <typename Real>
-void Migration<Real>::finish() {
+void Migration<Real>::finish(bool patient) {
     for (const int d : dimensions_) {
         if (d != dimensions_.front()) send(d);
-        receive(d);
+        receive(d, patient);
     }
     for (std::size_t i = 0; i < leaving_.size(); ++i)
         stay(leaving_[i].x[0], leaving_[i].x[1], leaving_[i].x[2], leaving_origin_[i]);
@@ -123,7 +123,7 @@ void Migration<Real>::send(int d) {
 }
 
 template <typename Real>
-void Migration<Real>::receive(int d) {
+void Migration<Real>::receive(int d, bool patient) {
     // What goes down comes from above. A message tells how many they are.
     const std::array<int, 2> from{decomposition_.neighbor(d, 1), decomposition_.neighbor(d, -1)};
     for (std::size_t way = 0; way < 2; ++way) {
@@ -131,12 +131,15 @@ void Migration<Real>::receive(int d) {
         int bytes = 0;
         calls_.in([&] {
             MPI_Status status;
-            wait_patiently([&] {
-                int there = 0;
-                MPI_Improbe(from[way], tag_migration + static_cast<int>(way), decomposition_.comm(), &there,
-                            &message, &status);
-                return there != 0;
-            });
+            const int tag = tag_migration + static_cast<int>(way);
+            if (patient)
+                wait_patiently([&] {
+                    int there = 0;
+                    MPI_Improbe(from[way], tag, decomposition_.comm(), &there, &message, &status);
+                    return there != 0;
+                });
+            else
+                MPI_Mprobe(from[way], tag, decomposition_.comm(), &message, &status);
             MPI_Get_count(&status, MPI_BYTE, &bytes);
         });
         const std::size_t first = received_.size(),

@@ -36,7 +36,8 @@ class Migration {
     // SimulationError for an atom that is not a number, or that has passed a whole subdomain since the last
     // time.
     void start(const Particles<Real>& particles, std::int64_t step);
-    void finish();
+    // `patient`: waits for others as patience.h does, not as MPI does.
+    void finish(bool patient = false);
 
     // Time in calls of MPI, of all of them.
     double calls() const { return calls_.seconds(); }
@@ -79,7 +80,7 @@ class Migration {
 
     // Of all dimensions in which there are other ranks, one after the other.
     void send(int dimension);
-    void receive(int dimension);
+    void receive(int dimension, bool patient);
     void stay(Real x, Real y, Real z, std::int32_t origin) {
         x_.push_back(x);
         y_.push_back(y);

@@ -1,6 +1,7 @@
-// Waits for what other ranks send in a rebuild. Ranks that share a core get there one after the other, and
-// one that asks again and again, though it gives way in between, takes time from the one that it waits for:
-// after a short while it naps between two looks.
+// Waits for what other ranks send in a rebuild, where a device brings the ghosts of other steps and hosts
+// that wait for it sleep. Ranks that share a core get there one after the other, and one that asks again and
+// again, though it gives way in between, takes time from the one that it waits for: after a short while it
+// naps between two looks.
 #pragma once
 
 #include <time.h>

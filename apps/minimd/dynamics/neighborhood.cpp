@@ -90,7 +90,7 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
     measure_excursion(particles);
     watch.lap(times.neighbor);
     halo_.finish_settle();
-    migration_.finish();
+    migration_.finish(halo_.has_carrier());
     if (stages.exchanged) stages.exchanged();
     watch.lap(times.communication);
 
