@@ -281,7 +281,7 @@ void Proxy::rest() {
             return pause_cpu();
         case Resting::Next::yield:
             std::this_thread::yield();
-            return resting_.yielded(now_ns());
+            return;
         case Resting::Next::sleep:
             return sleep_until_event();
     }

@@ -14,27 +14,18 @@ Resting::Next Resting::next(std::uint64_t now_ns) {
         if (idle_ns < spin_ns_) return Next::spin;
         adapt(switches());
     }
-    const bool shy = now_ns < shy_until_ns_;
-    if (!shy && idle_ns < courteous_times * spin_limit_ns_) {
+    const bool alone = yielded_ns_ == 0 ? spin_ns_ == spin_limit_ns_ : now_ns - yielded_ns_ < brief_ns;
+    if (alone && idle_ns < courteous_times * spin_limit_ns_) {
         yielded_ns_ = now_ns;
         return Next::yield;
     }
-    if (!shy && yielded_ns_ != 0) {
-        next_shy_ns_ = shy_ns;
-        switches_ = switches();
-    }
+    if (alone) switches_ = switches();
     idle_since_ns_ = yielded_ns_ = 0;
     return Next::sleep;
 }
 
-void Resting::yielded(std::uint64_t now_ns) {
-    if (now_ns - yielded_ns_ < brief_ns) return;
-    shy_until_ns_ = now_ns + next_shy_ns_;
-    next_shy_ns_ = std::min(2 * next_shy_ns_, most_shy_ns);
-}
-
 void Resting::worked() {
-    // Yields count as switches.
+    // Who had the core between two yields was brief.
     if (yielded_ns_ != 0) switches_ = switches();
     idle_since_ns_ = yielded_ns_ = 0;
 }
