@@ -71,7 +71,9 @@ KernelHost::~KernelHost() {
 }
 
 bool KernelHost::answered() const {
-    return reinterpret_cast<const Shared*>(shared_.data())->answers.load(std::memory_order_acquire) != taken_;
+    // The host counts an answer when it has sent it, so what was taken may be ahead.
+    const auto& answers = reinterpret_cast<const Shared*>(shared_.data())->answers;
+    return static_cast<std::int64_t>(answers.load(std::memory_order_acquire) - taken_) > 0;
 }
 
 Status KernelHost::send(const Request& request, std::span<const int> descriptors) {

@@ -1,0 +1,64 @@
+// A proxy's end of a kernel host, with the real host and with one that does things in an order in which the
+// real one does them only now and then.
+#include "kernel_host/kernel_host.h"
+
+#include <gtest/gtest.h>
+
+#include <poll.h>
+
+#include <chrono>
+#include <thread>
+
+namespace offpath::kernel_host {
+namespace {
+
+std::unique_ptr<KernelHost> start(const char* program) {
+    std::unique_ptr<KernelHost> host;
+    std::string problem;
+    EXPECT_EQ(KernelHost::start({program, {}}, host, problem), Status::ok) << problem;
+    return host;
+}
+
+Answer take(KernelHost& host) {
+    pollfd readable{host.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&readable, 1, 10000), 1);
+    Answer answer;
+    EXPECT_EQ(host.receive(answer), Status::ok);
+    return answer;
+}
+
+TEST(KernelHost, CountsItsAnswers) {
+    const auto host = start(OFFPATH_KERNEL_HOST);
+    ASSERT_NE(host, nullptr);
+    EXPECT_FALSE(host->answered());
+    for (std::uint64_t number = 1; number < 4; ++number) {
+        ASSERT_EQ(host->send(Load{number, 7, "/no/such/library.so", "x"}), Status::ok);
+        for (int i = 0; i < 2000 && !host->answered(); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        EXPECT_TRUE(host->answered());
+        const Answer answer = take(*host);
+        EXPECT_EQ(answer.number, number);
+        EXPECT_EQ(answer.status, Status::invalid);
+        EXPECT_FALSE(host->answered());
+    }
+}
+
+// Whoever believed that would look for answers again and again, perhaps on the core that the host needs to
+// count the one that was taken.
+TEST(KernelHost, HasNoAnswersThatItHasNotCounted) {
+    const auto host = start(OFFPATH_LATE_KERNEL_HOST);
+    ASSERT_NE(host, nullptr);
+    for (std::uint64_t number = 1; number < 4; ++number) {
+        ASSERT_EQ(host->send(Load{number, 7, "library", "symbol"}), Status::ok);
+        EXPECT_EQ(take(*host).number, number);
+        EXPECT_FALSE(host->answered()) << "taken, but not counted";
+    }
+    for (int i = 0; i < 3; ++i)
+        ASSERT_EQ(host->send(Unmap{1}), Status::ok);
+    ASSERT_EQ(host->send(Load{4, 7, "library", "symbol"}), Status::ok);
+    EXPECT_EQ(take(*host).number, 4u);
+    EXPECT_FALSE(host->answered());
+}
+
+}  // namespace
+}  // namespace offpath::kernel_host
