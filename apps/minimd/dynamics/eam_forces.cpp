@@ -11,58 +11,22 @@ namespace minimd {
 
 namespace {
 
-// So many rows at once: how many pairs they yield is not known before, and room is made for all.
-constexpr std::size_t rows_at_once = 64;
-
-template <typename Vector>
-void make_room(Vector& vector, std::size_t needed) {
-    if (vector.size() < needed) vector.resize(std::max(needed, vector.size() * 3 / 2));
-}
-
-template <typename Call>
-double sum_over_threads(std::size_t threads, Call&& call) {
-    if (threads == 1) return call(std::size_t{0});
-    std::vector<double> sums(threads);
-#pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(threads))
-    for (std::size_t part = 0; part < threads; ++part)
-        sums[part] = call(part);
-    double sum = 0.0;
-    for (const double each : sums)
-        sum += each;
-    return sum;
+// Where EamLoops keep a part's pairs.
+std::size_t portion_of(PairPart part) {
+    switch (part) {
+        case PairPart::boundary:
+            return 1;
+        case PairPart::second_interior:
+            return 2;
+        default:
+            return 0;
+    }
 }
 
 }  // namespace
 
 template <typename Real>
-EamPairs<Real>& EamPairStore<Real>::room_for(const PairRows& rows, int lanes) {
-    std::size_t blocks = 0;
-    for (const PairRow& row : rows.rows)
-        blocks += static_cast<std::size_t>(row.end - row.begin);
-    constexpr std::size_t spare = 64;
-    make_room(rows_, pairs_.row_count + 2 * rows.rows.size() + blocks / 32 + spare);
-    make_room(blocks_, pairs_.block_count + blocks + spare);
-    const std::size_t pairs = pairs_.pair_count + blocks * cluster_size * static_cast<std::size_t>(lanes);
-    make_room(by_density_, pairs + spare);
-    make_room(by_distance_, pairs + spare);
-    pairs_.rows = rows_.data();
-    pairs_.blocks = blocks_.data();
-    pairs_.by_density = by_density_.data();
-    pairs_.by_distance = by_distance_.data();
-    return pairs_;
-}
-
-template <typename Real>
-EamForces<Real>::EamForces(const Settings& settings, const Kernels<Real>& kernels, const EamTables& tables)
-    : tables_(tables),
-      kernels_(eam_kernels<Real>(kernels.lanes)),
-      lanes_(kernels.lanes),
-      threads_(static_cast<std::size_t>(settings.threads)) {
-    if (tables.cutoff > settings.list_cutoff())
-        throw mpi_support::UsageError(
-            fmt::format("{} has a cutoff of {}, beyond the neighbour lists' {}: raise the cutoff or the skin "
-                        "of the input",
-                        tables.file, tables.cutoff, settings.list_cutoff()));
+EamPairTable<Real>::EamPairTable(const EamTables& tables) {
     const Spline &density = tables.rhor, &energy = tables.z2r;
     if (density.rows() != energy.rows() || density.per_spacing() != energy.per_spacing())
         throw mpi_support::UsageError(tables.file +
@@ -80,78 +44,73 @@ EamForces<Real>::EamForces(const Settings& settings, const Kernels<Real>& kernel
 }
 
 template <typename Real>
-void EamForces<Real>::begin_step(Particles<Real>& particles) {
-    const auto slots = static_cast<std::size_t>(particles.slots);
-    particles.f.assign(3 * slots, Real{0});
-    derivative_.assign(slots, Real{0});
-    for (std::size_t t = 0; t < threads_.size(); ++t) {
-        threads_[t].density.assign(slots, Real{0});
-        if (t > 0) threads_[t].f.assign(3 * slots, Real{0});
-        for (const PairPart part : {PairPart::first_interior, PairPart::second_interior, PairPart::boundary})
-            threads_[t].store(part).clear();
-    }
+EamForces<Real>::EamForces(const Settings& settings, const Kernels<Real>& kernels, const EamTables& tables)
+    : tables_(tables), table_(tables), loops_(kernels.lanes, static_cast<std::size_t>(settings.threads)) {
+    if (tables.cutoff > settings.list_cutoff())
+        throw mpi_support::UsageError(
+            fmt::format("{} has a cutoff of {}, beyond the neighbour lists' {}: raise the cutoff or the skin "
+                        "of the input",
+                        tables.file, tables.cutoff, settings.list_cutoff()));
 }
 
 template <typename Real>
-double EamForces<Real>::densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                  PairPart part, bool energy) {
-    const ForceFlags flags{energy, neighborhood.both_sides(part == PairPart::boundary)};
-    const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
-        Thread& thread = threads_[t];
-        const PairRows all = rows_of(neighborhood.lists()[t], part);
-        double energies = 0.0;
-        for (std::size_t at = 0; at < all.rows.size(); at += rows_at_once) {
-            const PairRows rows{all.rows.subspan(at, std::min(rows_at_once, all.rows.size() - at)),
-                                all.blocks};
-            energies += kernels_.density(particles.x.data(), thread.density.data(), rows, table_, flags,
-                                         thread.store(part).room_for(rows, lanes_));
-        }
-        return energies;
-    });
-    return flags.both_sides ? sum : 0.5 * sum;
+double EamForces<Real>::densities(const Real* x, const Neighborhood<Real>& neighborhood,
+                                  const std::vector<PairLists>& lists, PairPart part, bool energy,
+                                  Real* density) {
+    std::vector<PairRows> parts;
+    for (const PairLists& each : lists)
+        parts.push_back(rows_of(each, part));
+    return loops_.densities(x, parts, table(), {energy, neighborhood.both_sides(part == PairPart::boundary)},
+                            portion_of(part), density);
 }
 
 template <typename Real>
-void EamForces<Real>::gather_densities(std::int32_t first, std::int32_t end) {
-    for (std::size_t t = 1; t < threads_.size(); ++t)
-        for (auto s = static_cast<std::size_t>(first); s < static_cast<std::size_t>(end); ++s)
-            threads_[0].density[s] += threads_[t].density[s];
+double EamForces<Real>::forces(const Real* x, const Neighborhood<Real>& neighborhood, const Real* derivative,
+                               PairPart part, bool energy, Real* f) {
+    return loops_.forces(x, derivative, {energy, neighborhood.both_sides(part == PairPart::boundary)},
+                         portion_of(part), f);
 }
 
 template <typename Real>
-double EamForces<Real>::embed(const Particles<Real>& particles) {
-    const Real* density = threads_[0].density.data();
-    const auto slots = static_cast<std::size_t>(particles.local_slots);
-    return sum_over_threads(threads_.size(), [&](std::size_t t) {
-        double energies = 0.0;
-        for (std::size_t s = slots * t / threads_.size(); s < slots * (t + 1) / threads_.size(); ++s) {
-            if (particles.id[s] == 0) continue;
+double EamForces<Real>::embed(const Real* x, Layout layout, std::int32_t slots, const Real* density,
+                              Real* derivative) {
+    const auto parts = static_cast<std::int64_t>(loops_.threads());
+    double energies = 0.0;
+#pragma omp parallel for schedule(static, 1) reduction(+ : energies) \
+    num_threads(static_cast<int>(parts)) if (parts > 1)
+    for (std::int64_t part = 0; part < parts; ++part)
+        for (auto s = static_cast<std::int32_t>(slots * part / parts); s < slots * (part + 1) / parts; ++s) {
+            if (x[layout.address(s)] <= static_cast<Real>(filler_edge)) continue;
             const Spline::Point point = tables_.frho.at(static_cast<double>(density[s]));
             energies += point.value;
-            derivative_[s] = static_cast<Real>(point.slope);
+            derivative[s] = static_cast<Real>(point.slope);
         }
-        return energies;
-    });
+    return energies;
 }
 
 template <typename Real>
-double EamForces<Real>::forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part,
-                               bool energy) {
-    const ForceFlags flags{energy, neighborhood.both_sides(part == PairPart::boundary)};
-    const double sum = sum_over_threads(threads_.size(), [&](std::size_t t) {
-        Thread& thread = threads_[t];
-        return kernels_.force(particles.x.data(), derivative_.data(),
-                              t == 0 ? particles.f.data() : thread.f.data(), thread.store(part).pairs(),
-                              flags);
-    });
-    return flags.both_sides ? sum : 0.5 * sum;
+double EamForces<Real>::all_densities(const Real* x, std::int32_t slots,
+                                      const Neighborhood<Real>& neighborhood,
+                                      const std::vector<PairLists>& lists, bool energy,
+                                      AlignedVector<Real>& density) {
+    density.assign(static_cast<std::size_t>(slots), Real{0});
+    loops_.begin(slots);
+    double sum = 0.0;
+    for (const PairPart part : {PairPart::interior, PairPart::boundary})
+        sum += densities(x, neighborhood, lists, part, energy, density.data());
+    loops_.gather_densities(density.data(), 0, slots);
+    return sum;
 }
 
 template <typename Real>
-void EamForces<Real>::gather_forces(Particles<Real>& particles, std::int32_t first, std::int32_t end) {
-    for (std::size_t t = 1; t < threads_.size(); ++t)
-        for (std::size_t i = particles.reals(first); i < particles.reals(end); ++i)
-            particles.f[i] += threads_[t].f[i];
+double EamForces<Real>::all_forces(const Real* x, std::int32_t slots, const Neighborhood<Real>& neighborhood,
+                                   const Real* derivative, bool energy, AlignedVector<Real>& f) {
+    f.assign(3 * static_cast<std::size_t>(slots), Real{0});
+    double sum = 0.0;
+    for (const PairPart part : {PairPart::interior, PairPart::boundary})
+        sum += forces(x, neighborhood, derivative, part, energy, f.data());
+    loops_.gather_forces(f.data(), 0, slots);
+    return sum;
 }
 
 template <typename Real>
@@ -161,51 +120,61 @@ EnergyVirial EamForces<Real>::compute(Particles<Real>& particles, Neighborhood<R
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
     const bool home = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
-    begin_step(particles);
-    Real* const density = threads_[0].density.data();
+    const auto slots = static_cast<std::size_t>(particles.slots);
+    particles.f.assign(3 * slots, Real{0});
+    density_.assign(slots, Real{0});
+    derivative_.assign(slots, Real{0});
+    loops_.begin(particles.slots);
+    Real *const density = density_.data(), *const derivative = derivative_.data();
+    const auto add_densities = [&](PairPart part) {
+        return densities(particles.x.data(), neighborhood, neighborhood.lists(), part, energy, density);
+    };
+    const auto add_forces = [&](PairPart part) {
+        return forces(particles.x.data(), neighborhood, derivative, part, energy, particles.f.data());
+    };
     watch.lap(times.force);
     if (!fresh) halo.start_update(particles);
     watch.lap(times.communication);
     EnergyVirial sum;
-    sum.energy = densities(particles, neighborhood, first_interior, energy);
+    sum.energy = add_densities(first_interior);
     watch.lap(times.force);
     if (!fresh) halo.finish_update(particles);
     watch.lap(times.communication);
-    sum.energy += densities(particles, neighborhood, boundary, energy);
+    sum.energy += add_densities(boundary);
     watch.lap(times.force);
 
     if (home) {
-        gather_densities(particles.local_slots, particles.slots);
+        loops_.gather_densities(density, particles.local_slots, particles.slots);
         halo.start_reverse_scalar(density);
         watch.lap(times.communication);
     }
-    sum.energy += densities(particles, neighborhood, second_interior, energy);
-    gather_densities(0, particles.local_slots);
+    sum.energy += add_densities(second_interior);
+    loops_.gather_densities(density, 0, particles.local_slots);
     watch.lap(times.force);
     if (home) {
         halo.finish_reverse_scalar(density);
         watch.lap(times.communication);
     }
-    sum.energy += embed(particles);
+    sum.energy += embed(particles.x.data(), particles.layout, particles.local_slots, density, derivative);
     watch.lap(times.force);
 
-    halo.start_update_scalar(derivative_.data());
+    halo.start_update_scalar(derivative);
     watch.lap(times.communication);
-    sum.virial = forces(particles, neighborhood, first_interior, energy);
-    if (!home) sum.virial += forces(particles, neighborhood, second_interior, energy);
+    sum.virial = add_forces(first_interior);
+    if (!home) sum.virial += add_forces(second_interior);
     watch.lap(times.force);
-    halo.finish_update_scalar(derivative_.data());
+    halo.finish_update_scalar(derivative);
     watch.lap(times.communication);
-    sum.virial += forces(particles, neighborhood, boundary, energy);
+    sum.virial += add_forces(boundary);
     watch.lap(times.force);
 
     if (home) {
-        gather_forces(particles, particles.local_slots, particles.slots);
+        loops_.gather_forces(particles.f.data(), particles.local_slots, particles.slots);
         halo.start_reverse(particles.f.data());
         watch.lap(times.communication);
-        sum.virial += forces(particles, neighborhood, second_interior, energy);
+        sum.virial += add_forces(second_interior);
     }
-    gather_forces(particles, 0, particles.local_slots);
+    loops_.gather_forces(particles.f.data(), 0, particles.local_slots);
     watch.lap(times.force);
     if (home) {
         halo.finish_reverse(particles.f.data());
@@ -214,8 +183,8 @@ EnergyVirial EamForces<Real>::compute(Particles<Real>& particles, Neighborhood<R
     return sum;
 }
 
-template class EamPairStore<float>;
-template class EamPairStore<double>;
+template class EamPairTable<float>;
+template class EamPairTable<double>;
 template class EamForces<float>;
 template class EamForces<double>;
 

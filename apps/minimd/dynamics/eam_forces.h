@@ -8,25 +8,25 @@
 #include <vector>
 
 #include "minimd/dynamics/forces.h"
-#include "minimd/kernels/eam.h"
+#include "minimd/kernels/eam_loops.h"
 #include "minimd/setup/eam_tables.h"
 
 namespace minimd {
 
-// What EamPairs points at; grows as needed and is kept from step to step.
+// The polynomials of pairs.
 template <typename Real>
-class EamPairStore {
+class EamPairTable {
   public:
-    void clear() { pairs_.row_count = pairs_.block_count = pairs_.pair_count = 0; }
-    // With room for what `rows` can yield.
-    EamPairs<Real>& room_for(const PairRows& rows, int lanes);
-    const EamPairs<Real>& pairs() const { return pairs_; }
+    // Throws UsageError where densities and energies are not at the same distances.
+    explicit EamPairTable(const EamTables& tables);
+    EamPairTable(const EamPairTable&) = delete;
+    EamPairTable& operator=(const EamPairTable&) = delete;
+
+    const EamTable<Real>& table() const { return table_; }
 
   private:
-    EamPairs<Real> pairs_;
-    AlignedVector<EamRow> rows_;
-    AlignedVector<EamBlock> blocks_;
-    AlignedVector<Real> by_density_, by_distance_;
+    AlignedVector<Real> coefficients_;
+    EamTable<Real> table_;
 };
 
 template <typename Real>
@@ -39,40 +39,32 @@ class EamForces final : public Forces<Real> {
     EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                          bool energy, Times& times) override;
 
-    // The polynomials of pairs.
-    const EamTable<Real>& table() const { return table_; }
+    // The same in pieces, for pairs of `lists`, which are as `neighborhood` makes them, and positions of
+    // `slots` slots at `x`. Local.
+    //
+    // Sets the densities, of ghosts what this rank's pairs add to them. Returns the pair energies.
+    double all_densities(const Real* x, std::int32_t slots, const Neighborhood<Real>& neighborhood,
+                         const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& density);
+    // Sets the derivatives of the embedding energies of slots that hold atoms. Returns the energies.
+    double embed(const Real* x, Layout layout, std::int32_t slots, const Real* density, Real* derivative);
+    // Sets the forces of the pairs of the last all_densities(). Returns the virial.
+    double all_forces(const Real* x, std::int32_t slots, const Neighborhood<Real>& neighborhood,
+                      const Real* derivative, bool energy, AlignedVector<Real>& f);
+
+    const EamTable<Real>& table() const { return table_.table(); }
 
   private:
-    void begin_step(Particles<Real>& particles);
     // Pair energies.
-    double densities(const Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part,
-                     bool energy);
-    // Of slots from `first` to `end`, the threads' into the first's.
-    void gather_densities(std::int32_t first, std::int32_t end);
-    // Embedding energies.
-    double embed(const Particles<Real>& particles);
+    double densities(const Real* x, const Neighborhood<Real>& neighborhood,
+                     const std::vector<PairLists>& lists, PairPart part, bool energy, Real* density);
     // The virial.
-    double forces(Particles<Real>& particles, Neighborhood<Real>& neighborhood, PairPart part, bool energy);
-    void gather_forces(Particles<Real>& particles, std::int32_t first, std::int32_t end);
-
-    struct Thread {
-        AlignedVector<Real> density, f;  // of the first the whole rank's; its forces are the particles'
-        EamPairStore<Real> first_interior, second_interior, boundary;
-
-        EamPairStore<Real>& store(PairPart part) {
-            return part == PairPart::boundary         ? boundary
-                   : part == PairPart::first_interior ? first_interior
-                                                      : second_interior;
-        }
-    };
+    double forces(const Real* x, const Neighborhood<Real>& neighborhood, const Real* derivative,
+                  PairPart part, bool energy, Real* f);
 
     const EamTables& tables_;
-    EamKernels<Real> kernels_;
-    int lanes_;
-    AlignedVector<Real> coefficients_;
-    EamTable<Real> table_;
-    AlignedVector<Real> derivative_;
-    std::vector<Thread> threads_;
+    EamPairTable<Real> table_;
+    EamLoops<Real> loops_;
+    AlignedVector<Real> density_, derivative_;
 };
 
 }  // namespace minimd

@@ -86,7 +86,6 @@ class StandIn {
         receive_numbers(command.numbers);
         receive_pieces(particles_.x.data(), particles_.reals(command.local_slots), mpi_type<Real>(),
                        tag_device_reals);
-        if (undivided_) mark_atoms();
         if (command.boundary != 0 && !undivided_) neighborhood_.halo().start_update(particles_);
     }
 
@@ -233,14 +232,6 @@ class StandIn {
         };
         deal(lists_.interior, &PairLists::interior);
         deal(lists_.boundary, &PairLists::boundary);
-    }
-
-    // Hosts do not send ids, which tell atoms from fillers.
-    void mark_atoms() {
-        particles_.id.resize(static_cast<std::size_t>(particles_.local_slots));
-        for (std::int32_t slot = 0; slot < particles_.local_slots; ++slot)
-            particles_.id[static_cast<std::size_t>(slot)] =
-                *particles_.position(slot) > static_cast<Real>(filler_edge) ? 1 : 0;
     }
 
     MPI_Comm world_;
