@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "minimd/domain/halo_carrier.h"
-#include "minimd/offpath/runtime_context.h"
-#include "minimd/offpath/runtime_device.h"
+#include "minimd/offpath/runtime_attachment.h"
 
 namespace minimd {
 
