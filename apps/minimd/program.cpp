@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "minimd/domain/decomposition.h"
+#include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/simulation.h"
 #include "minimd/offpath/places.h"
 #include "minimd/offpath/rank_device.h"
 #include "minimd/offpath/rank_server.h"
 #include "minimd/offpath/runtime_device.h"
+#include "minimd/offpath/runtime_eam_device.h"
 #include "minimd/offpath/runtime_halo.h"
 #include "minimd/offpath/tunnel.h"
 #include "minimd/report/json.h"
@@ -85,9 +87,14 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
                                                               places.sole_host(), places.near_device()));
         }
     }
-    if (settings.needs_device() && settings.device == DeviceKind::runtime)
-        simulation.use(
-            std::make_unique<RuntimeDevice<Real>>(decomposition.comm(), runtime_settings<Real>(settings)));
+    if (settings.needs_device() && settings.device == DeviceKind::runtime) {
+        const RuntimeSettings runtime = runtime_settings<Real>(settings);
+        if (settings.potential == Potential::lj)
+            simulation.use(std::make_unique<RuntimeDevice<Real>>(decomposition.comm(), runtime));
+        else
+            simulation.use(std::make_unique<RuntimeEamDevice<Real>>(decomposition.comm(), runtime,
+                                                                    EamPairTable<Real>(*tables).table()));
+    }
     if (settings.halo == HaloKind::offloaded)
         if (auto halo = offloaded_halo<Real>(settings, decomposition.comm())) simulation.use(std::move(halo));
     Snapshots snapshots(settings, system, tables != nullptr ? element_symbol(tables->atomic_number) : "Ar",
@@ -184,9 +191,6 @@ void check(const Settings& settings) {
     if (settings.potential == Potential::lj) return;
     if (settings.split_boundary)
         throw UsageError("--split-boundary: forces of EAM (-p eam) cannot be divided by pairs");
-    if (settings.device == DeviceKind::runtime)
-        throw UsageError(
-            "--offpath with -p eam needs devices that are ranks of the job (--device-kind ranks)");
 }
 
 }  // namespace

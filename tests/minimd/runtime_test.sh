@@ -21,21 +21,23 @@ start_daemon() {  # NAME: listens in the directory of that name
     port=$(cat "$work/$1"/*.port)
 }
 
-input() {  # CELLS STEPS THERMO EVERY
+input() {  # CELLS STEPS THERMO EVERY [eam]
+    local force=${5:-lj} units=lj cutoff="2.5 0.30" dt=0.005 temperature=1.44 density=0.8442
+    [ "$force" = lj ] || units=metal cutoff="4.95 1.00" dt=0.001 temperature=600 density=0.07041125
     cat > "$work/in" <<INPUT
-Lennard-Jones, small
+small
 
-lj            units
+$units        units
 none          data file
-lj            force
+$force        force
 1.0 1.0       epsilon and sigma
 $1 $1 $1      unit cells
 $2            steps
-0.005         time step
-1.44          temperature
-0.8442        density
-$4             re-neighbouring
-2.5 0.30      cutoff and skin
+$dt           time step
+$temperature  temperature
+$density      density
+$4            re-neighbouring
+$cutoff       cutoff and skin
 $3            thermo
 INPUT
 }
@@ -56,6 +58,7 @@ assert len(wanted_rows) > 2, wanted_rows
 for way in ways:
     done = json.load(open(f"{work}/{way}.json"))
     assert "halo-offloaded" not in way or done["halo"] == "offloaded", (way, done["halo"])
+    assert "paper" not in way or done["device_share"] == 1, (way, done["device_share"])
     rows = done["thermo"]
     for row, wanted in zip(rows, wanted_rows, strict=True):
         for key in "tup":
@@ -104,32 +107,54 @@ if [ "$ranks" -le 3 ]; then
     check double "--half_neigh 0" "paper --halo offloaded"
 fi
 check double "-gn 0" paper
+
+# Forces that are not divided.
+input 7 24 8 1 eam
+check double "" paper
+input 7 24 8 3 eam
+if [ "$ranks" -le 3 ]; then
+    check double "" balanced "paper -t 2 --device-threads 2 --device-slowness 2"
+    check single "" paper
+    check double "--half_neigh 0" "paper --halo offloaded"
+    check double "-gn 0" paper
+fi
 "$here/../mpirun.sh" "$ranks" "$build/bin/minimd_batch" "$work/batch" > "$work/batch.log" 2>&1 || { cat "$work/batch.log"; exit 1; }
 if grep "device is lost" "$work/batch.log"; then exit 1; fi
 for each in "${comparisons[@]}"; do
     compare $each
 done
 grep -q "minimd_forces" "$work/all.log"
+grep -q "minimd_eam_forces" "$work/all.log"
 
 # In the middle of a run, which does not end before: the daemon of all, then of every other rank.
-lose() {  # NAME LOG LOSERS ARGS...: the latest daemon, whose log is LOG
+lose() {  # NAME LOG LOSERS ARGS...: the latest daemon, whose log is LOG, or with only=kernels the processes that compute for it
     local name=$1 log=$2 losers=$3 loads
     shift 3
-    loads=$(grep -c "minimd_forces" "$work/$log" || true)
+    loads=$(grep -c "minimd_.*forces" "$work/$log" || true)
     run "$name" --device-kind runtime "$@" &
     job=$!
     for _ in $(seq 1000); do
-        [ "$(grep -c "minimd_forces" "$work/$log")" -ge $((loads + losers)) ] && break
+        [ "$(grep -c "minimd_.*forces" "$work/$log")" -ge $((loads + losers)) ] && break
         sleep 0.02
     done
     sleep 0.4
     kill -0 "$job"
-    kill -9 "${daemons[-1]}"
-    wait "${daemons[-1]}" 2> /dev/null || true
-    unset 'daemons[-1]'
+    if [ "${only:-}" = kernels ]; then
+        pgrep -P "${daemons[-1]}" | xargs kill -9
+    else
+        kill -9 "${daemons[-1]}"
+        wait "${daemons[-1]}" 2> /dev/null || true
+        unset 'daemons[-1]'
+    fi
     wait "$job"
     [ "$(grep -c "device is lost: the host" "$work/$name.log")" -eq "$losers" ] || { cat "$work/$name.log"; exit 1; }
 }
+input 8 150 75 1 eam
+wrap=("${plain[@]}")
+run long-eam
+wrap=("${local_device[@]}")
+only=kernels lose lost-kernels all.log "$ranks" --offpath paper --device-slowness 40
+compare 1e-6 long-eam lost-kernels
 input 8 300 150 3
 wrap=("${plain[@]}")
 run long
@@ -150,6 +175,10 @@ if [ "$ranks" -gt 1 ]; then
     lose lost-ghosts odd.log $((ranks / 2)) --offpath paper --device-slowness 60 --halo offloaded
     grep -q "ghosts go by MPI from now on" "$work/lost-ghosts.log"
     compare 1e-6 long lost-ghosts
+    input 8 150 75 1 eam
+    start_daemon odd
+    lose lost-odd-eam odd.log $((ranks / 2)) --offpath paper --device-slowness 40
+    compare 1e-6 long-eam lost-odd-eam
 fi
 
 # Without a daemon.

@@ -1,7 +1,7 @@
 // A device that computes a part of the forces while the host does something else.
 //
 // A step's share is started and finished by the same thread, one at a time. Implementations: rank_device.h
-// (the device is a rank of the job), runtime_device.h (an offpath device).
+// (the device is a rank of the job), runtime_device.h and runtime_eam_device.h (an offpath device).
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class Device {
 
     virtual GhostMover ghost_mover() const = 0;
 
-    // The lists and ghosts of the last rebuild, for the shares from now on. Not between start() and finish()
-    // unless lists_ahead().
+    // The lists and ghosts of the last rebuild, for the shares from now on. Between start() and finish() only
+    // if lists_ahead(), or when take_derivatives() has been called.
     virtual void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) = 0;
 
     // Starts on a share with the positions of `particles`, which are then read until finish(): the array may
@@ -59,6 +59,13 @@ class Device {
         (void)wait;
         return nullptr;
     }
+
+    // Where hosts move ghosts for forces of the embedded-atom method: the densities that this rank's pairs
+    // yield, by slot, ghosts' shares of their atoms' among them where pairs are listed once. Waits for them,
+    // once after take_ghosts(). The caller may change them. Null: the device is lost.
+    virtual Real* densities() { return nullptr; }
+    // Then, unless it is lost, the derivatives of the embedding energies, by slot, those of ghosts included.
+    virtual void take_derivatives(std::span<const Real> derivatives) { (void)derivatives; }
 
     virtual bool lists_ahead() const { return false; }
 

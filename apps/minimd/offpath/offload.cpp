@@ -63,6 +63,8 @@ Offload<Real>::Offload(const Settings& settings, Forces<Real>& forces, std::uniq
       device_(std::move(device)) {
     if (divisible_ == nullptr && !device_->takes_undivided())
         throw std::invalid_argument("these devices compute Lennard-Jones forces only");
+    if (auto* eam = dynamic_cast<EamForces<Real>*>(&forces); eam != nullptr && hosts_move_ghosts_)
+        eam_ = std::make_unique<EamRebuild<Real>>(*eam);
 }
 
 template <typename Real>
@@ -131,6 +133,10 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
                               double rebuild_seconds) {
     if (!device_ || !balances()) return;
     rebuild_seconds_ = rebuild_seconds;
+    if (eam_) {
+        calibrate_eam(particles, neighborhood);
+        return;
+    }
     const std::vector<PairLists>& lists = neighborhood.lists();
     const bool takes_boundary = !hosts_move_ghosts_;
     const Share share{first_rows(lists, 1.0), takes_boundary, false};
@@ -155,7 +161,7 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
         }
     }
     if (divisible_ == nullptr) {
-        weigh(particles, neighborhood, outcome->busy);
+        weigh(particles, neighborhood, outcome->busy, 0.0);
         return;
     }
     for (Balance* balance : {&in_rebuilds_, &in_others_}) {
@@ -165,14 +171,39 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
 }
 
 template <typename Real>
-void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device) {
-    double slowest[] = {0.0, device, rebuild_seconds_};
+void Offload<Real>::calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
+    const std::vector<PairLists>& lists = neighborhood.lists();
+    double all = 0.0, after = 0.0;
+    // What is done for the first time takes longer.
+    for (int time = 0; time < 2; ++time) {
+        Stopwatch watch;
+        if (device_) {
+            device_->start(particles, {first_rows(lists, 1.0), true, false});
+            device_->take_ghosts(particles);
+        }
+        Times ignored;
+        const auto result = eam_->finish(
+            {particles.x.data(), particles.layout, particles.local_slots, particles.slots, lists,
+             neighborhood.halo()},
+            neighborhood, device_.get(), false, [] {}, old_f_, ignored);
+        all = 0.0;
+        watch.lap(all);
+        after = result.seconds;
+        if (device_ && !result.outcome) lose_device();
+    }
+    weigh(particles, neighborhood, all, after);
+}
+
+template <typename Real>
+void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device,
+                          double after) {
+    double slowest[] = {0.0, device - after, rebuild_seconds_, after};
     Stopwatch watch;
     Times ignored;
     forces_.compute(particles, neighborhood, true, false, ignored);
     watch.lap(slowest[0]);
-    MPI_Allreduce(MPI_IN_PLACE, slowest, 3, MPI_DOUBLE, MPI_MAX, comm_);
-    pays_ = std::max(slowest[1], slowest[2]) < slowest[0] + slowest[2];
+    MPI_Allreduce(MPI_IN_PLACE, slowest, 4, MPI_DOUBLE, MPI_MAX, comm_);
+    pays_ = std::max(slowest[1], slowest[2]) + slowest[3] < slowest[0] + slowest[2];
 }
 
 template <typename Real>
@@ -263,6 +294,30 @@ EnergyVirial Offload<Real>::instead_of_device(Neighborhood<Real>& neighborhood, 
 }
 
 template <typename Real>
+EnergyVirial Offload<Real>::finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                       std::int32_t old_local_slots, std::int32_t old_slots, bool energy,
+                                       Times& times) {
+    Migration<Real>& migration = neighborhood.migration();
+    const std::vector<PairLists>& lists = neighborhood.old_lists();
+    const auto result = eam_->finish(
+        {migration.old_x().data(), particles.layout, old_local_slots, old_slots, lists, *old_halo_},
+        neighborhood, device_.get(), energy, [&] { lists_changed(particles, neighborhood); }, old_f_, times);
+    const Real* devices = nullptr;
+    if (result.outcome) {
+        const std::size_t blocks = blocks_of(lists, false) + blocks_of(lists, true);
+        account(in_rebuilds_, blocks, blocks, *result.outcome);
+        devices = result.outcome->forces.data();
+    } else if (device_) {
+        lose_device();
+    }
+    Stopwatch watch;
+    particles.f.resize(particles.reals(particles.slots));
+    migration.follow(old_f_.data(), particles.f.data(), devices);
+    watch.lap(times.communication);
+    return result.sum;
+}
+
+template <typename Real>
 EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                                     std::int64_t step, bool energy, Times& times) {
     Stopwatch watch;
@@ -272,6 +327,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     const double part = !device_ ? 0.0 : all ? 1.0 : in_rebuilds_.share(interior, boundary, rebuild_seconds_);
     const Share share{first_rows(neighborhood.lists(), part), true, energy};
     if (device_) device_->start(particles, share);
+    const std::int32_t old_local_slots = particles.local_slots, old_slots = particles.slots;
     old_own_reals_ = particles.reals(particles.local_slots);
     old_f_.resize(particles.reals(particles.slots));
     std::fill(old_f_.begin(), old_f_.end(), Real{0});
@@ -304,6 +360,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     double seconds = 0.0;
     rebuilding.lap(seconds);
     rebuild_seconds_ = rebuild_seconds_ == 0.0 ? seconds : 0.7 * rebuild_seconds_ + 0.3 * seconds;
+    if (eam_) return finish_eam(particles, neighborhood, old_local_slots, old_slots, energy, times);
 
     const std::vector<PairLists>& lists = neighborhood.old_lists();
     const Real* x = migration.old_x().data();

@@ -11,7 +11,7 @@
 // these could see.
 //
 // Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
-// the host where that was found to be faster.
+// the host where that was found to be faster. Those that devices compute with the hosts' help: eam_rebuild.h.
 #pragma once
 
 #include <mpi.h>
@@ -23,6 +23,7 @@
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/offpath/balance.h"
 #include "minimd/offpath/device.h"
+#include "minimd/offpath/eam_rebuild.h"
 #include "minimd/report/results.h"
 #include "minimd/setup/settings.h"
 
@@ -74,8 +75,13 @@ class Offload {
     EnergyVirial boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
                                const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& f);
     void take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f);
-    // Are rebuild steps faster with all forces on the devices, which take `device` seconds?
-    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device);
+    // Are rebuild steps faster with all forces on the devices, which take `device` seconds of which all but
+    // the last `after` can be those of the rebuild?
+    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device, double after);
+    void calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood);
+    // The rest of rebuild() when it has rebuilt; there were so many slots before.
+    EnergyVirial finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                            std::int32_t old_local_slots, std::int32_t old_slots, bool energy, Times& times);
     // Blocks of pairs of the step, and those that the device computed.
     void account(Balance& balance, std::size_t all, std::size_t devices,
                  const typename Device<Real>::Outcome& outcome);
@@ -96,8 +102,9 @@ class Offload {
 
     const Settings& settings_;
     Forces<Real>& forces_;
-    LennardJonesForces<Real>* divisible_;  // the same, if parts of the pairs can be computed apart
-    bool hosts_move_ghosts_;               // in rebuild steps
+    LennardJonesForces<Real>* divisible_;    // the same, if parts of the pairs can be computed apart
+    bool hosts_move_ghosts_;                 // in rebuild steps
+    std::unique_ptr<EamRebuild<Real>> eam_;  // where they do for such forces
     MPI_Comm comm_;
     std::unique_ptr<Device<Real>> device_;
     Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};

@@ -12,15 +12,14 @@
 
 #include "minimd/cells/layout.h"
 #include "minimd/kernels/threads.h"
+#include "minimd/offpath/runtime_kept.h"
 
 namespace {
 
 using namespace minimd;
 using namespace minimd::runtime;
 
-// What was sent, for a device that does not share the host's memory.
-std::vector<PairRow> kept_rows;
-AlignedVector<std::int32_t> kept_blocks;
+// Positions and forces of a device that does not share the host's memory.
 template <typename Real>
 AlignedVector<Real> kept_x;
 template <typename Real>
@@ -28,14 +27,10 @@ AlignedVector<Real> kept_f;
 
 std::vector<PairRow> chosen;
 
-struct Buffers {
-    void* const* data;
-    const std::size_t* bytes;
-    std::size_t count;
-
-    // One for each of the places where host memory lies, or one for each thing that is sent.
-    bool in_place() const { return count == 5; }
-};
+// One buffer for each of the places where host memory lies, or one for each thing that is sent.
+bool in_place(const Buffers& buffers) {
+    return buffers.count == 5;
+}
 
 // Forces of the rows of `pairs`, added to those at `f`.
 template <typename Real>
@@ -70,7 +65,7 @@ std::optional<EnergyVirial> run_part(const ForceArguments& arguments, const Pair
                       bytes = (end - first) * sizeof(Real);
     const bool brings = part != Part::last, gives = part != Part::first;
     Real *x = nullptr, *f = nullptr;
-    if (buffers.in_place()) {
+    if (in_place(buffers)) {
         if (buffers.bytes[1] != all * sizeof(Real) || buffers.bytes[2] != buffers.bytes[1])
             return std::nullopt;
         x = static_cast<Real*>(buffers.data[1]);
@@ -90,9 +85,23 @@ std::optional<EnergyVirial> run_part(const ForceArguments& arguments, const Pair
     }
     if (begins(part) || part == Part::boundary) std::fill(f + first, f + end, Real{0});
     const EnergyVirial sum = add_forces(arguments, pairs, x, f, end);
-    if (!buffers.in_place() && gives && bytes > 0)
+    if (!in_place(buffers) && gives && bytes > 0)
         std::memcpy(buffers.data[buffers.count - 1], f + first, bytes);
     return sum;
+}
+
+bool sound(const ForceArguments& arguments, std::size_t bytes) {
+    return arguments.bytes() == bytes && arguments.threads >= 1 && has_kernels(arguments.numbers) &&
+           arguments.own_reals >= 0 && arguments.own_reals <= arguments.reals;
+}
+
+}  // namespace
+
+namespace minimd::runtime {
+
+KeptLists& kept_lists() {
+    static KeptLists of_this_process;
+    return of_this_process;
 }
 
 double now() {
@@ -108,12 +117,12 @@ bool has_kernels(const Numbers& numbers) {
     }
 }
 
-bool sound(const ForceArguments& arguments, std::size_t bytes) {
-    return arguments.bytes() == bytes && arguments.threads >= 1 && has_kernels(arguments.numbers) &&
-           arguments.own_reals >= 0 && arguments.own_reals <= arguments.reals;
+void deliver(const Buffers& buffers, const EnergyVirial& sum, double begin) {
+    const ForceAnswer answer{sum, begin, now()};
+    std::memcpy(buffers.data[0], &answer, sizeof answer);
 }
 
-}  // namespace
+}  // namespace minimd::runtime
 
 extern "C" {
 
@@ -130,8 +139,9 @@ OFFPATH_API int minimd_lists(const void*, std::size_t, void* const* buffers, con
     if (count != 2) return OFFPATH_ERR_INVALID;
     const auto* rows = static_cast<const PairRow*>(buffers[0]);
     const auto* blocks = static_cast<const std::int32_t*>(buffers[1]);
-    kept_rows.assign(rows, rows + bytes[0] / sizeof(PairRow));
-    kept_blocks.assign(blocks, blocks + bytes[1] / sizeof(std::int32_t));
+    KeptLists& kept = kept_lists();
+    kept.rows.assign(rows, rows + bytes[0] / sizeof(PairRow));
+    kept.blocks.assign(blocks, blocks + bytes[1] / sizeof(std::int32_t));
     return 0;
 }
 
@@ -144,11 +154,11 @@ OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* co
         return OFFPATH_ERR_INVALID;
     std::memcpy(&arguments, data, data_bytes);
     if (!sound(arguments, data_bytes)) return OFFPATH_ERR_INVALID;
-    std::span<const PairRow> rows(kept_rows);
-    const std::int32_t* blocks = kept_blocks.data();
-    if (buffers.in_place()) {
-        rows = {static_cast<const PairRow*>(buffers.data[3]), bytes[3] / sizeof(PairRow)};
-        blocks = static_cast<const std::int32_t*>(buffers.data[4]);
+    std::span<const PairRow> rows(kept_lists().rows);
+    const std::int32_t* blocks = kept_lists().blocks.data();
+    if (in_place(buffers)) {
+        rows = buffers.all<PairRow>(3);
+        blocks = buffers.at<std::int32_t>(4);
     }
     chosen.clear();
     for (std::int32_t r = 0; r < arguments.ranges; ++r) {
@@ -162,8 +172,7 @@ OFFPATH_API int minimd_forces(const void* data, std::size_t data_bytes, void* co
                                                 ? run_part<float>(arguments, pairs, buffers)
                                                 : run_part<double>(arguments, pairs, buffers);
     if (!sum) return OFFPATH_ERR_INVALID;
-    const ForceAnswer answer{*sum, begin, now()};
-    std::memcpy(buffers.data[0], &answer, sizeof answer);
+    deliver(buffers, *sum, begin);
     return 0;
 }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/simulation.h"
 #include "minimd/offpath/offload.h"
 #include "systems.h"
@@ -81,6 +82,61 @@ class Fragile final : public Device<double> {
     bool energy_ = false;
 };
 
+// The same for forces of EAM.
+class FragileEam final : public Device<double> {
+  public:
+    FragileEam(const Settings& settings, const EamTables& tables, int calls)
+        : forces_(settings, kernels<double>(), tables), left_(calls) {}
+
+    GhostMover ghost_mover() const override { return GhostMover::hosts; }
+    bool takes_undivided() const override { return true; }
+    void set_lists(const Particles<double>&, Neighborhood<double>& neighborhood) override {
+        EXPECT_FALSE(needs_lists_);
+        lists_ = neighborhood.lists();
+        neighborhood_ = &neighborhood;
+    }
+    void start(const Particles<double>& particles, const Share& share) override {
+        needs_lists_ = true;
+        energy_ = share.energy;
+        own_ = 3 * static_cast<std::size_t>(particles.local_slots);
+        slots_ = particles.slots;
+        x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(own_));
+        EXPECT_EQ(share.first_rows, std::vector<std::int32_t>(lists_.size(), 0));
+        EXPECT_TRUE(share.boundary);
+    }
+    void take_ghosts(const Particles<double>& particles) override {
+        x_.insert(x_.end(), particles.x.begin() + static_cast<std::ptrdiff_t>(own_), particles.x.end());
+    }
+    double* densities() override {
+        needs_lists_ = false;
+        if (!survives()) return nullptr;
+        sum_.energy = forces_.all_densities(x_.data(), slots_, *neighborhood_, lists_, energy_, density_);
+        return density_.data();
+    }
+    void take_derivatives(std::span<const double> derivatives) override {
+        if (!survives()) return;
+        sum_.virial = forces_.all_forces(x_.data(), slots_, *neighborhood_, derivatives.data(), energy_, f_);
+    }
+    const double* ghost_forces(bool) override { return survives() ? f_.data() : nullptr; }
+    std::optional<Outcome> finish() override {
+        if (!survives()) return std::nullopt;
+        return Outcome{sum_, 1e-4, 1e-4, std::span<const double>(f_).first(own_)};
+    }
+
+  private:
+    bool survives() { return left_ > 0 && --left_ > 0; }
+
+    EamForces<double> forces_;
+    int left_;
+    bool needs_lists_ = false, energy_ = false;
+    std::vector<PairLists> lists_;
+    const Neighborhood<double>* neighborhood_ = nullptr;
+    AlignedVector<double> x_, density_, f_;
+    std::size_t own_ = 0;
+    std::int32_t slots_ = 0;
+    EnergyVirial sum_;
+};
+
 enum class Lists { half, half_without_ghost_newton, full };
 
 Settings settings_of(OffPath way, int every, Lists lists) {
@@ -112,10 +168,24 @@ Results simulated(const Settings& settings, int lost_after) {
         system.local.x.push_back(all.x[i]);
         system.local.v.push_back(all.v[i]);
     }
-    Simulation<double> simulation(settings, decomposition, system);
-    if (settings.offpath != OffPath::none)
-        simulation.use(std::unique_ptr<Device<double>>(std::make_unique<Fragile>(settings, lost_after)));
+    const EamTables tables = smooth_tables();
+    Simulation<double> simulation(settings, decomposition, system, &tables);
+    std::unique_ptr<Device<double>> device;
+    if (settings.potential == Potential::eam)
+        device = std::make_unique<FragileEam>(settings, tables, lost_after);
+    else
+        device = std::make_unique<Fragile>(settings, lost_after);
+    if (settings.offpath != OffPath::none) simulation.use(std::move(device));
     return simulation.run();
+}
+
+void expect_same(const Results& got, const Results& wanted) {
+    ASSERT_EQ(got.thermo.size(), wanted.thermo.size());
+    for (std::size_t i = 0; i < wanted.thermo.size(); ++i) {
+        EXPECT_NEAR(got.thermo[i].temperature, wanted.thermo[i].temperature, 1e-9);
+        EXPECT_NEAR(got.thermo[i].energy, wanted.thermo[i].energy, 1e-9);
+        EXPECT_NEAR(got.thermo[i].pressure, wanted.thermo[i].pressure, 1e-9);
+    }
 }
 
 TEST(Offload, GoesOnWhereSomeRanksHaveLostTheirDevices) {
@@ -129,13 +199,35 @@ TEST(Offload, GoesOnWhereSomeRanksHaveLostTheirDevices) {
                     SCOPED_TRACE(testing::Message() << "every " << every << ", lists " << int(lists)
                                                     << ", way " << int(way) << ", first " << first);
                     const Results got = simulated(settings_of(way, every, lists), first + rank % 5);
-                    ASSERT_EQ(got.thermo.size(), wanted.thermo.size());
-                    for (std::size_t i = 0; i < wanted.thermo.size(); ++i) {
-                        EXPECT_NEAR(got.thermo[i].temperature, wanted.thermo[i].temperature, 1e-9);
-                        EXPECT_NEAR(got.thermo[i].energy, wanted.thermo[i].energy, 1e-9);
-                        EXPECT_NEAR(got.thermo[i].pressure, wanted.thermo[i].pressure, 1e-9);
-                    }
+                    expect_same(got, wanted);
                 }
+        }
+}
+
+// At each of the calls of a step, and at none.
+TEST(Offload, GoesOnWithEamWhereSomeRanksHaveLostTheirDevices) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (const int every : {1, 3})
+        for (const Lists lists : {Lists::half, Lists::half_without_ghost_newton, Lists::full}) {
+            Settings settings = settings_of(OffPath::none, every, lists);
+            settings.potential = Potential::eam;
+            const Results wanted = simulated(settings, 0);
+            settings.offpath = OffPath::paper;
+            for (const int first : {5, 6, 7, 8, 1000}) {
+                SCOPED_TRACE(testing::Message()
+                             << "every " << every << ", lists " << int(lists) << ", first " << first);
+                const Results got = simulated(settings, first + rank % 5);
+                expect_same(got, wanted);
+                EXPECT_EQ(got.counts.device_blocks > 0, true);
+            }
+            settings.offpath = OffPath::balanced;
+            settings.device_share = -1.0;
+            for (const int first : {1, 2, 3, 4, 7}) {
+                SCOPED_TRACE(testing::Message() << "balanced, every " << every << ", lists " << int(lists)
+                                                << ", first " << first);
+                expect_same(simulated(settings, first + rank % 3), wanted);
+            }
         }
 }
 

@@ -19,7 +19,10 @@
 #include <thread>
 
 #include "engine.h"
+#include "minimd/dynamics/eam_forces.h"
+#include "minimd/offpath/eam_rebuild.h"
 #include "minimd/offpath/runtime_device.h"
+#include "minimd/offpath/runtime_eam_device.h"
 #include "support/mpi_program.h"
 #include "systems.h"
 
@@ -252,6 +255,149 @@ TEST_P(RuntimeDevices, SayWhenTheyAreLost) {
         device.take_ghosts(engine.particles);
         EXPECT_EQ(device.ghost_forces(false), nullptr);
         EXPECT_FALSE(device.finish());
+    }
+}
+
+// Forces of EAM by a device and by the hosts alone, in one step of the same positions.
+template <typename Real>
+class EamStep {
+  public:
+    explicit EamStep(const Way& way, const Settings& settings)
+        : tables(smooth_tables()),
+          engine(settings, eam_box, jittered(eam_box, 1.0, 0.1)),
+          forces(engine.settings, engine.kernel, tables),
+          rebuild(forces),
+          device(MPI_COMM_WORLD, {engine.kernel.lanes, way.device_threads, way.slowness, {}},
+                 EamPairTable<Real>(tables).table()) {}
+
+    void start(bool energy) {
+        device.start(engine.particles,
+                     {std::vector<std::int32_t>(engine.neighborhood.lists().size(), 0), true, energy});
+        device.take_ghosts(engine.particles);
+    }
+    Computed<Real> finish(Device<Real>* by, bool energy, bool lost) {
+        const Particles<Real>& p = engine.particles;
+        Computed<Real> got;
+        bool called = false;
+        const auto result = rebuild.finish(
+            {p.x.data(), p.layout, p.local_slots, p.slots, engine.neighborhood.lists(),
+             engine.neighborhood.halo()},
+            engine.neighborhood, by, energy, [&] { called = true; }, got.f, engine.times);
+        EXPECT_TRUE(called);
+        EXPECT_EQ(!result.outcome, lost);
+        got.f.resize(p.reals(p.local_slots));
+        for (std::size_t i = 0; result.outcome && i < got.f.size(); ++i)
+            got.f[i] += result.outcome->forces[i];
+        EXPECT_TRUE(!result.outcome || result.outcome->busy >= result.outcome->seconds);
+        got.sum = result.sum;
+        return got;
+    }
+    Computed<Real> by_hosts() {
+        Computed<Real> wanted;
+        wanted.sum = forces.compute(engine.particles, engine.neighborhood, false, true, engine.times);
+        wanted.f.assign(engine.particles.f.begin(),
+                        engine.particles.f.begin() + static_cast<std::ptrdiff_t>(engine.particles.reals(
+                                                         engine.particles.local_slots)));
+        return wanted;
+    }
+
+    static constexpr Vec3 eam_box{9.1, 8.3, 7.7};
+    const EamTables tables;
+    Engine<Real> engine;
+    EamForces<Real> forces;
+    EamRebuild<Real> rebuild;
+    RuntimeEamDevice<Real> device;
+};
+
+template <typename Real>
+void check_eam(const Way& way, bool full, double tolerance) {
+    Settings settings;
+    settings.threads = way.threads;
+    settings.ghost_newton = way.ghost_newton;
+    settings.half_neigh = full ? 0 : 1;
+    EamStep<Real> step(way, settings);
+    Particles<Real>& p = step.engine.particles;
+    for (int round = 0; round < 2; ++round) {
+        step.engine.rebuild(round);
+        step.device.set_lists(p, step.engine.neighborhood);
+        for (const bool energy : {true, false}) {
+            const Computed<Real> wanted = step.by_hosts();
+            step.start(energy);
+            Computed<Real> got = step.finish(&step.device, energy, false);
+            if (!energy) got.sum = wanted.sum;
+            expect_same(got, wanted, tolerance);
+            if (testing::Test::HasFatalFailure()) return;
+            // The same lists with other positions, whose ghosts by_hosts() brings.
+            for (std::size_t i = 0; i < p.reals(p.local_slots); i += 5)
+                p.x[i] += Real(0.003);
+        }
+    }
+}
+
+TEST_P(RuntimeDevices, GiveTheHostsForcesOfEam) {
+    Daemon daemon(GetParam());
+    for (const Way& way : {Way{1, 1, 1}, Way{2, 1, 1}, Way{1, 2, 1, false}, Way{2, 3, 2}})
+        for (const bool full : {false, true}) {
+            SCOPED_TRACE(testing::Message()
+                         << way.threads << " threads, " << way.device_threads << " on the device, "
+                         << way.slowness << " times, " << (full ? "full lists" : "half lists"));
+            check_eam<double>(way, full, 1e-11);
+            check_eam<float>(way, full, 2e-4);
+            if (HasFatalFailure()) return;
+        }
+}
+
+// Ends when it has given densities, or before.
+class Mortal final : public Device<double> {
+  public:
+    Mortal(RuntimeEamDevice<double>& device, Daemon& daemon, bool early)
+        : device_(device), daemon_(daemon), early_(early) {}
+
+    GhostMover ghost_mover() const override { return device_.ghost_mover(); }
+    void set_lists(const Particles<double>& particles, Neighborhood<double>& neighborhood) override {
+        device_.set_lists(particles, neighborhood);
+    }
+    void start(const Particles<double>& particles, const Share& share) override {
+        device_.start(particles, share);
+    }
+    double* densities() override {
+        if (early_) die();
+        return device_.densities();
+    }
+    void take_derivatives(std::span<const double> derivatives) override {
+        if (!early_) die();
+        device_.take_derivatives(derivatives);
+    }
+    const double* ghost_forces(bool wait) override { return device_.ghost_forces(wait); }
+    std::optional<Outcome> finish() override { return device_.finish(); }
+
+  private:
+    void die() {
+        MPI_Barrier(MPI_COMM_WORLD);
+        daemon_.end();
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+
+    RuntimeEamDevice<double>& device_;
+    Daemon& daemon_;
+    bool early_;
+};
+
+TEST_P(RuntimeDevices, LeaveAStepOfEamToTheHostsWhenTheyAreLost) {
+    for (const bool early : {true, false}) {
+        Daemon daemon(GetParam());
+        EamStep<double> step({1, 1, early ? 1000 : 1}, Settings{});
+        step.engine.rebuild();
+        step.device.set_lists(step.engine.particles, step.engine.neighborhood);
+        const Computed<double> wanted = step.by_hosts();
+        step.start(true);
+        Mortal mortal(step.device, daemon, early);
+        expect_same(step.finish(&mortal, true, true), wanted, 1e-12);
+        // Nor does it help in the next.
+        step.device.set_lists(step.engine.particles, step.engine.neighborhood);
+        step.start(true);
+        expect_same(step.finish(&step.device, true, true), wanted, 1e-12);
+        expect_same(step.finish(nullptr, true, true), wanted, 1e-12);
     }
 }
 

@@ -1,0 +1,50 @@
+// What the kernels of libminimd-kernels.so share with each other, inside of the device's process; one of them
+// runs at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "minimd/cells/layout.h"
+#include "minimd/kernels/kernels.h"
+#include "minimd/offpath/runtime_kernels.h"
+
+namespace minimd::runtime {
+
+// Lists that were sent, for a device that does not share the host's memory.
+struct KeptLists {
+    std::vector<PairRow> rows;
+    AlignedVector<std::int32_t> blocks;
+};
+KeptLists& kept_lists();
+
+struct Buffers {
+    void* const* data;
+    const std::size_t* bytes;
+    std::size_t count;
+
+    template <typename T>
+    T* at(std::size_t buffer) const {
+        return static_cast<T*>(data[buffer]);
+    }
+    template <typename T>
+    bool holds(std::size_t buffer, std::size_t numbers) const {
+        return bytes[buffer] == numbers * sizeof(T);
+    }
+    template <typename T>
+    std::span<const T> all(std::size_t buffer) const {
+        return {static_cast<const T*>(data[buffer]), bytes[buffer] / sizeof(T)};
+    }
+};
+
+// Seconds.
+double now();
+
+bool has_kernels(const Numbers& numbers);
+
+// Into the first buffer.
+void deliver(const Buffers& buffers, const EnergyVirial& sum, double begin);
+
+}  // namespace minimd::runtime
