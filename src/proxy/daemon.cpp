@@ -121,6 +121,7 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     config.kernels.enabled = options_.kernels;
     config.kernels.host.program = beside_this_program("offpath-kernel-host");
     config.kernels.host.cpus = options_.cpus;
+    config.kernels.beside_proxies = !options_.cpus.empty() && options_.proxies >= options_.cpus.size();
     transport::UcxConfig ucx;
     ucx.net_devices = options_.net_devices;
     std::unique_ptr<transport::Transport> fabric;

@@ -28,6 +28,9 @@ namespace offpath::proxy {
 
 struct KernelSettings {
     bool enabled = true;
+    // Does each CPU that hosts may run on belong to a proxy? A proxy that spins beside a kernel then takes
+    // time from it.
+    bool beside_proxies = false;
     kernel_host::HostConfig host;
 };
 
@@ -58,6 +61,8 @@ class KernelJobs {
     unsigned progress();
     // Whether progress() would find something to do without an event.
     bool has_work() const;
+    // Whether the host is at work.
+    bool host_busy() const { return phase_ == Phase::loading || phase_ == Phase::running; }
     int event_fd() const { return host_ != nullptr ? host_->fd() : -1; }
     void event() { event_ = true; }
 

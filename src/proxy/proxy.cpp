@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -276,6 +277,9 @@ void Proxy::drop(std::size_t i) {
 }
 
 void Proxy::rest() {
+    if (config_.kernels.beside_proxies &&
+        std::any_of(sessions_.begin(), sessions_.end(), [](const auto& s) { return s->kernels_run(); }))
+        return sleep_until_event();
     switch (resting_.next(now_ns())) {
         case Resting::Next::spin:
             return pause_cpu();

@@ -68,6 +68,7 @@ class Session {
     // Watched by the session itself, since it comes and goes.
     int kernel_event() const { return kernels_ != nullptr ? kernels_->event_fd() : -1; }
     void serve_kernels() { kernels_->event(); }
+    bool kernels_run() const { return kernels_ != nullptr && kernels_->host_busy(); }
     // Sleeping: false when there is something to do after all. A round of work ends it.
     bool prepare_sleep();
     void end_sleep() { channel_->end_sleep(); }
