@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -102,9 +103,11 @@ Status KernelHost::send(const Request& request, std::span<const int> descriptors
 Status KernelHost::receive(Answer& answer) {
     std::byte record[max_record_bytes];
     ssize_t got;
+    // The end of a host that had not read all of its records is reported once, ahead of its answers.
+    bool reset = false;
     do {
         got = recv(socket_.get(), record, sizeof record, MSG_DONTWAIT);
-    } while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(reset, true))));
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Status::retry;
     if (got <= 0 || !decode(std::span(record, static_cast<std::size_t>(got)), answer))
         return Status::peer_lost;

@@ -57,8 +57,17 @@ void KernelJobs::run(std::uint64_t kernel, std::vector<Buffer> buffers, std::spa
                      Completion* done) {
     Job job;
     job.kernel = kernel;
-    for (Buffer& buffer : buffers)
-        job.buffers.push_back({buffer, {}, false});
+    for (const Buffer& buffer : buffers) {
+        const memory::HostRange& range = buffer.range;
+        Placed placed{buffer, {arena_region, 0, range.bytes}, false};
+        std::uint64_t bytes = 0;
+        if (range.bytes > 0 && memory_.region_file(range, bytes) >= 0)
+            placed.place = {range.region, range.address, range.bytes};
+        else
+            placed.copied = range.bytes > 0;
+        job.copies |= placed.copied;
+        job.buffers.push_back(placed);
+    }
     job.arguments.assign(arguments.begin(), arguments.end());
     job.done = done;
     queue_.push_back(std::move(job));
@@ -92,8 +101,9 @@ bool KernelJobs::has_work() const {
         case Phase::copying_in:
         case Phase::copying_out:
             return pieces_busy_ < max_pieces;
-        case Phase::loading:
         case Phase::running:
+            return may_send_ahead();
+        case Phase::loading:
             break;
     }
     return false;
@@ -115,15 +125,18 @@ bool KernelJobs::step() {
             else if (host_ == nullptr)
                 phase_ = Phase::waiting;  // it was lost meanwhile: once more
             else
-                run_kernel();
+                send_run(queue_.front());
             return true;
         case Phase::copying_out:
             if (copy(false)) return true;
             if (!copied()) return false;
             over(copy_status_);
             return true;
-        case Phase::loading:
         case Phase::running:
+            if (!may_send_ahead()) return false;
+            send_run(queue_[sent_]);
+            return true;
+        case Phase::loading:
             break;
     }
     return false;
@@ -151,7 +164,8 @@ bool KernelJobs::start() {
     }
     if (!kernel->second.loaded) {
         phase_ = Phase::loading;
-        if (host_->send(kernel_host::Load{++number_, job.kernel, kernel->second.path,
+        job.number = ++number_;
+        if (host_->send(kernel_host::Load{job.number, job.kernel, kernel->second.path,
                                           kernel->second.symbol}) != Status::ok)
             host_lost();
         return true;
@@ -176,25 +190,17 @@ bool KernelJobs::ensure_host(std::string& problem) {
     return false;
 }
 
-// Where each buffer is for the kernel. False: the job is over.
+// Where the copies go. False: the job is over.
 bool KernelJobs::place_buffers() {
     std::uint64_t total = 0;
     for (Placed& placed : queue_.front().buffers) {
-        const memory::HostRange& range = placed.buffer.range;
-        placed.place = {arena_region, total, range.bytes};
-        placed.copied = false;
-        if (range.bytes == 0) continue;
-        std::uint64_t bytes = 0;
-        if (memory_.region_file(range, bytes) >= 0) {
-            placed.place = {range.region, range.address, range.bytes};
-            continue;
-        }
-        placed.copied = true;
-        if (range.bytes > max_arena_bytes - total) {
+        if (!placed.copied) continue;
+        placed.place.offset = total;
+        if (placed.place.bytes > max_arena_bytes - total) {
             over(Status::memory, "its buffers are too large to be copied");
             return false;
         }
-        total += aligned(range.bytes);
+        total += aligned(placed.place.bytes);
     }
     if (!reserve(total)) {
         over(Status::memory, "no memory for copies of its buffers");
@@ -251,10 +257,20 @@ bool KernelJobs::copied() const {
     return copy_at_ == queue_.front().buffers.size() && pieces_busy_ == 0;
 }
 
-void KernelJobs::run_kernel() {
-    Job& job = queue_.front();
+// Whether the run behind those that the host has can follow them: neither it nor they are copied, and the
+// host need not be told anything else first.
+bool KernelJobs::may_send_ahead() const {
+    if (sent_ == 0 || sent_ == max_sent || sent_ == queue_.size() || !gone_.empty()) return false;
+    const Job& job = queue_[sent_];
+    if (job.kind != Kind::run || job.copies || queue_[sent_ - 1].copies) return false;
+    const auto kernel = kernels_.find(job.kernel);
+    return kernel != kernels_.end() && kernel->second.loaded;
+}
+
+// `job`: the first that the host does not have.
+void KernelJobs::send_run(Job& job) {
     kernel_host::Run run;
-    run.number = ++number_;
+    run.number = job.number = ++number_;
     run.kernel = job.kernel;
     run.arguments = std::move(job.arguments);
     std::vector<int> files;
@@ -274,7 +290,11 @@ void KernelJobs::run_kernel() {
         }
     }
     phase_ = Phase::running;
-    if (host_->send(run, files) != Status::ok) host_lost();
+    ++sent_;
+    if (host_->send(run, files) == Status::ok) return;
+    // What it did before its end counts.
+    take_answers();
+    if (host_ != nullptr) host_lost();
 }
 
 void KernelJobs::take_answers() {
@@ -291,10 +311,11 @@ void KernelJobs::take_answers() {
 void KernelJobs::on_answer(const kernel_host::Answer& answer) {
     if (stopped_ != Status::ok) return;
     const bool expected = phase_ == Phase::loading || phase_ == Phase::running;
-    if (!expected || answer.number != number_) {
+    if (!expected || answer.number != queue_.front().number) {
         log::error("{}: its kernel host answered what was not asked", client_);
         return host_lost();
     }
+    if (phase_ == Phase::running) --sent_;
     if (is_error(answer.status)) return over(answer.status, answer.text);
     if (phase_ == Phase::loading) {
         Kernel& kernel = kernels_[queue_.front().kernel];
@@ -303,6 +324,7 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
         phase_ = Phase::waiting;  // a kernel that another host had loaded
         return;
     }
+    if (!queue_.front().copies) return over(Status::ok);
     phase_ = Phase::copying_out;
     copy_at_ = 0;
     copy_offset_ = 0;
@@ -323,6 +345,7 @@ void KernelJobs::host_lost() {
         return;
     }
     const bool loading = queue_.front().kind == Kind::load;
+    sent_ = 0;
     over(loading ? Status::invalid : Status::canceled, "the process that runs it ended: " + how);
     // They may need what the lost one was to compute.
     fail_queue(Status::canceled);
@@ -332,7 +355,7 @@ void KernelJobs::host_lost() {
 void KernelJobs::over(Status status, const std::string& why) {
     Job job = std::move(queue_.front());
     queue_.pop_front();
-    phase_ = Phase::waiting;
+    phase_ = sent_ > 0 ? Phase::running : Phase::waiting;
     if (job.kind == Kind::run && is_error(status) && !why.empty())
         log::error("{}: kernel {} ({}) ends with an error: {}", client_, job.kernel,
                    kernels_.contains(job.kernel) ? kernels_[job.kernel].symbol : "", why);
@@ -369,6 +392,7 @@ bool KernelJobs::closed() {
         std::remove_if(queue_.begin(), queue_.end(), [](const Job& job) { return job.kind != Kind::run; }),
         queue_.end());
     phase_ = Phase::waiting;
+    sent_ = 0;
     fail_queue(stopped_);
     if (host_ == nullptr) return true;
     if (host_->reap().empty()) return false;

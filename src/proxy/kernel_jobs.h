@@ -1,7 +1,8 @@
 // KernelJobs: the kernels of one session. Jobs (a kernel to be loaded, one to be run) are done one after the
 // other, in the order in which they came: bytes without a pointer are copied into memory of ours that the
 // kernel host maps, the host runs the kernel, what it has written is copied back. The event loop does no more
-// for it than the copies, a few hundred KiB a round.
+// for it than the copies, a few hundred KiB a round. Runs that need no copies are handed to the host ahead, a
+// few at a time, so that it goes from one to the next by itself.
 //
 // The host is a process (kernel_host/kernel_host.h), started with the first job. When it ends, the job that
 // it was at and the runs behind it end with Status::canceled; the next job starts another one.
@@ -72,6 +73,8 @@ class KernelJobs {
 
   private:
     static constexpr std::size_t max_pieces = 4;
+    // That the host has. Their records, of up to 16 KiB, have to fit into its socket.
+    static constexpr std::size_t max_sent = 4;
     enum class Kind : std::uint8_t { load, run, unload };
     enum class Phase : std::uint8_t { waiting, loading, copying_in, running, copying_out };
 
@@ -88,6 +91,8 @@ class KernelJobs {
         Kind kind = Kind::run;
         std::uint64_t kernel = 0;
         std::vector<Placed> buffers;
+        bool copies = false;       // some of them
+        std::uint64_t number = 0;  // of the host's answer
         std::vector<std::byte> arguments;
         Completion* done = nullptr;
         Answer answer;
@@ -105,7 +110,8 @@ class KernelJobs {
     bool reserve(std::uint64_t bytes);
     bool copy(bool in);
     bool copied() const;
-    void run_kernel();
+    bool may_send_ahead() const;
+    void send_run(Job& job);
     void take_answers();
     void on_answer(const kernel_host::Answer& answer);
     void host_lost();
@@ -127,6 +133,7 @@ class KernelJobs {
 
     std::deque<Job> queue_;  // the first one is at work unless phase_ is waiting
     Phase phase_ = Phase::waiting;
+    std::size_t sent_ = 0;  // runs at the queue's front that the host has; > 0 while running, and only then
     std::uint64_t number_ = 0;
     std::array<Piece, max_pieces> pieces_;
     std::size_t pieces_busy_ = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <poll.h>
+#include <signal.h>
 
 #include <chrono>
 #include <thread>
@@ -46,7 +47,7 @@ TEST(KernelHost, CountsItsAnswers) {
 // Whoever believed that would look for answers again and again, perhaps on the core that the host needs to
 // count the one that was taken.
 TEST(KernelHost, HasNoAnswersThatItHasNotCounted) {
-    const auto host = start(OFFPATH_LATE_KERNEL_HOST);
+    const auto host = start(OFFPATH_SCRIPTED_KERNEL_HOST);
     ASSERT_NE(host, nullptr);
     for (std::uint64_t number = 1; number < 4; ++number) {
         ASSERT_EQ(host->send(Load{number, 7, "library", "symbol"}), Status::ok);
@@ -58,6 +59,26 @@ TEST(KernelHost, HasNoAnswersThatItHasNotCounted) {
     ASSERT_EQ(host->send(Load{4, 7, "library", "symbol"}), Status::ok);
     EXPECT_EQ(take(*host).number, 4u);
     EXPECT_FALSE(host->answered());
+}
+
+// What a host did before its end counts, though it leaves records behind that it has not read.
+TEST(KernelHost, GivesItsAnswersBeforeItsEnd) {
+    const auto host = start(OFFPATH_SCRIPTED_KERNEL_HOST);
+    ASSERT_NE(host, nullptr);
+    ASSERT_EQ(host->send(Load{1, 7, "library", "symbol"}), Status::ok);
+    EXPECT_EQ(take(*host).number, 1u);
+    ASSERT_EQ(kill(host->pid(), SIGSTOP), 0);
+    for (std::uint64_t number = 2; number < 4; ++number)
+        ASSERT_EQ(host->send(Load{number, 7, "library", "symbol"}), Status::ok);
+    ASSERT_EQ(host->send(Unload{7}), Status::ok);
+    ASSERT_EQ(host->send(Load{4, 7, "library", "symbol"}), Status::ok);
+    ASSERT_EQ(kill(host->pid(), SIGCONT), 0);
+    pollfd hung_up{host->fd(), 0, 0};
+    ASSERT_EQ(poll(&hung_up, 1, 10000), 1);
+    EXPECT_EQ(take(*host).number, 2u);
+    EXPECT_EQ(take(*host).number, 3u);
+    Answer none;
+    EXPECT_EQ(host->receive(none), Status::peer_lost);
 }
 
 }  // namespace

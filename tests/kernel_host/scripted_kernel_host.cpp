@@ -1,5 +1,5 @@
-// A kernel host that answers each Load with ok, and counts an answer in the shared words only when it is sent
-// an Unmap.
+// A kernel host that answers each Load with ok, counts an answer in the shared words only when it is sent an
+// Unmap, and leaves at an Unload.
 #include "kernel_host/records.h"
 #include "memory/file.h"
 
@@ -19,6 +19,8 @@ int main() {
         if (const auto* load = std::get_if<Load>(&request)) {
             const std::vector<std::byte> answer = encode(Answer{load->number, Status::ok, {}});
             if (send(socket_fd, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return 1;
+        } else if (std::holds_alternative<Unload>(request)) {
+            return 0;
         } else {
             reinterpret_cast<Shared*>(shared.data())->answers.fetch_add(1, std::memory_order_release);
         }
