@@ -33,24 +33,27 @@ void Halo<Real>::adopt(Layout layout, std::span<const std::int32_t> plan) {
 }
 
 template <typename Real>
-void Halo<Real>::post_receive(std::size_t p, Move move, MPI_Request& request) {
+int Halo<Real>::tag_of(Move move) {
+    return homeward(move) ? tag_reverse : tag_update;
+}
+
+template <typename Real>
+void Halo<Real>::post_receive(std::size_t p, Move move, int tag, MPI_Request& request) {
     const GhostPeer& peer = plan_.peers[p];
     std::vector<Real>& in = buffers_[p].in;
     in.resize(numbers_in(peer, move));
     request = MPI_REQUEST_NULL;
     if (in.empty()) return;
-    const int tag = homeward(move) ? tag_reverse : tag_update;
     MPI_Irecv(in.data(), static_cast<int>(in.size()), mpi_type<Real>(), decomposition_.process(peer.rank),
               decomposition_.tag(tag, peer.rank, decomposition_.rank()), decomposition_.comm(), &request);
 }
 
 template <typename Real>
-void Halo<Real>::post_send(std::size_t p, Move move, const Real* from, MPI_Request& request) {
+void Halo<Real>::post_send(std::size_t p, Move move, int tag, const Real* from, MPI_Request& request) {
     const GhostPeer& peer = plan_.peers[p];
     const std::size_t numbers = numbers_out(peer, move);
     request = MPI_REQUEST_NULL;
     if (numbers == 0) return;
-    const int tag = homeward(move) ? tag_reverse : tag_update;
     MPI_Isend(from, static_cast<int>(numbers), mpi_type<Real>(), decomposition_.process(peer.rank),
               decomposition_.tag(tag, decomposition_.rank(), peer.rank), decomposition_.comm(), &request);
 }
@@ -98,27 +101,27 @@ void Halo<Real>::start(Move move, const Pack& pack) {
         calls_.in([&] { carrier_->start(move); });
         return;
     }
-    post_receives(move);
-    send(move, pack);
+    post_receives(move, tag_of(move));
+    send(move, tag_of(move), pack);
     if (blocking_) wait(requests_);
 }
 
 template <typename Real>
-void Halo<Real>::post_receives(Move move) {
+void Halo<Real>::post_receives(Move move, int tag) {
     calls_.in([&] {
         for (std::size_t p = 0; p < plan_.peers.size(); ++p)
-            post_receive(p, move, requests_[2 * p]);
+            post_receive(p, move, tag, requests_[2 * p]);
     });
 }
 
 template <typename Real>
 template <typename Pack>
-void Halo<Real>::send(Move move, const Pack& pack) {
+void Halo<Real>::send(Move move, int tag, const Pack& pack) {
     for (std::size_t p = 0; p < plan_.peers.size(); ++p) {
         std::vector<Real>& out = buffers_[p].out;
         out.resize(numbers_out(plan_.peers[p], move));
         pack(plan_.peers[p], out.data());
-        calls_.in([&] { post_send(p, move, out.data(), requests_[2 * p + 1]); });
+        calls_.in([&] { post_send(p, move, tag, out.data(), requests_[2 * p + 1]); });
     }
 }
 
@@ -152,7 +155,8 @@ void Halo<Real>::start_build(const Particles<Real>& particles) {
     planned_ = false;
     plan_.select(particles);
     calls_.in([&] { plan_.start_counts(count_requests_); });
-    send(Move::positions, [&](const GhostPeer& peer, Real* out) { pack_positions(particles, peer, out); });
+    send(Move::positions, tag_ghosts,
+         [&](const GhostPeer& peer, Real* out) { pack_positions(particles, peer, out); });
     if (blocking_) receive_ghosts();
 }
 
@@ -160,7 +164,7 @@ template <typename Real>
 void Halo<Real>::receive_ghosts() {
     await(count_requests_);
     plan_.take_counts();
-    post_receives(Move::positions);
+    post_receives(Move::positions, tag_ghosts);
     await(requests_);
 }
 

@@ -36,7 +36,7 @@ class Halo {
          bool blocking = false);
 
     // Sends everybody's ghosts; then gives those that came slots behind those of this rank's atoms. zones[0]
-    // is not touched.
+    // is not touched. In between the ghosts of another halo may move.
     void start_build(const Particles<Real>& particles);
     void finish_build(Particles<Real>& particles, std::vector<Zone<Real>>& zones);
 
@@ -110,14 +110,15 @@ class Halo {
     template <typename Pack>
     void start(Move move, const Pack& pack);
     template <typename Pack>
-    void send(Move move, const Pack& pack);  // by MPI
-    void post_receives(Move move);
+    void send(Move move, int tag, const Pack& pack);  // by MPI
+    void post_receives(Move move, int tag);
     void receive_ghosts();
     void pack_positions(const Particles<Real>& particles, const GhostPeer& peer, Real* out) const;
     template <typename Unpack>
     void finish(Move move, const Unpack& unpack);
-    void post_receive(std::size_t p, Move move, MPI_Request& request);
-    void post_send(std::size_t p, Move move, const Real* from, MPI_Request& request);
+    static int tag_of(Move move);  // but for those of a build
+    void post_receive(std::size_t p, Move move, int tag, MPI_Request& request);
+    void post_send(std::size_t p, Move move, int tag, const Real* from, MPI_Request& request);
     void wait(std::vector<MPI_Request>& requests);
     void await(std::vector<MPI_Request>& requests);  // patiently if there is a carrier
 

@@ -57,7 +57,7 @@ void Halo<Real>::send_again(const std::vector<std::int64_t>& finished, std::vect
             throw SimulationError("the device was lost when ranks were too far apart to go on without it");
         if (behind > 0 && last_.out != nullptr) {
             requests.emplace_back();
-            post_send(p, last_.move, last_.out + before, requests.back());
+            post_send(p, last_.move, tag_of(last_.move), last_.out + before, requests.back());
         }
         before += numbers;
     }
@@ -86,7 +86,7 @@ void Halo<Real>::hand_over() {
     std::vector<MPI_Request> requests;
     for (std::size_t p = 0; p < plan_.peers.size(); ++p) {
         requests.emplace_back();
-        post_receive(p, move, requests.back());
+        post_receive(p, move, tag_of(move), requests.back());
     }
     send_again(finished, requests);
     const Real* out = current_.out;
@@ -94,7 +94,7 @@ void Halo<Real>::hand_over() {
         const GhostPeer& peer = plan_.peers[p];
         if (finished[static_cast<std::size_t>(peer.rank)] <= finished_) {
             requests.emplace_back();
-            post_send(p, move, out, requests.back());
+            post_send(p, move, tag_of(move), out, requests.back());
         }
         out += numbers_out(peer, move);
     }

@@ -118,6 +118,10 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
         search_.find_interior(particles, own, task, lists.interior);
     });
     watch.lap(times.neighbor);
+    if (stages.searched) {
+        stages.searched();
+        watch = Stopwatch();
+    }
 
     halo_.finish_build(particles, zones_);
     watch.lap(times.communication);

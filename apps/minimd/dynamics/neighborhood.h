@@ -29,6 +29,9 @@ class Neighborhood {
     struct Stages {
         std::function<void()> exchanged;  // atoms have their new ranks, but particles and ghosts are the old
         std::function<void()> settled;    // atoms have their new slots
+        // The pairs without ghosts are there, while the new ghosts travel. What this takes is not added to
+        // times.
+        std::function<void()> searched;
     };
     // Collective. Adds to `times` what it took. Throws SimulationError.
     void rebuild(Particles<Real>& particles, std::int64_t step, Times& times, const Stages& stages = {});

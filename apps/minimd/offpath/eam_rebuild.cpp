@@ -7,64 +7,70 @@
 namespace minimd {
 
 template <typename Real>
-typename EamRebuild<Real>::Result EamRebuild<Real>::finish(const Old& old,
-                                                           const Neighborhood<Real>& neighborhood,
-                                                           Device<Real>* device, bool energy,
-                                                           const std::function<void()>& computing,
-                                                           AlignedVector<Real>& f, Times& times) {
-    const bool home = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
-    const auto host_densities = [&] {
-        return forces_.all_densities(old.x, old.slots, neighborhood, old.lists, energy, density_);
-    };
-    Result result;
+double EamRebuild<Real>::host_densities() {
+    return forces_.all_densities(old_.x, old_.slots, *old_.neighborhood, *old_.lists, energy_, density_);
+}
+
+template <typename Real>
+double EamRebuild<Real>::exchange(const Old& old, Device<Real>* device, bool energy, Times& times) {
     Stopwatch watch;
+    old_ = old;
+    energy_ = energy;
+    sum_ = {};
+    Halo<Real>& halo = *old.halo;
     Real* density = device != nullptr ? device->densities() : nullptr;
-    const bool by_device = density != nullptr;
-    double pair_energy = 0.0;
-    if (!by_device) {
-        pair_energy = host_densities();
+    by_device_ = density != nullptr;
+    if (!by_device_) {
+        sum_.energy = host_densities();
         density = density_.data();
     }
     watch.lap(times.force);
 
-    Stopwatch after;
-    if (home) {
-        old.halo.start_reverse_scalar(density);
-        old.halo.finish_reverse_scalar(density);
+    const Stopwatch after;
+    if (old.neighborhood->shell() == Neighborhood<Real>::Shell::eighth) {
+        halo.start_reverse_scalar(density);
+        halo.finish_reverse_scalar(density);
     }
     watch.lap(times.communication);
     derivative_.assign(static_cast<std::size_t>(old.slots), Real{0});
-    result.sum.energy = forces_.embed(old.x, old.layout, old.local_slots, density, derivative_.data());
+    sum_.energy += forces_.embed(old.x, old.layout, old.local_slots, density, derivative_.data());
     watch.lap(times.force);
-    old.halo.start_update_scalar(derivative_.data());
-    old.halo.finish_update_scalar(derivative_.data());
+    halo.start_update_scalar(derivative_.data());
+    halo.finish_update_scalar(derivative_.data());
     watch.lap(times.communication);
+    if (by_device_) device->take_derivatives(derivative_);
+    watch.lap(times.force);
+    return after.seconds();
+}
 
-    if (by_device) device->take_derivatives(derivative_);
-    computing();
-    if (by_device) {
-        f.assign(3 * static_cast<std::size_t>(old.slots), Real{0});
+template <typename Real>
+typename EamRebuild<Real>::Result EamRebuild<Real>::finish(Device<Real>* device, AlignedVector<Real>& f,
+                                                           Times& times) {
+    const bool home = old_.neighborhood->shell() == Neighborhood<Real>::Shell::eighth;
+    Stopwatch watch;
+    Result result;
+    if (by_device_) {
+        f.assign(3 * static_cast<std::size_t>(old_.slots), Real{0});
+        const auto own = 3 * static_cast<std::ptrdiff_t>(old_.local_slots);
         const Real* ghosts = device->ghost_forces(true);
-        if (home && ghosts != nullptr)
-            std::copy(ghosts + 3 * static_cast<std::ptrdiff_t>(old.local_slots), ghosts + f.size(),
-                      f.begin() + 3 * static_cast<std::ptrdiff_t>(old.local_slots));
+        if (home && ghosts != nullptr) std::copy(ghosts + own, ghosts + f.size(), f.begin() + own);
         result.outcome = device->finish();
     }
     if (result.outcome) {
-        result.sum += result.outcome->sum;
+        sum_ += result.outcome->sum;
     } else {
         // The pairs in range are with the device that is lost.
-        if (by_device) pair_energy = host_densities();
-        result.sum +=
-            {pair_energy, forces_.all_forces(old.x, old.slots, neighborhood, derivative_.data(), energy, f)};
+        if (by_device_) sum_.energy += host_densities();
+        sum_.virial +=
+            forces_.all_forces(old_.x, old_.slots, *old_.neighborhood, derivative_.data(), energy_, f);
     }
     watch.lap(times.force);
     if (home) {
-        old.halo.start_reverse(f.data());
-        old.halo.finish_reverse(f.data());
+        old_.halo->start_reverse(f.data());
+        old_.halo->finish_reverse(f.data());
     }
     watch.lap(times.communication);
-    after.lap(result.seconds);
+    result.sum = sum_;
     return result;
 }
 

@@ -173,37 +173,36 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
 template <typename Real>
 void Offload<Real>::calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
     const std::vector<PairLists>& lists = neighborhood.lists();
-    double all = 0.0, after = 0.0;
+    double all = 0.0, hosts = 0.0;
     // What is done for the first time takes longer.
     for (int time = 0; time < 2; ++time) {
         Stopwatch watch;
+        Times ignored;
         if (device_) {
             device_->start(particles, {first_rows(lists, 1.0), true, false});
             device_->take_ghosts(particles);
         }
-        Times ignored;
-        const auto result = eam_->finish(
-            {particles.x.data(), particles.layout, particles.local_slots, particles.slots, lists,
-             neighborhood.halo()},
-            neighborhood, device_.get(), false, [] {}, old_f_, ignored);
+        hosts = eam_->exchange({particles.x.data(), particles.layout, particles.local_slots, particles.slots,
+                                &neighborhood, &lists, &neighborhood.halo()},
+                               device_.get(), false, ignored);
+        const auto result = eam_->finish(device_.get(), old_f_, ignored);
         all = 0.0;
         watch.lap(all);
-        after = result.seconds;
         if (device_ && !result.outcome) lose_device();
     }
-    weigh(particles, neighborhood, all, after);
+    weigh(particles, neighborhood, all, hosts);
 }
 
 template <typename Real>
 void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device,
-                          double after) {
-    double slowest[] = {0.0, device - after, rebuild_seconds_, after};
+                          double hosts) {
+    double slowest[] = {0.0, device, rebuild_seconds_, hosts};
     Stopwatch watch;
     Times ignored;
     forces_.compute(particles, neighborhood, true, false, ignored);
     watch.lap(slowest[0]);
     MPI_Allreduce(MPI_IN_PLACE, slowest, 4, MPI_DOUBLE, MPI_MAX, comm_);
-    pays_ = std::max(slowest[1], slowest[2]) + slowest[3] < slowest[0] + slowest[2];
+    pays_ = std::max(slowest[1], slowest[2] + slowest[3]) < slowest[0] + slowest[2];
 }
 
 template <typename Real>
@@ -295,24 +294,24 @@ EnergyVirial Offload<Real>::instead_of_device(Neighborhood<Real>& neighborhood, 
 
 template <typename Real>
 EnergyVirial Offload<Real>::finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                       std::int32_t old_local_slots, std::int32_t old_slots, bool energy,
                                        Times& times) {
-    Migration<Real>& migration = neighborhood.migration();
-    const std::vector<PairLists>& lists = neighborhood.old_lists();
-    const auto result = eam_->finish(
-        {migration.old_x().data(), particles.layout, old_local_slots, old_slots, lists, *old_halo_},
-        neighborhood, device_.get(), energy, [&] { lists_changed(particles, neighborhood); }, old_f_, times);
+    Stopwatch watch;
+    // The device takes them while it computes.
+    lists_changed(particles, neighborhood);
+    watch.lap(times.force);
+    const auto result = eam_->finish(device_.get(), old_f_, times);
     const Real* devices = nullptr;
     if (result.outcome) {
+        const std::vector<PairLists>& lists = neighborhood.old_lists();
         const std::size_t blocks = blocks_of(lists, false) + blocks_of(lists, true);
         account(in_rebuilds_, blocks, blocks, *result.outcome);
         devices = result.outcome->forces.data();
     } else if (device_) {
         lose_device();
     }
-    Stopwatch watch;
+    watch = Stopwatch();
     particles.f.resize(particles.reals(particles.slots));
-    migration.follow(old_f_.data(), particles.f.data(), devices);
+    neighborhood.migration().follow(old_f_.data(), particles.f.data(), devices);
     watch.lap(times.communication);
     return result.sum;
 }
@@ -351,7 +350,13 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
         neighborhood.halo().settle();
     };
     const auto settled = [&] { follows = all && !hosts_move_ghosts_ && device_->follow(migration); };
-    neighborhood.rebuild(particles, step, times, {exchanged, settled});
+    const auto searched = [&] {
+        if (!eam_) return;
+        eam_->exchange({migration.old_x().data(), particles.layout, old_local_slots, old_slots, &neighborhood,
+                        &neighborhood.old_lists(), old_halo_.get()},
+                       device_.get(), energy, times);
+    };
+    neighborhood.rebuild(particles, step, times, {exchanged, settled, searched});
     double rebuilt = 0.0;
     watch.lap(rebuilt);  // accounted for by rebuild()
     const bool ahead = device_ && device_->lists_ahead();
@@ -360,7 +365,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     double seconds = 0.0;
     rebuilding.lap(seconds);
     rebuild_seconds_ = rebuild_seconds_ == 0.0 ? seconds : 0.7 * rebuild_seconds_ + 0.3 * seconds;
-    if (eam_) return finish_eam(particles, neighborhood, old_local_slots, old_slots, energy, times);
+    if (eam_) return finish_eam(particles, neighborhood, times);
 
     const std::vector<PairLists>& lists = neighborhood.old_lists();
     const Real* x = migration.old_x().data();

@@ -75,13 +75,12 @@ class Offload {
     EnergyVirial boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
                                const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& f);
     void take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f);
-    // Are rebuild steps faster with all forces on the devices, which take `device` seconds of which all but
-    // the last `after` can be those of the rebuild?
-    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device, double after);
+    // Are rebuild steps faster with all forces on the devices, which take `device` seconds, `hosts` of them
+    // with the hosts' help?
+    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device, double hosts);
     void calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood);
-    // The rest of rebuild() when it has rebuilt; there were so many slots before.
-    EnergyVirial finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                            std::int32_t old_local_slots, std::int32_t old_slots, bool energy, Times& times);
+    // The rest of rebuild() when it has rebuilt.
+    EnergyVirial finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood, Times& times);
     // Blocks of pairs of the step, and those that the device computed.
     void account(Balance& balance, std::size_t all, std::size_t devices,
                  const typename Device<Real>::Outcome& outcome);

@@ -278,12 +278,10 @@ class EamStep {
     Computed<Real> finish(Device<Real>* by, bool energy, bool lost) {
         const Particles<Real>& p = engine.particles;
         Computed<Real> got;
-        bool called = false;
-        const auto result = rebuild.finish(
-            {p.x.data(), p.layout, p.local_slots, p.slots, engine.neighborhood.lists(),
-             engine.neighborhood.halo()},
-            engine.neighborhood, by, energy, [&] { called = true; }, got.f, engine.times);
-        EXPECT_TRUE(called);
+        rebuild.exchange({p.x.data(), p.layout, p.local_slots, p.slots, &engine.neighborhood,
+                          &engine.neighborhood.lists(), &engine.neighborhood.halo()},
+                         by, energy, engine.times);
+        const auto result = rebuild.finish(by, got.f, engine.times);
         EXPECT_EQ(!result.outcome, lost);
         got.f.resize(p.reals(p.local_slots));
         for (std::size_t i = 0; result.outcome && i < got.f.size(); ++i)
