@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, control, devices, mpi_library, tuning_table
+from offpath import console, control, devices, mpi_library, preload, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
@@ -50,11 +50,11 @@ def rank_variables(
     artifacts: Artifacts, session: Path, options: LaunchOptions, inherited: dict[str, str], mpi: str = "openmpi"
 ) -> dict[str, str]:
     """What every rank must see."""
-    front_end = [] if mpi == mpi_library.NONE else [str(artifacts.front_end(mpi))]
-    preloads = " ".join(filter(None, [*front_end, inherited.get("LD_PRELOAD")]))
-    variables = ({"LD_PRELOAD": preloads} if preloads else {}) | {
-        "OFFPATH": inherited.get("OFFPATH", "on"),
-    }
+    if mpi != mpi_library.NONE:
+        variables = preload.variables(artifacts.front_end(mpi), inherited)
+    else:
+        variables = {"LD_PRELOAD": inherited["LD_PRELOAD"]} if inherited.get("LD_PRELOAD") else {}
+    variables["OFFPATH"] = inherited.get("OFFPATH", "on")
     if options.remote:
         variables |= {"OFFPATH_DEVICES": devices.setting(options.remote), "OFFPATH_KEY_FILE": str(options.key_file or session / "key")}
         given = {"OFFPATH_HOST_DEVICES": options.host_devices or inherited.get("OFFPATH_HOST_DEVICES")}

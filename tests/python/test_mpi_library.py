@@ -157,3 +157,19 @@ def test_shell_lines_of_env_are_all_that_a_job_needs(offpath, program, build, tm
     done = subprocess.run(["sh", "-c", f'eval "$1"; exec {launcher} -n 2 {path}', "sh", lines], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr
     assert offpath("env", "--mpi", "lam").returncode == 2
+
+
+def test_a_build_in_a_directory_with_spaces_is_loaded(offpath, program, build, tmp_path):
+    kind, path, launcher = program
+    elsewhere = tmp_path / "a build"
+    for source in (build.front_end(kind), build.daemon):
+        target = elsewhere / source.relative_to(build.root)
+        target.parent.mkdir(parents=True)
+        shutil.copy2(source, target)
+    (tmp_path / "daemons").mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OFFPATH")} | ANY_SIZE | {"OFFPATH_DIR": str(tmp_path / "daemons")}
+    lines = offpath("env", "--mpi", kind, OFFPATH_BUILD=str(elsewhere)).stdout
+    done = subprocess.run(["sh", "-c", f'eval "$1"; exec {launcher} -n 2 {path}', "sh", lines], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr
+    done = offpath("run", "--", launcher, "-n", "2", path, **ANY_SIZE, OFFPATH_BUILD=str(elsewhere))
+    assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr

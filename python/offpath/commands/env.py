@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from offpath import preload
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
 from offpath.mpi_library import KINDS
@@ -20,8 +21,11 @@ def env(mpi: Annotated[str, typer.Option("--mpi", metavar="openmpi|mpich|abi", h
     """
     if mpi not in KINDS:
         raise OffpathError(f"--mpi {mpi!r} is not known", f"use {' or '.join(KINDS)}")
-    library = shlex.quote(str(find_artifacts().front_end(mpi)))
-    lines = [f'export LD_PRELOAD={library}"${{LD_PRELOAD:+ $LD_PRELOAD}}"', 'export OFFPATH_AUTOSTART="${OFFPATH_AUTOSTART:-1}"']
+    needed = preload.variables(find_artifacts().front_end(mpi), {})
+    separators = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ":"}
+    lines = [f'export {name}={shlex.quote(value)}"${{{name}:+{separators[name]}${name}}}"' for name, value in needed.items()]
+    lines.append('export OFFPATH_AUTOSTART="${OFFPATH_AUTOSTART:-1}"')
     if mpi == "openmpi":
-        lines.append("# Ranks on other nodes get them with: mpirun -x LD_PRELOAD -x OFFPATH_AUTOSTART ...")
+        exports = " ".join(f"-x {name}" for name in (*needed, "OFFPATH_AUTOSTART"))
+        lines.append(f"# Ranks on other nodes get them with: mpirun {exports} ...")
     print("\n".join(lines))

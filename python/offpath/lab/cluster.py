@@ -163,10 +163,10 @@ class Cluster:
         session = job / "session"
         session.mkdir(mode=0o700)
         library = mpi_library.of_program(program) if layout is None else "openmpi"
-        preload = self.artifacts.front_end(library) if engine.offload and engine.front_end else None
+        front_end = self.artifacts.front_end(library) if engine.offload and engine.front_end else None
         remote = RemoteAttach(len(self.nodes), session) if engine.offload and self.spec.remote and not engine.local else None
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
-        ranks = mpi.rank_environment(engine, attach, preload, self.spec.environment)
+        ranks = mpi.rank_environment(engine, attach, front_end, self.spec.environment)
         (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
         limits = {node.dpu.name: quota.path for node, quota in zip(self.nodes, self._quotas) if layout and quota and node.dpu}
         (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room, limits))

@@ -1,9 +1,11 @@
 """Command lines and environments for the real MPI: how mpirun, or MPICH's mpiexec, reaches the nodes and what the ranks see."""
 
+import os
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offpath import preload
 from offpath.lab import network
 from offpath.lab.node import Node
 
@@ -80,12 +82,13 @@ def rank_cpus(node: Node, engine: Engine) -> tuple[int, ...]:
     return node.placement.everything if engine.wide else node.placement.host
 
 
-def rank_environment(engine: Engine, attach: dict[str, str], preload: Path | None, extra: dict[str, str]) -> dict[str, str]:
+def rank_environment(engine: Engine, attach: dict[str, str], front_end: Path | None, extra: dict[str, str]) -> dict[str, str]:
     """Variables that the ranks get on top of the inherited environment. `attach` says how they find their device."""
     if not engine.offload:
         return {"OFFPATH": "off"} | engine.environment | extra
-    preloads = " ".join(filter(None, [str(preload) if preload else None, extra.get("LD_PRELOAD")]))
-    return {"OFFPATH": "on"} | attach | engine.environment | extra | ({"LD_PRELOAD": preloads} if preloads else {})
+    inherited = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")} | extra
+    preloads = preload.variables(front_end, inherited) if front_end else {}
+    return {"OFFPATH": "on"} | attach | engine.environment | extra | preloads
 
 
 def mpirun_command(
