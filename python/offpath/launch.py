@@ -26,6 +26,8 @@ from offpath.units import format_cpus
 _LIST_DELIMITER = ";"
 _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi")
 _STOP_SECONDS = 3.0
+_SI_KERNEL = 0x80  # si_code of a signal that a terminal sent
+_LAUNCHER_ENDS_S = 1.0  # how long a launcher gets to end by an interrupt of its own
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,28 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
 
 
 def wait_for(process: subprocess.Popen) -> int:
-    """Ctrl-C reaches the launcher from the terminal by itself; SIGTERM is passed on. Either way its end is awaited."""
+    """Ctrl-C reaches the launcher from the terminal by itself; what was sent to this process alone is passed on. Either way the launcher's end is awaited."""
     old = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
         old[number] = signal.signal(number, lambda n, _: process.send_signal(n))
+    awaited = {*old, signal.SIGCHLD}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    interrupt_at = None
     try:
-        code = process.wait()
+        while process.poll() is None:
+            got = signal.sigtimedwait(awaited, 0.2)
+            if got is not None and got.si_signo in (signal.SIGTERM, signal.SIGHUP):
+                process.send_signal(got.si_signo)
+            if got is not None and got.si_signo == signal.SIGINT and got.si_code != _SI_KERNEL:
+                interrupt_at = time.monotonic() + _LAUNCHER_ENDS_S  # it may have been sent to the group, so to the launcher, too
+            if interrupt_at is not None and time.monotonic() >= interrupt_at:
+                interrupt_at = None
+                process.send_signal(signal.SIGINT)
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in old.items():
             signal.signal(number, handler)
+    code = process.returncode
     return code if code >= 0 else 128 - code
 
 

@@ -1,13 +1,19 @@
 """The command lines and environments that are handed to ip, tc, mpirun and the launchers of real clusters."""
 
+import os
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
+from conftest import SOURCE_ROOT
 
-from offpath import launch
+from offpath import launch, preload
 from offpath.artifacts import Artifacts
+from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import mpi, network, traffic
 from offpath.lab.cgroup import Hierarchy, find_hierarchies
@@ -135,6 +141,39 @@ def test_mpirun_with_exports_of_its_own_gets_more_of_the_same_kind(variables):
     command, environment = launch.prepare(["mpirun", "-x", "FOO", "x"], variables, {})
     assert command[1:3] == ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"] and command[-3:] == ["-x", "FOO", "x"]
     assert "OMPI_MCA_mca_base_env_list" not in environment
+
+
+def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
+    assert preload.variables(Path("/a/p.so"), {"LD_PRELOAD": "/mine.so", "LD_LIBRARY_PATH": "/l"}) == {"LD_PRELOAD": "/a/p.so /mine.so"}
+    assert preload.variables(Path("/a b/p.so"), {}) == {"LD_PRELOAD": "p.so", "LD_LIBRARY_PATH": "/a b"}
+    both = preload.variables(Path("/a b/p.so"), {"LD_PRELOAD": "/mine.so", "LD_LIBRARY_PATH": "/l"})
+    assert both == {"LD_PRELOAD": "p.so /mine.so", "LD_LIBRARY_PATH": "/a b:/l"}
+    for directory in ("/a:b", "/a;b", "/a b:c"):
+        with pytest.raises(OffpathError, match="cannot be preloaded"):
+            preload.variables(Path(directory) / "p.so", {})
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_the_command_alone_reaches_the_launcher(number, code):
+    body = "import subprocess, sys; from offpath import launch; sys.exit(launch.wait_for(subprocess.Popen(['sh', '-c', 'echo up; exec sleep 60'])))"
+    environment = dict(os.environ) | {"PYTHONPATH": str(SOURCE_ROOT / "python")}
+    command = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, env=environment, start_new_session=True)
+    assert command.stdout.readline() == b"up\n"
+    time.sleep(0.5)  # until it waits
+    command.send_signal(number)
+    assert command.wait(20) == code
+
+
+def test_results_that_cannot_be_written_are_refused_at_once(tmp_path, offpath):
+    kept = tmp_path / "kept.json"
+    kept.write_text("old")
+    options.check_outputs(kept, tmp_path / "new" / "picture.png")
+    assert kept.read_text() == "old" and list((tmp_path / "new").iterdir()) == []
+    for path in (tmp_path, kept / "x.json", Path("/proc/x.json")):
+        with pytest.raises(OffpathError, match="directory|cannot be"):
+            options.check_outputs(path, None)
+        assert offpath("tune", "--output", str(path)).returncode == 2
+    assert "multiples of 8" in offpath("bench", "rma", "--sizes", "4K,3").stderr
 
 
 def test_srun_preloads_its_tasks(variables):
