@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.table import Table
 
 from offpath import console, metrics, units
-from offpath.bench import PROGRAM
+from offpath.bench import OPERATIONS as BENCHMARKS, PROGRAM
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster
@@ -25,6 +25,7 @@ from offpath.tuning_table import DEVICE, HOST, device_pays
 
 # An operation of which the front end decides by the bytes of the whole result, not by those of one rank.
 _WHOLE_RESULT = ("iallgather", "iallgatherv", "igather", "iscatter", "ireduce_scatter", "ireduce_scatter_block")
+OPERATIONS = tuple(op for op in BENCHMARKS if op not in ("isend", "ibarrier"))
 DEFAULT_OPERATIONS = ("ialltoall", "ialltoallv", "iallgather", "iallgatherv", "ibcast", "iallreduce", "ireduce", "ireduce_scatter_block")
 # Everything that a device can do goes to it while it is measured.
 EVERYTHING = {"OFFPATH_MIN_BYTES": "0", "OFFPATH_OPS": "all"}

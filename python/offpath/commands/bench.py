@@ -83,6 +83,9 @@ def rma_(
     spec = _bench_spec(ops, bench_rma.OPERATIONS, sizes, runs, iterations, engines, baselines)
     if not 0 < busy_s <= 60:
         raise OffpathError(f"--busy-s {busy_s:g} is out of range", "use more than 0, 60 at most")
+    for size in spec.sizes:
+        if size % 8:
+            raise OffpathError(f"size {size} is out of range", "use multiples of 8: what is moved are doubles")
     busy_s = busy_s if busy_target else 0.0
     with _cluster_for(spec, lab, no_namespaces, json, None) as cluster:
         found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())

@@ -170,12 +170,26 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise OffpathError(f"--plot {plot}: the kind of picture is not known", "end the name in .png, .svg or .pdf")
     for path in filter(None, (json, plot)):
-        if path.is_dir():
-            raise OffpathError(f"{path} is a directory", "name a file")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OffpathError(f"{path.parent} cannot be made: {error.strerror}") from error
+        make_room(path)
+
+
+def make_room(path: Path) -> None:
+    """Makes the directory of a result, and refuses a file that cannot be written. One that is there keeps what it holds."""
+    if path.is_dir():
+        raise OffpathError(f"{path} is a directory", "name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OffpathError(f"{path.parent} cannot be made: {error.strerror}", "name a file in a directory that you may write to") from error
+    there = path.exists()
+    if there and not path.is_file():  # a pipe or a terminal, which opening might wait for
+        return
+    try:
+        path.open("a").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise OffpathError(f"{path} cannot be written: {error.strerror}", "name a file that you may write, in a directory where you may make files") from error
 
 
 def need_tools(namespaces: bool) -> None:

@@ -19,7 +19,7 @@ def tune_(
         list[str] | None,
         typer.Argument(metavar="[LAUNCHER]...", help="After --: mpirun or srun and its arguments, without a program, to measure real nodes.", show_default=False),
     ] = None,
-    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations, or all: " + ", ".join(bench.OPERATIONS) + ".")] = ",".join(tune.DEFAULT_OPERATIONS),
+    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations, or all: " + ", ".join(tune.OPERATIONS) + ".")] = ",".join(tune.DEFAULT_OPERATIONS),
     sizes: Annotated[str, typer.Option("--sizes", metavar="LIST", help="Sizes in bytes, such as 16K,1M: for each rank or pair, as in `offpath bench`.")] = "16K,64K,256K,1M,4M",
     runs: Annotated[int, typer.Option("--runs", help="Runs on each engine, alternating; medians are taken.")] = 3,
     seconds: Annotated[float, typer.Option("--seconds", help="How long one size is measured in one run.")] = 0.3,
@@ -35,16 +35,15 @@ def tune_(
 
     Example: offpath tune -- mpirun -n 8 --hostfile hosts
     """
-    operations = [op for op in bench.OPERATIONS if op not in ("isend", "ibarrier")] if ops == "all" else units.split_list(ops, "operations")
+    operations = list(tune.OPERATIONS) if ops == "all" else units.split_list(ops, "operations")
     for name in operations:
-        if name not in bench.OPERATIONS or name in ("isend", "ibarrier"):
-            raise OffpathError(f"operation {name!r} is not known", "use all, or some of " + ", ".join(op for op in bench.OPERATIONS if op not in ("isend", "ibarrier")))
+        if name not in tune.OPERATIONS:
+            raise OffpathError(f"operation {name!r} is not known", "use all, or some of " + ", ".join(tune.OPERATIONS))
     spec = tune.TuneSpec(operations, sorted(set(units.parse_sizes(sizes))), runs, seconds)
     spec.check()
     path = output or tuning_table.default_table(lab=not launcher)
-    if path.is_dir():
-        raise OffpathError(f"{path} is a directory", "name a file")
     old = tuning_table.read(path) if add and path.exists() else None
+    options.make_room(path)
     artifacts = find_artifacts()
     program = artifacts.program(bench.PROGRAM)
     artifacts.device(lab.dpu), artifacts.mpi_preload

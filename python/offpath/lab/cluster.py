@@ -116,9 +116,9 @@ class Cluster:
         spec = self.spec
         ranks = f"{spec.ranks_per_node} rank{'s' if spec.ranks_per_node > 1 else ''}"
         nodes = f"{spec.nodes} node{'s' if spec.nodes > 1 else ''} x {ranks}"
-        link = f", links of {spec.link}" if self.namespaced and spec.nodes > 1 else ""
+        link = f", {spec.link.describe()}" if self.namespaced and spec.nodes > 1 else ""
         kind = {"local": "", "remote": ", devices on machines of their own", "aarch64": ", aarch64 devices (emulated) on machines of their own"}[spec.dpu]
-        pcie = f", host-device links of {spec.pcie}" if spec.remote else ""
+        pcie = f", host-device {spec.pcie.describe()}" if spec.remote else ""
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{quota}"
 

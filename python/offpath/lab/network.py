@@ -31,8 +31,14 @@ class Link:
     latency: float = 0.0  # seconds added one way
 
     def __str__(self) -> str:
-        extra = f" with {self.latency * 1e6:g} us added" if self.latency else ""
-        return format_rate(self.rate) + extra
+        return format_rate(self.rate) + self._added()
+
+    def describe(self) -> str:
+        """Several links like this one, as a part of a sentence."""
+        return (f"links of {format_rate(self.rate)}" if self.rate else "unlimited links") + self._added()
+
+    def _added(self) -> str:
+        return f" with {self.latency * 1e6:g} us added" if self.latency else ""
 
 
 def node_name(index: int) -> str:
