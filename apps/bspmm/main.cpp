@@ -1,13 +1,16 @@
 // bspmm: block-sparse matrix multiplication by get, compute and update, as in NWChem, over MPI's or
 // OpenSHMEM's one-sided communication, with and without devices. The result is compared with a serial one.
 #include <cblas.h>
+#include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "bspmm/kernel.h"
@@ -56,7 +59,13 @@ void declare(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--sparsity", options.shape.sparsity,
                    "Share of zero tiles in A and B, at random (default: the mini-app's dense blocks)")
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+                double share = 0;
+                const bool read = CLI::detail::lexical_cast(text, share);
+                return read && share >= 0 && share < 1 ? std::string() : "use 0 or more, less than 1";
+            },
+            "in [0, 1)"));
     app.add_option("--seed", options.shape.seed, "Of the values, and of random zero tiles")
         ->capture_default_str();
     app.add_option("--lookahead", options.lookahead,
@@ -75,6 +84,22 @@ void declare(CLI::App& app, Options& options) {
 int launched(const char* name, int otherwise) {
     const char* text = std::getenv(name);
     return text == nullptr ? otherwise : std::max(0, std::atoi(text));
+}
+
+// What no machine like this one can hold is said before hours are spent on making it. Holders are dealt tiles
+// alike, so a node has its ranks' share.
+void refuse_impossible(const Shape& shape) {
+    const double here = launched("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+    const double share = here / std::max(1, launched("OMPI_COMM_WORLD_SIZE", 1));
+    const double needed = Problem::tiles_bytes(shape) * share + Problem::table_bytes(shape) * here;
+    const double there =
+        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+    if (needed <= there) return;
+    constexpr double gib = 1024.0 * 1024 * 1024;
+    throw mpi_support::UsageError(fmt::format(
+        "--mesh {} --tile {}: the tiles and units of a node take {:.1f} GiB, and this one has {:.1f}; "
+        "use smaller ones or more nodes",
+        shape.mesh, shape.tile, needed / gib, there / gib));
 }
 
 // Symmetric memory has to be asked for before the number of PEs can be. At worst half of them hold tiles.
@@ -211,9 +236,17 @@ int start(const Options& options) {
     const int lookahead = options.lookahead >= 0 ? options.lookahead : options.variant->lookahead;
     if (options.shape.tile_doubles() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
         throw mpi_support::UsageError("a tile has more than 2^31-1 numbers");
+    refuse_impossible(options.shape);
     const std::unique_ptr<Exchange> exchange = options.variant->start(heap_bytes(options, lookahead));
     try {
         return run(options, lookahead, *exchange);
+    } catch (const std::bad_alloc&) {
+        std::fprintf(
+            stderr,
+            "bspmm: rank %d: there is no memory for its tiles: use a smaller --mesh or --tile, or more "
+            "ranks\n",
+            exchange->rank());
+        exchange->abort(1);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bspmm: rank %d: %s\n", exchange->rank(), error.what());
         exchange->abort(1);

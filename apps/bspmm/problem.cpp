@@ -97,6 +97,18 @@ void Problem::generate(Matrix matrix, int tile, double* values) const {
     }
 }
 
+double Problem::tiles_bytes(const Shape& shape) {
+    const double mesh = shape.mesh;
+    const double share = shape.sparsity ? 2 * (1 - *shape.sparsity) : 3 * 3.0 / 8;
+    return share * mesh * mesh * static_cast<double>(shape.tile_bytes());
+}
+
+double Problem::table_bytes(const Shape& shape) {
+    const double mesh = shape.mesh;
+    const double share = shape.sparsity ? (1 - *shape.sparsity) * (1 - *shape.sparsity) : 1.0 / 8 + 1.0 / 32;
+    return share * mesh * mesh * mesh * static_cast<double>(sizeof(WorkUnit));
+}
+
 double Problem::flops() const {
     const double tile = shape_.tile;
     return 2.0 * tile * tile * tile * static_cast<double>(units_.size());

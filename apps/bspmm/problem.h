@@ -70,6 +70,12 @@ class Problem {
 
     double flops() const;
 
+    // What a problem takes, before anything is made of it. Of the tiles of all holders; random ones as
+    // expected, and of C those only that the block pattern says.
+    static double tiles_bytes(const Shape& shape);
+    // Of the table of units, of which every rank has one.
+    static double table_bytes(const Shape& shape);
+
   private:
     struct Layout {
         std::vector<int> tile_at;  // by row and column; -1: zero

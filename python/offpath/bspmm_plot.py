@@ -66,4 +66,5 @@ def _breakdown(axes, report: dict) -> None:
     axes.set_ylabel("seconds of a rank, mean")
     axes.set_title(f"where the time goes at {mesh} x {mesh}", fontsize=10)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(fontsize=8)
+    axes.set_ylim(top=1.2 * max(bottom))  # the legend's place
+    axes.legend(fontsize=8, ncols=3, loc="upper right")

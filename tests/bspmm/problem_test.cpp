@@ -31,6 +31,16 @@ TEST(Problem, HasTheDenseBlocksOfTheMiniApp) {
     EXPECT_EQ(problem.units().size(), 8u * 8 * 8 + 2 * 4 * 4 * 4);
 }
 
+TEST(Problem, SaysBeforehandWhatItTakes) {
+    const Problem problem(shape(16, 10, 4));
+    const int tiles = problem.tiles(Matrix::a) + problem.tiles(Matrix::b) + problem.tiles(Matrix::c);
+    EXPECT_EQ(Problem::tiles_bytes(shape(16, 10, 4)), tiles * 800.0);
+    EXPECT_EQ(Problem::table_bytes(shape(16, 10, 4)),
+              static_cast<double>(problem.units().size() * sizeof(WorkUnit)));
+    EXPECT_GT(Problem::tiles_bytes(shape(1024, 8192, 1)), 1e14);  // no overflow
+    EXPECT_EQ(Problem::tiles_bytes(shape(10, 10, 1, 0.5)), 2 * 50 * 800.0);
+}
+
 TEST(Problem, ListsEveryProductOnceAndThoseOfATileTogether) {
     for (const auto& [mesh, sparsity] :
          {std::pair<int, std::optional<double>>{7, 0.6}, {12, {}}, {5, 0.0}, {6, 1.0}}) {
