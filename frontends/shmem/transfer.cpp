@@ -1,4 +1,6 @@
 // Put and get of one piece.
+#include <fmt/format.h>
+
 #include "copy.h"
 #include "device.h"
 
@@ -76,6 +78,9 @@ void get(Context& context, void* dest, const void* source, std::size_t bytes, in
 void put_signal(Context& context, void* dest, const void* source, std::size_t bytes, std::uint64_t* signal,
                 std::uint64_t value, int op, int pe, bool nbi) {
     check_pe(context, pe);
+    if (op != signal_set && op != signal_add) [[unlikely]]
+        fail(fmt::format("{} is no signal operation: SHMEM_SIGNAL_SET is {}, SHMEM_SIGNAL_ADD {}", op,
+                         signal_set, signal_add));
     const Amo kind = op == signal_add ? Amo::add : Amo::set;
     if (bytes == 0) return amo(context, kind, sizeof *signal, signal, value, 0, nullptr, pe, nbi);
     const Place place = place_of(context, dest, bytes, source, pe);

@@ -32,6 +32,10 @@ void do_wrong(const std::string& what) {
     if (what == "signal")
         shmem_putmem_signal(heap, &local, 8, reinterpret_cast<std::uint64_t*>(&local), 1, SHMEM_SIGNAL_SET,
                             0);
+    if (what == "signal_operation") {
+        static std::uint64_t signal;
+        shmem_putmem_signal(heap, &word, 8, &signal, 1, 77, 0);
+    }
     if (what == "init") shmem_init();
     if (what == "block") shmem_long_put(heap + 99, heap, 2, 0);
     if (what == "gap") shmem_long_p(heap + 1000000, 1, 0);
