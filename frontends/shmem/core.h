@@ -112,6 +112,8 @@ void check_device();
 void* pointer(const void* dest, int pe);
 // Whether [address, address + bytes) is symmetric memory of this process. Never fails.
 bool is_symmetric(const void* address, std::size_t bytes);
+// Ends the job if it is not.
+void check_variables(const void* address, std::size_t bytes);
 
 // Zeroed symmetric memory of the library's own, aligned to 64 bytes: the same offset on every PE as long as
 // all PEs ask for the same sizes in the same order (so not for what only some of the PEs do). Never given

@@ -40,6 +40,10 @@ bool is_symmetric(const void* address, std::size_t bytes) {
     return segment_of(address, bytes) != segment_count;
 }
 
+void check_variables(const void* address, std::size_t bytes) {
+    if (!is_symmetric(address, bytes)) fail_address(address, bytes, world.pe);
+}
+
 void* pointer(const void* dest, int pe) {
     const SegmentId id = segment_of(dest, 1);
     if (id == segment_count || pe < 0 || pe >= world.pes) return nullptr;

@@ -39,6 +39,7 @@ void do_wrong(const std::string& what) {
     if (what == "init") shmem_init();
     if (what == "block") shmem_long_put(heap + 99, heap, 2, 0);
     if (what == "gap") shmem_long_p(heap + 1000000, 1, 0);
+    if (what == "wait_local") shmem_long_wait_until(&local, SHMEM_CMP_EQ, 5);
     if (what == "null") shmem_putmem(heap, nullptr, 8, 0);
     if (what == "device") {
         // The one that was started for this job, by the directory's only pid file.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "calls/definition.h"
 #include "collectives/collectives.h"
@@ -14,6 +15,7 @@
 #include "locks.h"
 #include "teams/team.h"
 #include "waiting.h"
+#include "world.h"
 
 // The standard's complex types are those of C.
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -30,6 +32,15 @@ inline std::size_t bytes_of(std::size_t n, std::size_t element) {
 template <class T>
 std::size_t bytes_of(std::size_t n) {
     return bytes_of(n, sizeof(T));
+}
+
+// The variables of a wait or a test. OFFPATH_SHMEM_CHECK=1: ends the job if they are not symmetric, as nobody
+// else could change them.
+template <class T>
+T* looked_at(T* variables, std::size_t n) {
+    if (world.checks && n > 0) [[unlikely]]
+        check_variables(const_cast<const std::remove_cv_t<T>*>(variables), bytes_of<T>(n));
+    return variables;
 }
 
 // Of old calls with an int.
