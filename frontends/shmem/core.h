@@ -28,7 +28,8 @@ namespace offpath::shmem {
 struct Context {
     // World PE of each PE of the team; null: the team is the world.
     const int* world_pes = nullptr;
-    int pes = 0;  // 0 before init and after finalize, so that every PE is out of range
+    int pes = 0;       // 0 before init, after finalize and once destroyed, so that every PE is out of range
+    bool own = false;  // of the library: its calls reach the library's part of the heap too
     long options = 0;
     void* team = nullptr;  // for the team's owner
     // Operations without a request that were handed to the device, and those of them that a quiet() waited
@@ -48,14 +49,16 @@ inline Context& default_context() {
     return world_context;
 }
 [[noreturn]] void fail_no_context();
+[[noreturn]] void fail_life();  // the library is not running
 inline Context& context_of(void* handle) {
     if (handle == nullptr) [[unlikely]]
         fail_no_context();
     return reinterpret_cast<std::uintptr_t>(handle) == 1 ? world_context : *static_cast<Context*>(handle);
 }
-// `pes`: world PEs of the team, empty for the world. Null: no memory.
-Context* create_context(long options, std::vector<int> pes, void* team);
-// Waits for what it has started.
+// `pes`: world PEs of the team, empty for the world. `own`: see Context. Null: no memory.
+Context* create_context(long options, std::vector<int> pes, void* team, bool own = false);
+// Waits for what it has started. Ends the job if it was destroyed before. Its memory stays, so that calls
+// with a stale handle find no PE there, until another context takes it.
 void destroy_context(Context* context);
 
 int my_pe();
@@ -110,7 +113,7 @@ void check_device();
 
 // Where this process reaches `dest` of the world's PE `pe` by load and store; null: nowhere.
 void* pointer(const void* dest, int pe);
-// Whether [address, address + bytes) is symmetric memory of this process. Never fails.
+// Whether [address, address + bytes) is symmetric memory of this process's program. Never fails.
 bool is_symmetric(const void* address, std::size_t bytes);
 // Ends the job if it is not.
 void check_variables(const void* address, std::size_t bytes);

@@ -85,5 +85,5 @@ DEFINE(int, shmem_addr_accessible, (const void* address, int pe)) {
 }
 
 DEFINE(void*, shmem_ptr, (const void* dest, int pe)) {
-    return pointer(dest, pe);
+    return is_symmetric(dest, 1) ? pointer(dest, pe) : nullptr;
 }

@@ -18,11 +18,17 @@ void wait_for_counted(Context& context) {
     raise(context.finished, started);
 }
 
-[[noreturn]] void fail_life() {
-    fail(world.pes == 0 ? "called before shmem_init" : "called after shmem_finalize");
+// The context, or the library, is not there.
+[[noreturn]] void fail_nobody() {
+    if (world_context.pes == 0) fail_life();
+    fail("the context was destroyed before");
 }
 
 }  // namespace
+
+void fail_life() {
+    fail(world.pes == 0 ? "called before shmem_init" : "called after shmem_finalize");
+}
 
 void fail_device(offpath_status_t status, const char* what) {
     fail(fmt::format("{}: {}", what, offpath_status_string(status)));
@@ -34,8 +40,8 @@ void check_device() {
 }
 
 void quiet(Context& context) {
-    if (world_context.pes == 0) [[unlikely]]
-        fail_life();
+    if (context.pes == 0 || world_context.pes == 0) [[unlikely]]
+        fail_nobody();
     if (!context.near.empty()) context.near.wait();
     if (!context.far.empty()) context.far.wait();
     if (waits_for(context, context.started)) wait_for_counted(context);
@@ -43,8 +49,8 @@ void quiet(Context& context) {
 }
 
 void fence(Context& context) {
-    if (world_context.pes == 0) [[unlikely]]
-        fail_life();
+    if (context.pes == 0 || world_context.pes == 0) [[unlikely]]
+        fail_nobody();
     // What this process stores itself would overtake what the device moves within the node.
     if (!context.near.empty()) context.near.wait();
     if (waits_for(context, context.last_near)) wait_for_counted(context);

@@ -17,6 +17,14 @@ struct Place {
     std::uint64_t there() const { return segment->address + offset; }
 };
 
+inline std::size_t offset_in(SegmentId id, const void* address) {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - world.segments[id].begin);
+}
+// Is that the library's part of the heap, which no program has anything to do with?
+inline bool is_own(SegmentId id, std::size_t offset) {
+    return id == heap_segment && offset < internal_bytes;
+}
+
 [[noreturn]] void fail_pe(const Context& context, int pe);
 [[noreturn]] void fail_address(const void* address, std::size_t bytes, int pe);
 // OFFPATH_SHMEM_CHECK=1: `symmetric` lies in one allocation, `local` is not null.
@@ -34,11 +42,12 @@ inline Place place_of(const Context& context, const void* address, std::size_t b
     const SegmentId id = segment_of(address, bytes);
     if (id == segment_count) [[unlikely]]
         fail_address(address, bytes, pe);
+    const std::size_t offset = offset_in(id, address);
+    if (is_own(id, offset) && !context.own) [[unlikely]]
+        fail_address(address, bytes, pe);
     if (world.checks) [[unlikely]]
         check_place(address, bytes, local, pe);
     const int there = context.world(pe);
-    const auto offset =
-        static_cast<std::size_t>(static_cast<const std::byte*>(address) - world.segments[id].begin);
     return {&world.peers[static_cast<std::size_t>(there)].segments[id], offset, there};
 }
 

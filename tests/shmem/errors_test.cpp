@@ -36,6 +36,20 @@ void do_wrong(const std::string& what) {
         static std::uint64_t signal;
         shmem_putmem_signal(heap, &word, 8, &signal, 1, 77, 0);
     }
+    if (what == "own") shmem_long_p(heap - 8, 1, 0);
+    if (what == "own_get") shmem_getmem(&local, reinterpret_cast<char*>(heap) - (1 << 20), 8, 0);
+    if (what == "own_signal")
+        shmem_putmem_signal(heap, &word, 8, reinterpret_cast<std::uint64_t*>(heap) - 8, 1, SHMEM_SIGNAL_SET,
+                            0);
+    if (what.starts_with("destroyed")) {
+        shmem_ctx_t context = SHMEM_CTX_INVALID;
+        if (shmem_ctx_create(0, &context) != 0) std::abort();
+        shmem_ctx_long_p(context, heap, 1, 0);
+        shmem_ctx_destroy(context);
+        if (what == "destroyed_put") shmem_ctx_long_p(context, heap, 1, 0);
+        if (what == "destroyed_quiet") shmem_ctx_quiet(context);
+        if (what == "destroyed_twice") shmem_ctx_destroy(context);
+    }
     if (what == "init") shmem_init();
     if (what == "block") shmem_long_put(heap + 99, heap, 2, 0);
     if (what == "gap") shmem_long_p(heap + 1000000, 1, 0);
@@ -61,6 +75,8 @@ int main(int, char** arguments) {
     const std::string what = arguments[1];
     if (what == "before") shmem_long_p(&word, 1, 0);
     if (what == "malloc_before") shmem_malloc(8);
+    if (what == "n_pes_before") return shmem_n_pes();
+    if (what == "my_pe_before") return shmem_my_pe();
     shmem_init();
     if (what == "after") {
         shmem_finalize();

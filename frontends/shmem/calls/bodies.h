@@ -34,6 +34,13 @@ std::size_t bytes_of(std::size_t n) {
     return bytes_of(n, sizeof(T));
 }
 
+// What is known from shmem_init on.
+inline int after_init(int value) {
+    if (world.pes == 0) [[unlikely]]
+        fail_life();
+    return value;
+}
+
 // The variables of a wait or a test. OFFPATH_SHMEM_CHECK=1: ends the job if they are not symmetric, as nobody
 // else could change them.
 template <class T>

@@ -36,11 +36,14 @@ void learn_nodes() {
     std::uint64_t lowest = 1;
     for (int pe = 0; pe < my_pe() && pointer(table, pe) == nullptr; ++pe)
         ++lowest;
+    Context* const context = create_context(0, {}, nullptr, true);
+    if (context == nullptr) fail("no memory for a context");
     for (int pe = 0; pe < n_pes(); ++pe)
-        put(default_context(), table + my_pe(), &lowest, sizeof lowest, pe, false);
+        put(*context, table + my_pe(), &lowest, sizeof lowest, pe, false);
     for (std::size_t pe = 0; pe < n; ++pe)
         teams.node_of.push_back(
             static_cast<int>(wait_until(table + pe, compare_not_equal, std::uint64_t{0})) - 1);
+    destroy_context(context);
 }
 
 void find_groups(Team& team) {
@@ -71,7 +74,7 @@ std::unique_ptr<Team> make(std::vector<int> pes, int slot, int contexts) {
     team->slot = slot;
     team->handle = reinterpret_cast<std::uintptr_t>(team.get());
     find_groups(*team);
-    team->context = create_context(0, team->pes, nullptr);
+    team->context = create_context(0, team->pes, nullptr, true);
     if (team->context == nullptr) fail("no memory for a team");
     if (slot >= 0) {
         team->own = slot_at(slot);
