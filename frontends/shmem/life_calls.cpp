@@ -73,7 +73,7 @@ DEFINE(void, shmem_info_get_version, (int* major, int* minor)) {
 }
 
 DEFINE(void, shmem_info_get_name, (char* name)) {
-    std::strcpy(name, SHMEM_VENDOR_STRING);
+    std::memcpy(name, SHMEM_VENDOR_STRING, sizeof SHMEM_VENDOR_STRING);
 }
 
 DEFINE(int, shmem_pe_accessible, (int pe)) {

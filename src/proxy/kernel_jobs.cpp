@@ -53,8 +53,8 @@ Status KernelJobs::load(const control::LoadKernel& kernel, Answer answer) {
     return Status::ok;
 }
 
-void KernelJobs::run(std::uint64_t kernel, std::vector<Buffer> buffers, std::span<const std::byte> arguments,
-                     Completion* done) {
+void KernelJobs::run(std::uint64_t kernel, std::span<const Buffer> buffers,
+                     std::span<const std::byte> arguments, Completion* done) {
     Job job;
     job.kernel = kernel;
     for (const Buffer& buffer : buffers) {

@@ -53,7 +53,7 @@ class KernelJobs {
     // invalid: too many kernels, or a number that is in use.
     Status load(const control::LoadKernel& kernel, Answer answer);
     bool knows(std::uint64_t kernel) const { return kernels_.contains(kernel); }
-    void run(std::uint64_t kernel, std::vector<Buffer> buffers, std::span<const std::byte> arguments,
+    void run(std::uint64_t kernel, std::span<const Buffer> buffers, std::span<const std::byte> arguments,
              Completion* done);
     void unload(std::uint64_t kernel);
     // Nothing uses the region any more.

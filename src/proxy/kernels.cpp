@@ -57,7 +57,7 @@ bool Session::execute(const control::Compute& command) {
             return true;
         }
     }
-    kernels_->run(command.kernel, std::move(buffers), command.arguments, &operation);
+    kernels_->run(command.kernel, buffers, command.arguments, &operation);
     return true;
 }
 

@@ -38,7 +38,7 @@ double EamRebuild<Real>::exchange(const Old& old, Device<Real>* device, bool ene
     halo.start_update_scalar(derivative_.data());
     halo.finish_update_scalar(derivative_.data());
     watch.lap(times.communication);
-    if (by_device_) device->take_derivatives(derivative_);
+    if (device != nullptr && by_device_) device->take_derivatives(derivative_);
     watch.lap(times.force);
     return after.seconds();
 }
