@@ -12,8 +12,8 @@ enum class Scope : std::uint8_t { off, remote, all };
 // Trivially copyable: rank 0's goes to all ranks as bytes.
 struct Settings {
     Scope scope = Scope::remote;
-    std::uint64_t min_bytes = 128 * 1024;  // from here on; more than a header
-    std::uint8_t waited_by_host = 1;       // those that nobody computes beside are the host's after all
+    std::uint64_t min_bytes = 128 << 10;  // from here on; more than a header
+    std::uint8_t waited_by_host = 1;      // those that nobody computes beside are the host's after all
 };
 
 // From OFFPATH_P2P, OFFPATH_P2P_WAITED and OFFPATH_MIN_BYTES. Throws std::invalid_argument.
