@@ -216,10 +216,12 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
             const std::uint64_t word = 5;
             std::uint64_t got = 0;
             offpath_request_h request = nullptr;
-            // Without a request: until a flush.
+            // Without a request: until it is known to be done, for which the first that comes asks.
             expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
             expect(f.put(word), OFFPATH_ERR_UNAVAILABLE, "put behind a put");
-            expect(offpath_direct_get(f.window, &got, 8, 1, 1024), OFFPATH_ERR_UNAVAILABLE, "get");
+            const offpath_status_t behind = offpath_direct_get(f.window, &got, 8, 1, 1024);
+            require(behind == OFFPATH_ERR_UNAVAILABLE || (behind == OFFPATH_OK && got == word),
+                    "a get behind a put");
             f.flush();
             expect(f.put(word), OFFPATH_OK, "put behind a flush");
             // With a request: only what is ordered behind it waits.
