@@ -173,6 +173,8 @@ def test_results_that_cannot_be_written_are_refused_at_once(tmp_path, offpath):
         with pytest.raises(OffpathError, match="directory|cannot be"):
             options.check_outputs(path, None)
         assert offpath("tune", "--output", str(path)).returncode == 2
+    with pytest.raises(OffpathError, match="same file"):
+        options.check_outputs(tmp_path / "a.png", tmp_path / "new" / ".." / "a.png")
     assert "multiples of 8" in offpath("bench", "rma", "--sizes", "4K,3").stderr
 
 

@@ -55,6 +55,9 @@ def simulate(name: str, spec: Spec) -> list[dict]:
 
 def test_atoms_fill_a_cube():
     assert [cells_of(n) for n in (4, 4000, 32000, 131072, 864000)] == [1, 10, 20, 32, 60]
+    for impossible in (-1, 0):
+        with pytest.raises(OffpathError, match="fill a cube"):
+            cells_of(impossible)
     with pytest.raises(OffpathError, match="fill a cube") as error:
         cells_of(5000)
     assert "5324" in error.value.hint

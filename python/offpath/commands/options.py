@@ -169,6 +169,8 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
     """Refuses output files that could not be written before anything is measured."""
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise OffpathError(f"--plot {plot}: the kind of picture is not known", "end the name in .png, .svg or .pdf")
+    if json is not None and plot is not None and json.resolve() == plot.resolve():
+        raise OffpathError(f"--json and --plot name the same file, {json}", "give each a file of its own")
     for path in filter(None, (json, plot)):
         make_room(path)
 

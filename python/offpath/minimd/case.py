@@ -84,7 +84,7 @@ class Outcome:
 
 def cells_of(atoms: int) -> int:
     """Unit cells in each dimension of a cube with 4 atoms a cell."""
-    cells = round((atoms / 4) ** (1 / 3))
+    cells = round((max(atoms, 0) / 4) ** (1 / 3))
     if atoms < 1 or 4 * cells**3 != atoms:
         near = sorted({4 * max(1, cells + step) ** 3 for step in (-1, 0, 1)})
         raise OffpathError(f"{atoms} atoms do not fill a cube of cells with 4 atoms each", "near it do: " + ", ".join(map(str, near)))
