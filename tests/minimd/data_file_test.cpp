@@ -155,6 +155,15 @@ TEST_F(DataFileTest, ErrorsNameFileLineAndExpectation) {
               "x.data:12: expected the bounds of the box ('LO HI zlo zhi') before this, found 'Masses'");
 }
 
+TEST_F(DataFileTest, RefusesNumbersThatLeadNowhere) {
+    EXPECT_EQ(error_with({{7, "-1e308 1e308 xlo xhi"}}),
+              "x.data:7: expected bounds whose difference is a number, found '-1e308 1e308 xlo xhi'");
+    const std::string far = error_with({{29, "4 1 4 -1e8 20"}});
+    EXPECT_EQ(far, "x.data:29: expected a position within a million boxes of this one, found '-1e8'");
+    // Nothing is kept for atoms that do not come.
+    EXPECT_NE(error_with({{3, "900000000000 atoms"}}).find(" of 900000000000 (id"), std::string::npos);
+}
+
 TEST_F(DataFileTest, ThatIsCutOffSaysWhere) {
     for (const std::size_t kept : {0u, 1u, 5u, 10u, 11u, 14u, 20u, 23u, 26u, 31u, 32u, 35u}) {
         const std::string message = error_with({}, kept);

@@ -120,6 +120,16 @@ TEST(EamFile, ErrorsNameFileLineAndExpectation) {
               "x.eam:9: expected densities, of which 0 of 6 were read, but the file ends here");
 }
 
+TEST(EamFile, HasNoMoreValuesThanItSays) {
+    std::vector<std::string> lines = small;
+    lines.insert(lines.end(), {"", "fitted by hand"});
+    EXPECT_EQ(parsed(lines).cutoff, 1.25);
+    lines.push_back(" 0.5 0.25");
+    EXPECT_EQ(usage_error([&] { parsed(lines); }),
+              "x.eam:" + std::to_string(lines.size()) +
+                  ": expected the end of the tables, which line 3 gives 7 + 2 x 6 values, found ' 0.5 0.25'");
+}
+
 TEST(EamFile, IsLookedForInTheFoldersOfLammps) {
     setenv("LAMMPS_POTENTIALS", "/a:/b", 1);
     EXPECT_EQ(eam_places("Cu"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "minimd/setup/limits.h"
@@ -35,6 +36,7 @@ void read_bounds(LineSource& lines, std::size_t d, DataHeader& header) {
     header.lo[d] = lines.number_at(0, "the lower bound");
     header.hi[d] = lines.number_at(1, "the upper bound");
     if (header.hi[d] <= header.lo[d]) lines.fail("an upper bound above the lower one");
+    if (!std::isfinite(header.hi[d] - header.lo[d])) lines.fail("bounds whose difference is a number");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "minimd/setup/data_sections.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace minimd {
@@ -20,7 +22,7 @@ class Reader {
             record.id = lines_.integer_at(0, "an id", 1, header_.atoms);
             record.type = static_cast<std::int32_t>(lines_.integer_at(1, "a type", 1, header_.types) - 1);
             for (std::size_t d = 0; d < 3; ++d)
-                record.x[d] = lines_.number_at(2 + d, "a position") - header_.lo[d];
+                record.x[d] = position(d);
             for (std::size_t i = 5; i < words; ++i)
                 lines_.integer_at(i, "an image flag", -most_images, most_images);
             call(record);
@@ -74,6 +76,16 @@ class Reader {
 
   private:
     static constexpr std::int64_t most_images = 1000000000;
+    static constexpr double most_boxes = 1e6;
+
+    // From the lower bound. So far away that wrapping would leave few digits, it is a mistake.
+    double position(std::size_t d) const {
+        const double length = header_.hi[d] - header_.lo[d];
+        const double x = lines_.number_at(2 + d, "a position") - header_.lo[d];
+        if (!(std::abs(x) <= most_boxes * length))
+            lines_.fail("a position within a million boxes of this one", lines_.words()[2 + d]);
+        return x;
+    }
 
     void refuse_other_styles() const {
         const std::string_view comment = lines_.comment();
@@ -85,7 +97,8 @@ class Reader {
 
     template <typename Call>
     void each_line(std::int64_t count, const std::string& noun, const std::string& what, const Call& call) {
-        std::vector<bool> seen(static_cast<std::size_t>(count) + 1);
+        // Grows with the ids that come, as what the header promises may be any number.
+        std::vector<bool> seen;
         for (std::int64_t read = 0; read < count;) {
             const std::string expected =
                 noun + " " + std::to_string(read + 1) + " of " + std::to_string(count) + " (" + what + ")";
@@ -95,8 +108,10 @@ class Reader {
             const std::optional<std::int64_t> id = to_integer(lines_.words()[0]);
             if (!id) lines_.fail(expected);
             call();
-            if (seen[static_cast<std::size_t>(*id)]) lines_.fail("each " + noun + " once", lines_.words()[0]);
-            seen[static_cast<std::size_t>(*id)] = true;
+            const auto place = static_cast<std::size_t>(*id);
+            if (place >= seen.size()) seen.resize(std::max(place + 1, 2 * seen.size()));
+            if (seen[place]) lines_.fail("each " + noun + " once", lines_.words()[0]);
+            seen[place] = true;
             ++read;
         }
     }

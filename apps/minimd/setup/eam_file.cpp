@@ -70,6 +70,10 @@ EamTables parse_funcfl(std::istream& in, const std::string& name) {
     std::vector<double> frho = table(lines, nrho, "embedding energies");
     std::vector<double> z2r = table(lines, nr, "effective charges");
     std::vector<double> rhor = table(lines, nr, "densities");
+    while (lines.next())
+        if (!lines.words().empty() && to_double(lines.words()[0]))
+            lines.fail("the end of the tables, which line 3 gives " + std::to_string(nrho) + " + 2 x " +
+                       std::to_string(nr) + " values");
     for (double& z : z2r)
         z *= hartree_bohr * z;
     // DYNAMO's readers leave out the last value of each table; so do the results that ours are compared with.
