@@ -151,6 +151,23 @@ TEST_F(CommandLineTest, ARestartReplacesTheDataFile) {
     EXPECT_EQ(settings.notes.size(), 2u);
 }
 
+TEST_F(CommandLineTest, NumbersAreDecimal) {
+    EXPECT_EQ(parsed({"-n", "010"}).steps, 10);
+    EXPECT_EQ(parsed({"-s", "+08"}).unit_cells, (Cells{8, 8, 8}));
+    EXPECT_EQ(parsed({"--sort", "-1"}).sort_interval(), 20) << "miniMD's default";
+}
+
+TEST_F(CommandLineTest, SaysWhatIsWithoutEffect) {
+    write("in.lj.miniMD", input);
+    EXPECT_EQ(parsed({"-f", "x.data"}).notes, std::vector<std::string>{});
+    EXPECT_EQ(parsed({"-f", "x.data", "-nz", "4"}).notes,
+              std::vector<std::string>{
+                  "unit cells (-s, -nx, -ny, -nz) are without effect: the atoms come from x.data"});
+    EXPECT_EQ(parsed({"--yaml_screen"}).notes,
+              std::vector<std::string>{"--yaml_screen is without effect: -o 1 is not there"});
+    EXPECT_EQ(parsed({"--team_neigh", "1"}).notes.size(), 1u);
+}
+
 TEST_F(CommandLineTest, RefusesWhatMakesNoSense) {
     const std::vector<std::vector<std::string>> wrong = {{"-s", "0"},
                                                          {"-n", "-1"},
@@ -160,7 +177,13 @@ TEST_F(CommandLineTest, RefusesWhatMakesNoSense) {
                                                          {"-p", "tersoff"},
                                                          {"--ntypes", "0"},
                                                          {"-b", "0"},
-                                                         {"--sort", "-1"},
+                                                         {"--sort", "-2"},
+                                                         {"-n", "0x10"},
+                                                         {"-n", "3.0"},
+                                                         {"-n", ""},
+                                                         {"-n", "99999999999999999999"},
+                                                         {"--device-share", "nan"},
+                                                         {"--device-share", "1.1"},
                                                          {"--precision", "half"},
                                                          {"--dump", "x.pdb"},
                                                          {"--dump-every", "5"},

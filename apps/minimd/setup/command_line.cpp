@@ -8,6 +8,7 @@
 #include "minimd/report/dump_format.h"
 #include "minimd/setup/input_file.h"
 #include "minimd/setup/limits.h"
+#include "minimd/setup/line_source.h"
 #include "support/mpi_program.h"
 
 namespace minimd {
@@ -25,6 +26,29 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flags, Target& target,
         .add_option_function<std::string>(
             flags, [&target, choices](const std::string& name) { target = choices.at(name); }, description)
         ->check(CLI::IsMember(names));
+}
+
+// A whole number as people write it: CLI11's own reading takes 010 for 8.
+CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
+    const std::string range = "from " + std::to_string(low) + " to " + std::to_string(high);
+    return {[=](std::string& word) {
+                const std::optional<std::int64_t> value = to_integer(word);
+                if (!value || *value < low || *value > high)
+                    return "expected a whole number " + range + ", found '" + word + "'";
+                word = std::to_string(*value);
+                return std::string();
+            },
+            range};
+}
+
+CLI::Validator fraction() {
+    return {[](std::string& word) {
+                const std::optional<double> value = to_double(word);
+                return value && *value >= 0.0 && *value <= 1.0
+                           ? std::string()
+                           : "expected a number from 0 to 1, found '" + word + "'";
+            },
+            "from 0 to 1"};
 }
 
 }  // namespace
@@ -55,34 +79,35 @@ CommandLine::CommandLine(CLI::App& app) {
 void CommandLine::add_minimd_flags(CLI::App& app) {
     app.option_defaults()->group("Run");
     app.add_option("-t,--num_threads", flags_.threads, "Threads of a rank (default 1)")
-        ->check(CLI::Range(1, most_threads));
+        ->transform(whole_number(1, most_threads));
     app.add_option("--teams", flags_.teams, "Thread teams of a rank; one is used, whatever is given")
-        ->check(CLI::Range(1, most_threads));
+        ->transform(whole_number(1, most_threads));
     app.add_option("--half_neigh", flags_.half_neigh, "1 or -1: half neighbour lists (default), 0: full ones")
-        ->check(CLI::Range(-1, 1));
+        ->transform(whole_number(-1, 1));
     app.add_option("--ghost_newton", flags_.ghost_newton,
                    "-gn: 1: forces on ghosts travel back (default), 0: their pairs are computed twice");
     app.add_option("-b,--neigh_bins", flags_.bins, "Cells of the neighbour grid in each dimension")
-        ->check(CLI::Range(1, most_bins));
+        ->transform(whole_number(1, most_bins));
     app.add_option("--sort", flags_.sort_every, "Accepted: atoms are sorted with each neighbour build")
-        ->check(CLI::Range(0, most_steps));
+        ->transform(whole_number(-1, most_steps));
     app.add_flag("--check_exchange", flags_.check_exchange,
                  "Accepted: an atom that moves further than the neighbouring subdomain is always an error");
     app.add_flag("--safe_exchange", flags_.safe_exchange, "Accepted, without effect");
 
     app.option_defaults()->group("Problem");
     app.add_option("-i,--input_file", input_file_, "miniMD's input file (default in.lj.miniMD)");
-    app.add_option("-n,--nsteps", steps_, "Time steps")->check(CLI::Range(0, most_steps));
-    app.add_option("-s,--size", size_, "Unit cells in each dimension")->check(CLI::Range(1, most_unit_cells));
+    app.add_option("-n,--nsteps", steps_, "Time steps")->transform(whole_number(0, most_steps));
+    app.add_option("-s,--size", size_, "Unit cells in each dimension")
+        ->transform(whole_number(1, most_unit_cells));
     for (int d = 0; d < 3; ++d) {
         const char axis = "xyz"[d];
         app.add_option(std::string("--n") + axis, cells_[d],
                        std::string("-n") + axis + ": unit cells in " + axis +
                            (d == 0 ? ", and where nothing else is given, in the other dimensions" : ""))
-            ->check(CLI::Range(1, most_unit_cells));
+            ->transform(whole_number(1, most_unit_cells));
     }
     app.add_option("--ntypes", flags_.types, "Types of atoms, all with the same parameters (default 4)")
-        ->check(CLI::Range(1, most_types));
+        ->transform(whole_number(1, most_types));
     add_choice<Units>(app, "-u,--units", units_, {{"lj", Units::lj}, {"metal", Units::metal}}, "Units");
     add_choice<Potential>(app, "-p,--force", potential_, {{"lj", Potential::lj}, {"eam", Potential::eam}},
                           "Potential");
@@ -92,7 +117,7 @@ void CommandLine::add_minimd_flags(CLI::App& app) {
     app.option_defaults()->group("Reports");
     app.add_option("-o,--yaml_output", flags_.yaml_output,
                    "1: write miniMD-YEAR-MONTH-DAY-HOUR-MINUTE-SECOND.yaml (default 0)")
-        ->check(CLI::Range(0, 3));
+        ->transform(whole_number(0, 3));
     app.add_flag("--yaml_screen", flags_.yaml_screen, "With -o 1: the same on standard output");
 }
 
@@ -107,13 +132,13 @@ void CommandLine::add_own_flags(CLI::App& app) {
                                            : "'" + path + "' ends neither in .xyz nor in .lammpstrj";
                             });
     app.add_option("--dump-every", flags_.dump_every, "Steps between frames (default 0: first and last step)")
-        ->check(CLI::Range(0, most_steps))
+        ->transform(whole_number(0, most_steps))
         ->needs(dump);
     CLI::Option* write =
         app.add_option("--write-restart", flags_.restart_to, "Write a file to go on from, at the end");
     app.add_option("--restart-every", flags_.restart_every,
                    "Steps after which it is written as well (default 0: none)")
-        ->check(CLI::Range(0, most_steps))
+        ->transform(whole_number(0, most_steps))
         ->needs(write);
 
     app.option_defaults()->group("offpath");
@@ -129,16 +154,16 @@ void CommandLine::add_own_flags(CLI::App& app) {
     app.add_option(
            "--device-share", flags_.device_share,
            "balanced: part of the pairs without ghosts that devices take (default: by measured speed)")
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(fraction());
     app.add_flag("!--no-share-ordinary", flags_.share_ordinary_steps,
                  "balanced: devices take part in steps with a neighbour build only");
     app.add_flag("!--no-device-ghosts", flags_.device_ghosts,
                  "balanced: hosts exchange ghosts themselves in steps without a neighbour build");
     app.add_option("--device-threads", flags_.device_threads, "OpenMP threads of a device (default: as -t)")
-        ->check(CLI::Range(1, most_threads));
+        ->transform(whole_number(1, most_threads));
     app.add_option("--device-slowness", flags_.device_slowness,
                    "Devices compute each force so many times, to stand for slower ones (default 1)")
-        ->check(CLI::Range(1, 100));
+        ->transform(whole_number(1, 100));
     add_choice<Where>(app, "--where", flags_.where,
                       {{"hosts", Where::hosts}, {"devices", Where::devices}, {"all", Where::all}},
                       "In a job with device ranks, without the flags above: who simulates (default hosts)");
@@ -153,7 +178,7 @@ void CommandLine::add_own_flags(CLI::App& app) {
     app.add_flag("--tunnel", flags_.tunnel, "Ghosts travel from device to device");
     app.add_flag("--split-boundary", flags_.split_boundary, "Devices compute the pairs that need ghosts");
     app.add_option("--intensity", flags_.intensity, "Evaluations of each pair's force (default 1)")
-        ->check(CLI::Range(1, most_intensity));
+        ->transform(whole_number(1, most_intensity));
     app.add_option("--lanes", flags_.lanes, "Of the kernels' vectors (default: those that are fastest here)")
         ->check(CLI::IsMember({2, 4, 8, 16}));
     app.add_option("--eam-file", flags_.eam_file,
@@ -171,6 +196,7 @@ void CommandLine::add_ignored_flags(CLI::App& app) {
     app.add_option_function<std::string>("--sse", ignore("-sse"), "-sse: instructions to use");
     app.add_option_function<std::string>("-d,--device", ignore("--device"), "A GPU");
     app.add_option_function<std::string>("--num_gpus", ignore("--num_gpus"), "-ng: GPUs of a node");
+    app.add_option_function<std::string>("--team_neigh", ignore("--team_neigh"), "Teams that search pairs");
     app.add_option_function<std::string>("--skip_gpu", ignore("--skip_gpu"), "A GPU");
     app.add_flag_callback(
         "--device_map", [this] { ignored_.push_back("--device_map"); }, "-dm: GPUs to ranks");
@@ -193,12 +219,21 @@ Settings CommandLine::settings(MPI_Comm comm) const {
     if (data_file_) settings.data_file = data_file_;
     for (const std::string& flag : ignored_)
         settings.notes.push_back(flag + " is of other variants of miniMD and without effect here");
+    // miniMD's default, said aloud.
+    if (settings.sort_every && *settings.sort_every < 0) settings.sort_every.reset();
+    if (settings.yaml_screen && settings.yaml_output == 0)
+        settings.notes.push_back("--yaml_screen is without effect: -o 1 is not there");
     if (settings.teams > 1) settings.notes.push_back("--teams is without effect: a rank has one team");
     if (settings.restart_from && settings.data_file) {
         settings.notes.push_back("the atoms come from " + *settings.restart_from + ", not from " +
                                  *settings.data_file);
         settings.data_file.reset();
     }
+    const std::optional<std::string>& file =
+        settings.restart_from ? settings.restart_from : settings.data_file;
+    if (file && (size_ || cells_[0] || cells_[1] || cells_[2]))
+        settings.notes.push_back("unit cells (-s, -nx, -ny, -nz) are without effect: the atoms come from " +
+                                 *file);
     return settings;
 }
 
