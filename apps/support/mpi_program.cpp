@@ -1,10 +1,13 @@
 #include "support/mpi_program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace mpi_support {
 
@@ -29,6 +32,15 @@ int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
     return kUsageExit;
 }
 
+// Many ranks may find the same fault at once. One word is enough: the others give the first ones time to end
+// the job.
+void abort_job(const CLI::App& app, const World& world, const char* why) {
+    constexpr int most_turns = 20;
+    std::this_thread::sleep_for(std::min(world.rank, most_turns) * std::chrono::milliseconds(25));
+    std::fprintf(stderr, "%s: rank %d: %s\n", app.get_name().c_str(), world.rank, why);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 }  // namespace
 
 int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<int(const World&)>& body) {
@@ -39,9 +51,10 @@ int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<in
     int code = 0;
     try {
         code = parse_and_run(argc, argv, app, world, body);
+    } catch (const std::bad_alloc&) {
+        abort_job(app, world, "out of memory: use more ranks on more nodes, or a smaller problem");
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s: rank %d: %s\n", app.get_name().c_str(), world.rank, error.what());
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        abort_job(app, world, error.what());
     }
     MPI_Finalize();
     return code;
@@ -50,6 +63,7 @@ int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<in
 void write_json_line(const nlohmann::ordered_json& line, const std::string& where) {
     if (where == "-") {
         std::cout << line.dump() << std::endl;
+        if (!std::cout) throw UsageError("cannot write to standard output");
         return;
     }
     std::ofstream file(where);

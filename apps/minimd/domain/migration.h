@@ -24,6 +24,11 @@ struct SimulationError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// The same on every rank, with the same words.
+struct CommonSimulationError : SimulationError {
+    using SimulationError::SimulationError;
+};
+
 template <typename Real>
 class Migration {
   public:

@@ -50,15 +50,16 @@ class Neighborhood {
     std::vector<PairLists>& old_lists() { return old_lists_; }
     const std::vector<Zone<Real>>& zones() const { return zones_; }
 
-    // The furthest that an atom went between the last two rebuilds, and its id.
+    // The furthest that an atom of this rank went between the last two rebuilds, or from the last one until
+    // measure_excursion() was called behind it; and its id.
     struct Excursion {
         double distance = 0.0;
         std::int64_t id = 0;
     };
     Excursion excursion() const { return excursion_; }
+    void measure_excursion(const Particles<Real>& particles);
 
   private:
-    void measure_excursion(const Particles<Real>& particles);
     // find(task, lists) by every thread.
     template <typename Find>
     void search(const Find& find);

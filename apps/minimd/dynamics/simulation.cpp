@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -22,6 +23,20 @@ std::unique_ptr<Forces<Real>> forces_for(const Settings& settings, const Kernels
         return std::make_unique<LennardJonesForces<Real>>(settings, kernels);
     if (tables == nullptr) throw std::invalid_argument("the embedded-atom method needs tables");
     return std::make_unique<EamForces<Real>>(settings, kernels, *tables);
+}
+
+// What the lowest rank says that has something to say, on every rank; `otherwise` where none has. Collective.
+std::string word_of_lowest_rank(const std::string& mine, const std::string& otherwise, MPI_Comm comm) {
+    int rank = 0, ranks = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    int first = mine.empty() ? ranks : rank;
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm);
+    if (first == ranks) return otherwise;
+    std::array<char, 256> text{};
+    mine.copy(text.data(), text.size() - 1);
+    MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, comm);
+    return text.data();
 }
 
 }  // namespace
@@ -111,7 +126,7 @@ void Simulation<Real>::check_skin(std::int64_t at) {
     outrun_ = {excursion.distance, at, excursion.id};
     if (settings_.skin_check == SkinCheck::error)
         throw SimulationError(fmt::format(
-            "step {}: atom {} moved {:.3f} since the last re-neighbouring, more than half the skin ({:.3f}), "
+            "step {}: atom {} moved {:.3g} since the last re-neighbouring, more than half the skin ({:.3f}), "
             "so "
             "that pairs can be missed: use a smaller interval than {} or a larger skin",
             at, excursion.id, excursion.distance, 0.5 * settings_.skin, settings_.reneighbor_every));
@@ -131,7 +146,7 @@ void Simulation<Real>::report_outrun() {
     if (furthest.rank != decomposition_.rank()) return;
     std::fprintf(
         stderr,
-        "minimd: step %lld: atom %lld moved %.3f since the last re-neighbouring, more than half the "
+        "minimd: step %lld: atom %lld moved %.3g since the last re-neighbouring, more than half the "
         "skin (%.3f): pairs can be missed; a smaller interval than %d or a larger skin avoids that\n",
         static_cast<long long>(outrun_.step), static_cast<long long>(outrun_.atom), outrun_.distance,
         0.5 * settings_.skin, settings_.reneighbor_every);
@@ -171,33 +186,36 @@ void Simulation<Real>::count() {
 }
 
 template <typename Real>
-void Simulation<Real>::explain_bad_numbers(std::int64_t at) const {
+std::string Simulation<Real>::bad_numbers(std::int64_t at) const {
     const auto lanes = static_cast<std::size_t>(particles_.layout.lanes);
     for (std::int32_t slot = 0; slot < particles_.local_slots; ++slot) {
         const std::size_t address = particles_.layout.address(slot);
         for (std::size_t d = 0; d < 3; ++d)
             if (!std::isfinite(particles_.f[address + d * lanes]) ||
                 !std::isfinite(particles_.v[address + d * lanes]))
-                throw SimulationError(fmt::format(
+                return fmt::format(
                     "step {}: force or velocity of atom {} is not a number: atoms are too close or "
                     "the time step is too long",
-                    at, particles_.id[static_cast<std::size_t>(slot)]));
+                    at, particles_.id[static_cast<std::size_t>(slot)]);
     }
-    throw SimulationError(fmt::format("step {}: energy or temperature is not a number", at));
+    return fmt::format("step {}: energy or temperature is not a number", at);
 }
 
 template <typename Real>
 void Simulation<Real>::thermo(std::int64_t at) {
-    double mine[4] = {kinetic_sum(particles_, mass_), potential_.energy, potential_.virial,
-                      double(particles_.atoms)};
+    const double mine[4] = {kinetic_sum(particles_, mass_), potential_.energy, potential_.virial,
+                            double(particles_.atoms)};
     double all[4];
-    if (!std::isfinite(mine[0] + mine[1] + mine[2])) explain_bad_numbers(at);
     Stopwatch watch;
     neighborhood_.halo().settle();
     calls_.in([&] { MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, decomposition_.comm()); });
     watch.lap(results_.times.communication);
+    if (!std::isfinite(all[0] + all[1] + all[2]))
+        throw CommonSimulationError(word_of_lowest_rank(
+            std::isfinite(mine[0] + mine[1] + mine[2]) ? std::string() : bad_numbers(at),
+            fmt::format("step {}: energy or temperature is not a number", at), decomposition_.comm()));
     if (static_cast<std::int64_t>(all[3]) != atoms_)
-        throw SimulationError(
+        throw CommonSimulationError(
             fmt::format("step {}: {} atoms of {} are left", at, static_cast<std::int64_t>(all[3]), atoms_));
     ThermoSums sums;
     sums.kinetic = all[0];
@@ -206,6 +224,11 @@ void Simulation<Real>::thermo(std::int64_t at) {
     row.seconds = at == first_step_ ? 0.0 : MPI_Wtime() - began_;
     results_.thermo.push_back(row);
     if (on_row_) on_row_(row);
+    // Between rebuilds as well, the last of which may be long before the end.
+    if (at % settings_.reneighbor_every != 0) {
+        neighborhood_.measure_excursion(particles_);
+        check_skin(at);
+    }
     report_outrun();
 }
 

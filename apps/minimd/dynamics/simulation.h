@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "minimd/cells/particles.h"
 #include "minimd/domain/call_time.h"
@@ -58,7 +59,8 @@ class Simulation {
     void after_step(std::int64_t at);
     double calls();
     void count();
-    [[noreturn]] void explain_bad_numbers(std::int64_t at) const;
+    // Which of this rank's numbers is none.
+    std::string bad_numbers(std::int64_t at) const;
     bool energy_due(std::int64_t at) const;
 
     const Settings& settings_;
