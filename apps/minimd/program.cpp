@@ -10,6 +10,7 @@
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/simulation.h"
+#include "minimd/kernels/kernels.h"
 #include "minimd/offpath/places.h"
 #include "minimd/offpath/rank_device.h"
 #include "minimd/offpath/rank_server.h"
@@ -18,10 +19,13 @@
 #include "minimd/offpath/runtime_halo.h"
 #include "minimd/offpath/tunnel.h"
 #include "minimd/report/json.h"
+#include "minimd/report/outputs.h"
 #include "minimd/report/screen.h"
 #include "minimd/report/snapshots.h"
 #include "minimd/report/yaml.h"
 #include "minimd/setup/eam_file.h"
+#include "minimd/setup/feasible.h"
+#include "minimd/setup/shared_text.h"
 #include "minimd/setup/system_source.h"
 #include "support/mpi_program.h"
 
@@ -115,6 +119,7 @@ void simulate_and_report(Settings settings, const Places& places) {
     MPI_Comm_rank(places.simulation(), &rank);
     MPI_Comm_size(places.simulation(), &ranks);
     const Screen screen(settings, rank);
+    check_outputs(settings, places.simulation());
     screen.begin();
     std::optional<EamTables> tables;
     if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, places.simulation());
@@ -122,6 +127,7 @@ void simulate_and_report(Settings settings, const Places& places) {
     const std::unique_ptr<SystemSource> source =
         open_source(settings, places.simulation(), tables ? std::optional(tables->mass) : std::nullopt);
     const Decomposition decomposition(places.simulation(), source->box());
+    check_feasible(settings, decomposition, static_cast<double>(source->atoms()));
     System system = source->load(decomposition);
     if (places.lanes() != 0) {
         settings.lanes = places.lanes();
@@ -138,24 +144,40 @@ void simulate_and_report(Settings settings, const Places& places) {
                                 : simulate<double>(settings, places, decomposition, system, eam, screen);
     const Summary summary = summarise(results, places.simulation());
     screen.summary(summary);
-    if (rank == 0) {
-        write_json(settings, summary);
-        write_yaml(settings, system, bins, summary);
-    }
+    // Rank 0 alone writes, each report whatever became of the other, and all ranks learn what went wrong.
+    std::string wrong;
+    const auto attempt = [&](const auto& write) {
+        try {
+            if (rank == 0) write();
+        } catch (const mpi_support::UsageError& error) {
+            wrong += (wrong.empty() ? "" : "\n") + std::string(error.what());
+        }
+    };
+    attempt([&] { write_json(settings, summary); });
+    attempt([&] { write_yaml(settings, system, bins, summary); });
+    throw_shared(wrong, places.simulation());
+}
+
+// What all ranks of the simulation know of is said by one of them, which ends the job.
+void end_job(const Places& places, const std::string& message) {
+    int rank = 0;
+    MPI_Comm_rank(places.simulation(), &rank);
+    if (rank == 0) throw std::runtime_error(message);
+    MPI_Barrier(places.simulation());
 }
 
 void simulate(const Settings& settings, const Places& places) {
     try {
         simulate_and_report(settings, places);
     } catch (const mpi_support::UsageError& wrong) {
-        int rank = 0, ranks = 1, all = 1;
-        MPI_Comm_rank(places.simulation(), &rank);
+        int ranks = 1, all = 1;
         MPI_Comm_size(places.simulation(), &ranks);
         MPI_Comm_size(MPI_COMM_WORLD, &all);
         if (ranks == all) throw;
-        // Other ranks wait for work: the job can only end as a whole, by the word of one.
-        if (rank == 0) throw std::runtime_error(wrong.what());
-        MPI_Barrier(places.simulation());
+        // Other ranks wait for work: the job can only end as a whole.
+        end_job(places, wrong.what());
+    } catch (const CommonSimulationError& wrong) {
+        end_job(places, wrong.what());
     }
 }
 
@@ -172,8 +194,45 @@ void serve(Settings settings, const Places& places) {
     }
 }
 
+// The processor may differ from rank to rank.
+void check_lanes(const Settings& settings) {
+    std::string problem;
+    try {
+        if (settings.precision == Precision::single_precision)
+            (void)kernels<float>(settings.lanes);
+        else
+            (void)kernels<double>(settings.lanes);
+    } catch (const std::invalid_argument& wrong) {
+        problem = std::string("--lanes: ") + wrong.what();
+    }
+    if (!mpi_support::all_ranks_agree(problem.empty()))
+        throw mpi_support::UsageError(
+            problem.empty() ? "--lanes: the processors of some ranks have no such kernels" : problem);
+}
+
+// What one flag says and another one makes pointless.
+void check_contradictions(const Settings& settings) {
+    using mpi_support::UsageError;
+    if (settings.needs_device() && settings.where != Where::hosts)
+        throw UsageError("--where is for jobs without --offpath, --tunnel and --split-boundary");
+    if (settings.offpath != OffPath::balanced &&
+        (settings.device_share >= 0.0 || !settings.share_ordinary_steps || !settings.device_ghosts))
+        throw UsageError(
+            "--device-share, --no-share-ordinary and --no-device-ghosts are for --offpath balanced");
+    if (settings.device == DeviceKind::runtime && !settings.needs_device())
+        throw UsageError("--device-kind runtime is for --offpath; --halo offloaded needs no such flag");
+    if (!settings.needs_device() && settings.where != Where::devices &&
+        (settings.device_threads > 0 || settings.device_slowness > 1))
+        throw UsageError(
+            "--device-threads and --device-slowness are for --offpath, --tunnel, --split-boundary and "
+            "--where "
+            "devices");
+}
+
 void check(const Settings& settings) {
     using mpi_support::UsageError;
+    check_lanes(settings);
+    check_contradictions(settings);
     if (!settings.needs_device()) return;
     const bool over_runtime = settings.offpath != OffPath::none && settings.device == DeviceKind::runtime;
     if (settings.halo != HaloKind::overlapped && !(over_runtime && settings.halo == HaloKind::offloaded))

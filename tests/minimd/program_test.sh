@@ -94,13 +94,32 @@ fails_with() { # MESSAGE ARGS...
     local message=$1 code=0
     shift
     run 2 "$@" >out.txt 2>err.txt || code=$?
-    [ $code -eq 2 ] || { echo "exit code $code, expected 2: $*" >&2; exit 1; }
-    grep -qF "$message" err.txt || { echo "expected '$message', got:" >&2; cat err.txt >&2; exit 1; }
+    [ $code -eq "$expected" ] || { echo "exit code $code, expected $expected: $*" >&2; exit 1; }
+    [ "$(grep -cF "$message" err.txt)" -eq 1 ] || { echo "expected '$message' once, got:" >&2; cat err.txt >&2; exit 1; }
 }
+expected=2
 sed -i '200s/.*/7 1 0 0/' dump.data
 fails_with "minimd: dump.data:200: expected id, type, x, y, z and maybe three image flags, found '7 1 0 0'" -f dump.data
 truncate -s -10 half.restart
 fails_with "minimd: cannot go on from 'half.restart': it has 30838 bytes, but its 480 atoms need 30848" --restart half.restart
-fails_with "minimd: cannot write 'no/x.xyz'" --dump no/x.xyz
+fails_with "minimd: --dump: cannot write 'no/x.xyz'" --dump no/x.xyz
+fails_with "minimd: --lanes: no kernels with 16 lanes" --lanes 16
+fails_with "minimd: --where is for jobs without" --where all --offpath paper
+fails_with "minimd: --device-share, --no-share-ordinary and --no-device-ghosts are for" --device-share 0.5
+fails_with "minimd: --device-kind runtime is for --offpath" --device-kind runtime
+
+# A report that cannot be written after all: every rank ends, and nothing is lost.
+if [ -e /dev/full ]; then
+    fails_with "minimd: cannot write '/dev/full'" -n 1 --json /dev/full
+    grep -q '^{"atoms":480,"steps":1,' out.txt
+fi
+
+# What is found by all ranks is said once: two atoms in one place; and pairs that can be missed in the steps after the last rebuild.
+printf 'two\n\n3 atoms\n1 atom types\n0 9 xlo xhi\n0 9 ylo yhi\n0 9 zlo zhi\n\nAtoms\n\n1 1 1 1 1\n2 1 1 1 1\n3 1 7 7 7\n' >two.data
+expected=1 fails_with "minimd: rank 0: step 0: force or velocity of atom 1 is not a number" -f two.data
+[ "$(grep -c "is not a number" err.txt)" -eq 1 ]
+sed '12s/.*/100/' in.test >in.late
+"$launch" 2 "${program[@]}" -i in.late -n 30 >/dev/null 2>err.txt
+[ "$(grep -c "moved .* more than half the skin" err.txt)" -eq 1 ]
 sed -i '7s/.*/6 5/' in.test
 fails_with "minimd: in.test:7: expected the unit cells in z, found '6 5'"

@@ -54,11 +54,13 @@ using AlignedVector = std::vector<T, SlotAllocator<T>>;
 
 // Fillers have an x up to this, which no atom has.
 constexpr double filler_edge = -1.0e5;
+// Between fillers; lists reach no further.
+constexpr double filler_spacing = 1.0e3;
 
 // Where a filler goes, in one dimension. Far from every other slot's place, and so close to the origin that
 // single precision tells all 2^31 of them apart.
 inline double filler_position(std::int32_t slot, int dim) {
-    return filler_edge - 1.0e3 * (slot >> (10 * dim) & (dim == 2 ? 2047 : 1023));
+    return filler_edge - filler_spacing * (slot >> (10 * dim) & (dim == 2 ? 2047 : 1023));
 }
 
 }  // namespace minimd

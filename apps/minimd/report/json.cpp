@@ -1,5 +1,7 @@
 #include "minimd/report/json.h"
 
+#include <string>
+
 #include "support/mpi_program.h"
 
 namespace minimd {
@@ -50,7 +52,15 @@ nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary)
 }
 
 void write_json(const Settings& settings, const Summary& summary) {
-    if (settings.json) mpi_support::write_json_line(as_json(settings, summary), *settings.json);
+    if (!settings.json) return;
+    const nlohmann::ordered_json line = as_json(settings, summary);
+    try {
+        mpi_support::write_json_line(line, *settings.json);
+    } catch (const mpi_support::UsageError& wrong) {
+        if (settings.quiet()) throw;
+        mpi_support::write_json_line(line, "-");
+        throw mpi_support::UsageError(std::string(wrong.what()) + "; the line is on standard output");
+    }
 }
 
 }  // namespace minimd

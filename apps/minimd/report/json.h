@@ -12,7 +12,8 @@ namespace minimd {
 // when there were no steps.
 nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary);
 
-// Writes that to where settings.json says, if anywhere. Called on rank 0.
+// Writes that to where settings.json says, if anywhere; to standard output where that fails, so that nothing
+// is lost. Called on rank 0. Throws UsageError when the file cannot be written.
 void write_json(const Settings& settings, const Summary& summary);
 
 }  // namespace minimd

@@ -112,6 +112,10 @@ void rename_on_rank_0(const std::string& from, const std::string& to, MPI_Comm c
 
 }  // namespace
 
+std::string partial_restart(const std::string& path) {
+    return path + ".partial";
+}
+
 void write_restart(const std::string& path, const Settings& settings, const System& system, MPI_Comm comm) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(comm, &rank);
@@ -133,7 +137,7 @@ void write_restart(const std::string& path, const Settings& settings, const Syst
     header.records_sum = sum_of_all(records, comm);
     header.header_sum = sum_of(&header, offsetof(Header, header_sum));
 
-    const std::string partial = path + ".partial";
+    const std::string partial = partial_restart(path);
     SharedFile file(comm, partial, MPI_MODE_CREATE | MPI_MODE_WRONLY);
     file.resize(header_bytes + system.atoms * record_bytes);
     if (rank == 0) file.write(0, &header, header_bytes);

@@ -19,12 +19,16 @@ namespace minimd {
 // Writes `system`, each rank its `local` atoms, as of `system.step`.
 void write_restart(const std::string& path, const Settings& settings, const System& system, MPI_Comm comm);
 
+// Where a restart file for `path` stands while it is written.
+std::string partial_restart(const std::string& path);
+
 class RestartFile {
   public:
     // Reads the header, which has to fit settings.units and settings.potential.
     RestartFile(const std::string& path, const Settings& settings, MPI_Comm comm);
 
     const Vec3& box() const { return system_.box; }
+    std::int64_t atoms() const { return system_.atoms; }
     // The atoms of this rank's subdomain.
     System read(const Decomposition& decomposition) const;
 

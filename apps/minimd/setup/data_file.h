@@ -27,6 +27,7 @@ class DataFile {
     DataFile(const std::string& path, MPI_Comm comm);
 
     const Vec3& box() const { return system_.box; }
+    std::int64_t atoms() const { return system_.atoms; }
     // The atoms of this rank's subdomain; once. `notes` gets a line for each section that was skipped.
     System read(const Decomposition& decomposition, std::vector<std::string>& notes);
 

@@ -51,12 +51,17 @@ Vec3 lattice_box(const Settings& settings) {
     return {settings.unit_cells[0] * cell, settings.unit_cells[1] * cell, settings.unit_cells[2] * cell};
 }
 
+std::int64_t lattice_atoms(const Settings& settings) {
+    const auto& [nx, ny, nz] = settings.unit_cells;
+    return std::int64_t{4} * nx * ny * nz;
+}
+
 System create_lattice(const Settings& settings, const Vec3& box, const Decomposition& decomposition,
                       double mass) {
     const auto& [nx, ny, nz] = settings.unit_cells;
     System system;
     system.box = box;
-    system.atoms = std::int64_t{4} * nx * ny * nz;
+    system.atoms = lattice_atoms(settings);
     system.types = settings.types;
     system.mass = mass;
     system.density = settings.density;

@@ -12,6 +12,7 @@ namespace minimd {
 
 // The box that unit_cells of the density fill.
 Vec3 lattice_box(const Settings& settings);
+std::int64_t lattice_atoms(const Settings& settings);
 
 // The rank's part: at settings.temperature, with the centre of mass at rest. `box` is lattice_box().
 // `mass`: of an atom. Collective over the decomposition's communicator.

@@ -13,6 +13,7 @@ class LatticeSource : public SystemSource {
     LatticeSource(const Settings& settings, std::optional<double> mass)
         : settings_(settings), box_(lattice_box(settings)), mass_(mass.value_or(1.0)) {}
     const Vec3& box() const override { return box_; }
+    std::int64_t atoms() const override { return lattice_atoms(settings_); }
     System load(const Decomposition& decomposition) override {
         return create_lattice(settings_, box_, decomposition, mass_);
     }
@@ -28,6 +29,7 @@ class DataSource : public SystemSource {
     DataSource(const std::string& path, MPI_Comm comm, std::optional<double> mass)
         : file_(path, comm), mass_(mass) {}
     const Vec3& box() const override { return file_.box(); }
+    std::int64_t atoms() const override { return file_.atoms(); }
     System load(const Decomposition& decomposition) override {
         System system = file_.read(decomposition, notes_);
         if (mass_) system.mass = *mass_;
@@ -44,6 +46,7 @@ class RestartSource : public SystemSource {
     RestartSource(const Settings& settings, MPI_Comm comm, std::optional<double> mass)
         : file_(*settings.restart_from, settings, comm), mass_(mass) {}
     const Vec3& box() const override { return file_.box(); }
+    std::int64_t atoms() const override { return file_.atoms(); }
     System load(const Decomposition& decomposition) override {
         System system = file_.read(decomposition);
         if (mass_) system.mass = *mass_;

@@ -20,6 +20,8 @@ class SystemSource {
 
     // What the decomposition divides.
     virtual const Vec3& box() const = 0;
+    // Of all ranks.
+    virtual std::int64_t atoms() const = 0;
     // This rank's part; once. Collective.
     virtual System load(const Decomposition& decomposition) = 0;
     // What the report should say after load().
