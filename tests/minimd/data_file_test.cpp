@@ -155,6 +155,12 @@ TEST_F(DataFileTest, ErrorsNameFileLineAndExpectation) {
               "x.data:12: expected the bounds of the box ('LO HI zlo zhi') before this, found 'Masses'");
 }
 
+TEST_F(DataFileTest, TakesTheHeaderAtItsWord) {
+    EXPECT_EQ(error_with({{5, "0 bond types"}}), "");
+    EXPECT_NE(error_with({{5, "2 atoms types"}}).find("x.data:5: expected a line of the header"),
+              std::string::npos);
+}
+
 TEST_F(DataFileTest, RefusesNumbersThatLeadNowhere) {
     EXPECT_EQ(error_with({{7, "-1e308 1e308 xlo xhi"}}),
               "x.data:7: expected bounds whose difference is a number, found '-1e308 1e308 xlo xhi'");

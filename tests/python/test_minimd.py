@@ -274,6 +274,10 @@ def test_a_small_session(offpath, namespaces, program, tmp_path, name):
 def test_the_roofline_of_small_lists(offpath, program, tmp_path):
     if not (program.parent / roofline.PROGRAM).exists():
         pytest.skip(f"{roofline.PROGRAM} is not built")
+    text = "title\n\nlj\nnone\nlj\n1 1\n4 4 4\n5\n0.005\n1.44\n0.8442\n5\n2.5 0.3\n5\n"
+    (tmp_path / "in.lj").write_text(text)
+    refused = subprocess.run([program.parent / roofline.PROGRAM, "-i", "in.lj", "--json", "in.lj"], cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 2 and "would overwrite" in refused.stderr and (tmp_path / "in.lj").read_text() == text
     report, picture = tmp_path / "r.json", tmp_path / "r.png"
     done = offpath("study", "minimd-roofline", "--atoms", "4000", "--steps", "10", "--runs", "1", "--json", str(report), "--plot", str(picture), timeout=240)
     assert done.returncode == 0, done.stderr

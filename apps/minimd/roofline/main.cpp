@@ -12,10 +12,12 @@
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/dynamics/simulation.h"
+#include "minimd/report/outputs.h"
 #include "minimd/roofline/counts.h"
 #include "minimd/roofline/peaks.h"
 #include "minimd/setup/command_line.h"
 #include "minimd/setup/eam_file.h"
+#include "minimd/setup/feasible.h"
 #include "minimd/setup/system_source.h"
 #include "support/mpi_program.h"
 
@@ -192,12 +194,14 @@ int run(const CommandLine& command_line, const mpi_support::World& world) {
         settings.list_kind() != ListKind::half || !settings.ghost_newton)
         throw mpi_support::UsageError(
             "minimd-roofline is for one rank with one thread, half lists and -gn 1");
+    check_outputs(settings, MPI_COMM_WORLD);
     std::optional<EamTables> tables;
     if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_WORLD);
     const EamTables* const eam = tables ? &*tables : nullptr;
     const std::unique_ptr<SystemSource> source =
         open_source(settings, MPI_COMM_WORLD, tables ? std::optional(tables->mass) : std::nullopt);
     const Decomposition decomposition(MPI_COMM_WORLD, source->box());
+    check_feasible(settings, decomposition, static_cast<double>(source->atoms()));
     const System system = source->load(decomposition);
     const ordered_json found = settings.precision == Precision::single_precision
                                    ? measure<float>(settings, decomposition, system, eam)

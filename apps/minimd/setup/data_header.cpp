@@ -28,8 +28,9 @@ bool one_of(std::string_view word, const std::string_view (&words)[n]) {
 
 // "bond types", "extra bond per atom": of what there are no atoms here for.
 bool says_nothing_of_atoms(const std::vector<std::string_view>& words) {
-    return (words.size() == 3 && words[2] == "types") || (words.size() > 2 && words[1] == "extra") ||
-           (words.size() > 2 && words.back() == "atom");
+    constexpr std::string_view bonded[] = {"bond", "angle", "dihedral", "improper"};
+    return (words.size() == 3 && one_of(words[1], bonded) && words[2] == "types") ||
+           (words.size() > 2 && words[1] == "extra") || (words.size() > 2 && words.back() == "atom");
 }
 
 void read_bounds(LineSource& lines, std::size_t d, DataHeader& header) {
