@@ -104,6 +104,8 @@ truncate -s -10 half.restart
 fails_with "minimd: cannot go on from 'half.restart': it has 30838 bytes, but its 480 atoms need 30848" --restart half.restart
 fails_with "minimd: --dump: cannot write 'no/x.xyz'" --dump no/x.xyz
 fails_with "minimd: --lanes: no kernels with 16 lanes" --lanes 16
+fails_with "need devices as ranks of the job" --tunnel
+if grep -q -e "--device-kind" err.txt; then exit 1; fi
 fails_with "minimd: --where is for jobs without" --where all --offpath paper
 fails_with "minimd: --device-share, --no-share-ordinary and --no-device-ghosts are for" --device-share 0.5
 fails_with "minimd: --device-kind runtime is for --offpath" --device-kind runtime

@@ -228,6 +228,11 @@ def test_a_simulator_is_a_function_by_name():
             sources.load(name)
     with pytest.raises(OffpathError, match="returned dict"):
         sources.Supplied("m:f", lambda case: {}).run(Case(HOSTS, 4000))
+    with pytest.raises(OffpathError, match="comm_s = nan"):
+        sources.Supplied("m:f", lambda case: Outcome(1.0, 0.0, 0.0, float("nan"), 0.0)).run(Case(HOSTS, 4000))
+    with pytest.raises(OffpathError, match="m:f failed for .*: ZeroDivisionError") as error:
+        sources.Supplied("m:f", lambda case: 1 / 0).run(Case(HOSTS, 4000))
+    assert "test_minimd.py:" in error.value.hint
     with pytest.raises(OffpathError, match="not understood"):
         study_minimd._whole("1,two", "--nodes")
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "minimd/kernels/kernels.h"
 #include "support/mpi_program.h"
@@ -18,11 +19,11 @@ Places::Places(const Settings& settings) {
     if (status == OFFPATH_ERR_UNAVAILABLE) {
         if (as_ranks)
             throw mpi_support::UsageError(
-                "--offpath, --tunnel and --split-boundary need devices as ranks of the job: offpath lab run "
-                "--dpu-ranks, "
-                "offpath run --dpu-ranks, or mpirun PROGRAM : PROGRAM (docs/device-ranks.md); or "
-                "--device-kind "
-                "runtime");
+                std::string(
+                    "--offpath, --tunnel and --split-boundary need devices as ranks of the job: offpath "
+                    "lab run --dpu-ranks, offpath run --dpu-ranks, or mpirun PROGRAM : PROGRAM "
+                    "(docs/device-ranks.md)") +
+                (settings.offpath != OffPath::none ? "; or --device-kind runtime" : ""));
         if (settings.where == Where::devices)
             throw mpi_support::UsageError(
                 "--where devices: this job has no device ranks (docs/device-ranks.md)");

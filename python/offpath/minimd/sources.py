@@ -5,7 +5,9 @@ runs on so many nodes; its rows stand beside the measured ones and say "source":
 """
 
 import importlib
+import math
 import os
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,9 +54,16 @@ class Supplied:
     function: Callable[[Case], Outcome]
 
     def run(self, case: Case) -> Outcome:
-        outcome = self.function(case)
+        try:
+            outcome = self.function(case)
+        except Exception as error:  # whatever a simulator may raise
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            raise OffpathError(f"{self.name} failed for {case.name}: {type(error).__name__}: {error}", f"it was raised at {where.filename}:{where.lineno}") from error
         if not isinstance(outcome, Outcome):
             raise OffpathError(f"{self.name} returned {type(outcome).__name__} for {case.name}", "it must return an offpath.minimd.case.Outcome")
+        for time in TIMES:
+            if not math.isfinite(getattr(outcome, time)):
+                raise OffpathError(f"{self.name} returned {time} = {getattr(outcome, time)} for {case.name}", "times are numbers of seconds")
         return outcome
 
 
