@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Others, Reductions,
 // An array of a rank, which knows whether everything in it is as it should be.
 class Array {
   public:
-    Array(offpath_context_h context, Reach reach, std::size_t count) : count_(count) {
+    Array(offpath_context_h context, Reach reach, std::size_t count) {
         if (reach == Reach::mapped) {
             void* memory = nullptr;
             expect(offpath_mem_alloc(context, std::max<std::size_t>(count * 8, 8), &memory), OFFPATH_OK,
@@ -79,7 +79,6 @@ class Array {
     }
 
   private:
-    std::size_t count_;
     std::int64_t* data_ = nullptr;
     offpath_context_h context_ = nullptr;
 };

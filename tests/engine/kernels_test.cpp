@@ -27,9 +27,6 @@ struct Pair {
     I index;
 };
 
-template <class T>
-constexpr bool is_number = std::is_arithmetic_v<T>;
-
 // Limits, signs and what is not a number are as likely as anything else.
 template <class T>
 T draw(std::mt19937_64& random) {

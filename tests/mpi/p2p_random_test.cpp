@@ -14,7 +14,6 @@
 
 namespace {
 
-constexpr int tags = 5;
 constexpr int shared_tag = 4;  // of all senders; the others are one sender's in a round
 
 struct Sent {
