@@ -14,6 +14,27 @@ bool is_integer(DataType type) {
     return type >= DataType::int8 && type <= DataType::uint64;
 }
 
+// False: this reduction is no single instruction.
+template <typename Word>
+bool change(const std::atomic_ref<Word>& word, Reduction reduction, Word operand, Word& was) {
+    switch (reduction) {
+        case Reduction::sum:
+            was = word.fetch_add(operand);
+            return true;
+        case Reduction::band:
+            was = word.fetch_and(operand);
+            return true;
+        case Reduction::bor:
+            was = word.fetch_or(operand);
+            return true;
+        case Reduction::bxor:
+            was = word.fetch_xor(operand);
+            return true;
+        default:
+            return false;
+    }
+}
+
 template <typename Word>
 bool update(rma::OpKind kind, bool integer, std::uint8_t reduction, const std::byte* operands,
             std::byte* target, std::byte* former) {
@@ -28,17 +49,7 @@ bool update(rma::OpKind kind, bool integer, std::uint8_t reduction, const std::b
         was = word.exchange(operand);
     } else if (reduction == rma::no_op) {
         was = word.load();
-    } else if (!integer) {
-        return false;
-    } else if (reduction == static_cast<std::uint8_t>(Reduction::sum)) {
-        was = word.fetch_add(operand);
-    } else if (reduction == static_cast<std::uint8_t>(Reduction::band)) {
-        was = word.fetch_and(operand);
-    } else if (reduction == static_cast<std::uint8_t>(Reduction::bor)) {
-        was = word.fetch_or(operand);
-    } else if (reduction == static_cast<std::uint8_t>(Reduction::bxor)) {
-        was = word.fetch_xor(operand);
-    } else {
+    } else if (!integer || !change(word, static_cast<Reduction>(reduction), operand, was)) {
         return false;
     }
     if (former != nullptr) std::memcpy(former, &was, sizeof was);

@@ -64,7 +64,7 @@ Status open_address(std::span<const std::byte> bytes, Address& address, std::str
         problem = "the address is damaged: its checksum does not agree";
         return Status::protocol;
     }
-    const auto field = [&](unsigned i) { return read_little(bytes, checked_from + 8 * i, 8); };
+    const auto field = [&](std::size_t i) { return read_little(bytes, checked_from + 8 * i, 8); };
     address.process = {field(0), field(1), field(2), field(3), field(4), field(5)};
     address.worker = bytes.subspan(envelope_bytes, worker);
     address.local = bytes.subspan(envelope_bytes + worker, local);
