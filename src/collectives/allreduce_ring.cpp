@@ -21,7 +21,8 @@ Schedule allreduce_ring(TeamShape team, std::uint64_t bytes, Reducing what, bool
     const Parts parts{bytes, team.size, reduce_unit};
     const std::vector<std::uint64_t> sizes = parts.sizes(), offsets = parts.offsets();
     const std::uint32_t steps = team.size - 1;
-    RingReduction reduction(builder, team, own, sizes, offsets, what, segment_bytes, 2 * steps);
+    RingReduction reduction(builder, team, own, sizes, offsets, what, segment_bytes,
+                            std::uint64_t{2} * steps);
     const Ring& ring = reduction.ring();
     Scratch& scratch = reduction.scratch();
 

@@ -16,7 +16,7 @@ Schedule scan_recursive_doubling(TeamShape team, std::uint64_t bytes, Reducing w
     if (bytes == 0) return builder.finish();
 
     const auto steps = static_cast<std::uint32_t>(std::bit_width(team.size - 1));
-    const std::uint32_t scratch = steps == 0 ? own.slot : builder.scratch_slot(2 * steps * bytes);
+    const std::uint32_t scratch = steps == 0 ? own.slot : builder.scratch_slot(2 * bytes * steps);
     // What it has of the ranks before it, and of these and itself.
     struct Sum {
         schedule::BufferRef place;
@@ -40,7 +40,8 @@ Schedule scan_recursive_doubling(TeamShape team, std::uint64_t bytes, Reducing w
             if (all.place == own) own_readers.push_back(send);
         }
         if (team.rank < distance) continue;
-        const schedule::BufferRef left{scratch, 2 * step * bytes}, copy{scratch, (2 * step + 1) * bytes};
+        const std::uint64_t offset = 2 * bytes * step;
+        const schedule::BufferRef left{scratch, offset}, copy{scratch, offset + bytes};
         const schedule::OpId recv =
             builder.recv(static_cast<std::uint32_t>(team.rank - distance), step, left, bytes);
         const bool sends_again = team.rank + 2 * distance < team.size;

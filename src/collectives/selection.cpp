@@ -65,7 +65,7 @@ AllreduceAlgorithm choose_allreduce(std::uint32_t team_size, std::uint64_t bytes
     if (bytes > selection.reduce_whole_bytes) return AllreduceAlgorithm::ring;
     const std::uint64_t fold = std::has_single_bit(team_size) ? 0 : 1;
     const std::uint64_t doubling = (steps_of(team_size) + fold) * whole_step(bytes, selection);
-    const std::uint64_t ring = 2 * (bytes - bytes / team_size) + 2 * (team_size - 1) * selection.hop_bytes;
+    const std::uint64_t ring = 2 * (bytes - bytes / team_size) + 2 * selection.hop_bytes * (team_size - 1);
     return doubling <= ring ? AllreduceAlgorithm::recursive_doubling : AllreduceAlgorithm::ring;
 }
 

@@ -194,6 +194,7 @@ void use_cpus(const char* list) {
 }  // namespace
 }  // namespace offpath::kernel_host
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown here ends this process, and its proxy tells so
 int main(int argc, char** argv) {
     using namespace offpath;
     if (argc != 3) {
