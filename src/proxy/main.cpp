@@ -26,7 +26,7 @@ const char* what_is_missing(bool dir, bool listen, bool key) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     using namespace offpath;
     CLI::App app{
         "offpathd serves the host ranks of one node: it moves their communication off their cores.\n"
@@ -73,39 +73,36 @@ int main(int argc, char** argv) {
         ->transform(CLI::CheckedTransformer(direct));
     app.add_flag("--info", info, "Print facts about this device as JSON and end");
     CLI11_PARSE(app, argc, argv);
-    try {
-        if (info) {
-            log::configure("offpathd", log::parse_level("warn"));
-            std::puts(proxy::device_info(options.node, options.net_devices).c_str());
-            return 0;
-        }
-        if (const char* missing =
-                what_is_missing(dir->count() > 0 && !options.directory.empty(), listen->count() > 0,
-                                key_file->count() + key_fd->count() > 0)) {
-            std::fprintf(stderr, "offpathd: %s (see --help)\n", missing);
-            return 2;
-        }
-        const std::string node = options.node.empty() ? control::host_name() : options.node;
-        log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
-        if (!cpus.empty()) {
-            options.cpus = proxy::parse_cpu_list(cpus);
-            proxy::use_cpus(options.cpus);
-        }
-        // Blocked before any thread exists: only the signalfd hears them.
-        sigset_t signals;
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGTERM);
-        sigaddset(&signals, SIGINT);
-        sigprocmask(SIG_BLOCK, &signals, nullptr);
-        signal(SIGPIPE, SIG_IGN);
-        std::string problem;
-        if (proxy::Daemon(options).run(problem) != Status::ok) {
-            std::fprintf(stderr, "offpathd: %s\n", problem.c_str());
-            return 1;
-        }
+    if (info) {
+        log::configure("offpathd", log::parse_level("warn"));
+        std::puts(proxy::device_info(options.node, options.net_devices).c_str());
         return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "offpathd: %s\n", error.what());
+    }
+    if (const char* missing = what_is_missing(dir->count() > 0 && !options.directory.empty(),
+                                              listen->count() > 0, key_file->count() + key_fd->count() > 0)) {
+        std::fprintf(stderr, "offpathd: %s (see --help)\n", missing);
         return 2;
     }
+    const std::string node = options.node.empty() ? control::host_name() : options.node;
+    log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
+    if (!cpus.empty()) {
+        options.cpus = proxy::parse_cpu_list(cpus);
+        proxy::use_cpus(options.cpus);
+    }
+    // Blocked before any thread exists: only the signalfd hears them.
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    std::string problem;
+    if (proxy::Daemon(options).run(problem) != Status::ok) {
+        std::fprintf(stderr, "offpathd: %s\n", problem.c_str());
+        return 1;
+    }
+    return 0;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "offpathd: %s\n", error.what());
+    return 2;
 }

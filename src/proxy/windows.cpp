@@ -83,9 +83,8 @@ bool Session::execute(const control::DetachWindow& command) {
     Operation& operation = take_operation(command.completion);
     Status status = entry->failure;
     const auto attached = entry->attached.find(command.begin);
-    if (attached == entry->attached.end()) {
-        status = Status::invalid;
-    } else {
+    if (status == Status::ok && attached == entry->attached.end()) status = Status::invalid;
+    if (status == Status::ok) {
         operation.pinned = std::move(attached->second);
         entry->attached.erase(attached);
         status = engine_.detach_window(*entry->window, command.begin, &operation);
