@@ -133,7 +133,7 @@ int finish(Guard& guard, Parcel& parcel, MPI_Status* status) {
 // Whether the host's own wait, which is the fastest, may be used: one thread, nothing else to look after, and
 // most likely nothing left to do for the device then.
 bool may_sit_in_host(const Parcel& parcel) {
-    return !parcel.host_done && !runtime().threads &&
+    return !runtime().threads && !parcel.host_done &&
            (parcel.by_host || (parcel.receives && !parcel.large)) && all_attended_are_the_hosts();
 }
 
