@@ -185,7 +185,12 @@ void serve(Settings settings, const Places& places) {
     if (settings.device_threads > 0) settings.threads = settings.device_threads;
     const System system = receive_shape(places.root());
     std::optional<EamTables> tables;
-    if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_SELF);
+    try {
+        if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_SELF);
+    } catch (const mpi_support::UsageError& wrong) {
+        // Of this device alone, whose hosts have read theirs.
+        throw std::runtime_error(std::string("a device, which reads this itself: ") + wrong.what());
+    }
     const EamTables* const eam = tables ? &*tables : nullptr;
     if (settings.precision == Precision::single_precision) {
         serve<float>(settings, places.server(), system, eam, places.lanes(), settings.device_slowness);

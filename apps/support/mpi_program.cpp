@@ -7,6 +7,7 @@
 #include <iostream>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 namespace mpi_support {
@@ -15,16 +16,32 @@ namespace {
 
 constexpr int kUsageExit = 2;
 
-int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
-                  const std::function<int(const World&)>& body) {
+// The exit code if a rank cannot go on or was asked for help; nothing: all go on. The ranks of one job may
+// have been given different words, so the lowest one that has something to say does. Below whatever stands
+// between a program and its MPI, so that nothing of this is counted there.
+std::optional<int> parsed(int argc, char** argv, CLI::App& app, const World& world) {
+    int code = 0, speaker = world.ranks;
+    const auto agree = [&] { PMPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD); };
     try {
         app.parse(argc, argv);
-        return body(world);
+        agree();
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-            if (world.rank == 0) app.exit(error);
-            return 0;
-        }
+        code = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) ? 0 : kUsageExit;
+        speaker = world.rank;
+        agree();
+        if (speaker == world.rank) app.exit(error);
+    }
+    if (speaker == world.ranks) return std::nullopt;
+    PMPI_Bcast(&code, 1, MPI_INT, speaker, MPI_COMM_WORLD);
+    return code;
+}
+
+int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
+                  const std::function<int(const World&)>& body) {
+    if (const std::optional<int> code = parsed(argc, argv, app, world)) return *code;
+    try {
+        return body(world);
+    } catch (const CLI::ParseError& error) {  // of another command line, in a batch
         if (world.rank == 0) app.exit(error);
     } catch (const UsageError& error) {
         if (world.rank == 0) std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());

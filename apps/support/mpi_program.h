@@ -1,6 +1,6 @@
 // What the MPI programs of this tree share: start, command line, errors, results.
 //
-// run_mpi_program() owns MPI_Init and MPI_Finalize. Every rank parses the same command line; rank 0 alone
+// run_mpi_program() owns MPI_Init and MPI_Finalize. Every rank parses its command line; one of them
 // prints help and usage errors. Exit codes: 0 success, 1 wrong results, 2 wrong usage. The programs use MPI
 // from one thread, and nothing here knows of offpath.
 #pragma once

@@ -129,6 +129,19 @@ for each in "${comparisons[@]}"; do
     check "${words[@]}"
 done
 
+# A device that does not find the tables which its hosts have read ends the job, and says so.
+if [ "$nodes.$hosts.$devices" = 1.1.1 ]; then
+    printf '#!/bin/sh\ncd / && exec %s "$@"\n' "$build/bin/minimd" > "$work/elsewhere"
+    chmod +x "$work/elsewhere"
+    ln -s /usr/share/lammps/potentials/Cu_u6.eam "$work/here.eam"
+    if (cd "$work" && DEVICE_PROGRAM=$work/elsewhere timeout 60 "$here/../device_ranks/mpmd.sh" 1 1 1 labels "$build/bin/minimd" -i in --offpath paper --eam-file here.eam) \
+            > "$work/tables" 2>&1; then
+        echo "a device without tables should be an error"
+        exit 1
+    fi
+    grep -q "a device, which reads this itself: there is no file of the EAM potential 'here.eam'" "$work/tables"
+fi
+
 if "$here/../mpirun.sh" 1 "$build/bin/minimd" -s 2 -n 1 --offpath paper > "$work/alone" 2>&1; then
     echo "--offpath without devices should be an error"
     exit 1

@@ -110,6 +110,9 @@ fails_with "minimd: --where is for jobs without" --where all --offpath paper
 fails_with "minimd: --device-share, --no-share-ordinary and --no-device-ghosts are for" --device-share 0.5
 fails_with "minimd: --device-kind runtime is for --offpath" --device-kind runtime
 
+# Ranks that were given different flags all end.
+fails_with "not expected: --bogus" -n 1 : -n 1 "${program[@]}" -i in.test --bogus
+
 # A report that cannot be written after all: every rank ends, and nothing is lost.
 if [ -e /dev/full ]; then
     fails_with "minimd: cannot write '/dev/full'" -n 1 --json /dev/full
