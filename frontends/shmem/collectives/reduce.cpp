@@ -34,9 +34,9 @@ int messages(const Team& team) {
 }
 
 bool fits(const Team& team, std::size_t bytes) {
-    const auto vectors = static_cast<std::size_t>(2 + messages(team));
+    const int vectors = 2 + messages(team);
     // Everybody reads all vectors of its node.
-    return bytes <= cell_bytes / vectors && bytes <= (64 << 10) / team.near.size();
+    return bytes <= cell_bytes / static_cast<std::size_t>(vectors) && bytes <= (64 << 10) / team.near.size();
 }
 
 void combine_near(Team& team, const Cell& cell, std::byte* into, std::size_t bytes, std::size_t count,

@@ -25,7 +25,8 @@ T combined(T left, T right) {
     else if constexpr (std::is_integral_v<T>) {
         // Wraps around, in an unsigned type that is at least as wide as int.
         using Wide = std::make_unsigned_t<decltype(T{} + T{})>;
-        const auto a = static_cast<Wide>(left), b = static_cast<Wide>(right);
+        using Unsigned = std::make_unsigned_t<T>;
+        const Wide a = static_cast<Unsigned>(left), b = static_cast<Unsigned>(right);
         return static_cast<T>(operation == Reduction::sum ? a + b : a * b);
     } else
         return operation == Reduction::sum ? left + right : left * right;
