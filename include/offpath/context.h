@@ -71,6 +71,7 @@ OFFPATH_API offpath_status_t offpath_context_query(offpath_context_h context, of
 typedef struct {
     size_t struct_size;
     uint64_t operations;      /* started */
+    uint64_t direct;          /* of these, by the short way to another proxy (windows.h) */
     uint64_t completed;       /* done, without error */
     uint64_t failed;          /* done, with an error */
     uint64_t bytes;           /* payload bytes that the started operations send from this rank */

@@ -145,6 +145,10 @@ typedef enum offpath_lock { OFFPATH_LOCK_SHARED = 1, OFFPATH_LOCK_EXCLUSIVE = 2 
  * already. */
 OFFPATH_API offpath_status_t offpath_window_lock(offpath_window_h window, uint32_t target,
                                                  offpath_lock_t lock, offpath_request_h* request);
+/* The same by the short way, waiting for the answer only. OFFPATH_ERR_UNAVAILABLE: somebody else holds it, or
+ * it does not go this way now; nothing has happened. */
+OFFPATH_API offpath_status_t offpath_direct_lock(offpath_window_h window, uint32_t target,
+                                                 offpath_lock_t lock);
 /* Gives it back. Flush first: operations under way are not waited for. */
 OFFPATH_API offpath_status_t offpath_window_unlock(offpath_window_h window, uint32_t target);
 

@@ -29,17 +29,15 @@ static_assert(OFFPATH_DIRECT_ELEMENTS == direct::most_elements);
 // many together and costs this process less.
 constexpr std::uint32_t most_in_a_row = 8;
 
-struct Operation {
-    OpKind kind = OpKind::put;
-    std::uint8_t type = 0, reduction = 0;
-    std::uint32_t target = 0;
-    std::uint64_t offset = 0, bytes = 0;
-    std::uint64_t element = 0, stride = 0;  // 0: the bytes lie side by side
-    std::span<const std::byte> operands;
-    void* result = nullptr;
-};
+// Between two flushes, each a message of its own at once; more are cheaper together: small ones this way,
+// others by the own proxy.
+constexpr std::uint32_t most_in_a_batch = 4;
+// What they may bring along or ask for, so that the sockets hold it while the program computes.
+constexpr std::uint64_t most_batch_bytes = OFFPATH_DIRECT_BYTES;
 
-DirectPaths::Path* path_for(offpath_window& window, const Operation& operation) {
+using Operation = DirectOperation;
+
+DirectPaths::Path* path_for(offpath_window& window, const Operation& operation, bool waits) {
     offpath_context& context = *window.context;
     if (context.direct == nullptr) return nullptr;
     const offpath_window::Target& target = window.targets[operation.target];
@@ -47,15 +45,17 @@ DirectPaths::Path* path_for(offpath_window& window, const Operation& operation) 
     if (target.watched > 0 && window.ordered(operation.target)) return nullptr;
     if (target.watched_updates > 0 && is_update(operation.kind)) return nullptr;
     DirectPaths::Path* const path = context.direct->open_path(window.team->job_ranks[operation.target]);
-    const bool goes = path != nullptr && (operation.result != nullptr || path->in_a_row < most_in_a_row);
-    return goes ? path : nullptr;
+    return path != nullptr && (waits || path->in_a_row < most_in_a_row) ? path : nullptr;
 }
 
-// Cuts what is larger than a message; a put's pieces may be seen one by one, as those of any put.
+// Cuts what is larger than a message; its pieces may be seen one by one, as those of any put, or elements of
+// an update. What somebody waits for is not cut.
 void ask(offpath_window& window, DirectPaths::Path& path, const Operation& operation,
-         DirectPaths::Outcome* outcome) {
+         DirectPaths::Outcome* outcome, bool with_others = false) {
+    DirectPaths& paths = *window.context->direct;
     direct::Request request{};
     request.dest = operation.target;
+    request.origin = window.team->rank;
     request.team = window.team->id;
     request.window = window.id;
     request.operation = static_cast<std::uint8_t>(operation.kind);
@@ -63,18 +63,34 @@ void ask(offpath_window& window, DirectPaths::Path& path, const Operation& opera
     request.reduction = operation.reduction;
     request.element = static_cast<std::uint32_t>(operation.element);
     request.stride = operation.stride;
-    std::uint64_t piece = operation.kind == OpKind::put ? direct::piece_bytes : operation.bytes;
-    if (operation.element > 0) piece -= piece % operation.element;
-    for (std::uint64_t at = 0; at < operation.bytes; at += piece) {
+    std::uint64_t piece = operation.operands.empty() ? operation.bytes : direct::piece_bytes;
+    const std::uint64_t whole = is_update(operation.kind)
+                                    ? schedule::size_of(static_cast<schedule::DataType>(operation.type))
+                                    : operation.element;
+    if (whole > 0) piece -= piece % whole;
+    const bool cut = piece < operation.bytes;
+    if (cut) paths.hold(path);
+    std::uint64_t at = 0;
+    do {
         request.offset =
             operation.offset + (operation.element > 0 ? at / operation.element * operation.stride : at);
         request.bytes = static_cast<std::uint32_t>(std::min(piece, operation.bytes - at));
         auto operands = operation.operands;
-        if (operation.kind == OpKind::put) operands = operands.subspan(at, request.bytes);
-        DirectPaths::Asker asker{outcome, static_cast<std::byte*>(operation.result), 0, &window};
-        if (outcome != nullptr) asker.result_bytes = operation.bytes;
-        window.context->direct->ask(path, request, operands, asker);
-    }
+        if (operation.kind != OpKind::compare_swap && !operands.empty())
+            operands = operands.subspan(at, request.bytes);
+        DirectPaths::Asker asker{outcome, nullptr, 0, &window};
+        if (operation.result != nullptr) {
+            asker.result = static_cast<std::byte*>(operation.result) + at;
+            asker.result_bytes = request.bytes;
+        }
+        if (with_others) {
+            paths.ask_with_others(path, request, operands, asker);
+        } else {
+            paths.ask(path, request, operands, asker);
+        }
+        at += piece;
+    } while (at < operation.bytes);
+    if (cut) paths.let_go(path);
 }
 
 offpath_status_t run(offpath_window_h window, const Operation& operation) {
@@ -82,7 +98,7 @@ offpath_status_t run(offpath_window_h window, const Operation& operation) {
     DirectPaths::Outcome outcome;
     {
         auto guard = context.lock();
-        DirectPaths::Path* const path = path_for(*window, operation);
+        DirectPaths::Path* const path = path_for(*window, operation, operation.result != nullptr);
         if (path == nullptr) return OFFPATH_ERR_UNAVAILABLE;
         ask(*window, *path, operation, operation.result != nullptr ? &outcome : nullptr);
         ++context.operations;
@@ -113,6 +129,32 @@ bool reaches(offpath_window_h window, std::uint32_t target) {
 }
 
 }  // namespace
+
+bool offpath::client::start_directly(offpath_window& window, const DirectOperation& operation) {
+    const offpath_window::Target& target = window.targets[operation.target];
+    offpath_window::Batch& batch = window.batch;
+    ++batch.now;
+    const std::uint64_t moved = std::max<std::uint64_t>(operation.operands.size(), operation.bytes);
+    const bool small = moved <= DirectPaths::most_bundled_bytes;
+    const bool few = batch.before <= most_in_a_batch && batch.now <= most_in_a_batch &&
+                     moved <= most_batch_bytes - batch.bytes;
+    if (!target.mapped || (!few && !small)) return false;
+    if (is_update(operation.kind) &&
+        schedule::is_long_double(static_cast<schedule::DataType>(operation.type)))
+        return false;
+    DirectPaths::Path* const path = path_for(window, operation, small);
+    if (path == nullptr || !window.context->direct->has_room(*path)) return false;
+    // What is ordered is waited for at the other side, perhaps.
+    const bool later =
+        small && !window.ordered(operation.target) && (!few || path->in_a_row >= most_in_a_row);
+    ask(window, *path, operation, nullptr, later);
+    offpath_context& context = *window.context;
+    ++context.operations;
+    ++context.direct_operations;
+    context.bytes += operation.operands.size();
+    if (few) batch.bytes += moved;
+    return true;
+}
 
 bool offpath_context::sleep_direct() {
     int fd = -1;
@@ -146,7 +188,49 @@ void offpath::client::wait_for_direct(offpath_window& window, std::uint32_t targ
     context.wait_direct([&] { return !busy(); });
 }
 
+// Locks that follow one that had to wait go the way on which they queue.
+constexpr std::uint32_t locks_queued = 16;
+
+bool offpath::client::unlock_directly(offpath_window& window, std::uint32_t target) {
+    DirectOperation operation;
+    operation.kind = OpKind::unlock;
+    operation.target = target;
+    if (window.targets[target].watched > 0) return false;
+    DirectPaths::Path* const path = path_for(window, operation, true);
+    if (path == nullptr) return false;
+    ask(window, *path, operation, nullptr);
+    return true;
+}
+
 extern "C" {
+
+offpath_status_t offpath_direct_lock(offpath_window_h window, uint32_t target, offpath_lock_t lock) try {
+    if (!reaches(window, target) || (lock != OFFPATH_LOCK_SHARED && lock != OFFPATH_LOCK_EXCLUSIVE))
+        return OFFPATH_ERR_INVALID;
+    offpath_context& context = *window->context;
+    Operation operation;
+    operation.kind = lock == OFFPATH_LOCK_SHARED ? OpKind::lock_shared : OpKind::lock_exclusive;
+    operation.target = target;
+    DirectPaths::Outcome outcome;
+    {
+        auto guard = context.lock();
+        offpath_window::Target& there = window->targets[target];
+        if (there.queued_locks > 0) {
+            --there.queued_locks;
+            return OFFPATH_ERR_UNAVAILABLE;
+        }
+        DirectPaths::Path* const path = path_for(*window, operation, true);
+        if (path == nullptr) return OFFPATH_ERR_UNAVAILABLE;
+        ask(*window, *path, operation, &outcome);
+    }
+    context.wait_direct([&] { return outcome.over; });
+    if (outcome.status != Status::retry) return to_c(outcome.status);
+    auto guard = context.lock();
+    window->targets[target].queued_locks = locks_queued;
+    return OFFPATH_ERR_UNAVAILABLE;
+} catch (...) {
+    return caught("offpath_direct_lock");
+}
 
 offpath_status_t offpath_direct_put(offpath_window_h window, const void* origin, size_t bytes,
                                     uint32_t target, uint64_t offset) try {

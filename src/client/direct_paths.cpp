@@ -17,6 +17,9 @@ namespace {
 
 // Of a request: the path's index, then its number on that path.
 constexpr unsigned index_shift = 40;
+// What may be under way on a path before answers are read; far from what a proxy keeps for one who does not.
+constexpr std::size_t most_pending = 4096;
+constexpr std::uint64_t most_awaited_bytes = 256 << 10;
 
 }  // namespace
 
@@ -84,31 +87,68 @@ bool DirectPaths::busy() const {
 
 void DirectPaths::waited(std::uint32_t rank) {
     const auto known = by_proxy_.find(homes_[rank].proxy);
-    if (known != by_proxy_.end()) known->second->in_a_row = 0;
+    if (known == by_proxy_.end()) return;
+    known->second->in_a_row = 0;
+    send_bundle(*known->second);
 }
 
 void DirectPaths::waited() {
-    for (const auto& path : paths_)
+    for (const auto& path : paths_) {
         path->in_a_row = 0;
+        send_bundle(*path);
+    }
 }
 
-void DirectPaths::ask(Path& path, direct::Request request, std::span<const std::byte> operands,
-                      const Asker& asker) {
+void DirectPaths::add(Path& path, direct::Request& request, const Asker& asker) {
     request.kind = direct::Kind::request;
     request.token = path.token;
     request.number = std::uint64_t{path.index} << index_shift | path.numbers++;
     path.pending.push_back({request.number, asker});
+    path.awaited_bytes += asker.result_bytes;
     path.in_a_row = asker.outcome != nullptr ? 0 : path.in_a_row + 1;
+}
+
+void DirectPaths::ask(Path& path, direct::Request request, std::span<const std::byte> operands,
+                      const Asker& asker) {
+    send_bundle(path);
+    add(path, request, asker);
     // Who is gone is told by on_endpoint_lost, to all that is pending.
     (void)transport_->post(*path.endpoint, direct::bytes_of(request), operands);
+}
+
+void DirectPaths::ask_with_others(Path& path, direct::Request request, std::span<const std::byte> operands,
+                                  const Asker& asker) {
+    if (path.bundle.size() + sizeof request + operands.size() > transport::Transport::max_post)
+        send_bundle(path);
+    add(path, request, asker);
+    direct::append(path.bundle, request, operands);
+    ++path.bundled;
+}
+
+void DirectPaths::send_bundle(Path& path) {
+    if (path.bundled == 0) return;
+    const direct::Bundle header{direct::Kind::requests, path.bundled};
+    (void)transport_->post(*path.endpoint, direct::bytes_of(header), path.bundle);
+    path.bundle.clear();
+    path.bundled = 0;
+}
+
+bool DirectPaths::has_room(Path& path) {
+    const auto full = [&] {
+        return path.pending.size() >= most_pending || path.awaited_bytes >= most_awaited_bytes;
+    };
+    if (full()) progress();
+    return path.state == Path::State::open && !full();
 }
 
 void DirectPaths::on_message(const transport::Incoming& message) {
     if (message.rendezvous != nullptr) return transport_->discard(message.rendezvous);
     const std::span payload(message.data, message.bytes);
     direct::Answer answer;
+    direct::Bundle bundle;
     direct::Handshake handshake;
     if (read(message.header, direct::Kind::answer, answer)) return on_answer(answer, payload);
+    if (read(message.header, direct::Kind::answers, bundle)) return on_answers(bundle, payload);
     if (read(message.header, direct::Kind::handshake, handshake) && handshake.path < paths_.size())
         on_handshake(*paths_[handshake.path], payload);
 }
@@ -143,6 +183,12 @@ void DirectPaths::on_answer(const direct::Answer& answer, std::span<const std::b
     const std::uint64_t index = answer.number >> index_shift;
     if (index >= paths_.size()) return;
     Path& path = *paths_[index];
+    while (!path.pending.empty() && path.pending.front().number < answer.number &&
+           path.pending.front().asker.result_bytes == 0) {
+        const Asker before = path.pending.front().asker;
+        path.pending.pop_front();
+        end(before, Status::ok);
+    }
     if (path.pending.empty() || path.pending.front().number != answer.number) {
         log::error("the proxy of rank {} answers what was not asked", path.target);
         return close(path);
@@ -157,8 +203,21 @@ void DirectPaths::on_answer(const direct::Answer& answer, std::span<const std::b
         if (!result.empty()) std::memcpy(asker.result + answer.offset, result.data(), result.size());
         if (answer.offset + result.size() < asker.result_bytes) return;
     }
+    path.awaited_bytes -= asker.result_bytes;
     path.pending.pop_front();
     end(asker, status);
+}
+
+void DirectPaths::on_answers(const direct::Bundle& bundle, std::span<const std::byte> payload) {
+    for (std::uint32_t i = 0; i < bundle.count; ++i) {
+        direct::Answer answer;
+        std::span<const std::byte> result;
+        if (!take(payload, direct::Kind::answer, answer) || !direct::take(payload, answer.bytes, result)) {
+            log::error("a proxy's answers were not understood");
+            return;
+        }
+        on_answer(answer, result);
+    }
 }
 
 void DirectPaths::end(const Asker& asker, Status status) {
@@ -175,6 +234,9 @@ void DirectPaths::close(Path& path) {
     path.state = Path::State::closed;
     transport_->disconnect(path.endpoint);
     path.endpoint = nullptr;
+    path.bundle.clear();
+    path.bundled = 0;
+    path.awaited_bytes = 0;
     std::deque<Path::Pending> pending;
     pending.swap(path.pending);
     for (const Path::Pending& each : pending)

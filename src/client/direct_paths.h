@@ -56,7 +56,10 @@ class DirectPaths final : transport::Handler {
             Asker asker;
         };
         std::deque<Pending> pending;
-        std::uint32_t in_a_row = 0;  // asked for since somebody last waited for an answer
+        std::uint64_t awaited_bytes = 0;  // of their results
+        std::uint32_t in_a_row = 0;       // asked for since somebody last waited for an answer
+        std::vector<std::byte> bundle;    // requests that wait for others to go with
+        std::uint32_t bundled = 0;
     };
 
     DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank, std::vector<Home> homes);
@@ -70,12 +73,24 @@ class DirectPaths final : transport::Handler {
     // Whether something is under way to that proxy; to any.
     bool busy(std::uint32_t rank) const;
     bool busy() const;
-    // Somebody waits for what was asked of that proxy; of any.
+    // Somebody waits for what was asked of that proxy; of any. What waits for others goes out.
     void waited(std::uint32_t rank);
     void waited();
     // The request's kind, token and number are filled in here.
     void ask(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
              const Asker& asker);
+    // What is asked for in between may leave together.
+    void hold(Path& path) { transport_->hold(*path.endpoint); }
+    void let_go(Path& path) {
+        if (path.endpoint != nullptr) transport_->let_go(*path.endpoint);
+    }
+    // The same, but it may wait for others, until somebody waits for it or a message is full. What it brings
+    // along is at most most_bundled_bytes.
+    static constexpr std::size_t most_bundled_bytes = 1024;
+    void ask_with_others(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
+                         const Asker& asker);
+    // Whether more can be asked for without waiting for answers.
+    bool has_room(Path& path);
 
     // Takes what has come.
     void progress() {
@@ -91,7 +106,10 @@ class DirectPaths final : transport::Handler {
 
     Path* make_path(const Home& home, std::uint32_t rank);
     void on_handshake(Path& path, std::span<const std::byte> payload);
+    static void add(Path& path, rma::direct::Request& request, const Asker& asker);
+    void send_bundle(Path& path);
     void on_answer(const rma::direct::Answer& answer, std::span<const std::byte> result);
+    void on_answers(const rma::direct::Bundle& bundle, std::span<const std::byte> payload);
     void say(Path& path, const control::Message& message);
     static void end(const Asker& asker, Status status);
     void close(Path& path);

@@ -284,6 +284,7 @@ offpath_status_t offpath_context_counters(offpath_context_h context, offpath_con
     auto guard = context->lock();
     context->requests.sweep();
     counters->operations = context->operations;
+    counters->direct = context->direct_operations;
     counters->completed = context->requests.completed();
     counters->failed = context->requests.failed();
     counters->bytes = context->bytes;

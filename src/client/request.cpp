@@ -22,6 +22,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->freed = false;
     request->earlier = Status::ok;
     request->window = nullptr;
+    request->flushes = false;
     request->message = {};
     request->used.clear();
     return request;
@@ -54,9 +55,10 @@ void RequestTable::undo(offpath_request* request) {
     free_requests_.push_back(request);
 }
 
-void RequestTable::uncount(offpath_request& request) {
+void RequestTable::uncount(offpath_request& request, Status status) {
     offpath_window* const window = std::exchange(request.window, nullptr);
     if (window == nullptr) return;
+    if (request.flushes) return flush_over(*window, request, status);
     --window->watched;
     --window->targets[request.target].watched;
     if (request.updates) --window->targets[request.target].watched_updates;
@@ -72,7 +74,7 @@ bool RequestTable::take(offpath_request* request) {
     if (request->receives)
         request->message = {entry.source, entry.tag, static_cast<std::size_t>(entry.bytes)};
     (status == Status::ok ? completed_ : failed_)++;
-    uncount(*request);
+    uncount(*request, own);
     owners_[request->slot] = nullptr;
     free_slots_.push_back(request->slot);
     request->owned.reset();

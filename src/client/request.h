@@ -27,9 +27,14 @@ struct offpath_request {
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
-    offpath_window* window = nullptr;  // that counts it among the watched, until it is over
+    offpath_window* window =
+        nullptr;  // that counts it among the watched, or that it flushes, until it is over
     std::uint32_t target = 0;
     bool updates = false;
+    // A flush of the window: of what was started without a request up to `loose`, of `unwatched` of them.
+    bool flushes = false;
+    std::uint64_t loose = 0;
+    std::uint32_t unwatched = 0;
     offpath::Status earlier = offpath::Status::ok;  // an error that it tells besides its own
     offpath_message_t message{};
     std::unique_ptr<std::byte[]> owned;  // a buffer of ours that the operation uses
@@ -81,7 +86,7 @@ class RequestTable {
 
   private:
     offpath_request* fresh(offpath_context* context);
-    static void uncount(offpath_request& request);
+    static void uncount(offpath_request& request, Status status);
 
     control::ClientChannel& channel_;
     std::deque<offpath_request> pool_;

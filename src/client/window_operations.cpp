@@ -41,15 +41,15 @@ bool valid(const offpath_window& window, const Operation& operation, const offpa
 void flush_all(offpath_context& context) {
     struct Flush {
         offpath_window* window = nullptr;
-        std::uint32_t counted = 0;
         offpath_request* request = nullptr;
     };
     std::vector<Flush> flushes;
     {
         auto guard = context.lock();
         for (const auto& [window, owned] : context.windows) {
-            Flush flush{window, window->unwatched};
-            if (flush.counted > 0 && post_flush(*window, OFFPATH_ALL_TARGETS, &flush.request) == Status::ok)
+            Flush flush{window};
+            if (window->unwatched > 0 &&
+                post_flush(*window, OFFPATH_ALL_TARGETS, &flush.request) == Status::ok)
                 flushes.push_back(flush);
         }
     }
@@ -58,7 +58,6 @@ void flush_all(offpath_context& context) {
         auto guard = context.lock();
         context.requests.free(flush.request);
         if (!context.windows.contains(flush.window)) continue;
-        give_back_unwatched(*flush.window, flush.counted);
         if (flush.window->unreported == Status::ok) flush.window->unreported = status;
     }
 }
@@ -85,7 +84,23 @@ Status post_parts(offpath_context& context, control::WindowOperation& command, c
 Status start(offpath_window& window, const Operation& operation, const offpath_place_t& place,
              offpath_request_h* request) {
     offpath_context& context = *window.context;
+    const std::uint64_t operands = operand_bytes(operation.kind, operation.reduction, operation.bytes);
+    const std::uint64_t result = result_bytes(operation.kind, operation.bytes);
     auto guard = context.lock();
+    if (request == nullptr && place.segment_count == 0 && operation.bytes > 0 && context.direct != nullptr) {
+        DirectOperation direct;
+        direct.kind = operation.kind;
+        direct.type = operation.type;
+        direct.reduction = operation.reduction;
+        direct.target = place.target;
+        direct.offset = place.offset;
+        direct.bytes = operation.bytes;
+        direct.operands = operation.inlined;
+        if (direct.operands.empty())
+            direct.operands = {static_cast<const std::byte*>(operation.origin), operands};
+        if (result > 0) direct.result = operation.result;
+        if (start_directly(window, direct)) return Status::ok;
+    }
     if (context.direct != nullptr && (window.ordered(place.target) || is_update(operation.kind))) {
         guard = {};
         wait_for_direct(window, place.target);
@@ -115,8 +130,6 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
     command.type = operation.type;
     command.reduction = operation.reduction;
     command.ordered = window.ordered(place.target) ? 1 : 0;
-    const std::uint64_t operands = operand_bytes(operation.kind, operation.reduction, operation.bytes);
-    const std::uint64_t result = result_bytes(operation.kind, operation.bytes);
     if (!operation.inlined.empty()) {
         command.inlined = operation.inlined;
     } else if (operands > 0 && operands <= rma::inline_bytes) {

@@ -5,6 +5,8 @@
 #include "client/caught.h"
 #include "client/context.h"
 
+#include <offpath/memory.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -61,14 +63,38 @@ control::DestroyWindow destroy_of(const offpath_window& window) {
     return command;
 }
 
-// The worst that any rank of the team has to say. Statuses of errors are negative.
-Status agree(offpath_team_h team, Status mine) {
-    std::int32_t worst = to_c(mine);
+// `count` operations without a request are over.
+void give_back_unwatched(offpath_window& window, std::uint32_t count) {
+    // Another thread's flush may have been faster.
+    count = std::min(count, window.unwatched);
+    window.unwatched -= count;
+    window.context->unwatched -= count;
+}
+
+bool is_mapped(offpath_context& context, const void* base, std::size_t bytes) {
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    return bytes > 0 && offpath_mem_query(&context, base, bytes, &back_end, &progress) == OFFPATH_OK &&
+           back_end == OFFPATH_BACK_END_MAP;
+}
+
+// Tells all ranks of this one's part. The worst that any of them has to say; statuses of errors are negative.
+Status agree(offpath_window& window, Status mine, bool mapped) {
+    struct Part {
+        std::int32_t status = 0;
+        std::uint32_t mapped = 0;
+    };
+    std::vector<Part> parts(window.team->size);
+    const Part own{to_c(mine), mapped ? 1U : 0U};
     offpath_request_h request = nullptr;
-    const Status status = from_c(
-        offpath_iallreduce(team, OFFPATH_IN_PLACE, &worst, 1, OFFPATH_INT32, OFFPATH_MINIMUM, &request));
-    const Status over = status == Status::ok ? wait_and_free(*team->context, request) : status;
-    return over == Status::ok ? from_c(static_cast<offpath_status_t>(worst)) : over;
+    const Status status = from_c(offpath_iallgather(window.team, &own, parts.data(), sizeof own, &request));
+    const Status over = status == Status::ok ? wait_and_free(*window.context, request) : status;
+    if (over != Status::ok) return over;
+    for (std::size_t rank = 0; rank < parts.size(); ++rank)
+        window.targets[rank].mapped = parts[rank].mapped != 0;
+    const auto worst = std::min_element(parts.begin(), parts.end(),
+                                        [](const Part& a, const Part& b) { return a.status < b.status; });
+    return from_c(static_cast<offpath_status_t>(worst->status));
 }
 
 // `arguments`: what is wrong with those of this rank, for which the others wait all the same.
@@ -90,7 +116,8 @@ Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, St
     command.window = made->id;
     command.dynamic = dynamic ? 1 : 0;
     const Status mine = arguments == Status::ok ? post_and_wait(context, command) : arguments;
-    if (const Status status = agree(team, mine); status != Status::ok) {
+    const bool mapped = mine == Status::ok && is_mapped(context, base, bytes);
+    if (const Status status = agree(*made, mine, mapped); status != Status::ok) {
         // The proxy keeps an entry, and the memory of a window, whatever became of it.
         if (arguments == Status::ok) (void)post_and_wait(context, destroy_of(*made));
         return status;
@@ -121,6 +148,12 @@ Status with_answers(offpath_window& window, Status status) {
     return status == Status::ok ? std::exchange(window.unreported, Status::ok) : status;
 }
 
+// It has nothing to do with a flush of the target.
+bool own_proxy_is_done(const offpath_window& window, std::uint32_t target) {
+    if (target == OFFPATH_ALL_TARGETS) return window.watched == 0 && window.loose == window.flushed;
+    return window.targets[target].watched == 0 && !window.loose_under_way(target);
+}
+
 bool usable(offpath_team_h team, offpath_window_h* window) {
     return team != nullptr && window != nullptr && !team->destroyed;
 }
@@ -129,22 +162,14 @@ Status flush_and_wait(offpath_window& window, std::uint32_t target) {
     offpath_context& context = *window.context;
     wait_for_direct(window, target);
     offpath_request* request = nullptr;
-    std::uint32_t counted = 0;
-    std::uint64_t loose = 0;
     {
         auto guard = context.lock();
-        loose = window.loose;
-        // The own proxy has nothing to do with it.
-        if (target == OFFPATH_ALL_TARGETS && window.watched == 0 && loose == window.flushed)
-            return std::exchange(window.unreported, Status::ok);
-        if (target == OFFPATH_ALL_TARGETS) counted = window.unwatched;
+        window.batch.flushed();
+        if (own_proxy_is_done(window, target)) return std::exchange(window.unreported, Status::ok);
         if (Status status = post_flush(window, target, &request); status != Status::ok) return status;
     }
     const Status status = wait_and_free(context, request);
     auto guard = context.lock();
-    give_back_unwatched(window, counted);
-    std::uint64_t& flushed = target == OFFPATH_ALL_TARGETS ? window.flushed : window.targets[target].flushed;
-    if (status == Status::ok) flushed = std::max(flushed, loose);
     return with_answers(window, status);
 }
 
@@ -180,15 +205,23 @@ Status offpath::client::post_flush(offpath_window& window, std::uint32_t target,
     command.window = window.id;
     command.target = target;
     const Status status = post_locked(*window.context, command, request);
-    if (status == Status::ok) (*request)->earlier = std::exchange(window.unreported, Status::ok);
+    if (status != Status::ok) return status;
+    offpath_request& made = **request;
+    made.earlier = std::exchange(window.unreported, Status::ok);
+    made.window = &window;
+    made.target = target;
+    made.flushes = true;
+    made.loose = window.loose;
+    made.unwatched = target == OFFPATH_ALL_TARGETS ? window.unwatched : 0;
     return status;
 }
 
-void offpath::client::give_back_unwatched(offpath_window& window, std::uint32_t count) {
-    // Another thread's flush may have been faster.
-    count = std::min(count, window.unwatched);
-    window.unwatched -= count;
-    window.context->unwatched -= count;
+void offpath::client::flush_over(offpath_window& window, const offpath_request& request, Status status) {
+    give_back_unwatched(window, request.unwatched);
+    if (status != Status::ok) return;
+    const bool all = request.target == OFFPATH_ALL_TARGETS;
+    std::uint64_t& flushed = all ? window.flushed : window.targets[request.target].flushed;
+    flushed = std::max(flushed, request.loose);
 }
 
 extern "C" {
@@ -270,8 +303,12 @@ offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
         return OFFPATH_ERR_INVALID;
     if (request == nullptr) return to_c(flush_and_wait(*window, target));
     wait_for_direct(*window, target);
-    auto guard = window->context->lock();
-    return to_c(post_flush(*window, target, request));
+    offpath_context& context = *window->context;
+    auto guard = context.lock();
+    window->batch.flushed();
+    if (!own_proxy_is_done(*window, target)) return to_c(post_flush(*window, target, request));
+    *request = context.requests.finished(&context, std::exchange(window->unreported, Status::ok));
+    return OFFPATH_OK;
 } catch (...) {
     return caught("offpath_window_flush");
 }
@@ -303,6 +340,8 @@ offpath_status_t offpath_window_lock(offpath_window_h window, uint32_t target, o
     command.operation = static_cast<std::uint8_t>(lock == OFFPATH_LOCK_SHARED ? rma::OpKind::lock_shared
                                                                               : rma::OpKind::lock_exclusive);
     offpath_context& context = *window->context;
+    // An unlock before it may be under way there.
+    wait_for_direct(*window, target);
     return to_c(request == nullptr ? post_and_wait(context, command) : post(context, command, request));
 } catch (...) {
     return caught("offpath_window_lock");
@@ -317,6 +356,7 @@ offpath_status_t offpath_window_unlock(offpath_window_h window, uint32_t target)
     command.operation = static_cast<std::uint8_t>(rma::OpKind::unlock);
     offpath_context& context = *window->context;
     auto guard = context.lock();
+    if (context.direct != nullptr && unlock_directly(*window, target)) return OFFPATH_OK;
     const Status status = context.post(command);
     // A flush waits for it.
     window->targets[target].loose = ++window->loose;

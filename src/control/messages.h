@@ -18,7 +18,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 6;
+constexpr std::uint16_t protocol_version = 7;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_address_bytes = 24 << 10;
 constexpr std::size_t max_link_address_bytes = 16 << 10;

@@ -253,6 +253,7 @@ class OneSided {
 
     // onesided_direct.cpp
     Status update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result);
+    Status lock_at_once(Window& window, const DirectOperation& call);
 
     // onesided_update.cpp
     void step(Visit& visit);

@@ -15,7 +15,8 @@ namespace {
 bool sound(const DirectOperation& call) {
     if (!rma::is_kind(call.operation)) return false;
     const auto kind = static_cast<OpKind>(call.operation);
-    if (rma::is_lock(kind) || call.bytes == 0) return false;
+    if (rma::is_lock(kind)) return call.bytes == 0 && call.operands.empty();
+    if (call.bytes == 0) return false;
     if (call.operands.size() != rma::operand_bytes(kind, call.reduction, call.bytes)) return false;
     if (call.element > 0) {
         if (rma::is_update(kind) || call.bytes % call.element != 0) return false;
@@ -67,6 +68,7 @@ Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>
     if (found == windows_.end()) return Status::access;
     Window& window = *found->second;
     if (window.ending || window.session().closing) return Status::peer_lost;
+    if (rma::is_lock(static_cast<OpKind>(call.operation))) return lock_at_once(window, call);
     const rma::Ranges::Range* range = window.ranges.find(call.offset, extent(call));
     if (range == nullptr) return Status::access;
     std::byte* const place = window.session().memory->direct({range->region, range->address, range->bytes},
@@ -98,6 +100,32 @@ Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>
     }
     engine_.counters.bytes_sent += result.size();
     return Status::ok;
+}
+
+// What is not free at once is refused with retry.
+Status OneSided::lock_at_once(Window& window, const DirectOperation& call) {
+    const Team& team = *window.team;
+    if (call.origin >= team.job_ranks.size() || team.job_ranks[call.origin] != call.origin_job)
+        return Status::protocol;
+    const auto kind = static_cast<OpKind>(call.operation);
+    if (kind == OpKind::unlock) {
+        std::vector<rma::LockQueue::Asker> granted;
+        const bool held = window.lock.unlock(call.origin, granted);
+        for (const auto& asker : granted)
+            answer(*team.peers[asker.rank], asker.token, Status::ok);
+        return held ? Status::ok : Status::invalid;
+    }
+    // A rank that is gone may hold it for ever.
+    if (team.any_gone()) return Status::peer_lost;
+    switch (window.lock.try_lock({call.origin, kind == OpKind::lock_exclusive})) {
+        case rma::LockQueue::Answer::granted:
+            return Status::ok;
+        case rma::LockQueue::Answer::refused:
+            return Status::invalid;
+        case rma::LockQueue::Answer::waits:
+            break;
+    }
+    return Status::retry;
 }
 
 Status OneSided::update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result) {

@@ -41,13 +41,34 @@ void DirectPort::forget(const engine::JobId& job, std::uint32_t rank) {
     }
 }
 
+unsigned DirectPort::progress() {
+    const unsigned events = transport_->progress();
+    for (const std::uint64_t token : held_) {
+        const auto found = by_token_.find(token);
+        if (found == by_token_.end()) continue;
+        found->second->held = false;
+        transport_->let_go(*found->second->endpoint);
+    }
+    held_.clear();
+    return events;
+}
+
+void DirectPort::hold(Caller& caller) {
+    if (caller.held) return;
+    caller.held = true;
+    held_.push_back(caller.token);
+    transport_->hold(*caller.endpoint);
+}
+
 void DirectPort::on_message(const transport::Incoming& message) {
     // Nobody has a reason to send that much.
     if (message.rendezvous != nullptr) return transport_->discard(message.rendezvous);
     const std::span payload(message.data, message.bytes);
     direct::Request request;
+    direct::Bundle bundle;
     direct::Handshake handshake;
     if (read(message.header, direct::Kind::request, request)) return on_request(request, payload);
+    if (read(message.header, direct::Kind::requests, bundle)) return on_requests(bundle, payload);
     if (read(message.header, direct::Kind::handshake, handshake))
         return on_handshake(handshake.path, payload);
     log::debug("something that is no request was dropped: header of {} bytes", message.header.size());
@@ -105,6 +126,7 @@ void DirectPort::on_proof(const control::DirectProof& proof) {
     callers_.splice(callers_.end(), callers_, caller);
     --unproved_;
     caller->job = {proof.job_high, proof.job_low};
+    caller->rank = proof.rank;
     caller->token = control::draw_token();
     by_token_[caller->token] = caller;
     control::DirectWelcome welcome{caller->token, {}};
@@ -112,20 +134,71 @@ void DirectPort::on_proof(const control::DirectProof& proof) {
     say(*caller, welcome);
 }
 
-void DirectPort::on_request(const direct::Request& request, std::span<const std::byte> operands) {
-    const auto found = by_token_.find(request.token);
-    if (found == by_token_.end()) return;
+DirectPort::Caller* DirectPort::caller_of(std::uint64_t token) {
+    const auto found = by_token_.find(token);
+    if (found == by_token_.end()) return nullptr;
     Caller& caller = *found->second;
-    if (transport_->unsent(*caller.endpoint) > max_unsent) {
-        log::error("a rank of job {:08x} does not read its answers: it is cut off",
-                   static_cast<std::uint32_t>(caller.job.high));
-        return drop(found->second);
+    if (transport_->unsent(*caller.endpoint) <= max_unsent) return &caller;
+    log::error("a rank of job {:08x} does not read its answers: it is cut off",
+               static_cast<std::uint32_t>(caller.job.high));
+    drop(found->second);
+    return nullptr;
+}
+
+void DirectPort::on_request(const direct::Request& request, std::span<const std::byte> operands) {
+    Caller* const caller = caller_of(request.token);
+    if (caller == nullptr) return;
+    hold(*caller);
+    std::span<const std::byte> result;
+    const Status status = perform(*caller, request, operands, result);
+    answer(*caller, request.number, status, result);
+}
+
+void DirectPort::on_requests(const direct::Bundle& bundle, std::span<const std::byte> payload) {
+    direct::Request first;
+    auto rest = payload;
+    if (!take(rest, direct::Kind::request, first)) return;
+    Caller* const caller = caller_of(first.token);
+    if (caller != nullptr) hold(*caller);
+    if (caller == nullptr || on_requests(*caller, bundle.count, payload)) return;
+    log::error("a rank of job {:08x} says what cannot be understood: it is cut off",
+               static_cast<std::uint32_t>(caller->job.high));
+    drop(by_token_.at(first.token));
+}
+
+// Whether the bundle is well formed; what comes before a fault is done.
+bool DirectPort::on_requests(Caller& caller, std::uint32_t count, std::span<const std::byte> payload) {
+    std::uint64_t silent = 0;
+    bool any_silent = false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        direct::Request request;
+        std::span<const std::byte> operands, result;
+        if (!take(payload, direct::Kind::request, request) || request.token != caller.token ||
+            !rma::is_kind(request.operation))
+            return false;
+        const auto kind = static_cast<rma::OpKind>(request.operation);
+        if (!direct::take(payload, operand_bytes(kind, request.reduction, request.bytes), operands))
+            return false;
+        const Status status = perform(caller, request, operands, result);
+        any_silent = !is_error(status) && result.empty();
+        silent = request.number;
+        if (!any_silent) answer_together(caller, request.number, status, result);
     }
+    if (any_silent) answer_together(caller, silent, Status::ok, {});
+    send_answers(caller);
+    return payload.empty();
+}
+
+Status DirectPort::perform(const Caller& caller, const direct::Request& request,
+                           std::span<const std::byte> operands, std::span<const std::byte>& result) {
+    if (request.bytes > direct::most_result_bytes) return Status::protocol;
     engine::DirectOperation call;
     call.job = caller.job;
     call.team = request.team;
     call.window = request.window;
     call.dest = request.dest;
+    call.origin = request.origin;
+    call.origin_job = caller.rank;
     call.operation = request.operation;
     call.type = request.type;
     call.reduction = request.reduction;
@@ -134,10 +207,9 @@ void DirectPort::on_request(const direct::Request& request, std::span<const std:
     call.element = request.element;
     call.stride = request.stride;
     call.operands = operands;
-    std::span<const std::byte> result;
-    const Status status = request.bytes <= direct::most_result_bytes ? engine_.one_sided_at_once(call, result)
-                                                                     : Status::protocol;
-    answer(caller, request.number, status, is_error(status) ? std::span<const std::byte>() : result);
+    const Status status = engine_.one_sided_at_once(call, result);
+    if (is_error(status)) result = {};
+    return status;
 }
 
 void DirectPort::answer(Caller& caller, std::uint64_t number, Status status,
@@ -145,11 +217,32 @@ void DirectPort::answer(Caller& caller, std::uint64_t number, Status status,
     std::size_t at = 0;
     do {
         const std::size_t bytes = std::min<std::size_t>(result.size() - at, direct::piece_bytes);
-        const direct::Answer header{direct::Kind::answer, static_cast<std::int32_t>(status), number, at};
+        const direct::Answer header{direct::Kind::answer, static_cast<std::int32_t>(status), number,
+                                    static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};
         // Who is gone is told by on_endpoint_lost.
         (void)transport_->post(*caller.endpoint, direct::bytes_of(header), result.subspan(at, bytes));
         at += bytes;
     } while (at < result.size());
+}
+
+void DirectPort::answer_together(Caller& caller, std::uint64_t number, Status status,
+                                 std::span<const std::byte> result) {
+    const direct::Answer header{direct::Kind::answer, static_cast<std::int32_t>(status), number, 0,
+                                static_cast<std::uint32_t>(result.size())};
+    if (answers_.size() + sizeof header + result.size() > transport::Transport::max_post)
+        send_answers(caller);
+    if (sizeof header + result.size() > transport::Transport::max_post)
+        return answer(caller, number, status, result);
+    direct::append(answers_, header, result);
+    ++answer_count_;
+}
+
+void DirectPort::send_answers(Caller& caller) {
+    if (answer_count_ == 0) return;
+    const direct::Bundle header{direct::Kind::answers, answer_count_};
+    (void)transport_->post(*caller.endpoint, direct::bytes_of(header), answers_);
+    answers_.clear();
+    answer_count_ = 0;
 }
 
 void DirectPort::say(Caller& caller, const control::Message& message) {

@@ -38,7 +38,7 @@ class DirectPort final : transport::Handler {
     // It is not any more. With the last rank of its job go the job's callers.
     void forget(const engine::JobId& job, std::uint32_t rank);
 
-    unsigned progress() { return transport_->progress(); }
+    unsigned progress();
     int event_fd() const { return transport_->event_fd(); }
     Status arm() { return transport_->arm(); }
 
@@ -50,6 +50,8 @@ class DirectPort final : transport::Handler {
         control::Nonce challenge{};
         std::uint64_t token = 0;  // 0: has proved nothing yet
         engine::JobId job;
+        std::uint32_t rank = 0;
+        bool held = false;  // answers of this round leave together
     };
     using Callers = std::list<Caller>;  // the unproved in front, the oldest first
 
@@ -59,8 +61,18 @@ class DirectPort final : transport::Handler {
     void on_handshake(std::uint32_t path, std::span<const std::byte> payload);
     void on_call(std::uint32_t path, const control::DirectCall& call);
     void on_proof(const control::DirectProof& proof);
+    // Null: nobody who has proved who he is, or one who was cut off just now.
+    Caller* caller_of(std::uint64_t token);
+    void hold(Caller& caller);
     void on_request(const rma::direct::Request& request, std::span<const std::byte> operands);
+    void on_requests(const rma::direct::Bundle& bundle, std::span<const std::byte> payload);
+    bool on_requests(Caller& caller, std::uint32_t count, std::span<const std::byte> payload);
+    Status perform(const Caller& caller, const rma::direct::Request& request,
+                   std::span<const std::byte> operands, std::span<const std::byte>& result);
     void answer(Caller& caller, std::uint64_t number, Status status, std::span<const std::byte> result);
+    void answer_together(Caller& caller, std::uint64_t number, Status status,
+                         std::span<const std::byte> result);
+    void send_answers(Caller& caller);
     void say(Caller& caller, const control::Message& message);
     void drop(Callers::iterator caller);
 
@@ -70,6 +82,10 @@ class DirectPort final : transport::Handler {
     Callers callers_;
     std::size_t unproved_ = 0;
     std::unordered_map<std::uint64_t, Callers::iterator> by_token_;
+    std::vector<std::uint64_t> held_;  // tokens of those whose answers wait for the end of the round
+    // To requests of one bundle, the answers that have not gone out.
+    std::vector<std::byte> answers_;
+    std::uint32_t answer_count_ = 0;
 };
 
 }  // namespace offpath::proxy

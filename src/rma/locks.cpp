@@ -9,17 +9,20 @@ void LockQueue::grant(const Asker& asker) {
     exclusive_ = asker.exclusive;
 }
 
-LockQueue::Answer LockQueue::lock(const Asker& asker) {
+LockQueue::Answer LockQueue::try_lock(const Asker& asker) {
     const bool waits_already = std::any_of(waiting_.begin(), waiting_.end(),
                                            [&](const Asker& other) { return other.rank == asker.rank; });
     if (waits_already || holders_.contains(asker.rank)) return Answer::refused;
     // What waits while nothing is held exclusively are exclusive askers only.
-    if (!free_for(asker)) {
-        waiting_.push_back(asker);
-        return Answer::waits;
-    }
+    if (!free_for(asker)) return Answer::waits;
     grant(asker);
     return Answer::granted;
+}
+
+LockQueue::Answer LockQueue::lock(const Asker& asker) {
+    const Answer answer = try_lock(asker);
+    if (answer == Answer::waits) waiting_.push_back(asker);
+    return answer;
 }
 
 bool LockQueue::unlock(std::uint32_t rank, std::vector<Asker>& granted) {

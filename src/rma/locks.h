@@ -22,6 +22,8 @@ class LockQueue {
 
     // refused: the rank holds the lock, or waits for it, already.
     Answer lock(const Asker& asker);
+    // The same, for who does not wait: nothing has happened where it is not granted.
+    Answer try_lock(const Asker& asker);
     // False: the rank does not hold it. `granted` are those whose turn it is now.
     bool unlock(std::uint32_t rank, std::vector<Asker>& granted);
     // Nobody waits any more.

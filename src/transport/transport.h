@@ -67,6 +67,10 @@ class Transport {
     // fetch. A byte stream is such a case: the receiver's answer to a rendezvous would wait behind all the
     // payload that goes the other way.
     virtual std::size_t push_bytes(Endpoint&) { return 0; }
+    // From hold() to let_go(), messages that are posted to the endpoint may wait for each other, to leave
+    // together.
+    virtual void hold(Endpoint&) {}
+    virtual void let_go(Endpoint&) {}
     // Gets the payload of a rendezvous message, `bytes` of it (its whole size), into `destination`.
     virtual Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) = 0;
     // Messages that were posted and have not left yet, for want of room in the connection; 0 where that is

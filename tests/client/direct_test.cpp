@@ -1,120 +1,14 @@
 // The direct path to the target's proxy: what it carries, and that its operations keep their order to those
-// that go through the own proxy. Ranks 0 and 1 have different proxies of one daemon, which tests stop to see
-// what waits for it.
-#include "harness.h"
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+// that go through the own proxy. Ranks 0 and 1 have different proxies of one daemon.
+#include "direct_fixture.h"
 
 #include <array>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 namespace offpath::test {
 namespace {
-
-constexpr std::size_t window_bytes = 1 << 20;
-constexpr double pause_s = 0.3;
-
-// A rank with a window of memory that the device maps, and a path to the next rank's proxy.
-struct Fixture {
-    explicit Fixture(const Rank& rank) : me(rank), context(rank.init()), right((rank.rank + 1) % rank.size) {
-        expect(offpath_mem_alloc(context, window_bytes, &base), OFFPATH_OK, "alloc");
-        std::memset(base, 0, window_bytes);
-        expect(offpath_window_create(me.world(context), base, window_bytes, &window), OFFPATH_OK, "create");
-        me.barrier();
-    }
-    // The first one only asks for the path.
-    void open(std::uint32_t target) const {
-        std::uint64_t word = 0;
-        const double begin = now();
-        while (offpath_direct_get(window, &word, 8, target, 0) != OFFPATH_OK) {
-            require(now() - begin < 10, "there is no direct path");
-            usleep(100);
-        }
-    }
-    void finish() {
-        me.barrier();
-        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
-        expect(offpath_mem_free(context, base), OFFPATH_OK, "free");
-        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
-    }
-    offpath_status_t put(const std::uint64_t& word, std::uint64_t offset = 64) const {
-        return offpath_direct_put(window, &word, sizeof word, right, offset);
-    }
-    void flush(offpath_status_t wanted = OFFPATH_OK) const {
-        expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr), wanted, "flush");
-    }
-    std::uint64_t* words() const { return static_cast<std::uint64_t*>(base); }
-
-    const Rank& me;
-    offpath_context_h context;
-    std::uint32_t right;
-    void* base = nullptr;
-    offpath_window_h window = nullptr;
-};
-
-// Runs `body` on ranks of two proxies.
-bool on_two_proxies(std::uint32_t ranks, const Job::Body& body,
-                    offpath_threads_t threads = OFFPATH_THREADS_SINGLE) {
-    TemporaryDirectory directory;
-    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
-    const bool well = daemon.ready() && all_right(ranks, directory.path(), body, threads);
-    if (!well) ADD_FAILURE() << daemon.log();
-    return well;
-}
-
-pid_t daemon_of(const Rank& me) {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
-    std::FILE* file = std::fopen((me.directory + "/" + name + ".pid").c_str(), "r");
-    int pid = 0;
-    require(file != nullptr && std::fscanf(file, "%d", &pid) == 1, "the daemon's number");
-    std::fclose(file);
-    return pid;
-}
-
-// Returns when all its threads stand still.
-void stop(pid_t pid) {
-    require(kill(pid, SIGSTOP) == 0, "stop");
-    usleep(20000);
-}
-
-// Stops the daemon, does `before`, lets it go on after a while, and says how long `waiting` took.
-template <typename Before, typename Waiting>
-double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
-    const pid_t daemon = daemon_of(me);
-    stop(daemon);
-    before();
-    const pid_t helper = fork();
-    if (helper == 0) {
-        usleep(static_cast<useconds_t>(pause_s * 1e6));
-        kill(daemon, SIGCONT);
-        _exit(0);
-    }
-    const double begin = now();
-    waiting();
-    const double took = now() - begin;
-    require(helper > 0, "fork");
-    while (kill(helper, 0) == 0 && now() - begin < 5) {
-        usleep(1000);
-        int status = 0;
-        if (waitpid(helper, &status, WNOHANG) == helper) break;
-    }
-    return took;
-}
-
-class Direct : public ::testing::Test {
-  protected:
-    void SetUp() override {
-        if (remote_mode()) GTEST_SKIP() << "ranks with a device of its own system have no direct paths";
-    }
-};
 
 TEST_F(Direct, MovesAndUpdates) {
     for (const std::uint32_t ranks : {2u, 3u, 5u}) {
@@ -212,7 +106,8 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
         Fixture f(me);
         if (me.rank == 0) {
             f.open(1);
-            const offpath_place_t place{1, 1024, nullptr, 0};
+            const ByOwnProxy by_own(1, 1024, 8);
+            const offpath_place_t& place = by_own.place;
             const std::uint64_t word = 5;
             std::uint64_t got = 0;
             offpath_request_h request = nullptr;
@@ -298,7 +193,8 @@ TEST_F(Direct, ComesBackWithoutAFlush) {
         Fixture f(me);
         if (me.rank == 0) {
             f.open(1);
-            const offpath_place_t place{1, 1024, nullptr, 0};
+            const ByOwnProxy by_own(1, 1024, 8);
+            const offpath_place_t& place = by_own.place;
             for (std::uint64_t word = 1; word <= 3; ++word) {
                 expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
                 std::uint64_t got = 0;
@@ -309,9 +205,9 @@ TEST_F(Direct, ComesBackWithoutAFlush) {
             }
             // What is wrong with a put is told by the program's flush, whoever has asked before.
             const std::uint64_t word = 9;
-            const offpath_place_t outside{1, window_bytes, nullptr, 0};
+            const ByOwnProxy outside(1, window_bytes, 8);
             std::uint64_t got = 0;
-            expect(offpath_put(f.window, &word, 8, &outside, nullptr), OFFPATH_OK, "put outside");
+            expect(offpath_put(f.window, &word, 8, &outside.place, nullptr), OFFPATH_OK, "put outside");
             (void)offpath_direct_get(f.window, &got, 8, 1, 1024);
             usleep(50000);
             f.flush(OFFPATH_ERR_ACCESS);
@@ -326,7 +222,8 @@ TEST_F(Direct, IsNotOvertakenByWhatGoesByTheOwnProxy) {
         Fixture f(me);
         if (me.rank == 0) {
             f.open(1);
-            const offpath_place_t place{1, 1024, nullptr, 0};
+            const ByOwnProxy by_own(1, 1024, 8);
+            const offpath_place_t& place = by_own.place;
             const std::uint64_t word = 5;
             const auto direct = [&] { expect(f.put(word), OFFPATH_OK, "put"); };
             const auto later = [&] {
@@ -401,18 +298,18 @@ TEST_F(Direct, FlagsComeBehindData) {
         constexpr std::size_t count = 25000;
         std::vector<std::uint32_t> data(count);
         auto* const there = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(f.base) + 4096);
-        const offpath_place_t place{f.right, 4096, nullptr, 0}, flag{f.right, 64, nullptr, 0};
         for (std::uint64_t round = 1; round <= 60; ++round) {
             std::fill(data.begin(), data.end(), static_cast<std::uint32_t>(round));
             const std::size_t used = round % 2 == 0 ? count : 1000;
-            const auto by_proxy = [&](const void* from, std::size_t bytes, const offpath_place_t& to) {
-                expect(offpath_put(f.window, from, bytes, &to, nullptr), OFFPATH_OK, "put");
+            const auto by_proxy = [&](const void* from, std::size_t bytes, std::uint64_t offset) {
+                const ByOwnProxy to(f.right, offset, bytes);
+                expect(offpath_put(f.window, from, bytes, &to.place, nullptr), OFFPATH_OK, "put");
             };
             if (used == count ||
                 offpath_direct_put(f.window, data.data(), used * 4, f.right, 4096) != OFFPATH_OK)
-                by_proxy(data.data(), used * 4, place);
+                by_proxy(data.data(), used * 4, 4096);
             expect(offpath_window_fence(f.window, f.right), OFFPATH_OK, "fence");
-            if (round % 3 == 0 || f.put(round) != OFFPATH_OK) by_proxy(&round, 8, flag);
+            if (round % 3 == 0 || f.put(round) != OFFPATH_OK) by_proxy(&round, 8, 64);
             const double begin = now();
             while (__atomic_load_n(f.words() + 8, __ATOMIC_ACQUIRE) != round) {
                 require(now() - begin < 30, "the flag does not come");

@@ -711,7 +711,7 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         EXPECT_EQ(at_once(OpKind::put, 0, operand, 9, result), Status::protocol);
         EXPECT_EQ(at_once(OpKind::get, 0, operand, 8, result), Status::protocol);
         EXPECT_EQ(at_once(OpKind::put, 0, {}, 0, result), Status::protocol);
-        EXPECT_EQ(at_once(OpKind::lock_shared, 0, {}, 0, result), Status::protocol);
+        EXPECT_EQ(at_once(OpKind::lock_shared, 0, operand, 8, result), Status::protocol);
         EXPECT_EQ(at_once(static_cast<OpKind>(99), 0, operand, 8, result), Status::protocol);
         EXPECT_EQ(at_once(OpKind::accumulate, 0, operand, 8, result), Status::protocol) << "no type";
         call.window = 4;
@@ -721,6 +721,24 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::access) << "another job";
         call.job.low ^= 1;
         EXPECT_EQ(*there, 0u);
+        // Locks, for who is who he says.
+        const auto lock = [&](OpKind kind, std::uint32_t origin) {
+            call.origin = call.origin_job = origin;
+            return at_once(kind, 0, {}, 0, result);
+        };
+        call.origin = 1;
+        EXPECT_EQ(at_once(OpKind::lock_shared, 0, {}, 0, result), Status::protocol) << "another rank's name";
+        EXPECT_EQ(lock(OpKind::lock_shared, 2), Status::protocol) << "no rank of the team";
+        EXPECT_EQ(lock(OpKind::lock_exclusive, 0), Status::ok);
+        EXPECT_EQ(lock(OpKind::lock_exclusive, 0), Status::invalid) << "has it already";
+        EXPECT_EQ(lock(OpKind::lock_shared, 1), Status::retry);
+        EXPECT_EQ(lock(OpKind::unlock, 1), Status::invalid) << "is not its to give back";
+        EXPECT_EQ(lock(OpKind::unlock, 0), Status::ok);
+        EXPECT_EQ(lock(OpKind::lock_shared, 1), Status::ok);
+        EXPECT_EQ(lock(OpKind::lock_shared, 0), Status::ok);
+        EXPECT_EQ(lock(OpKind::unlock, 1), Status::ok);
+        EXPECT_EQ(lock(OpKind::lock_exclusive, 1), Status::retry);
+        EXPECT_EQ(lock(OpKind::unlock, 0), Status::ok);
         if (back_end == BackEnd::cma) {
             EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::unsupported);
             continue;

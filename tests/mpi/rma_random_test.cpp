@@ -7,6 +7,7 @@
 #include <random>
 
 #include "check.h"
+#include "window_memory.h"
 
 namespace {
 
@@ -21,7 +22,7 @@ struct Program {
 struct State {
     int me, ranks;
     MPI_Win win;
-    std::vector<int> memory, expected;
+    WindowMemory<int> memory, expected;
     std::deque<std::vector<int>> buffers;  // of operations under way
     std::vector<MPI_Request> requests;
     std::vector<std::pair<std::vector<int>*, std::vector<int>>> gets;  // what must have come

@@ -11,13 +11,14 @@
 
 #include "check.h"
 #include "types.h"
+#include "window_memory.h"
 
 namespace {
 
 int me = 0;
 int ranks = 1;
 
-MPI_Win create(std::vector<int>& memory, int disp_unit = sizeof(int)) {
+MPI_Win create(WindowMemory<int>& memory, int disp_unit = sizeof(int)) {
     MPI_Win win = MPI_WIN_NULL;
     MPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size() * sizeof(int)), disp_unit,
                    MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -88,14 +89,15 @@ void test_types(Sync sync) {
     const int right = (me + 1) % ranks;
     const int left = (me + ranks - 1) % ranks;
     constexpr std::size_t room = 60;
-    std::vector<int> memory(room);
+    WindowMemory<int> memory(room);
     const std::vector<int> source = check::pattern(room, 5);
     MPI_Win win = create(memory);
     const auto pair = [&](const check::Type& from, const check::Type& to) {
         const int from_count = 18 / from.ints_an_element;
         const int to_count = 18 / to.ints_an_element;
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, me, 0, win);
-        memory = check::untouched(room);
+        const std::vector<int> before = check::untouched(room);
+        memory.assign(before.begin(), before.end());
         MPI_Win_unlock(me, win);
         MPI_Barrier(MPI_COMM_WORLD);
         Epoch epoch(sync, win, right, left);
@@ -105,8 +107,8 @@ void test_types(Sync sync) {
         std::vector<int> expected = check::untouched(room);
         PMPI_Sendrecv(source.data(), from_count, from.type, right, 3, expected.data() + 2, to_count, to.type,
                       left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        check::that(memory == expected, "put of {} into {}, sync {}", from.name, to.name,
-                    static_cast<int>(sync));
+        check::that(std::equal(memory.begin(), memory.end(), expected.begin()), "put of {} into {}, sync {}",
+                    from.name, to.name, static_cast<int>(sync));
         std::vector<int> back = check::untouched(room);
         Epoch again(sync, win, right, left);
         MPI_Get(back.data(), from_count, from.type, right, 2, to_count, to.type, win);
@@ -131,7 +133,7 @@ void test_freed_types() {
     const int right = (me + 1) % ranks;
     const int left = (me + ranks - 1) % ranks;
     constexpr int rows = 3000, columns = 40;
-    std::vector<int> memory(rows * columns, 1);
+    WindowMemory<int> memory(rows * columns, 1);
     std::vector<int> source(rows * columns, 100 + me);
     MPI_Win win = create(memory, 1);
     MPI_Win_fence(0, win);
@@ -156,7 +158,8 @@ void test_freed_types() {
 template <typename T>
 void test_update(MPI_Datatype type, const char* name, MPI_Op op, T start, T operand, T expected) {
     constexpr std::size_t wide = 700;
-    std::vector<T> memory(wide, start), operands(wide, operand), before(wide);
+    WindowMemory<T> memory(wide, start);
+    std::vector<T> operands(wide, operand), before(wide);
     MPI_Win win = MPI_WIN_NULL;
     MPI_Win_create(memory.data(), static_cast<MPI_Aint>(wide * sizeof(T)), sizeof(T), MPI_INFO_NULL,
                    MPI_COMM_WORLD, &win);
@@ -193,7 +196,8 @@ void test_pairs() {
         double value;
         int index;
     };
-    std::vector<Pair> memory(50, {0.0, -1}), mine(50);
+    WindowMemory<Pair> memory(50, {0.0, -1});
+    std::vector<Pair> mine(50);
     for (std::size_t i = 0; i < mine.size(); ++i)
         mine[i] = {static_cast<double>((me * 31 + static_cast<int>(i) * 17) % 23), me};
     MPI_Win win = MPI_WIN_NULL;
@@ -300,7 +304,8 @@ void test_requests() {
     const int right = (me + 1) % ranks;
     const int left = (me + ranks - 1) % ranks;
     constexpr int count = 40000;
-    std::vector<int> memory(4 * count, 0), source = check::pattern(count, 3), back(count), sums(count, me);
+    WindowMemory<int> memory(4 * count, 0);
+    std::vector<int> source = check::pattern(count, 3), back(count), sums(count, me);
     MPI_Win win = create(memory);
     MPI_Win_lock_all(0, win);
     MPI_Request requests[3];
@@ -342,7 +347,8 @@ void test_requests() {
 void test_packed_requests() {
     const int right = (me + 1) % ranks;
     constexpr int count = 1 << 20, rounds = 40;
-    std::vector<int> memory(count, 0), source(2 * count, me);
+    WindowMemory<int> memory(count, 0);
+    std::vector<int> source(2 * count, me);
     MPI_Datatype halves = MPI_DATATYPE_NULL;
     MPI_Type_vector(count / 256, 256, 512, MPI_INT, &halves);
     MPI_Type_commit(&halves);
@@ -372,7 +378,8 @@ void test_chosen_types() {
     MPI_Type_create_f90_integer(9, &integer);
     MPI_Type_size(integer, &bytes);
     if (bytes != sizeof(int)) return;
-    std::vector<int> memory(100, 5), source(100, me);
+    WindowMemory<int> memory(100, 5);
+    std::vector<int> source(100, me);
     MPI_Win win = create(memory);
     MPI_Win_fence(0, win);
     MPI_Accumulate(source.data(), 100, integer, right, 0, 100, integer, MPI_SUM, win);
@@ -477,7 +484,7 @@ void test_windows() {
     MPI_Win_free(&win);
 
     // Several windows at a time, one of no bytes.
-    std::vector<int> one(10, 0);
+    WindowMemory<int> one(10, 0);
     MPI_Win a = create(one);
     MPI_Win b = MPI_WIN_NULL;
     MPI_Win_create(nullptr, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &b);
@@ -515,7 +522,7 @@ void test_flavors() {
     check::that(flavor_of(win) == MPI_WIN_FLAVOR_ALLOCATE, "an allocated window's flavor is {}",
                 flavor_of(win));
     MPI_Win_free(&win);
-    std::vector<int> memory(10);
+    WindowMemory<int> memory(10);
     win = create(memory);
     check::that(flavor_of(win) == MPI_WIN_FLAVOR_CREATE, "a created window's flavor");
     MPI_Win_free(&win);
@@ -576,7 +583,7 @@ void expect_error(const char* what, int wanted, Call call) {
 }
 
 void test_errors() {
-    std::vector<int> memory(100, 0);
+    WindowMemory<int> memory(100, 0);
     MPI_Win win = create(memory);
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     MPI_Win_create_errhandler(on_error, &handler);
@@ -606,14 +613,14 @@ void test_errors() {
     check::that(put(1, MPI_INT, MPI_PROC_NULL, 0) == MPI_SUCCESS && handled == 0, "put to MPI_PROC_NULL");
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD);
-    check::that(memory == std::vector<int>(100, 0), "something was written all the same");
+    check::that(memory == WindowMemory<int>(100, 0), "something was written all the same");
     MPI_Win_free(&win);
     MPI_Errhandler_free(&handler);
 }
 
 // The target computes and calls no MPI while the others put, get and draw.
 void test_busy_target() {
-    std::vector<int> memory(1 << 18, 1);
+    WindowMemory<int> memory(1 << 18, 1);
     MPI_Win win = create(memory);
     MPI_Barrier(MPI_COMM_WORLD);
     const int target = ranks - 1;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "check.h"
+#include "window_memory.h"
 
 namespace {
 
@@ -57,7 +58,7 @@ void share(const Shared& shared, int thread) {
 }
 
 void use_own(MPI_Comm comm, int thread) {
-    std::vector<long> memory(static_cast<std::size_t>(size) + 1, 0);
+    WindowMemory<long> memory(static_cast<std::size_t>(size) + 1, 0);
     MPI_Win win;
     MPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size() * sizeof(long)), sizeof(long),
                    MPI_INFO_NULL, comm, &win);

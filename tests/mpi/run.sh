@@ -4,6 +4,7 @@
 #   MIN_BYTES (default 0: everything goes to the device; "default": the library's own) and OPS (default all) are the front end's settings.
 #   MPI=mpich or MPI=abi: PROGRAM was made with MPICH, or with the standard's ABI.
 #   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
+#   DAEMON_OPTIONS: more options of the daemon, apart by spaces.
 #   EXPECT=TEXT: a regular expression for the line of the summary that has to be there, in place of that of the collectives.
 #   LIMIT_S (default 150): seconds that the program may take.
 #   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
@@ -25,10 +26,10 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-options=()
+read -r -a options <<<"${DAEMON_OPTIONS:-}"
 if [ "${ATTACH:-local}" = remote ]; then
     (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    options=(--listen 127.0.0.1:0 --key-file "$dir/key")
+    options+=(--listen 127.0.0.1:0 --key-file "$dir/key")
 fi
 mkfifo "$dir/ready"
 "$build/bin/offpathd" --dir "$dir" "${options[@]}" --ready-fd 3 --log-file "$dir/daemon.log" --idle-exit 300 \

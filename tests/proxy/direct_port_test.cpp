@@ -58,6 +58,26 @@ class Stranger : public transport::Handler {
         request.operation = static_cast<std::uint8_t>(rma::OpKind::get);
         (void)transport_->post(*endpoint_, direct::bytes_of(request), {});
     }
+    static direct::Request request_of(std::uint64_t token, std::uint64_t number, std::uint32_t bytes = 8) {
+        direct::Request request{};
+        request.kind = direct::Kind::request;
+        request.token = token;
+        request.number = number;
+        request.bytes = bytes;
+        request.operation = static_cast<std::uint8_t>(rma::OpKind::put);
+        return request;
+    }
+    void ask_together(std::uint32_t count, std::span<const std::byte> requests) {
+        const direct::Bundle header{direct::Kind::requests, count};
+        (void)transport_->post(*endpoint_, direct::bytes_of(header), requests);
+    }
+    // Proves who he is.
+    bool enter(const control::Secret& secret) {
+        call();
+        if (!until([&] { return challenge.has_value(); })) return false;
+        say(proof(secret));
+        return until([&] { return welcome.has_value(); });
+    }
     control::DirectProof proof(const control::Secret& secret) {
         control::DirectProof made{challenge->nonce, nonce, job.high, job.low, 0, 4, {}};
         made.mac = control::handshake_mac(secret, challenge->nonce, nonce, made);
@@ -78,6 +98,16 @@ class Stranger : public transport::Handler {
         direct::Handshake handshake;
         direct::Answer came;
         if (read(message.header, direct::Kind::answer, came)) answer = came;
+        direct::Bundle bundle;
+        std::span<const std::byte> rest(message.data, message.bytes);
+        if (read(message.header, direct::Kind::answers, bundle)) {
+            for (std::uint32_t i = 0; i < bundle.count; ++i) {
+                ASSERT_TRUE(direct::take(rest, direct::Kind::answer, came));
+                EXPECT_EQ(came.bytes, 0u);
+                answers.push_back(came);
+            }
+            EXPECT_TRUE(rest.empty());
+        }
         if (!read(message.header, direct::Kind::handshake, handshake)) return;
         EXPECT_EQ(handshake.path, 3u);
         control::Message said;
@@ -91,6 +121,7 @@ class Stranger : public transport::Handler {
     std::optional<control::Challenge> challenge;
     std::optional<control::DirectWelcome> welcome;
     std::optional<direct::Answer> answer;
+    std::vector<direct::Answer> answers;
     bool lost = false;
     const control::Nonce nonce = control::draw_nonce();
 
@@ -159,6 +190,71 @@ TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
         unknown.say(proof);
         EXPECT_TRUE(unknown.until([&] { return unknown.lost; }));
     }
+}
+
+TEST(DirectPort, AnswersRequestsThatCameTogether) {
+    Port port;
+    Stranger caller(port);
+    ASSERT_TRUE(caller.enter(port.port.admit(job, 4)));
+    const std::vector<std::byte> operands(8);
+    std::vector<std::byte> bundle;
+    for (std::uint64_t number = 5; number < 8; ++number)
+        direct::append(bundle, Stranger::request_of(caller.welcome->token, number), operands);
+    caller.ask_together(3, bundle);
+    ASSERT_TRUE(caller.until([&] { return caller.answers.size() >= 3; }));
+    // There is no such window.
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(caller.answers[i].number, 5 + i);
+        EXPECT_EQ(static_cast<Status>(caller.answers[i].status), Status::access);
+    }
+    EXPECT_FALSE(caller.lost);
+}
+
+TEST(DirectPort, CutsOffWhoseBundlesAreNone) {
+    Port port;
+    const control::Secret secret = port.port.admit(job, 4);
+    const std::vector<std::byte> operands(8);
+    const auto ends = [&](auto&& bundle_of, std::uint32_t count) {
+        Stranger caller(port);
+        if (!caller.enter(secret)) return false;
+        caller.ask_together(count, bundle_of(caller.welcome->token));
+        return caller.until([&] { return caller.lost; });
+    };
+    const auto well = [&](std::uint64_t token) {
+        std::vector<std::byte> bundle;
+        direct::append(bundle, Stranger::request_of(token, 1), operands);
+        return bundle;
+    };
+    EXPECT_TRUE(ends(well, 2)) << "fewer than are said";
+    EXPECT_TRUE(ends(well, 0)) << "more than are said";
+    EXPECT_TRUE(ends(
+        [&](std::uint64_t token) {
+            std::vector<std::byte> bundle = well(token);
+            bundle.pop_back();
+            return bundle;
+        },
+        1))
+        << "operands that are not all there";
+    EXPECT_TRUE(ends(
+        [&](std::uint64_t token) {
+            std::vector<std::byte> bundle;
+            direct::append(bundle, Stranger::request_of(token, 1, 0xffffffff), operands);
+            return bundle;
+        },
+        1))
+        << "operands of 4 GiB";
+    Stranger victim(port);
+    ASSERT_TRUE(victim.enter(secret));
+    EXPECT_TRUE(ends(
+        [&](std::uint64_t token) {
+            std::vector<std::byte> bundle = well(token);
+            direct::append(bundle, Stranger::request_of(victim.welcome->token, 2), operands);
+            return bundle;
+        },
+        2))
+        << "a request in somebody else's name";
+    EXPECT_FALSE(victim.lost);
+    EXPECT_TRUE(victim.answers.empty());
 }
 
 TEST(DirectPort, SaysNothingToWhoHasProvedNothing) {

@@ -83,5 +83,19 @@ TEST(Locks, ManyAskersAllGetItOnceAndWritersInOrder) {
     EXPECT_FALSE(lock.held());
 }
 
+TEST(Locks, WhoOnlyTriesLeavesNoTrace) {
+    LockQueue lock;
+    EXPECT_EQ(lock.try_lock({0, true}), Answer::granted);
+    EXPECT_EQ(lock.try_lock({0, false}), Answer::refused);
+    EXPECT_EQ(lock.try_lock({1, false}), Answer::waits);
+    EXPECT_EQ(lock.try_lock({1, true}), Answer::waits) << "it does not wait already";
+    std::vector<LockQueue::Asker> granted;
+    EXPECT_TRUE(lock.unlock(0, granted));
+    EXPECT_TRUE(granted.empty());
+    EXPECT_EQ(lock.try_lock({1, false}), Answer::granted);
+    EXPECT_EQ(lock.try_lock({2, false}), Answer::granted);
+    EXPECT_EQ(lock.try_lock({3, true}), Answer::waits);
+}
+
 }  // namespace
 }  // namespace offpath::rma

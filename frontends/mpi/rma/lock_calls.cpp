@@ -35,11 +35,14 @@ int lock_one(Window& window, int type, int rank, int assertion) {
     const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
     if (!enter(window, record, assumed ? Lock::assumed : Lock::held)) return raise(window, MPI_ERR_RMA_SYNC);
     if (assumed) return MPI_SUCCESS;
-    offpath_request_h request = nullptr;
-    offpath_status_t status = offpath_window_lock(
-        window.device, static_cast<std::uint32_t>(rank),
-        type == MPI_LOCK_EXCLUSIVE ? OFFPATH_LOCK_EXCLUSIVE : OFFPATH_LOCK_SHARED, &request);
-    if (status == OFFPATH_OK) status = wait_for(request);
+    const auto target = static_cast<std::uint32_t>(rank);
+    const offpath_lock_t kind = type == MPI_LOCK_EXCLUSIVE ? OFFPATH_LOCK_EXCLUSIVE : OFFPATH_LOCK_SHARED;
+    offpath_status_t status = offpath_direct_lock(window.device, target, kind);
+    if (status == OFFPATH_ERR_UNAVAILABLE) {
+        offpath_request_h request = nullptr;
+        status = offpath_window_lock(window.device, target, kind, &request);
+        if (status == OFFPATH_OK) status = wait_for(request);
+    }
     if (status == OFFPATH_OK) return MPI_SUCCESS;
     leave(window, record);
     return raise(window, error_of(status));

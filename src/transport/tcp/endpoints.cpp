@@ -117,6 +117,11 @@ Status TcpTransport::post(Endpoint& endpoint, std::span<const std::byte> header,
     return status;
 }
 
+void TcpTransport::let_go(Endpoint& endpoint) {
+    auto& to = static_cast<TcpEndpoint&>(endpoint);
+    if (!to.lost && to.sender.let_go(over_) == Status::peer_lost) lose(to);
+}
+
 Status TcpTransport::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                           std::size_t bytes, Completion* completion) {
     auto& to = static_cast<TcpEndpoint&>(endpoint);

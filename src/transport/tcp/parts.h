@@ -67,6 +67,8 @@ class TcpTransport final : public Transport {
                 std::span<const std::byte> payload) override;
     Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                 Completion* completion) override;
+    void hold(Endpoint& endpoint) override { static_cast<TcpEndpoint&>(endpoint).sender.hold(); }
+    void let_go(Endpoint& endpoint) override;
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
     void discard(void* rendezvous) override;
     bool checks_memory() const override { return true; }

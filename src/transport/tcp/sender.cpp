@@ -42,12 +42,17 @@ void Sender::keep_rest(Node& node) {
 
 Status Sender::post(std::span<const std::byte> header, std::span<const std::byte> payload) {
     if (broken_) return Status::peer_lost;
-    const bool alone = queue_.empty();
+    const bool now = queue_.empty() && !held_;
     Node& node = add(header, payload.data(), payload.size());
-    if (alone && flush(at_once_) != Status::ok) return Status::peer_lost;
+    if (now && flush(at_once_) != Status::ok) return Status::peer_lost;
     if (!queue_.empty()) keep_rest(node);
     at_once_.clear();
     return Status::ok;
+}
+
+Status Sender::let_go(std::vector<Over>& over) {
+    held_ = false;
+    return flush(over);
 }
 
 Status Sender::send(std::span<const std::byte> header, const void* payload, std::size_t bytes,

@@ -30,6 +30,10 @@ class Sender {
     bool idle() const { return queue_.empty(); }
     std::size_t waiting() const { return queue_.size(); }
 
+    // What is posted meanwhile leaves together, as far as a call of the system takes it. let_go: ok or
+    // peer_lost.
+    void hold() { held_ = true; }
+    Status let_go(std::vector<Over>& over);
     // Copied. ok or peer_lost.
     Status post(std::span<const std::byte> header, std::span<const std::byte> payload);
     // ok, access or peer_lost: it is over; in_progress: `completion` comes to an Over.
@@ -62,7 +66,7 @@ class Sender {
     bool write_some(std::vector<Over>& over);
 
     int socket_ = -1;
-    bool writable_ = false, broken_ = false;
+    bool writable_ = false, broken_ = false, held_ = false;
     bool one_piece_ = false;  // to find out which piece of memory is not there
     std::deque<Node*> queue_;
     FreeList<Node> nodes_;

@@ -1,0 +1,320 @@
+// What takes the direct path by itself: small operations without a request, few between flushes as messages
+// of their own, many together. Whatever way they take, results, order and errors are the same.
+#include "direct_fixture.h"
+
+#include <numeric>
+#include <vector>
+
+namespace offpath::test {
+namespace {
+
+std::uint64_t by_short_way(offpath_context_h context) {
+    offpath_context_counters_t counters{};
+    counters.struct_size = sizeof counters;
+    expect(offpath_context_counters(context, &counters), OFFPATH_OK, "counters");
+    return counters.direct;
+}
+
+constexpr std::uint64_t base_offset = 4096, room = 64 << 10;
+
+// `count` operations of `bytes` each, side by side, of rank 0 on rank 1.
+struct Batch {
+    Batch(const Fixture& fixture, std::size_t count_, std::size_t bytes_)
+        : f(fixture), count(count_), bytes(bytes_), data(count_ * bytes_), back(data.size()) {}
+    offpath_place_t at(std::size_t i) const { return {1, base_offset + i * bytes, nullptr, 0}; }
+    void put() {
+        for (std::size_t i = 0; i < count; ++i) {
+            const offpath_place_t place = at(i);
+            std::vector<std::byte> given(&data[i * bytes], &data[i * bytes] + bytes);
+            expect(offpath_put(f.window, &data[i * bytes], bytes, &place, nullptr), OFFPATH_OK, "put");
+        }
+    }
+    void get() {
+        for (std::size_t i = 0; i < count; ++i) {
+            const offpath_place_t place = at(i);
+            expect(offpath_get(f.window, &back[i * bytes], bytes, &place, nullptr), OFFPATH_OK, "get");
+        }
+    }
+    const Fixture& f;
+    std::size_t count, bytes;
+    std::vector<std::byte> data, back;
+};
+
+TEST_F(Direct, MovesBatchesOfAllSizes) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            unsigned seed = 1;
+            for (int round = 0; round < 3; ++round)
+                for (const std::size_t bytes : {1, 8, 100, 1000, 1024, 1025, 5000, 9000, 60000})
+                    for (const std::size_t count : {1, 3, 4, 5, 9, 64, 200}) {
+                        if (count * bytes > window_bytes - base_offset) continue;
+                        Batch batch(f, count, bytes);
+                        for (std::byte& each : batch.data)
+                            each = static_cast<std::byte>((seed = seed * 1103515245 + 12345) >> 16);
+                        batch.put();
+                        f.flush();
+                        batch.get();
+                        offpath_request_h request = nullptr;
+                        expect(offpath_window_flush(f.window, 1, &request), OFFPATH_OK, "flush");
+                        expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+                        offpath_request_free(request);
+                        require(batch.back == batch.data, "what was put is what is got");
+                    }
+        }
+        f.finish();
+    });
+}
+
+TEST_F(Direct, TakesTheShortWayByItself) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const auto taken = [&](std::size_t count, std::size_t bytes) {
+                const std::uint64_t before = by_short_way(f.context);
+                Batch batch(f, count, bytes);
+                batch.put();
+                f.flush();
+                return by_short_way(f.context) - before;
+            };
+            require(taken(1, 8) == 1 && taken(3, 5000) == 3, "a few, small or not");
+            require(taken(64, 8) == 64, "many small ones");
+            require(taken(64, 5000) <= 4 && taken(64, 5000) == 0, "many larger ones are the device's");
+            require(taken(1, 100000) == 0, "one that is too large");
+            Batch listed(f, 1, 8);
+            const ByOwnProxy place(1, base_offset, 8);
+            const std::uint64_t before = by_short_way(f.context);
+            expect(offpath_put(f.window, listed.data.data(), 8, &place.place, nullptr), OFFPATH_OK, "put");
+            f.flush();
+            require(by_short_way(f.context) == before, "a list of segments");
+        }
+        f.finish();
+    });
+}
+
+// Updates of one element, in the order in which they were started, whatever comes between.
+TEST_F(Direct, KeepsUpdatesOfABatchInOrder) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const offpath_place_t place{1, base_offset, nullptr, 0}, far{1, base_offset + room, nullptr, 0};
+            std::vector<std::byte> large(30000);
+            std::uint64_t expected = 0;
+            for (int round = 0; round < 40; ++round) {
+                constexpr std::size_t count = 50;
+                std::vector<std::uint64_t> before(count), wanted(count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    const std::uint64_t operand = i + 2;
+                    wanted[i] = expected;
+                    offpath_status_t status = OFFPATH_OK;
+                    if (i % 3 == 0) {
+                        status = offpath_get_accumulate(f.window, &operand, &before[i], 1, OFFPATH_UINT64,
+                                                        OFFPATH_SUM, &place, nullptr);
+                        expected += operand;
+                    } else if (i % 3 == 1) {
+                        status = offpath_get_accumulate(f.window, &operand, &before[i], 1, OFFPATH_UINT64,
+                                                        OFFPATH_REPLACE, &place, nullptr);
+                        expected = operand;
+                    } else {
+                        status = offpath_compare_swap(f.window, &wanted[0], &operand, &before[i],
+                                                      OFFPATH_UINT64, 1, base_offset, nullptr);
+                        if (expected == operand) expected = wanted[0];
+                    }
+                    expect(status, OFFPATH_OK, "update");
+                    // By the own proxy, behind which no update may go the short way.
+                    if (round % 4 == 3 && i == 20)
+                        expect(offpath_accumulate(f.window, large.data(), large.size() / 8, OFFPATH_UINT64,
+                                                  OFFPATH_SUM, &far, nullptr),
+                               OFFPATH_OK, "a large one");
+                }
+                f.flush();
+                require(before == wanted, "what each update found");
+            }
+        }
+        f.finish();
+    });
+}
+
+// Whole elements, also where the operands of an update are cut.
+TEST_F(Direct, UpdatesManyElements) {
+    on_two_proxies(3, [](const Rank& me) {
+        Fixture f(me);
+        constexpr std::size_t count = 5000;
+        if (me.rank != 0) {
+            std::vector<float> ones(count);
+            std::iota(ones.begin(), ones.end(), 1.0F);
+            const offpath_place_t place{0, base_offset + 4, nullptr, 0};
+            for (int i = 0; i < 20; ++i) {
+                expect(offpath_accumulate(f.window, ones.data(), count, OFFPATH_FLOAT32, OFFPATH_SUM, &place,
+                                          nullptr),
+                       OFFPATH_OK, "accumulate");
+                f.flush();
+            }
+        }
+        me.barrier();
+        if (me.rank == 0)
+            for (std::size_t i = 0; i < count; ++i) {
+                float sum = 0;
+                std::memcpy(&sum, static_cast<std::byte*>(f.base) + base_offset + 4 + i * 4, 4);
+                require(sum == 40.0F * static_cast<float>(i + 1), "the sum of an element");
+            }
+        me.barrier();
+        f.finish();
+    });
+}
+
+TEST_F(Direct, TellsErrorsOfABatch) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            for (const std::size_t wrong : {std::size_t{1}, std::size_t{7}, std::size_t{31}}) {
+                std::vector<std::uint64_t> got(40, 77);
+                std::uint64_t word = wrong;
+                for (std::size_t i = 0; i < got.size(); ++i) {
+                    const std::uint64_t offset = i == wrong ? window_bytes - 4 : base_offset + 8 * i;
+                    const offpath_place_t place{1, offset, nullptr, 0};
+                    expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
+                    expect(offpath_get(f.window, &got[i], 8, &place, nullptr), OFFPATH_OK, "get");
+                }
+                f.flush(OFFPATH_ERR_ACCESS);
+                f.flush();
+                for (std::size_t i = 0; i < got.size(); ++i)
+                    require(got[i] == (i == wrong ? 77 : word), "the others are done");
+            }
+        }
+        f.finish();
+    });
+}
+
+// Results wait in the sockets, in the path's books and at the device: a bounded number.
+TEST_F(Direct, StartsVeryManyWithoutAFlush) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            Batch batch(f, 1000, 1000);
+            std::iota(reinterpret_cast<std::uint16_t*>(batch.data.data()),
+                      reinterpret_cast<std::uint16_t*>(batch.data.data() + batch.data.size()),
+                      std::uint16_t{0});
+            batch.put();
+            f.flush();
+            for (int i = 0; i < 30; ++i) {
+                batch.put();
+                batch.get();
+            }
+            f.flush();
+            require(batch.back == batch.data, "what is got");
+        }
+        f.finish();
+    });
+}
+
+// A number that only the holder of the lock changes, by put and get; locks and unlocks take both ways.
+TEST_F(Direct, LocksExclude) {
+    on_two_proxies(3, [](const Rank& me) {
+        Fixture f(me);
+        constexpr std::uint64_t rounds = 150;
+        const offpath_place_t place{0, base_offset, nullptr, 0};
+        int directly = 0;
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
+            if (i % 4 != 0) status = offpath_direct_lock(f.window, 0, OFFPATH_LOCK_EXCLUSIVE);
+            directly += status == OFFPATH_OK;
+            if (status == OFFPATH_ERR_UNAVAILABLE)
+                status = offpath_window_lock(f.window, 0, OFFPATH_LOCK_EXCLUSIVE, nullptr);
+            expect(status, OFFPATH_OK, "lock");
+            std::uint64_t word = 0;
+            expect(offpath_get(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "get");
+            f.flush();
+            ++word;
+            expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
+            f.flush();
+            expect(offpath_window_unlock(f.window, 0), OFFPATH_OK, "unlock");
+            if (i % 10 == me.rank) usleep(300);
+        }
+        f.flush();
+        me.barrier();
+        if (me.rank == 0) require(f.words()[base_offset / 8] == rounds * me.size, "nobody else was in it");
+        me.barrier();
+        // Alone, both of rank 1's and 2's locks at rank 0 are free; one of them has another proxy.
+        for (std::uint32_t rank = 1; rank < me.size; ++rank) {
+            if (me.rank == rank)
+                for (int i = 0; i < 100; ++i) {
+                    const offpath_status_t status = offpath_direct_lock(f.window, 0, OFFPATH_LOCK_SHARED);
+                    if (status == OFFPATH_ERR_UNAVAILABLE) continue;
+                    expect(status, OFFPATH_OK, "lock");
+                    ++directly;
+                    expect(offpath_direct_lock(f.window, 0, OFFPATH_LOCK_SHARED), OFFPATH_ERR_INVALID,
+                           "what this rank has");
+                    expect(offpath_window_unlock(f.window, 0), OFFPATH_OK, "unlock");
+                }
+            f.flush();
+            me.barrier();
+        }
+        auto* const counts = static_cast<int*>(me.shared) + 700;
+        counts[me.rank] = directly;
+        me.barrier();
+        require(counts[0] + counts[1] + counts[2] > 50, "some locks take the short way");
+        expect(offpath_direct_lock(f.window, me.size, OFFPATH_LOCK_SHARED), OFFPATH_ERR_INVALID, "nobody's");
+        f.finish();
+    });
+}
+
+TEST_F(Direct, ALockThatIsHeldIsRefusedAtOnce) {
+    on_two_proxies(2, [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 1)
+            expect(offpath_window_lock(f.window, 1, OFFPATH_LOCK_EXCLUSIVE, nullptr), OFFPATH_OK, "lock");
+        me.barrier();
+        offpath_request_h waiting = nullptr;
+        if (me.rank == 0) {
+            f.open(1);
+            expect(offpath_direct_lock(f.window, 1, OFFPATH_LOCK_SHARED), OFFPATH_ERR_UNAVAILABLE, "lock");
+            expect(offpath_window_lock(f.window, 1, OFFPATH_LOCK_SHARED, &waiting), OFFPATH_OK, "lock");
+            usleep(20000);
+            expect(offpath_request_test(waiting), OFFPATH_IN_PROGRESS, "a lock that another holds");
+        }
+        me.barrier();
+        if (me.rank == 1) expect(offpath_window_unlock(f.window, 1), OFFPATH_OK, "unlock");
+        if (me.rank == 0) {
+            expect(offpath_request_wait(waiting), OFFPATH_OK, "the lock");
+            offpath_request_free(waiting);
+            expect(offpath_window_unlock(f.window, 1), OFFPATH_OK, "unlock");
+            // Not held: told by the next flush.
+            f.flush();
+            expect(offpath_window_unlock(f.window, 1), OFFPATH_OK, "unlock of what is not held");
+            f.flush(OFFPATH_ERR_INVALID);
+        }
+        f.finish();
+    });
+}
+
+TEST_F(Direct, BatchesEndWithTheProxy) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const pid_t pid = daemon_of(me);
+            stop(pid);
+            Batch batch(f, 100, 100);
+            batch.put();
+            require(kill(pid, SIGKILL) == 0, "kill");
+            const double begin = now();
+            f.flush(OFFPATH_ERR_PEER_LOST);
+            require(now() - begin < 5, "it takes long to notice");
+        }
+        me.barrier();
+        _exit(0);
+    });
+    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
+}
+
+}  // namespace
+}  // namespace offpath::test

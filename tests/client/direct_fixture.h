@@ -1,0 +1,126 @@
+// Ranks with windows that the device maps, and direct paths between two proxies of one daemon, which tests
+// may stop to see what waits for it.
+#pragma once
+
+#include "harness.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace offpath::test {
+
+inline constexpr std::size_t window_bytes = 1 << 20;
+inline constexpr double pause_s = 0.3;
+
+// A rank with a window of memory that the device maps, and a path to the next rank's proxy.
+struct Fixture {
+    explicit Fixture(const Rank& rank) : me(rank), context(rank.init()), right((rank.rank + 1) % rank.size) {
+        expect(offpath_mem_alloc(context, window_bytes, &base), OFFPATH_OK, "alloc");
+        std::memset(base, 0, window_bytes);
+        expect(offpath_window_create(me.world(context), base, window_bytes, &window), OFFPATH_OK, "create");
+        me.barrier();
+    }
+    // The first one only asks for the path.
+    void open(std::uint32_t target) const {
+        std::uint64_t word = 0;
+        const double begin = now();
+        while (offpath_direct_get(window, &word, 8, target, 0) != OFFPATH_OK) {
+            require(now() - begin < 10, "there is no direct path");
+            usleep(100);
+        }
+    }
+    void finish() {
+        me.barrier();
+        expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+        expect(offpath_mem_free(context, base), OFFPATH_OK, "free");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }
+    offpath_status_t put(const std::uint64_t& word, std::uint64_t offset = 64) const {
+        return offpath_direct_put(window, &word, sizeof word, right, offset);
+    }
+    void flush(offpath_status_t wanted = OFFPATH_OK) const {
+        expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr), wanted, "flush");
+    }
+    std::uint64_t* words() const { return static_cast<std::uint64_t*>(base); }
+
+    const Rank& me;
+    offpath_context_h context;
+    std::uint32_t right;
+    void* base = nullptr;
+    offpath_window_h window = nullptr;
+};
+
+// A place for operations that have to go by the own proxy: those with lists of segments do.
+struct ByOwnProxy {
+    ByOwnProxy(std::uint32_t target, std::uint64_t offset, std::uint64_t bytes)
+        : segment{offset, bytes}, place{target, 0, &segment, 1} {}
+    ByOwnProxy(const ByOwnProxy&) = delete;
+    ByOwnProxy& operator=(const ByOwnProxy&) = delete;
+    offpath_segment_t segment;
+    offpath_place_t place;
+};
+
+// Runs `body` on ranks of two proxies.
+inline bool on_two_proxies(std::uint32_t ranks, const Job::Body& body,
+                           offpath_threads_t threads = OFFPATH_THREADS_SINGLE) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
+    const bool well = daemon.ready() && all_right(ranks, directory.path(), body, threads);
+    if (!well) ADD_FAILURE() << daemon.log();
+    return well;
+}
+
+inline pid_t daemon_of(const Rank& me) {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    std::FILE* file = std::fopen((me.directory + "/" + name + ".pid").c_str(), "r");
+    int pid = 0;
+    require(file != nullptr && std::fscanf(file, "%d", &pid) == 1, "the daemon's number");
+    std::fclose(file);
+    return pid;
+}
+
+// Returns when all its threads stand still.
+inline void stop(pid_t pid) {
+    require(kill(pid, SIGSTOP) == 0, "stop");
+    usleep(20000);
+}
+
+// Stops the daemon, does `before`, lets it go on after a while, and says how long `waiting` took.
+template <typename Before, typename Waiting>
+double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
+    const pid_t daemon = daemon_of(me);
+    stop(daemon);
+    before();
+    const pid_t helper = fork();
+    if (helper == 0) {
+        usleep(static_cast<useconds_t>(pause_s * 1e6));
+        kill(daemon, SIGCONT);
+        _exit(0);
+    }
+    const double begin = now();
+    waiting();
+    const double took = now() - begin;
+    require(helper > 0, "fork");
+    while (kill(helper, 0) == 0 && now() - begin < 5) {
+        usleep(1000);
+        int status = 0;
+        if (waitpid(helper, &status, WNOHANG) == helper) break;
+    }
+    return took;
+}
+
+class Direct : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (remote_mode()) GTEST_SKIP() << "ranks with a device of its own system have no direct paths";
+    }
+};
+
+}  // namespace offpath::test
