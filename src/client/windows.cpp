@@ -154,6 +154,11 @@ bool own_proxy_is_done(const offpath_window& window, std::uint32_t target) {
     return window.targets[target].watched == 0 && !window.loose_under_way(target);
 }
 
+Status outcome_without_proxy(offpath_window& window, bool lost) {
+    const Status status = std::exchange(window.unreported, Status::ok);
+    return status == Status::ok && lost ? Status::peer_lost : status;
+}
+
 bool usable(offpath_team_h team, offpath_window_h* window) {
     return team != nullptr && window != nullptr && !team->destroyed;
 }
@@ -162,10 +167,12 @@ Status flush_and_wait(offpath_window& window, std::uint32_t target) {
     offpath_context& context = *window.context;
     wait_for_direct(window, target);
     offpath_request* request = nullptr;
+    // Where nothing is asked of the proxy nobody would notice.
+    const bool lost = context.lost();
     {
         auto guard = context.lock();
         window.batch.flushed();
-        if (own_proxy_is_done(window, target)) return std::exchange(window.unreported, Status::ok);
+        if (own_proxy_is_done(window, target)) return outcome_without_proxy(window, lost);
         if (Status status = post_flush(window, target, &request); status != Status::ok) return status;
     }
     const Status status = wait_and_free(context, request);
@@ -304,10 +311,11 @@ offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,
     if (request == nullptr) return to_c(flush_and_wait(*window, target));
     wait_for_direct(*window, target);
     offpath_context& context = *window->context;
+    const bool lost = context.lost();
     auto guard = context.lock();
     window->batch.flushed();
     if (!own_proxy_is_done(*window, target)) return to_c(post_flush(*window, target, request));
-    *request = context.requests.finished(&context, std::exchange(window->unreported, Status::ok));
+    *request = context.requests.finished(&context, outcome_without_proxy(*window, lost));
     return OFFPATH_OK;
 } catch (...) {
     return caught("offpath_window_flush");

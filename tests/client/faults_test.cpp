@@ -157,7 +157,7 @@ TEST(Faults, AnotherVersionIsRefusedByTheClient) {
     FileDescriptor socket(client);
     (void)answer(socket.get());
     auto welcome = control::encode_message(control::Refusal{Status::unavailable, "hm"});
-    welcome[4] = std::byte{7};
+    welcome[4] = std::byte{99};
     send_raw(socket.get(), welcome);
     EXPECT_EQ(job.wait(), zeros(1));
 }
