@@ -161,6 +161,9 @@ void DirectPort::on_requests(const direct::Bundle& bundle, std::span<const std::
     Caller* const caller = caller_of(first.token);
     if (caller != nullptr) hold(*caller);
     if (caller == nullptr || on_requests(*caller, bundle.count, payload)) return;
+    // What was to be answered is nobody else's.
+    answers_.clear();
+    answer_count_ = 0;
     log::error("a rank of job {:08x} says what cannot be understood: it is cut off",
                static_cast<std::uint32_t>(caller->job.high));
     drop(by_token_.at(first.token));

@@ -255,6 +255,11 @@ TEST(DirectPort, CutsOffWhoseBundlesAreNone) {
         << "a request in somebody else's name";
     EXPECT_FALSE(victim.lost);
     EXPECT_TRUE(victim.answers.empty());
+    // Nor does it get answers that were others'.
+    victim.ask_together(1, well(victim.welcome->token));
+    ASSERT_TRUE(victim.until([&] { return !victim.answers.empty(); }));
+    EXPECT_EQ(victim.answers.size(), 1u);
+    EXPECT_EQ(victim.answers[0].number, 1u);
 }
 
 TEST(DirectPort, SaysNothingToWhoHasProvedNothing) {
