@@ -213,7 +213,10 @@ void DirectPaths::on_answers(const direct::Bundle& bundle, std::span<const std::
         direct::Answer answer;
         std::span<const std::byte> result;
         if (!take(payload, direct::Kind::answer, answer) || !direct::take(payload, answer.bytes, result)) {
-            log::error("a proxy's answers were not understood");
+            log::error("a proxy's answers were not understood: no direct paths any more");
+            // Whose they are is not known, and who waits for them would wait for ever.
+            for (const auto& path : paths_)
+                close(*path);
             return;
         }
         on_answer(answer, result);
