@@ -25,7 +25,6 @@ struct Batch {
     void put() {
         for (std::size_t i = 0; i < count; ++i) {
             const offpath_place_t place = at(i);
-            std::vector<std::byte> given(&data[i * bytes], &data[i * bytes] + bytes);
             expect(offpath_put(f.window, &data[i * bytes], bytes, &place, nullptr), OFFPATH_OK, "put");
         }
     }
@@ -294,26 +293,7 @@ TEST_F(Direct, ALockThatIsHeldIsRefusedAtOnce) {
 }
 
 TEST_F(Direct, BatchesEndWithTheProxy) {
-    TemporaryDirectory directory;
-    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
-    ASSERT_TRUE(daemon.ready()) << daemon.log();
-    Job job(2, directory.path(), [](const Rank& me) {
-        Fixture f(me);
-        if (me.rank == 0) {
-            f.open(1);
-            const pid_t pid = daemon_of(me);
-            stop(pid);
-            Batch batch(f, 100, 100);
-            batch.put();
-            require(kill(pid, SIGKILL) == 0, "kill");
-            const double begin = now();
-            f.flush(OFFPATH_ERR_PEER_LOST);
-            require(now() - begin < 5, "it takes long to notice");
-        }
-        me.barrier();
-        _exit(0);
-    });
-    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
+    ends_with_the_proxy([](Fixture& f) { Batch(f, 100, 100).put(); }, [](Fixture&) {});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace offpath::test {
 
@@ -114,6 +115,31 @@ double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
         if (waitpid(helper, &status, WNOHANG) == helper) break;
     }
     return took;
+}
+
+// What rank 0 starts on rank 1 while the daemon stands still ends soon when it is killed; then `after`.
+template <typename Start, typename After>
+void ends_with_the_proxy(Start&& start, After&& after) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    Job job(2, directory.path(), [&](const Rank& me) {
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            const pid_t pid = daemon_of(me);
+            stop(pid);
+            start(f);
+            require(kill(pid, SIGKILL) == 0, "kill");
+            const double begin = now();
+            f.flush(OFFPATH_ERR_PEER_LOST);
+            require(now() - begin < 5, "it takes long to notice");
+            after(f);
+        }
+        me.barrier();
+        _exit(0);
+    });
+    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
 }
 
 class Direct : public ::testing::Test {

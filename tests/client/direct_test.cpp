@@ -343,27 +343,12 @@ TEST_F(Direct, RefusesMemoryThatIsNotMapped) {
 }
 
 TEST_F(Direct, TellsThatTheProxyIsGone) {
-    TemporaryDirectory directory;
-    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
-    ASSERT_TRUE(daemon.ready()) << daemon.log();
-    Job job(2, directory.path(), [](const Rank& me) {
-        Fixture f(me);
-        if (me.rank == 0) {
-            f.open(1);
-            const pid_t pid = daemon_of(me);
-            stop(pid);
-            expect(f.put(1), OFFPATH_OK, "put");
-            require(kill(pid, SIGKILL) == 0, "kill");
-            const double begin = now();
-            f.flush(OFFPATH_ERR_PEER_LOST);
-            require(now() - begin < 5, "it takes long to notice");
-            std::uint64_t word = 0;
-            expect(offpath_direct_get(f.window, &word, 8, 1, 0), OFFPATH_ERR_UNAVAILABLE, "get after that");
-        }
-        me.barrier();
-        _exit(0);
-    });
-    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
+    ends_with_the_proxy([](Fixture& f) { expect(f.put(1), OFFPATH_OK, "put"); },
+                        [](Fixture& f) {
+                            std::uint64_t word = 0;
+                            expect(offpath_direct_get(f.window, &word, 8, 1, 0), OFFPATH_ERR_UNAVAILABLE,
+                                   "get after that");
+                        });
 }
 
 TEST_F(Direct, ThreadsShareAPath) {
