@@ -10,7 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <deque>
+#include <vector>
 
 namespace offpath::transport::test {
 namespace {
@@ -27,11 +29,13 @@ struct Placing : Handler {
     Transport* here = nullptr;
     std::byte* place = nullptr;
     std::size_t small = 0;
+    std::vector<std::byte> first_bytes;  // of small ones
     std::deque<Counted> fetched;
     unsigned lost = 0;
     void on_message(const Incoming& message) override {
         if (message.rendezvous == nullptr) {
             ++small;
+            if (message.bytes > 0) first_bytes.push_back(message.data[0]);
             return;
         }
         fetched.emplace_back();
@@ -118,6 +122,32 @@ TEST_F(Tcp, MemoryMayVanishOnTheWay) {
 }
 
 // A host does not listen: what its device sends waits for the host's connections, one each, in order.
+// More than one call of the system takes, and their memory is the caller's again at once.
+TEST_F(Tcp, HeldMessagesLeaveTogether) {
+    std::array<std::byte, 100> payload{};
+    const auto post = [&](std::uint32_t count) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            payload.fill(static_cast<std::byte>(i));
+            ASSERT_EQ(a->post(*to_b, Header{1, i}.view(), payload), Status::ok);
+            payload.fill(std::byte{0xee});
+        }
+    };
+    post(1);
+    ASSERT_TRUE(pump({a.get(), b.get()}, [&] { return at_b.small == 1; }));
+    a->hold(*to_b);
+    post(50);
+    EXPECT_EQ(a->unsent(*to_b), 50u);
+    for (int i = 0; i < 200; ++i)
+        b->progress();
+    EXPECT_EQ(at_b.small, 1u);
+    a->let_go(*to_b);
+    ASSERT_TRUE(pump({a.get(), b.get()}, [&] { return at_b.small == 51; }));
+    for (std::size_t i = 1; i < at_b.first_bytes.size(); ++i)
+        EXPECT_EQ(at_b.first_bytes[i], static_cast<std::byte>(i - 1));
+    post(1);
+    ASSERT_TRUE(pump({a.get(), b.get()}, [&] { return at_b.small == 52; })) << "nothing is held any more";
+}
+
 TEST(TcpPassive, SendsOverTheOthersConnections) {
     for (const bool host_first : {true, false}) {
         auto host = make(false), device = make();
