@@ -12,7 +12,7 @@ from offpath.errors import OffpathError
 from offpath.minimd import accuracy, halo, model, roofline, sources, timing
 from offpath.minimd import plot as pictures
 from offpath.minimd.case import (
-    ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, RUNTIME_BALANCED, RUNTIME_PAPER, SCHEMES, SPLIT, TOGETHER, TUNNEL, Case, Outcome, cells_of,
+    ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, RUNTIME_BALANCED, RUNTIME_PAPER, SCHEMES, SPLIT, TOGETHER, TUNNEL, Case, Cores, Outcome, cells_of,
 )
 from offpath.minimd.measure import measure
 from offpath.minimd.spec import Spec
@@ -50,7 +50,7 @@ SUPPLIED = sources.Supplied("test:simulated", simulated)
 def simulate(name: str, spec: Spec) -> list[dict]:
     study = STUDIES[name]
     results = measure(study.cases(spec), lambda case: SUPPLIED, spec.runs)
-    return study.rows(spec, results, *([1e9] if study.needs_bandwidth else [1] if study.needs_cores else []))
+    return study.rows(spec, results, *([1e9] if study.needs_bandwidth else []), *([lambda nodes: Cores(nodes, nodes)] if study.needs_cores else []))
 
 
 def test_atoms_fill_a_cube():
@@ -144,6 +144,27 @@ def test_the_model_takes_its_times_from_hosts_and_devices_alone():
     assert fast["predicted_improvement_percent"] > 0 > slow["predicted_improvement_percent"]
 
 
+def test_ranks_that_take_turns_are_predicted_by_the_time_of_their_core():
+    spec = Spec((4000,), (2,), (1,), steps=10, device_slowness=(2,))
+    ns = 2000e-9
+
+    def run(case: Case) -> Outcome:
+        """Two ranks on a core: whoever waits in communication has the other's forces and neighbours in it."""
+        force, neigh, comm = (600 if case.scheme == DEVICES else 300) * ns * 10, 200 * ns * 10, 50 * ns * 10
+        total = 2 * (force + neigh + comm)
+        return Outcome(total, force, neigh, total - force - neigh, 0.0, on_core=(force, neigh, comm))
+
+    supplied = sources.Supplied("s", run)
+    (row,) = model.model_rows(spec, measure(model.model_cases(spec), lambda case: supplied, 1), 1e9, lambda nodes: Cores(1, 1))
+    assert (row["t_force_s"], row["t_neigh_s"], row["t_comm_s"]) == pytest.approx((600 * ns, 400 * ns, 100 * ns))
+    assert (row["t_force_device_s"], row["t_comm_device_s"]) == pytest.approx((1200 * ns, 100 * ns))
+    # Two devices with 650 each: 1300, beside 1100 of the hosts.
+    assert row["ranks_per_core"] == 2 and row["predicted_s"] == pytest.approx(row["base_total_s"] + 200 * ns * 10)
+    # With cores of their own a rank's clock is right.
+    (own,) = model.model_rows(spec, measure(model.model_cases(spec), lambda case: supplied, 1), 1e9, lambda nodes: Cores(nodes, nodes))
+    assert own["t_comm_s"] == pytest.approx(600 * ns) and own["ranks_per_core"] == 1
+
+
 def test_improvement_and_bound():
     rows = simulate("offpath", Spec((4000,), (1, 2), (1,)))
     assert {row["scheme"] for row in rows} == {HOSTS, ALL, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED} and len(rows) == 12
@@ -179,7 +200,7 @@ def test_exposed_is_what_cores_do_besides_computing():
         return Outcome(total, 0, 0, 0, 0, computing_s=computing)
 
     spec = Spec((4000,), (2,), (20,), runs=1)
-    rows = halo.halo_rows(spec, measure(halo.halo_cases(spec), lambda case: sources.Supplied("s", run), 1), 1)
+    rows = halo.halo_rows(spec, measure(halo.halo_cases(spec), lambda case: sources.Supplied("s", run), 1), lambda nodes: Cores(1, 1))
     at = {row["scheme"]: row for row in rows}
     assert set(at) == set(halo.HALO_SCHEMES)
     assert at[HALO]["exposed_s"] == pytest.approx(0.2) and at[HALO]["exposed_less_percent"] == pytest.approx(80) and at[HALO]["beyond_one_node_s"] == pytest.approx(0.5)

@@ -241,7 +241,7 @@ Results Simulation<Real>::run() {
     neighborhood_.rebuild(particles_, first_step_, before);
     if (offload_) {
         offload_->lists_changed(particles_, neighborhood_);
-        offload_->calibrate(particles_, neighborhood_, before.neighbor + before.communication);
+        offload_->calibrate(particles_, neighborhood_, before.neighbor.wall + before.communication.wall);
     }
     potential_ = forces_->compute(particles_, neighborhood_, true, true, before);
     thermo(first_step_);

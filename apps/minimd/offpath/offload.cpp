@@ -227,12 +227,12 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
     watch.lap(times.communication);
     particles.f.resize(particles.reals(particles.slots));
     std::fill(particles.f.begin(), particles.f.end(), Real{0});
-    double computing = 0.0;
+    Elapsed computing;
     EnergyVirial sum = host_rows(neighborhood, particles.x.data(), lists, RowNumbers(lists.size(), 0),
                                  share.first_rows, energy, particles.f);
     watch.lap(computing);
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
-    in_others_.measured_host(own_blocks, computing);
+    in_others_.measured_host(own_blocks, computing.wall);
     times.force += computing;
     if (!takes_boundary) {
         if (!fresh) halo.finish_update(particles);
@@ -242,11 +242,9 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
         take_ghosts_home(neighborhood, particles.f.data());
         watch.lap(times.communication);
     }
-    double waiting = 0.0;
     const auto outcome = device_->finish();
     if (outcome) add(outcome->forces, particles.f.data());
-    watch.lap(waiting);
-    times.force += waiting;
+    watch.lap(times.force);
     if (outcome) {
         account(in_others_, interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0),
                 *outcome);
@@ -372,7 +370,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     const bool home = hosts_move_ghosts_ && neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
     Boundary old;
     EnergyVirial sum;
-    double computing = 0.0;
+    Elapsed computing;
     // In halves, since forces on ghosts may come between.
     RowNumbers begin(lists.size(), 0), end = share.first_rows;
     for (std::int32_t& row : end)
@@ -389,7 +387,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     }
     times.force += computing;
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
-    in_rebuilds_.measured_host(own_blocks, computing);
+    in_rebuilds_.measured_host(own_blocks, computing.wall);
 
     if (home) send_home(neighborhood, energy, true, old);
     particles.f.resize(particles.reals(particles.slots));

@@ -48,6 +48,11 @@ nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary)
     line["halo"] = halo_name(settings, summary);
     line["offloaded_bytes"] = settings.tunnel ? 0.0 : summary.carried;
     line["computing_s"] = summary.computing;
+    const MeanTimes& on_core = summary.on_core;
+    line["on_core_s"] = {{"force", on_core.force},
+                         {"neigh", on_core.neighbor},
+                         {"comm", on_core.communication},
+                         {"other", on_core.other()}};
     return line;
 }
 

@@ -29,9 +29,9 @@ Summary summarise(const Results& results, MPI_Comm comm) {
     summary.thermo = results.thermo;
     const auto spread = [&](auto value) { return spread_over_ranks(static_cast<double>(value), comm); };
     const Times& times = results.times;
-    summary.force = spread(times.force);
-    summary.neighbor = spread(times.neighbor);
-    summary.communication = spread(times.communication);
+    summary.force = spread(times.force.wall);
+    summary.neighbor = spread(times.neighbor.wall);
+    summary.communication = spread(times.communication.wall);
     summary.other = spread(times.other());
     summary.local_atoms = spread(results.counts.atoms);
     summary.ghosts = spread(results.counts.ghosts);
@@ -44,6 +44,8 @@ Summary summarise(const Results& results, MPI_Comm comm) {
     summary.computing = spread(times.computing()).mean;
     summary.times = {spread(times.total).most, summary.force.mean, summary.neighbor.mean,
                      summary.communication.mean};
+    summary.on_core = {spread(times.cpu).mean, spread(times.force.core).mean, spread(times.neighbor.core).mean,
+                       spread(times.communication.core).mean};
     return summary;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "minimd/dynamics/stopwatch.h"
 #include "minimd/report/spread.h"
 
 namespace minimd {
@@ -22,11 +23,13 @@ struct ThermoRow {
 
 // Of one rank. What is not force, neighbour or communication is other.
 struct Times {
-    double total = 0.0, force = 0.0, neighbor = 0.0, communication = 0.0;
-    double other() const { return total - force - neighbor - communication; }
+    double total = 0.0;
+    Elapsed force, neighbor, communication;
     // On a core: in all, and in calls that communicate.
     double cpu = 0.0, calls = 0.0;
     double computing() const { return cpu - calls; }
+    double other() const { return total - force.wall - neighbor.wall - communication.wall; }
+    double other_on_core() const { return cpu - force.core - neighbor.core - communication.core; }
 };
 
 // Of all ranks: the total is the slowest one's, the others are means.
@@ -62,6 +65,7 @@ struct Summary {
     int ranks = 1;
     std::vector<ThermoRow> thermo;
     MeanTimes times;
+    MeanTimes on_core;  // without the time in which others had the rank's core; the total is a mean, too
 
     Spread force, neighbor, communication, other;       // seconds
     Spread local_atoms, ghosts, swapped, listed_pairs;  // numbers

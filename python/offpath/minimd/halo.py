@@ -6,7 +6,9 @@ has forces, neighbours, integration, packing and unpacking in it. What is left i
 `link_exposed_s` is exposed_s less that of the same ranks on one node, whose ghosts cross no link: what the links cost. `beyond_one_node_s` is the same of total_s.
 """
 
-from offpath.minimd.case import BLOCKING, HALO, OFFLOADED, OVERLAPPED, POLLED, THREADED, TOGETHER, Case, Outcome
+from collections.abc import Callable
+
+from offpath.minimd.case import BLOCKING, HALO, OFFLOADED, OVERLAPPED, POLLED, THREADED, TOGETHER, Case, Cores, Outcome
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 from offpath.minimd.timing import gain
@@ -29,13 +31,13 @@ def exposed(case: Case, outcome: Outcome, host_cores: int) -> float | None:
     return outcome.total_s - outcome.computing_s * ranks / min(ranks, host_cores)
 
 
-def halo_rows(spec: Spec, results: Results, host_cores: int) -> list[dict]:
-    """`exposed_less_percent`, `link_exposed_less_percent`: than with MPI, overlapped."""
+def halo_rows(spec: Spec, results: Results, cores: Callable[[int], Cores]) -> list[dict]:
+    """`cores`: of so many nodes. `exposed_less_percent`, `link_exposed_less_percent`: than with MPI, overlapped."""
     rows = []
     for case in halo_cases(spec):
         def seen(scheme: str) -> float | None:
             other = case.of(scheme)
-            return results.median(other, lambda outcome: exposed(other, outcome, host_cores))
+            return results.median(other, lambda outcome: exposed(other, outcome, cores(case.nodes).hosts))
 
         mine, base, floor = seen(case.scheme), seen(OVERLAPPED), seen(TOGETHER)
         together = results[case.of(TOGETHER)].total_s

@@ -5,11 +5,15 @@
 All times but t_total are those of one step that rebuilds: t_total, t_force, t_neigh of runs on hosts only; t_comm of such a run with interval 1,
 where nothing else is communicated; t_force_dev and t_comm_dev of runs on devices only with interval 1. The extended model puts the
 transfers between host and device into the device's branch of the maximum.
+
+The paper's ranks have a core each. Where several take turns on one, a rank's clock counts the others' turns, in communication that of their neighbours
+and forces too, which the algorithm moves elsewhere. So the times are then those of the core: of all its ranks together, as long as each is on it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from offpath.minimd.case import DEVICES, HOSTS, PAPER, Case
+from offpath.minimd.case import DEVICES, HOSTS, PAPER, Case, Cores, Outcome
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 from offpath.minimd.timing import gain
@@ -80,26 +84,43 @@ def model_cases(spec: Spec) -> list[Case]:
     return [one for case in _settings(spec) for one in (_host(case), _host_every_step(case), _device(case), case)]
 
 
-def predict(case: Case, results: Results, bytes_per_s: float | None) -> dict:
+def times(outcome: Outcome, ranks_per_core: float) -> StepTimes:
+    """Of a whole run: a rank's, or those of all ranks of a core."""
+    if ranks_per_core <= 1 or outcome.on_core is None:
+        return StepTimes(outcome.force_s, outcome.neigh_s, outcome.comm_s)
+    return StepTimes(*(ranks_per_core * seconds for seconds in outcome.on_core))
+
+
+def predict(case: Case, results: Results, bytes_per_s: float | None, cores: Cores) -> dict:
     """The model's seconds for a setting, and what it is made of."""
-    base, every, device = results[_host(case)], results[_host_every_step(case)], results[_device(case)]
-    host_step = StepTimes(base.force_s / case.steps, base.neigh_s / case.rebuilds, every.comm_s / case.steps)
-    device_step = StepTimes(device.force_s / case.steps, device.neigh_s / case.steps, device.comm_s / case.steps)
+    hosts_per_core = case.nodes * case.ranks_per_node / cores.hosts
+    devices_per_core = case.nodes / cores.devices
+
+    def step(of: Case, name: str, per_core: float) -> float:
+        """Seconds of one that rebuilds; of forces, of any."""
+        return results.median(of, lambda outcome: getattr(times(outcome, per_core), name)) / (of.rebuilds if name == "neigh" else of.steps)
+
+    base, every, alone = _host(case), _host_every_step(case), _device(case)
+    host_step = StepTimes(step(base, "force", hosts_per_core), step(base, "neigh", hosts_per_core), step(every, "comm", hosts_per_core))
+    device_step = StepTimes(*(step(alone, name, devices_per_core) for name in ("force", "neigh", "comm")))
     moved = transfers(case, bytes_per_s)
+    moved_s = moved.total * max(1.0, hosts_per_core)
     rebuilds = case.steps / case.interval
+    total = results[base].total_s
     return {
-        "base_total_s": base.total_s, "t_force_s": host_step.force, "t_neigh_s": host_step.neigh, "t_comm_s": host_step.comm,
-        "t_force_device_s": device_step.force, "t_comm_device_s": device_step.comm, "t_transfers_s": moved.total if bytes_per_s else None,
+        "base_total_s": total, "ranks_per_core": hosts_per_core, "devices_per_core": devices_per_core, "t_force_s": host_step.force, "t_neigh_s": host_step.neigh, "t_comm_s": host_step.comm,
+        "t_force_device_s": device_step.force, "t_comm_device_s": device_step.comm, "t_transfers_s": moved_s if bytes_per_s else None,
         "transfer_bytes_per_s": bytes_per_s,
-        "predicted_s": eq3(base.total_s, host_step, device_step, rebuilds),
-        "extended_s": eq3(base.total_s, host_step, device_step, rebuilds, moved.total) if bytes_per_s else None,
+        "predicted_s": eq3(total, host_step, device_step, rebuilds),
+        "extended_s": eq3(total, host_step, device_step, rebuilds, moved_s) if bytes_per_s else None,
     }
 
 
-def model_rows(spec: Spec, results: Results, bytes_per_s: float | None = None) -> list[dict]:
+def model_rows(spec: Spec, results: Results, bytes_per_s: float | None, cores: Callable[[int], Cores]) -> list[dict]:
+    """`cores`: of so many nodes."""
     rows = []
     for case in _settings(spec):
-        found = predict(case, results, bytes_per_s)
+        found = predict(case, results, bytes_per_s, cores(case.nodes))
         measured = results[case].total_s
         extended = found["extended_s"]
         rows.append(results.row(case) | found | {

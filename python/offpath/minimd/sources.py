@@ -20,7 +20,7 @@ from offpath.lab import device_ranks, mpi, placement
 from offpath.lab.cluster import Cluster, measured
 from offpath.minimd.case import (
     ALL, BALANCED, BLOCKING, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, POLLED, RUNTIME_BALANCED, RUNTIME_PAPER, SPLIT, THREADED, TOGETHER, TUNNEL,
-    USES_DEVICES, Case, Outcome,
+    USES_DEVICES, Case, Cores, Outcome,
 )
 
 PROGRAM = "minimd"
@@ -126,12 +126,13 @@ class LabSource:
         if case.scheme == HALO and said["halo"] != "offloaded":
             raise OffpathError(f"{case.name}: the devices did not move the ghosts\n{result.stderr}".rstrip(), code=1)
         crossed = sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None
-        return Outcome(*(said[key] for key in TIMES), thermo=said["thermo"], computing_s=said["computing_s"], device_bytes=crossed)
+        on_core = tuple(said["on_core_s"][name] for name in ("force", "neigh", "comm"))
+        return Outcome(*(said[key] for key in TIMES), thermo=said["thermo"], computing_s=said["computing_s"], on_core=on_core, device_bytes=crossed)
 
-    @property
-    def host_cores(self) -> int:
-        """That ranks have in all."""
-        return len({cpu for place in self.cluster.placements for cpu in place.host})
+    def cores(self, nodes: int) -> Cores:
+        """That the first nodes have in all."""
+        places = self.cluster.placements[:nodes]
+        return Cores(len({cpu for place in places for cpu in place.host}), len({cpu for place in places for cpu in place.device}))
 
     def device_rate(self) -> float:
         """Bytes a second from a host to its own device in one long message."""

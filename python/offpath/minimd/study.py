@@ -11,7 +11,7 @@ from rich.table import Table
 from offpath import console, stats, units
 from offpath.lab.cluster import Cluster
 from offpath.minimd import accuracy, halo, model, timing
-from offpath.minimd.case import LABELS, Case
+from offpath.minimd.case import LABELS, Case, Cores
 from offpath.minimd.measure import Results, measure
 from offpath.minimd.sources import LabSource, Source
 from offpath.minimd.spec import Spec
@@ -29,7 +29,7 @@ class Study:
     rows: Callable[..., list[dict]]
     columns: tuple[str, ...]
     needs_bandwidth: bool = False  # of host and device, for the model; given to `rows`
-    needs_cores: bool = False  # how many ranks have in all; given to `rows`
+    needs_cores: bool = False  # that nodes have; given to `rows`, behind that
     link: str = "unlimited"
     wide: bool = False  # those that compute have all cores
 
@@ -66,13 +66,13 @@ STUDIES = {study.name: study for study in (
         "model", "The off-path algorithm's time against the model of Eq. 3, by threads of host and device.", "Fig. 14",
         Spec((32000, 108000), (1,), (1,), device_slowness=(1, 2)),
         model.model_cases, model.model_rows,
-        ("base_total_s", "total_s", "predicted_s", "measured_to_predicted", "extended_s", "measured_to_extended"), True,
+        ("base_total_s", "total_s", "predicted_s", "measured_to_predicted", "extended_s", "measured_to_extended"), needs_bandwidth=True, needs_cores=True,
     ),
     Study(
         "auxiliary", "A device as fast as a host core, and slower ones, measured and by the model of Eq. 3.", "Fig. 15",
         Spec((32000,), (1,), (1,), device_slowness=(1, 2, 4, 8)),
         model.model_cases, model.model_rows,
-        ("base_total_s", "total_s", "predicted_s", "extended_s", "improvement_percent", "predicted_improvement_percent"), True,
+        ("base_total_s", "total_s", "predicted_s", "extended_s", "improvement_percent", "predicted_improvement_percent"), needs_bandwidth=True, needs_cores=True,
     ),
     Study(
         "manual", "Communication and boundary forces moved to devices by hand, and communication by offpath, by atoms and computational intensity.",
@@ -93,7 +93,10 @@ def run(study: Study, spec: Spec, cluster: Cluster, supplied: Source | None) -> 
     lab = LabSource(cluster)
     supplied_nodes = set(spec.source_nodes)
     results = measure(study.cases(spec), lambda case: supplied if supplied and case.nodes in supplied_nodes else lab, spec.runs)
-    more = [statistics.median(lab.device_rate() for _ in range(min(3, spec.runs)))] if study.needs_bandwidth else [lab.host_cores] if study.needs_cores else []
+    more = [statistics.median(lab.device_rate() for _ in range(min(3, spec.runs)))] if study.needs_bandwidth else []
+    if study.needs_cores:
+        # Supplied nodes have as many as they have ranks and devices.
+        more.append(lambda nodes: Cores(nodes * spec.ranks_per_node, nodes) if nodes in supplied_nodes else lab.cores(nodes))
     rows = study.rows(spec, results, *more)
     return report(study, spec, cluster, results, rows)
 
