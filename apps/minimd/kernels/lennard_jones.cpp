@@ -151,17 +151,19 @@ class LennardJones {
             }
             inverse2 = hn::Mul(sum, hn::Set(d, static_cast<Real>(1.0 / intensity)));
         }
+        // Before it is taken to high powers: those of fillers' distances are too small for normal numbers in
+        // single precision, and many processors are slow with others.
+        inverse2 = hn::IfThenElseZero(in_range, inverse2);
         const V inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2);
         const V force = hn::Mul(hn::MulSub(repulsion, inverse6, attraction), hn::Mul(inverse6, inverse2));
         if constexpr (energy_wanted) {
             // 4 eps (s12 - s6) is a twelfth of the repulsion and a sixth of the attraction.
             const V twelfth = hn::Set(d, static_cast<Real>(1.0 / 12)),
                     sixth = hn::Set(d, static_cast<Real>(1.0 / 6));
-            energy = hn::IfThenElseZero(in_range,
-                                        hn::Mul(inverse6, hn::MulSub(hn::Mul(repulsion, twelfth), inverse6,
-                                                                     hn::Mul(attraction, sixth))));
+            energy = hn::Mul(inverse6,
+                             hn::MulSub(hn::Mul(repulsion, twelfth), inverse6, hn::Mul(attraction, sixth)));
         }
-        return hn::IfThenElseZero(in_range, force);
+        return force;
     }
 
     template <typename T>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <random>
 
 #include <hwy/targets.h>
@@ -53,6 +54,24 @@ void check_lennard_jones(double tolerance) {
 TEST(Kernels, OfLennardJonesAreTheScalarLoop) {
     check_lennard_jones<double>(1e-12);
     check_lennard_jones<float>(1e-4);
+}
+
+// Numbers below the normal ones take many processors a hundred times as long.
+TEST(Kernels, OfLennardJonesMakeNoSubnormalNumbersOfFillers) {
+    for (const int lanes : usable_lanes<float>()) {
+        const Slots<float> slots(lanes, 150, 5.0);
+        for (const bool both_sides : {true, false})
+            for (const bool energy : {true, false}) {
+                SCOPED_TRACE(testing::Message()
+                             << lanes << " lanes, both sides " << both_sides << ", energy " << energy);
+                AlignedVector<float> f(slots.x.size(), 0.0F);
+                const PairList list = slots.all_pairs(both_sides);
+                std::feclearexcept(FE_ALL_EXCEPT);
+                kernels<float>(lanes).lennard_jones(slots.x.data(), f.data(), list.view(),
+                                                    {2.5, 1.0, 1.0, 1}, {energy, both_sides});
+                EXPECT_EQ(std::fetestexcept(FE_UNDERFLOW), 0);
+            }
+    }
 }
 
 template <typename Real>
