@@ -221,9 +221,11 @@ void check_contradictions(const Settings& settings) {
     if (settings.needs_device() && settings.where != Where::hosts)
         throw UsageError("--where is for jobs without --offpath, --tunnel and --split-boundary");
     if (settings.offpath != OffPath::balanced &&
-        (settings.device_share >= 0.0 || !settings.share_ordinary_steps || !settings.device_ghosts))
+        (settings.device_share >= 0.0 || !settings.share_ordinary_steps || !settings.device_ghosts ||
+         !settings.device_trials))
         throw UsageError(
-            "--device-share, --no-share-ordinary and --no-device-ghosts are for --offpath balanced");
+            "--device-share, --no-share-ordinary, --no-device-ghosts and --no-device-trials are for --offpath "
+            "balanced");
     if (settings.device == DeviceKind::runtime && !settings.needs_device())
         throw UsageError("--device-kind runtime is for --offpath; --halo offloaded needs no such flag");
     if (!settings.needs_device() && settings.where != Where::devices &&

@@ -107,7 +107,7 @@ fails_with "minimd: --lanes: no kernels with 16 lanes" --lanes 16
 fails_with "need devices as ranks of the job" --tunnel
 if grep -q -e "--device-kind" err.txt; then exit 1; fi
 fails_with "minimd: --where is for jobs without" --where all --offpath paper
-fails_with "minimd: --device-share, --no-share-ordinary and --no-device-ghosts are for" --device-share 0.5
+fails_with "minimd: --device-share, --no-share-ordinary, --no-device-ghosts and --no-device-trials are for" --device-share 0.5
 fails_with "minimd: --device-kind runtime is for --offpath" --device-kind runtime
 
 # Ranks that were given different flags all end.

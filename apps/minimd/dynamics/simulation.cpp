@@ -115,6 +115,7 @@ void Simulation<Real>::step(std::int64_t at) {
     }
     if (rebuild) check_skin(at);
     second_half();
+    if (rebuild && offload_) offload_->rebuilt(MPI_Wtime() - began_, neighborhood_);
 }
 
 template <typename Real>

@@ -202,13 +202,19 @@ void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighb
     forces_.compute(particles, neighborhood, true, false, ignored);
     watch.lap(slowest[0]);
     MPI_Allreduce(MPI_IN_PLACE, slowest, 4, MPI_DOUBLE, MPI_MAX, comm_);
-    pays_ = std::max(slowest[1], slowest[2] + slowest[3]) < slowest[0] + slowest[2];
+    trial_.begin_with(std::max(slowest[1], slowest[2] + slowest[3]) < slowest[0] + slowest[2]);
+}
+
+template <typename Real>
+void Offload<Real>::rebuilt(double seconds, Neighborhood<Real>& neighborhood) {
+    if (trial_.settles()) neighborhood.halo().settle();
+    trial_.ended(seconds, comm_);
 }
 
 template <typename Real>
 EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                                      bool energy, Times& times) {
-    if (!device_ || divisible_ == nullptr || (settings_.offpath == OffPath::paper) ||
+    if (!device_ || !trial_.now() || divisible_ == nullptr || settings_.offpath == OffPath::paper ||
         (settings_.offpath == OffPath::balanced && !settings_.share_ordinary_steps))
         return forces_.compute(particles, neighborhood, fresh, energy, times);
 

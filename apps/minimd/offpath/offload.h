@@ -10,8 +10,10 @@
 // the rebuild, on all ranks alike, so that a rank without its device differs from the others by nothing that
 // these could see.
 //
+// `balanced` tries now and then whether hosts alone are faster, and then leaves all to them (trial.h).
+//
 // Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
-// the host where that was found to be faster. Those that devices compute with the hosts' help: eam_rebuild.h.
+// the host from the start where that was found to be faster. Those that devices compute with the hosts' help: eam_rebuild.h.
 #pragma once
 
 #include <mpi.h>
@@ -24,6 +26,7 @@
 #include "minimd/offpath/balance.h"
 #include "minimd/offpath/device.h"
 #include "minimd/offpath/eam_rebuild.h"
+#include "minimd/offpath/trial.h"
 #include "minimd/report/results.h"
 #include "minimd/setup/settings.h"
 
@@ -43,16 +46,19 @@ class Offload {
 
     // After a rebuild that was not one of rebuild()'s.
     void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
-        if (device_) device_->set_lists(particles, neighborhood);
+        if (device_ && trial_.next()) device_->set_lists(particles, neighborhood);
     }
 
     // Do rebuild steps go off the path? On all ranks alike: one that has lost its device computes its forces
     // itself, but where the others expect them.
-    bool rebuilds() const { return settings_.offpath != OffPath::none && pays_; }
+    bool rebuilds() const { return settings_.offpath != OffPath::none && trial_.now(); }
 
     // Rebuilds, and sets the forces from the lists before that. Collective.
     EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood, std::int64_t step,
                          bool energy, Times& times);
+
+    // After each step with a rebuild, `seconds` after the first step began. Collective.
+    void rebuilt(double seconds, Neighborhood<Real>& neighborhood);
 
     // The forces of a step without a rebuild, or with one that was done. Collective.
     EnergyVirial ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
@@ -108,7 +114,7 @@ class Offload {
     std::unique_ptr<Device<Real>> device_;
     Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};
     std::int64_t shared_blocks_ = 0, device_blocks_ = 0;
-    bool pays_ = true;
+    Trial trial_{balances() && settings_.device_trials};
     double rebuild_seconds_ = 0.0;
     std::size_t old_own_reals_ = 0;
     AlignedVector<Real> old_f_, spare_f_;

@@ -159,6 +159,8 @@ void CommandLine::add_own_flags(CLI::App& app) {
                  "balanced: devices take part in steps with a neighbour build only");
     app.add_flag("!--no-device-ghosts", flags_.device_ghosts,
                  "balanced: hosts exchange ghosts themselves in steps without a neighbour build");
+    app.add_flag("!--no-device-trials", flags_.device_trials,
+                 "balanced: devices take part even where hosts alone are found to be faster");
     app.add_option("--device-threads", flags_.device_threads, "OpenMP threads of a device (default: as -t)")
         ->transform(whole_number(1, most_threads));
     app.add_option("--device-slowness", flags_.device_slowness,

@@ -77,6 +77,7 @@ struct Settings {
     double device_share = -1.0;        // of the interior pairs; negative: by measured speed
     bool share_ordinary_steps = true;  // or only those with a rebuild
     bool device_ghosts = true;         // balanced: devices move the ghosts of ordinary steps too
+    bool device_trials = true;         // balanced: hosts alone are tried now and then, and may be left alone
     int device_threads = 0;            // 0: as many as a host's
     int device_slowness = 1;           // every force on a device is computed so many times
     Where where = Where::hosts;

@@ -204,6 +204,29 @@ TEST(Offload, GoesOnWhereSomeRanksHaveLostTheirDevices) {
         }
 }
 
+// Steps of hosts alone are tried between those with devices, and may be kept to.
+TEST(Offload, TriesHostsAlone) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (const Lists lists : {Lists::half, Lists::half_without_ghost_newton, Lists::full}) {
+        Settings settings = settings_of(OffPath::none, 1, lists);
+        const Results wanted = simulated(settings, 0);
+        settings.offpath = OffPath::balanced;
+        settings.device_share = -1.0;
+        settings.device_trials = false;
+        const Results always = simulated(settings, 1000);
+        expect_same(always, wanted);
+        settings.device_trials = true;
+        for (const int lost_after : {20, 31, 1000}) {
+            SCOPED_TRACE(testing::Message() << "lists " << int(lists) << ", lost after " << lost_after);
+            const Results got = simulated(settings, lost_after + rank % 5);
+            expect_same(got, wanted);
+            EXPECT_GT(got.counts.device_blocks, 0);
+            EXPECT_LT(got.counts.shared_blocks, always.counts.shared_blocks);
+        }
+    }
+}
+
 // At each of the calls of a step, and at none.
 TEST(Offload, GoesOnWithEamWhereSomeRanksHaveLostTheirDevices) {
     int rank = 0;
