@@ -86,6 +86,15 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
         std::fill_n(block_lo_[d].begin() + static_cast<std::ptrdiff_t>(blocks), spare, far);
         std::fill_n(block_hi_[d].begin() + static_cast<std::ptrdiff_t>(blocks), spare, far);
     }
+    if constexpr (sizeof(Real) != sizeof(float)) {
+        rounded_x_.resize(3 * slots);
+        const auto first = 3 * static_cast<std::size_t>(from_slot);
+        std::transform(particles.x.begin() + static_cast<std::ptrdiff_t>(first),
+                       particles.x.begin() + static_cast<std::ptrdiff_t>(3 * slots),
+                       rounded_x_.begin() + static_cast<std::ptrdiff_t>(first),
+                       [](Real x) { return static_cast<float>(x); });
+    }
+    if (from_slot == 0) farthest_ = 0.0F;
     Box cluster = nothing(), block = nothing();
     for (auto slot = static_cast<std::size_t>(from_slot); slot < slots; slot += run) {
         const Real* x = particles.x.data() + layout.address(static_cast<std::int32_t>(slot));
@@ -108,6 +117,8 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
                 block_lo_[d][slot / lanes] = block.lo[d];
                 // A block of fillers only is as far up as can be, to stay in order.
                 block_hi_[d][slot / lanes] = block.lo[0] > block.hi[0] ? far : block.hi[d];
+                if (block.lo[0] <= block.hi[0])
+                    farthest_ = std::max({farthest_, -block.lo[d], block.hi[d]});
             }
             block = nothing();
         }
@@ -143,9 +154,16 @@ template <typename Real>
 void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone<Real>& zone,
                                     int first_column, int end_column,
                                     std::span<const Zone<Real>* const> others, bool own, bool later_only,
-                                    Real range, PairList& list) const {
+                                    float range, PairList& list) const {
     const std::int32_t lanes = kernels_.lanes;
     BlockBoxes boxes{};
+    if constexpr (sizeof(Real) == sizeof(float)) {
+        boxes.x = particles.x.data();
+    } else {
+        boxes.x = rounded_x_.data();
+        // Two positions are rounded, by up to 2^-24 of theirs in each dimension, and so is what is made of them.
+        range += (farthest_ + range) * 0x1p-21F;
+    }
     for (std::size_t d = 0; d < 3; ++d) {
         boxes.lo[d] = block_lo_[d].data();
         boxes.hi[d] = block_hi_[d].data();
@@ -161,7 +179,7 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
         windows.clear();
         const std::int32_t after = later_only ? zone.columns.first_slot(column) / lanes : 0;
         for (const Zone<Real>* other : others)
-            open_windows(*other, around, static_cast<float>(range), after, windows);
+            open_windows(*other, around, range, after, windows);
         // One column's window is its own, and shrinks from below as clusters are done.
         Window* own_window = nullptr;
         std::size_t room = spare + 4;
@@ -183,8 +201,8 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
                     list.blocks[at++] = block;
             const auto masked = static_cast<std::int32_t>(at - begin);
             if (own_window != nullptr) own_window->next = std::max(own_window->next, own_end);
-            std::size_t found = kernels_.search(particles.x.data(), boxes, box, cluster, windows, range,
-                                                list.blocks.data() + at);
+            std::size_t found =
+                kernels_.search(boxes, box, cluster, windows, range, list.blocks.data() + at);
             if (own && !later_only) {
                 std::int32_t* const from = list.blocks.data() + at;
                 found = static_cast<std::size_t>(
@@ -208,7 +226,7 @@ void PairSearch<Real>::find_interior(const Particles<Real>& particles, const Zon
     const Zone<Real>* const self = &own;
     const auto [first, end] = share_of(own.columns, task.part, task.parts);
     find_between(particles, own, first, end, {&self, 1}, true, task.shell != Shell::full,
-                 static_cast<Real>(task.range), interior);
+                 static_cast<float>(task.range), interior);
 }
 
 template <typename Real>
@@ -223,7 +241,7 @@ void PairSearch<Real>::find_boundary(const Particles<Real>& particles, const std
                 others.push_back(&zones[b]);
         if (others.empty()) continue;
         const auto [first, end] = share_of(zones[a].columns, task.part, task.parts);
-        find_between(particles, zones[a], first, end, others, false, false, static_cast<Real>(task.range),
+        find_between(particles, zones[a], first, end, others, false, false, static_cast<float>(task.range),
                      boundary);
     }
 }

@@ -91,13 +91,15 @@ class PairSearch {
     // Between the clusters of columns [first_column, end_column) of `zone` and the blocks of `others`.
     void find_between(const Particles<Real>& particles, const Zone<Real>& zone, int first_column,
                       int end_column, std::span<const Zone<Real>* const> others, bool own, bool later_only,
-                      Real range, PairList& list) const;
+                      float range, PairList& list) const;
     void open_windows(const Zone<Real>& other, const Box& column, float range, std::int32_t after_block,
                       std::vector<Window>& windows) const;
 
     const Kernels<Real>& kernels_;
     std::vector<Box> clusters_;
     std::array<AlignedVector<float>, 3> block_lo_, block_hi_;
+    AlignedVector<float> rounded_x_;  // where positions are not single precision
+    float farthest_ = 0.0F;           // coordinate of an atom, without its sign
 };
 
 }  // namespace minimd

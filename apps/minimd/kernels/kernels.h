@@ -47,9 +47,10 @@ struct ForceFlags {
 };
 
 // Boxes around the atoms of blocks, a little too large rather than too small; one array for each side, with
-// room for 16 more at the end.
+// room for 16 more at the end. `x`: the atoms, in blocks, in single precision.
 struct BlockBoxes {
     std::array<const float*, 3> lo, hi;
+    const float* x;
 };
 
 struct Box {
@@ -65,10 +66,8 @@ struct Window {
 
 // Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`; there must be
 // room for all blocks of the windows and 16 more. Returns how many.
-template <typename Real>
-using SearchKernel = std::size_t (*)(const Real* x, const BlockBoxes& boxes, const Box& box,
-                                     std::int32_t cluster, std::span<Window> windows, Real range,
-                                     std::int32_t* found);
+using SearchKernel = std::size_t (*)(const BlockBoxes& boxes, const Box& box, std::int32_t cluster,
+                                     std::span<Window> windows, float range, std::int32_t* found);
 
 template <typename Real>
 using LennardJonesKernel = EnergyVirial (*)(const Real* x, Real* f, const PairRows& pairs,
@@ -78,7 +77,7 @@ template <typename Real>
 struct Kernels {
     int lanes = 0;
     LennardJonesKernel<Real> lennard_jones = nullptr;
-    SearchKernel<Real> search = nullptr;
+    SearchKernel search = nullptr;
 };
 
 // The kernels with `lanes` lanes on the best instruction set here; 0: with the number of lanes that is

@@ -30,6 +30,8 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::sp
     const hn::CappedTag<float, 8> d;
     const hn::Rebind<std::int32_t, decltype(d)> di;
     constexpr auto step = static_cast<std::int32_t>(hn::MaxLanes(d));
+    // Not Iota(di, block): compilers may build that lane by lane, in memory.
+    const auto counting = hn::Iota(di, 0);
     const float range2 = range * range;
     const auto vrange2 = hn::Set(d, range2);
     const auto x_lo = hn::Set(d, box.lo[0]), x_hi = hn::Set(d, box.hi[0]), y_lo = hn::Set(d, box.lo[1]),
@@ -51,7 +53,7 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::sp
             const auto dz8 =
                 gap(d, hn::LoadU(d, boxes.lo[2] + block), hn::LoadU(d, boxes.hi[2] + block), z_lo, z_hi);
             const auto distance2 = hn::MulAdd(dz8, dz8, hn::MulAdd(dy8, dy8, hn::Mul(dx8, dx8)));
-            const auto number = hn::Iota(di, block);
+            const auto number = hn::Add(counting, hn::Set(di, block));
             const auto near = hn::And(hn::RebindMask(di, hn::Lt(distance2, vrange2)),
                                       hn::Lt(number, hn::Set(di, window.end)));
             // Compressed in a register: straight to memory takes over a hundred cycles on some processors.
@@ -62,59 +64,111 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::sp
     return n;
 }
 
+// Distances between the four atoms of a cluster and the lanes of a vector.
+template <class D>
+class Nearest {
+    using V = hn::Vec<D>;
+
+  public:
+    template <int N>
+    static HWY_INLINE Nearest of(const float* HWY_RESTRICT x, std::int32_t cluster, float range) {
+        const float* xi = x + slot_address<N>(cluster * cluster_size);
+        const auto at = [&](int r, int dim) HWY_ATTR {
+            return hn::Set(D(), N == 2 ? xi[r / 2 * 3 * N + dim * N + r % 2] : xi[dim * N + r]);
+        };
+        return {at(0, 0), at(1, 0), at(2, 0), at(3, 0), at(0, 1), at(1, 1),
+                at(2, 1), at(3, 1), at(0, 2), at(1, 2), at(2, 2), at(3, 2), hn::Set(D(), range * range)};
+    }
+
+    // Which lanes are within range of one of the atoms.
+    HWY_INLINE hn::Mask<D> near(V x, V y, V z) const {
+        const auto distance2 = [&](V xr, V yr, V zr) HWY_ATTR {
+            const V dx = hn::Sub(xr, x), dy = hn::Sub(yr, y), dz = hn::Sub(zr, z);
+            return hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx)));
+        };
+        return hn::Lt(hn::Min(hn::Min(distance2(x0, y0, z0), distance2(x1, y1, z1)),
+                              hn::Min(distance2(x2, y2, z2), distance2(x3, y3, z3))),
+                      range2);
+    }
+
+    V x0, x1, x2, x3, y0, y1, y2, y3, z0, z1, z2, z3, range2;
+};
+
 // Of the `count` blocks at `found`, keeps those that have an atom within `range` of one of the cluster's.
-template <typename Real, int N>
-HWY_INLINE std::size_t by_atoms(const Real* HWY_RESTRICT x, std::int32_t cluster, Real range,
+template <int N>
+HWY_INLINE std::size_t by_atoms(const float* HWY_RESTRICT x, std::int32_t cluster, float range,
                                 std::int32_t* found, std::size_t count) {
-    const hn::FixedTag<Real, N> d;
-    using V = hn::Vec<decltype(d)>;
-    const Real* xi = x + slot_address<N>(cluster * cluster_size);
-    const auto at = [&](int r, int dim) HWY_ATTR {
-        return hn::Set(d, N == 2 ? xi[r / 2 * 3 * N + dim * N + r % 2] : xi[dim * N + r]);
-    };
-    const V x0 = at(0, 0), x1 = at(1, 0), x2 = at(2, 0), x3 = at(3, 0);
-    const V y0 = at(0, 1), y1 = at(1, 1), y2 = at(2, 1), y3 = at(3, 1);
-    const V z0 = at(0, 2), z1 = at(1, 2), z2 = at(2, 2), z3 = at(3, 2);
-    const V range2 = hn::Set(d, range * range);
+    const hn::FixedTag<float, N> d;
+    const auto nearest = Nearest<decltype(d)>::template of<N>(x, cluster, range);
     std::size_t n = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::int32_t block = found[i];
-        const Real* xj = x + block_address<N>(block);
-        const V xb = hn::Load(d, xj), yb = hn::Load(d, xj + N), zb = hn::Load(d, xj + 2 * N);
-        const auto distance2 = [&](V xr, V yr, V zr) HWY_ATTR {
-            const V dx = hn::Sub(xr, xb), dy = hn::Sub(yr, yb), dz = hn::Sub(zr, zb);
-            return hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx)));
-        };
-        const V nearest = hn::Min(hn::Min(distance2(x0, y0, z0), distance2(x1, y1, z1)),
-                                  hn::Min(distance2(x2, y2, z2), distance2(x3, y3, z3)));
+        const float* xj = x + block_address<N>(block);
+        const auto near = nearest.near(hn::LoadU(d, xj), hn::LoadU(d, xj + N), hn::LoadU(d, xj + 2 * N));
         found[n] = block;
-        n += hn::AllFalse(d, hn::Lt(nearest, range2)) ? 0 : 1;
+        n += hn::AllFalse(d, near) ? 0 : 1;
     }
     return n;
 }
 
-template <typename Real, int N>
-std::size_t search(const Real* x, const BlockBoxes& boxes, const Box& box, std::int32_t cluster,
-                   std::span<Window> windows, Real range, std::int32_t* found) {
-    const std::size_t count = by_boxes(boxes, box, windows, static_cast<float>(range), found);
-    return by_atoms<Real, N>(x, cluster, range, found, count);
+// The same, two blocks at a time, where a vector has room for them.
+template <int N>
+HWY_INLINE std::size_t by_atoms_in_pairs(const float* HWY_RESTRICT x, std::int32_t cluster, float range,
+                                         std::int32_t* found, std::size_t count) {
+    const hn::FixedTag<float, 2 * N> d;
+    const hn::FixedTag<float, N> half;
+    const auto nearest = Nearest<decltype(d)>::template of<N>(x, cluster, range);
+    // A last one without a partner is its own, and not counted again: there is room for it.
+    if (count > 0) found[count] = found[count - 1];
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < count; i += 2) {
+        const std::int32_t first = found[i], second = found[i + 1];
+        const float *xa = x + block_address<N>(first), *xb = x + block_address<N>(second);
+        const auto both = [&](int dim) HWY_ATTR {
+            return hn::Combine(d, hn::LoadU(half, xb + dim * N), hn::LoadU(half, xa + dim * N));
+        };
+        std::uint8_t bits[8];
+        hn::StoreMaskBits(d, nearest.near(both(0), both(1), both(2)), bits);
+        const unsigned near = N > 4 ? bits[0] | unsigned{bits[1]} << 8 : bits[0];
+        constexpr unsigned of_first = (1U << N) - 1;
+        found[n] = first;
+        n += (near & of_first) != 0 ? 1 : 0;
+        found[n] = second;
+        n += (near >> N & of_first) != 0 ? 1 : 0;
+    }
+    // The last one's double is behind it, if it was kept.
+    return count % 2 != 0 && n >= 2 && found[n - 1] == found[n - 2] ? n - 1 : n;
+}
+
+template <int N, bool in_pairs>
+std::size_t search(const BlockBoxes& boxes, const Box& box, std::int32_t cluster, std::span<Window> windows,
+                   float range, std::int32_t* found) {
+    const std::size_t count = by_boxes(boxes, box, windows, range, found);
+    if constexpr (in_pairs) {
+        return by_atoms_in_pairs<N>(boxes.x, cluster, range, found, count);
+    } else {
+        return by_atoms<N>(boxes.x, cluster, range, found, count);
+    }
 }
 
 template <typename Real>
-SearchKernel<Real> choose(int lanes) {
-    return for_lanes<Real, SearchKernel<Real>>(lanes, [](auto n) { return &search<Real, n()>; });
+SearchKernel choose(int lanes) {
+    return for_lanes<Real, SearchKernel>(lanes, [](auto n) {
+        constexpr bool in_pairs = 2 * std::size_t{n()} * sizeof(float) <= HWY_MAX_BYTES;
+        return &search<n(), in_pairs>;
+    });
 }
 #else
 template <typename Real>
-SearchKernel<Real> choose(int) {
+SearchKernel choose(int) {
     return nullptr;
 }
 #endif
 
-SearchKernel<double> choose_search_double(int lanes) {
+SearchKernel choose_search_double(int lanes) {
     return choose<double>(lanes);
 }
-SearchKernel<float> choose_search_float(int lanes) {
+SearchKernel choose_search_float(int lanes) {
     return choose<float>(lanes);
 }
 
@@ -128,11 +182,11 @@ HWY_EXPORT(choose_search_double);
 HWY_EXPORT(choose_search_float);
 
 template <>
-SearchKernel<double> search_kernel<double>(int lanes) {
+SearchKernel search_kernel<double>(int lanes) {
     return HWY_DYNAMIC_DISPATCH(choose_search_double)(lanes);
 }
 template <>
-SearchKernel<float> search_kernel<float>(int lanes) {
+SearchKernel search_kernel<float>(int lanes) {
     return HWY_DYNAMIC_DISPATCH(choose_search_float)(lanes);
 }
 

@@ -9,6 +9,6 @@ template <typename Real>
 LennardJonesKernel<Real> lennard_jones_kernel(int lanes);
 
 template <typename Real>
-SearchKernel<Real> search_kernel(int lanes);
+SearchKernel search_kernel(int lanes);
 
 }  // namespace minimd
