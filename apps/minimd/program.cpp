@@ -224,7 +224,8 @@ void check_contradictions(const Settings& settings) {
         (settings.device_share >= 0.0 || !settings.share_ordinary_steps || !settings.device_ghosts ||
          !settings.device_trials))
         throw UsageError(
-            "--device-share, --no-share-ordinary, --no-device-ghosts and --no-device-trials are for --offpath "
+            "--device-share, --no-share-ordinary, --no-device-ghosts and --no-device-trials are for "
+            "--offpath "
             "balanced");
     if (settings.device == DeviceKind::runtime && !settings.needs_device())
         throw UsageError("--device-kind runtime is for --offpath; --halo offloaded needs no such flag");

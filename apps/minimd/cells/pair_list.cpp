@@ -117,8 +117,7 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
                 block_lo_[d][slot / lanes] = block.lo[d];
                 // A block of fillers only is as far up as can be, to stay in order.
                 block_hi_[d][slot / lanes] = block.lo[0] > block.hi[0] ? far : block.hi[d];
-                if (block.lo[0] <= block.hi[0])
-                    farthest_ = std::max({farthest_, -block.lo[d], block.hi[d]});
+                if (block.lo[0] <= block.hi[0]) farthest_ = std::max({farthest_, -block.lo[d], block.hi[d]});
             }
             block = nothing();
         }
@@ -127,7 +126,7 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
 
 template <typename Real>
 void PairSearch<Real>::open_windows(const Zone<Real>& other, const Box& column, float range,
-                                    std::int32_t after_block, std::vector<Window>& windows) const {
+                                    std::int32_t after_block, Windows& windows) const {
     const Columns<Real>& columns = other.columns;
     const std::int32_t lanes = kernels_.lanes;
     const int x_first = columns.index(0, static_cast<Real>(column.lo[0] - range));
@@ -145,7 +144,7 @@ void PairSearch<Real>::open_windows(const Zone<Real>& other, const Box& column, 
             const float y_lo = rounded_down(columns.edge(1, cy)), y_hi = rounded_up(columns.edge(1, cy + 1));
             const float dy = std::max({0.0F, y_lo - column.hi[1], column.lo[1] - y_hi});
             const float left = range * range - dx * dx - dy * dy;
-            if (left > 0) windows.push_back({x_lo, x_hi, y_lo, y_hi, std::sqrt(left), begin, end});
+            if (left > 0) windows.add({x_lo, x_hi}, {y_lo, y_hi}, std::sqrt(left), begin, end);
         }
     }
 }
@@ -161,14 +160,15 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
         boxes.x = particles.x.data();
     } else {
         boxes.x = rounded_x_.data();
-        // Two positions are rounded, by up to 2^-24 of theirs in each dimension, and so is what is made of them.
+        // Two positions are rounded, by up to 2^-24 of theirs in each dimension, and so is what is made of
+        // them.
         range += (farthest_ + range) * 0x1p-21F;
     }
     for (std::size_t d = 0; d < 3; ++d) {
         boxes.lo[d] = block_lo_[d].data();
         boxes.hi[d] = block_hi_[d].data();
     }
-    std::vector<Window> windows;
+    Windows windows;
     for (int column = first_column; column < end_column; ++column) {
         const std::int32_t first = zone.columns.first_slot(column) / cluster_size;
         const std::int32_t end = zone.columns.first_slot(column + 1) / cluster_size;
@@ -181,11 +181,11 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
         for (const Zone<Real>* other : others)
             open_windows(*other, around, range, after, windows);
         // One column's window is its own, and shrinks from below as clusters are done.
-        Window* own_window = nullptr;
+        std::int32_t* own_next = nullptr;
         std::size_t room = spare + 4;
-        for (Window& window : windows) {
-            room += static_cast<std::size_t>(window.end - window.next);
-            if (later_only && window.next == after) own_window = &window;
+        for (std::size_t window = 0; window < windows.count; ++window) {
+            room += static_cast<std::size_t>(windows.end[window] - windows.next[window]);
+            if (later_only && windows.next[window] == after) own_next = &windows.next[window];
         }
         for (std::int32_t cluster = first; cluster < end; ++cluster) {
             const Box& box = clusters_[static_cast<std::size_t>(cluster)];
@@ -200,9 +200,8 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
                 for (std::int32_t block = own_block; block < own_end; ++block)
                     list.blocks[at++] = block;
             const auto masked = static_cast<std::int32_t>(at - begin);
-            if (own_window != nullptr) own_window->next = std::max(own_window->next, own_end);
-            std::size_t found =
-                kernels_.search(boxes, box, cluster, windows, range, list.blocks.data() + at);
+            if (own_next != nullptr) *own_next = std::max(*own_next, own_end);
+            std::size_t found = kernels_.search(boxes, box, cluster, windows, range, list.blocks.data() + at);
             if (own && !later_only) {
                 std::int32_t* const from = list.blocks.data() + at;
                 found = static_cast<std::size_t>(

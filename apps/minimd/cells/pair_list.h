@@ -93,7 +93,7 @@ class PairSearch {
                       int end_column, std::span<const Zone<Real>* const> others, bool own, bool later_only,
                       float range, PairList& list) const;
     void open_windows(const Zone<Real>& other, const Box& column, float range, std::int32_t after_block,
-                      std::vector<Window>& windows) const;
+                      Windows& windows) const;
 
     const Kernels<Real>& kernels_;
     std::vector<Box> clusters_;

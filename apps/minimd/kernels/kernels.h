@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "minimd/cells/layout.h"
+
 namespace minimd {
 
 // The blocks that one cluster meets: blocks[begin ... end), of which the first `masked` may hold atoms of the
@@ -57,17 +59,41 @@ struct Box {
     std::array<float, 3> lo, hi;
 };
 
-// The blocks of a column that may still come into range of the next clusters, which come in order of z.
-struct Window {
-    float x_lo, x_hi, y_lo, y_hi;  // the column
-    float reach;                   // how far up and down it has to be looked at
-    std::int32_t next, end;        // blocks; `next` is moved on
+// Of some columns, the blocks that may still come into range of the next clusters, which come in order of z.
+// All arrays have room for 16 more.
+struct Windows {
+    std::size_t count = 0;
+    AlignedVector<float> x_lo, x_hi, y_lo, y_hi;  // the columns
+    AlignedVector<float> reach;                   // how far up and down they have to be looked at
+    AlignedVector<std::int32_t> next, end;        // blocks, in order of z; `next` is moved on
+    AlignedVector<std::int32_t> near;             // for the search
+
+    void clear() { count = 0; }
+    void add(const std::array<float, 2>& x, const std::array<float, 2>& y, float how_far,
+             std::int32_t first_block, std::int32_t end_block) {
+        if (near.size() < count + 17) resize(2 * count + 64);
+        x_lo[count] = x[0];
+        x_hi[count] = x[1];
+        y_lo[count] = y[0];
+        y_hi[count] = y[1];
+        reach[count] = how_far;
+        next[count] = first_block;
+        end[count++] = end_block;
+    }
+
+  private:
+    void resize(std::size_t size) {
+        for (AlignedVector<float>* each : {&x_lo, &x_hi, &y_lo, &y_hi, &reach})
+            each->resize(size);
+        for (AlignedVector<std::int32_t>* each : {&next, &end, &near})
+            each->resize(size);
+    }
 };
 
 // Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`; there must be
 // room for all blocks of the windows and 16 more. Returns how many.
 using SearchKernel = std::size_t (*)(const BlockBoxes& boxes, const Box& box, std::int32_t cluster,
-                                     std::span<Window> windows, float range, std::int32_t* found);
+                                     Windows& windows, float range, std::int32_t* found);
 
 template <typename Real>
 using LennardJonesKernel = EnergyVirial (*)(const Real* x, Real* f, const PairRows& pairs,

@@ -24,38 +24,67 @@ HWY_INLINE V gap(D d, V lo, V hi, V box_lo, V box_hi) {
     return hn::Max(hn::Max(hn::Sub(lo, box_hi), hn::Sub(box_lo, hi)), hn::Zero(d));
 }
 
+// The windows whose columns are within range, by number, to windows.near. Branches that depend on how columns
+// lie would be mispredicted for every other one.
+template <class D>
+HWY_INLINE std::size_t by_columns(D d, const Box& box, Windows& windows, float range2) {
+    const hn::Rebind<std::int32_t, D> di;
+    constexpr std::size_t step = hn::MaxLanes(d);
+    const auto x_lo = hn::Set(d, box.lo[0]), x_hi = hn::Set(d, box.hi[0]), y_lo = hn::Set(d, box.lo[1]),
+               y_hi = hn::Set(d, box.hi[1]);
+    // Not Iota(di, number): compilers may build that lane by lane, in memory.
+    auto number = hn::Iota(di, 0);
+    const auto end = hn::Set(di, static_cast<std::int32_t>(windows.count));
+    std::size_t n = 0;
+    for (std::size_t window = 0; window < windows.count; window += step) {
+        const auto dx =
+            gap(d, x_lo, x_hi, hn::Load(d, &windows.x_lo[window]), hn::Load(d, &windows.x_hi[window]));
+        const auto dy =
+            gap(d, y_lo, y_hi, hn::Load(d, &windows.y_lo[window]), hn::Load(d, &windows.y_hi[window]));
+        const auto distance2 = hn::MulAdd(dx, dx, hn::Mul(dy, dy));
+        const auto near =
+            hn::And(hn::RebindMask(di, hn::Lt(distance2, hn::Set(d, range2))), hn::Lt(number, end));
+        hn::StoreU(hn::Compress(number, near), di, &windows.near[n]);
+        n += hn::CountTrue(di, near);
+        number = hn::Add(number, hn::Set(di, static_cast<std::int32_t>(step)));
+    }
+    return n;
+}
+
 // The blocks whose boxes are within `range`.
-HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, std::span<Window> windows,
-                                float range, std::int32_t* HWY_RESTRICT found) {
+HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, Windows& windows, float range,
+                                std::int32_t* HWY_RESTRICT found) {
     const hn::CappedTag<float, 8> d;
     const hn::Rebind<std::int32_t, decltype(d)> di;
     constexpr auto step = static_cast<std::int32_t>(hn::MaxLanes(d));
-    // Not Iota(di, block): compilers may build that lane by lane, in memory.
     const auto counting = hn::Iota(di, 0);
     const float range2 = range * range;
+    const std::array<const float*, 3> lo = boxes.lo, hi = boxes.hi;
+    const std::size_t columns = by_columns(d, box, windows, range2);
     const auto vrange2 = hn::Set(d, range2);
     const auto x_lo = hn::Set(d, box.lo[0]), x_hi = hn::Set(d, box.hi[0]), y_lo = hn::Set(d, box.lo[1]),
                y_hi = hn::Set(d, box.hi[1]), z_lo = hn::Set(d, box.lo[2]), z_hi = hn::Set(d, box.hi[2]);
     std::size_t n = 0;
-    for (Window& window : windows) {
-        const float bottom = box.lo[2] - window.reach, top = box.hi[2] + window.reach;
-        while (window.next < window.end && boxes.hi[2][window.next] < bottom)
-            ++window.next;
-        const float dx = std::max({0.0F, window.x_lo - box.hi[0], box.lo[0] - window.x_hi});
-        const float dy = std::max({0.0F, window.y_lo - box.hi[1], box.lo[1] - window.y_hi});
-        if (dx * dx + dy * dy >= range2) continue;
-        for (std::int32_t block = window.next; block < window.end && boxes.lo[2][block] <= top;
-             block += step) {
-            const auto dx8 =
-                gap(d, hn::LoadU(d, boxes.lo[0] + block), hn::LoadU(d, boxes.hi[0] + block), x_lo, x_hi);
-            const auto dy8 =
-                gap(d, hn::LoadU(d, boxes.lo[1] + block), hn::LoadU(d, boxes.hi[1] + block), y_lo, y_hi);
-            const auto dz8 =
-                gap(d, hn::LoadU(d, boxes.lo[2] + block), hn::LoadU(d, boxes.hi[2] + block), z_lo, z_hi);
+    for (std::size_t i = 0; i < columns; ++i) {
+        const auto window = static_cast<std::size_t>(windows.near[i]);
+        const float reach = windows.reach[window], top = box.hi[2] + reach;
+        const std::int32_t end = windows.end[window];
+        std::int32_t block = windows.next[window];
+        // A column's blocks are in order, so these are its first ones. If there are more, the next cluster
+        // passes them.
+        const auto below =
+            hn::And(hn::RebindMask(di, hn::Lt(hn::LoadU(d, hi[2] + block), hn::Set(d, box.lo[2] - reach))),
+                    hn::Lt(counting, hn::Set(di, end - block)));
+        block += static_cast<std::int32_t>(hn::CountTrue(di, below));
+        windows.next[window] = block;
+        for (; block < end && lo[2][block] <= top; block += step) {
+            const auto dx8 = gap(d, hn::LoadU(d, lo[0] + block), hn::LoadU(d, hi[0] + block), x_lo, x_hi);
+            const auto dy8 = gap(d, hn::LoadU(d, lo[1] + block), hn::LoadU(d, hi[1] + block), y_lo, y_hi);
+            const auto dz8 = gap(d, hn::LoadU(d, lo[2] + block), hn::LoadU(d, hi[2] + block), z_lo, z_hi);
             const auto distance2 = hn::MulAdd(dz8, dz8, hn::MulAdd(dy8, dy8, hn::Mul(dx8, dx8)));
             const auto number = hn::Add(counting, hn::Set(di, block));
-            const auto near = hn::And(hn::RebindMask(di, hn::Lt(distance2, vrange2)),
-                                      hn::Lt(number, hn::Set(di, window.end)));
+            const auto near =
+                hn::And(hn::RebindMask(di, hn::Lt(distance2, vrange2)), hn::Lt(number, hn::Set(di, end)));
             // Compressed in a register: straight to memory takes over a hundred cycles on some processors.
             hn::StoreU(hn::Compress(number, near), di, found + n);
             n += hn::CountTrue(di, near);
@@ -76,8 +105,19 @@ class Nearest {
         const auto at = [&](int r, int dim) HWY_ATTR {
             return hn::Set(D(), N == 2 ? xi[r / 2 * 3 * N + dim * N + r % 2] : xi[dim * N + r]);
         };
-        return {at(0, 0), at(1, 0), at(2, 0), at(3, 0), at(0, 1), at(1, 1),
-                at(2, 1), at(3, 1), at(0, 2), at(1, 2), at(2, 2), at(3, 2), hn::Set(D(), range * range)};
+        return {at(0, 0),
+                at(1, 0),
+                at(2, 0),
+                at(3, 0),
+                at(0, 1),
+                at(1, 1),
+                at(2, 1),
+                at(3, 1),
+                at(0, 2),
+                at(1, 2),
+                at(2, 2),
+                at(3, 2),
+                hn::Set(D(), range * range)};
     }
 
     // Which lanes are within range of one of the atoms.
@@ -141,7 +181,7 @@ HWY_INLINE std::size_t by_atoms_in_pairs(const float* HWY_RESTRICT x, std::int32
 }
 
 template <int N, bool in_pairs>
-std::size_t search(const BlockBoxes& boxes, const Box& box, std::int32_t cluster, std::span<Window> windows,
+std::size_t search(const BlockBoxes& boxes, const Box& box, std::int32_t cluster, Windows& windows,
                    float range, std::int32_t* found) {
     const std::size_t count = by_boxes(boxes, box, windows, range, found);
     if constexpr (in_pairs) {

@@ -13,7 +13,8 @@
 // `balanced` tries now and then whether hosts alone are faster, and then leaves all to them (trial.h).
 //
 // Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
-// the host from the start where that was found to be faster. Those that devices compute with the hosts' help: eam_rebuild.h.
+// the host from the start where that was found to be faster. Those that devices compute with the hosts' help:
+// eam_rebuild.h.
 #pragma once
 
 #include <mpi.h>

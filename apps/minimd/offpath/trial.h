@@ -1,9 +1,9 @@
 // Whether devices take part at all: found out while a run lasts, by trying the other way now and then.
 //
 // A *round* is what is done with one rebuild's lists: the steps up to the next rebuild, and that rebuild with
-// its forces. Lists reach the device before a round begins, so each round is decided one before. The other way
-// is adopted if all rounds of its trial are faster than the usual ones by a margin; what is unusual once, as on
-// a machine that does something else for a moment, changes nothing.
+// its forces. Lists reach the device before a round begins, so each round is decided one before. The other
+// way is adopted if all rounds of its trial are faster than the usual ones by a margin; what is unusual once,
+// as on a machine that does something else for a moment, changes nothing.
 #pragma once
 
 #include <mpi.h>

@@ -44,8 +44,8 @@ Summary summarise(const Results& results, MPI_Comm comm) {
     summary.computing = spread(times.computing()).mean;
     summary.times = {spread(times.total).most, summary.force.mean, summary.neighbor.mean,
                      summary.communication.mean};
-    summary.on_core = {spread(times.cpu).mean, spread(times.force.core).mean, spread(times.neighbor.core).mean,
-                       spread(times.communication.core).mean};
+    summary.on_core = {spread(times.cpu).mean, spread(times.force.core).mean,
+                       spread(times.neighbor.core).mean, spread(times.communication.core).mean};
     return summary;
 }
 

@@ -67,8 +67,8 @@ TEST(Kernels, OfLennardJonesMakeNoSubnormalNumbersOfFillers) {
                 AlignedVector<float> f(slots.x.size(), 0.0F);
                 const PairList list = slots.all_pairs(both_sides);
                 std::feclearexcept(FE_ALL_EXCEPT);
-                kernels<float>(lanes).lennard_jones(slots.x.data(), f.data(), list.view(),
-                                                    {2.5, 1.0, 1.0, 1}, {energy, both_sides});
+                kernels<float>(lanes).lennard_jones(slots.x.data(), f.data(), list.view(), {2.5, 1.0, 1.0, 1},
+                                                    {energy, both_sides});
                 EXPECT_EQ(std::fetestexcept(FE_UNDERFLOW), 0);
             }
     }

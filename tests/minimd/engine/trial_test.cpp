@@ -40,15 +40,15 @@ std::string times(const char* each, int count) {
 
 TEST(Trial, GoesBackToDevicesThatGain) {
     Trial trial(true);
-    EXPECT_EQ(played(trial, 222, device_gains), times("d", 7) + "hhh" + times("d", 100) + "hhh" +
-                                                    times("d", 100) + "hhh" + times("d", 6));
+    EXPECT_EQ(played(trial, 222, device_gains),
+              times("d", 7) + "hhh" + times("d", 100) + "hhh" + times("d", 100) + "hhh" + times("d", 6));
 }
 
 TEST(Trial, LeavesDevicesThatCost) {
     Trial trial(true);
     // The round after a trial is decided before it ends.
-    EXPECT_EQ(played(trial, 222, device_costs), times("d", 7) + "hhhd" + times("h", 99) + "ddd" +
-                                                    times("h", 100) + "ddd" + times("h", 6));
+    EXPECT_EQ(played(trial, 222, device_costs),
+              times("d", 7) + "hhhd" + times("h", 99) + "ddd" + times("h", 100) + "ddd" + times("h", 6));
 }
 
 TEST(Trial, BeginsWithWhatWasWeighed) {
@@ -58,7 +58,8 @@ TEST(Trial, BeginsWithWhatWasWeighed) {
 }
 
 TEST(Trial, IsNotMisledByOneRound) {
-    // One of the trial's rounds, and then one of those with the device, is as short or as long as never again.
+    // One of the trial's rounds, and then one of those with the device, is as short or as long as never
+    // again.
     for (const int odd : {5, 8, 9}) {
         SCOPED_TRACE(odd);
         Trial trial(true);
