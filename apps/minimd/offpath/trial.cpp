@@ -1,51 +1,39 @@
 #include "minimd/offpath/trial.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace minimd {
 
-void Trial::begin_with(bool device) {
-    usual_ = before_ = now_ = next_ = device;
-}
-
-// A trial's first round does not count, since the one before it has brought the lists, or has not.
-bool Trial::choose() const {
-    const int trial = static_cast<int>(tried_rounds) + 1;
-    return planned_ < usual_until_ || planned_ >= usual_until_ + trial ? usual_ : !usual_;
-}
-
-bool Trial::settles() const {
-    return on_ && counts() && now_ != usual_ && times(now_).size() + 1 == tried_rounds && last_ >= 0.0;
-}
-
 void Trial::ended(double seconds, MPI_Comm comm) {
     if (!on_) return;
-    const bool settled = settles();
-    if (last_ >= 0.0 && counts()) {
-        times(now_).push_back(seconds - last_);
-        if (times(now_).size() > usual_rounds) times(now_).pop_front();
+    const double round = seconds - last_;
+    // The very first began at a time that is not known.
+    if (last_ >= 0.0) {
+        if (round_ >= trial_ - usual && round_ < trial_) before_.push_back(round);
+        if (round_ > trial_ && round_ < trial_ + tried) in_trial_.push_back(round);
+        if (round_ > trial_ + tried) after_.push_back(round);
     }
     last_ = seconds;
-    if (settled) decide(comm);
-    before_ = now_;
+    if (settles()) {
+        decide(comm);
+    } else {
+        ++round_;
+    }
     now_ = next_;
-    ++planned_;
-    next_ = choose();
+    next_ = choose(round_ + 1);
 }
 
 void Trial::decide(MPI_Comm comm) {
-    const std::deque<double>& tried = times(!usual_);
-    std::vector<double> usual(times(usual_).begin(), times(usual_).end());
-    std::sort(usual.begin(), usual.end());
-    double both[] = {*std::max_element(tried.begin(), tried.end()),
-                     usual.empty() ? 0.0 : usual[usual.size() / 2]};
-    MPI_Allreduce(MPI_IN_PLACE, both, 2, MPI_DOUBLE, MPI_SUM, comm);
-    if (both[0] < margin * both[1]) usual_ = !usual_;
-    for (std::deque<double>& each : times_)
-        each.clear();
-    planned_ = 0;
-    usual_until_ = between;
+    std::sort(before_.begin(), before_.end());
+    double all[] = {*std::max_element(in_trial_.begin(), in_trial_.end()), before_[before_.size() / 2],
+                    *std::min_element(after_.begin(), after_.end())};
+    MPI_Allreduce(MPI_IN_PLACE, all, 3, MPI_DOUBLE, MPI_SUM, comm);
+    if (all[0] < margin * std::min(all[1], all[2])) usual_ = !usual_;
+    before_.clear();
+    in_trial_.clear();
+    after_.clear();
+    round_ = 0;
+    trial_ = between;
 }
 
 }  // namespace minimd

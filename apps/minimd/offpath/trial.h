@@ -2,14 +2,13 @@
 //
 // A *round* is what is done with one rebuild's lists: the steps up to the next rebuild, and that rebuild with
 // its forces. Lists reach the device before a round begins, so each round is decided one before. The other
-// way is adopted if all rounds of its trial are faster than the usual ones by a margin; what is unusual once,
-// as on a machine that does something else for a moment, changes nothing.
+// way is adopted if all rounds of its trial are faster, by a margin, than the usual ones before the trial and
+// those after it: a machine that does something else for a moment, or gets slower or faster, changes nothing.
 #pragma once
 
 #include <mpi.h>
 
-#include <array>
-#include <deque>
+#include <vector>
 
 namespace minimd {
 
@@ -19,31 +18,32 @@ class Trial {
     explicit Trial(bool on) : on_(on) {}
 
     // What the first rounds do; before the first of them.
-    void begin_with(bool device);
+    void begin_with(bool device) { usual_ = now_ = next_ = device; }
 
     bool now() const { return now_; }    // does the device take part in this round?
     bool next() const { return next_; }  // and in the one after it?
 
     // The end of a round, `seconds` after some fixed time. Collective over `comm` when settles() is true.
-    bool settles() const;
+    bool settles() const { return on_ && round_ == trial_ + length - 1; }
     void ended(double seconds, MPI_Comm comm);
 
   private:
-    static constexpr std::size_t tried_rounds = 2, usual_rounds = 5;
-    static constexpr int before_first = 6, between = 100;  // rounds
+    // Rounds: of the other way, and with those of the usual one that end the trial. The first of either does
+    // not count, since the one before it has brought the lists, or has not.
+    static constexpr int tried = 3, length = 6;
+    static constexpr int usual = 5;  // that count before a trial
+    static constexpr int before_first = 6, between = 100;
     static constexpr double margin = 0.97;
 
-    std::deque<double>& times(bool device) { return times_[device ? 1 : 0]; }
-    const std::deque<double>& times(bool device) const { return times_[device ? 1 : 0]; }
-    bool counts() const { return before_ == now_; }  // nothing of this round was done differently
-    bool choose() const;
+    bool choose(int round) const { return round < trial_ || round >= trial_ + tried ? usual_ : !usual_; }
     void decide(MPI_Comm comm);
 
     bool on_;
-    bool usual_ = true, before_ = true, now_ = true, next_ = true;
-    int planned_ = 0, usual_until_ = before_first;  // rounds of this turn, `next_` not among them
+    bool usual_ = true, now_ = true, next_ = true;
+    int round_ = 0;  // since the last trial
+    int trial_ = before_first;
     double last_ = -1.0;
-    std::array<std::deque<double>, 2> times_;  // of the last rounds, hosts alone and with the device
+    std::vector<double> before_, in_trial_, after_;  // seconds of rounds
 };
 
 }  // namespace minimd

@@ -38,37 +38,46 @@ std::string times(const char* each, int count) {
     return all;
 }
 
+// Six rounds, three of the other way, and three to compare with; then a hundred.
 TEST(Trial, GoesBackToDevicesThatGain) {
     Trial trial(true);
-    EXPECT_EQ(played(trial, 222, device_gains),
-              times("d", 7) + "hhh" + times("d", 100) + "hhh" + times("d", 100) + "hhh" + times("d", 6));
+    EXPECT_EQ(played(trial, 230, device_gains),
+              times("d", 6) + "hhh" + times("d", 103) + "hhh" + times("d", 103) + "hhh" + times("d", 9));
 }
 
 TEST(Trial, LeavesDevicesThatCost) {
     Trial trial(true);
     // The round after a trial is decided before it ends.
-    EXPECT_EQ(played(trial, 222, device_costs),
-              times("d", 7) + "hhhd" + times("h", 99) + "ddd" + times("h", 100) + "ddd" + times("h", 6));
+    EXPECT_EQ(played(trial, 230, device_costs),
+              times("d", 6) + "hhhdddd" + times("h", 99) + "ddd" + times("h", 103) + "ddd" + times("h", 9));
 }
 
 TEST(Trial, BeginsWithWhatWasWeighed) {
     Trial trial(true);
     trial.begin_with(false);
-    EXPECT_EQ(played(trial, 30, device_gains), times("h", 7) + "dddh" + times("d", 19));
+    EXPECT_EQ(played(trial, 30, device_gains), times("h", 6) + "dddhhhh" + times("d", 17));
 }
 
 TEST(Trial, IsNotMisledByOneRound) {
-    // One of the trial's rounds, and then one of those with the device, is as short or as long as never
-    // again.
-    for (const int odd : {5, 8, 9}) {
+    // One of those with the device, or of the trial, is as long or as short as never again.
+    for (const int odd : {3, 5, 7, 8, 10, 11}) {
         SCOPED_TRACE(odd);
         Trial trial(true);
-        EXPECT_EQ(played(trial, 40,
-                         [&](int round, bool device) {
-                             if (round == odd) return device ? 5.0 : 0.1;
-                             return device_gains(round, device);
-                         }),
-                  times("d", 7) + "hhh" + times("d", 30));
+        const auto seconds = [&](int round, bool device) {
+            return round != odd ? device_gains(round, device) : device ? 5.0 : 0.1;
+        };
+        EXPECT_EQ(played(trial, 40, seconds), times("d", 6) + "hhh" + times("d", 31));
+    }
+}
+
+TEST(Trial, IsNotMisledByAMachineThatGetsFaster) {
+    for (const int faster : {4, 5, 6, 7, 8, 9, 10}) {
+        SCOPED_TRACE(faster);
+        Trial trial(true);
+        const auto seconds = [&](int round, bool device) {
+            return (round < faster ? 2.0 : 1.0) * device_gains(round, device);
+        };
+        EXPECT_EQ(played(trial, 40, seconds), times("d", 6) + "hhh" + times("d", 31));
     }
 }
 
@@ -76,9 +85,9 @@ TEST(Trial, IsDecidedByAllRanksTogether) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     Trial trial(true);
-    // One rank gains a little, the first loses more.
+    // The others gain a little, the first loses more.
     const auto seconds = [&](int, bool device) { return !device ? 1.0 : rank == 0 ? 9.0 : 0.9; };
-    EXPECT_EQ(played(trial, 20, seconds), times("d", 7) + "hhhd" + times("h", 9));
+    EXPECT_EQ(played(trial, 20, seconds), times("d", 6) + "hhhdddd" + times("h", 7));
 }
 
 TEST(Trial, IsNoneWhereItIsSwitchedOff) {
