@@ -144,7 +144,8 @@ HWY_INLINE std::size_t by_atoms(const float* HWY_RESTRICT x, std::int32_t cluste
     for (std::size_t i = 0; i < count; ++i) {
         const std::int32_t block = found[i];
         const float* xj = x + block_address<N>(block);
-        const auto near = nearest.near(hn::LoadU(d, xj), hn::LoadU(d, xj + N), hn::LoadU(d, xj + 2 * N));
+        const auto near =
+            nearest.near(hn::LoadU(d, xj), hn::LoadU(d, xj + N), hn::LoadU(d, xj + std::ptrdiff_t{2} * N));
         found[n] = block;
         n += hn::AllFalse(d, near) ? 0 : 1;
     }
@@ -155,7 +156,7 @@ HWY_INLINE std::size_t by_atoms(const float* HWY_RESTRICT x, std::int32_t cluste
 template <int N>
 HWY_INLINE std::size_t by_atoms_in_pairs(const float* HWY_RESTRICT x, std::int32_t cluster, float range,
                                          std::int32_t* found, std::size_t count) {
-    const hn::FixedTag<float, 2 * N> d;
+    const hn::FixedTag<float, std::size_t{2} * N> d;
     const hn::FixedTag<float, N> half;
     const auto nearest = Nearest<decltype(d)>::template of<N>(x, cluster, range);
     // A last one without a partner is its own, and not counted again: there is room for it.
@@ -164,7 +165,7 @@ HWY_INLINE std::size_t by_atoms_in_pairs(const float* HWY_RESTRICT x, std::int32
     for (std::size_t i = 0; i < count; i += 2) {
         const std::int32_t first = found[i], second = found[i + 1];
         const float *xa = x + block_address<N>(first), *xb = x + block_address<N>(second);
-        const auto both = [&](int dim) HWY_ATTR {
+        const auto both = [&](std::ptrdiff_t dim) HWY_ATTR {
             return hn::Combine(d, hn::LoadU(half, xb + dim * N), hn::LoadU(half, xa + dim * N));
         };
         std::uint8_t bits[8];
