@@ -165,6 +165,22 @@ def test_ranks_that_take_turns_are_predicted_by_the_time_of_their_core():
     assert own["t_comm_s"] == pytest.approx(600 * ns) and own["ranks_per_core"] == 1
 
 
+def test_what_slows_a_whole_turn_changes_no_improvement():
+    """Three turns, each slower than the one before: medians of totals would mix them."""
+    seen: dict[Case, int] = {}
+
+    def run(case: Case) -> Outcome:
+        turn = seen[case] = seen.get(case, 0) + 1
+        total = turn * (0.8 if case.scheme == BALANCED else 1.0) * (5.0 if (turn, case.scheme) == (2, HOSTS) else 1.0)
+        return Outcome(total, 0.5 * total, 0.3 * total, 0.1 * total, 0.1 * total)
+
+    spec = Spec((4000,), (1,), (1,))
+    supplied = sources.Supplied("s", run)
+    rows = timing.offpath_rows(spec, measure(timing.offpath_cases(spec), lambda case: supplied, 3))
+    (row,) = (row for row in rows if row["scheme"] == BALANCED)
+    assert row["improvement_percent"] == pytest.approx(20)
+
+
 def test_improvement_and_bound():
     rows = simulate("offpath", Spec((4000,), (1, 2), (1,)))
     assert {row["scheme"] for row in rows} == {HOSTS, ALL, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED} and len(rows) == 12

@@ -26,6 +26,11 @@ class Results:
         """Of a number that is made of each run's."""
         return _median_if_known([of(run) for run in self.found[case]])
 
+    def over_turns(self, of: Callable[[Callable[[Case], Outcome]], float | None]) -> float | None:
+        """The median of what `of` makes of the runs of one turn, which ran one after the other: what slows the machine for a while slows them all."""
+        turns = min(len(runs) for runs in self.found.values())
+        return _median_if_known([of(lambda case, turn=turn: self.found[case][turn]) for turn in range(turns)])
+
     def best(self, case: Case) -> float:
         """The total of the fastest run: what others on the machine cost it least."""
         return min(run.total_s for run in self.found[case])

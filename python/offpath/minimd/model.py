@@ -91,43 +91,37 @@ def times(outcome: Outcome, ranks_per_core: float) -> StepTimes:
     return StepTimes(*(ranks_per_core * seconds for seconds in outcome.on_core))
 
 
-def predict(case: Case, results: Results, bytes_per_s: float | None, cores: Cores) -> dict:
-    """The model's seconds for a setting, and what it is made of."""
+def predict(case: Case, run: Callable[[Case], Outcome], bytes_per_s: float | None, cores: Cores) -> dict[str, float | None]:
+    """The model's seconds for a setting, and what it is made of, from runs of one turn."""
     hosts_per_core = case.nodes * case.ranks_per_node / cores.hosts
     devices_per_core = case.nodes / cores.devices
-
-    def step(of: Case, name: str, per_core: float) -> float:
-        """Seconds of one that rebuilds; of forces, of any."""
-        return results.median(of, lambda outcome: getattr(times(outcome, per_core), name)) / (of.rebuilds if name == "neigh" else of.steps)
-
-    base, every, alone = _host(case), _host_every_step(case), _device(case)
-    host_step = StepTimes(step(base, "force", hosts_per_core), step(base, "neigh", hosts_per_core), step(every, "comm", hosts_per_core))
-    device_step = StepTimes(*(step(alone, name, devices_per_core) for name in ("force", "neigh", "comm")))
-    moved = transfers(case, bytes_per_s)
-    moved_s = moved.total * max(1.0, hosts_per_core)
+    base, every, alone = run(_host(case)), run(_host_every_step(case)), run(_device(case))
+    of_base, of_every, of_alone = times(base, hosts_per_core), times(every, hosts_per_core), times(alone, devices_per_core)
+    host_step = StepTimes(of_base.force / case.steps, of_base.neigh / case.rebuilds, of_every.comm / case.steps)
+    device_step = StepTimes(of_alone.force / case.steps, of_alone.neigh / case.steps, of_alone.comm / case.steps)
+    moved_s = transfers(case, bytes_per_s).total * max(1.0, hosts_per_core)
     rebuilds = case.steps / case.interval
-    total = results[base].total_s
+    predicted = eq3(base.total_s, host_step, device_step, rebuilds)
+    extended = eq3(base.total_s, host_step, device_step, rebuilds, moved_s) if bytes_per_s else None
+    measured = run(case).total_s
     return {
-        "base_total_s": total, "ranks_per_core": hosts_per_core, "devices_per_core": devices_per_core, "t_force_s": host_step.force, "t_neigh_s": host_step.neigh, "t_comm_s": host_step.comm,
-        "t_force_device_s": device_step.force, "t_comm_device_s": device_step.comm, "t_transfers_s": moved_s if bytes_per_s else None,
-        "transfer_bytes_per_s": bytes_per_s,
-        "predicted_s": eq3(total, host_step, device_step, rebuilds),
-        "extended_s": eq3(total, host_step, device_step, rebuilds, moved_s) if bytes_per_s else None,
+        "base_total_s": base.total_s, "ranks_per_core": hosts_per_core, "devices_per_core": devices_per_core, "t_force_s": host_step.force,
+        "t_neigh_s": host_step.neigh, "t_comm_s": host_step.comm, "t_force_device_s": device_step.force, "t_comm_device_s": device_step.comm,
+        "t_transfers_s": moved_s if bytes_per_s else None, "transfer_bytes_per_s": bytes_per_s, "predicted_s": predicted, "extended_s": extended,
+        "measured_to_predicted": measured / predicted, "measured_to_extended": measured / extended if extended else None,
+        "improvement_percent": gain(base.total_s, measured), "predicted_improvement_percent": gain(base.total_s, predicted),
     }
 
 
 def model_rows(spec: Spec, results: Results, bytes_per_s: float | None, cores: Callable[[int], Cores]) -> list[dict]:
-    """`cores`: of so many nodes."""
+    """Medians over the turns. `cores`: of so many nodes."""
     rows = []
     for case in _settings(spec):
-        found = predict(case, results, bytes_per_s, cores(case.nodes))
-        measured = results[case].total_s
-        extended = found["extended_s"]
-        rows.append(results.row(case) | found | {
-            "measured_to_predicted": measured / found["predicted_s"], "measured_to_extended": measured / extended if extended else None,
-            "improvement_percent": gain(found["base_total_s"], measured), "predicted_improvement_percent": gain(found["base_total_s"], found["predicted_s"]),
-            "device_bytes": results[case].device_bytes,
-        })
+        def of_turns(key: str) -> float | None:
+            return results.over_turns(lambda run: predict(case, run, bytes_per_s, cores(case.nodes))[key])
+
+        keys = predict(case, lambda one: results[one], bytes_per_s, cores(case.nodes))
+        rows.append(results.row(case) | {key: of_turns(key) for key in keys} | {"device_bytes": results[case].device_bytes})
     return rows
 
 
