@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-_PIPED_WIDTH = 150  # of tables that go to a file or a pipe
+_PIPED_WIDTH = 200  # of tables that go to a file or a pipe
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)

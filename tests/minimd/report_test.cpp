@@ -31,6 +31,7 @@ Summary summary_of_864000() {
     summary.ranks = 2;
     summary.thermo = {{0, 1.44, -6.773368, -5.019671, 0.0}, {100, 0.73106290, -5.712170, 1.204577, 3.65}};
     summary.times = {4.0, 2.5, 0.75, 0.25};
+    summary.on_core = {3.75, 2.25, 0.75, 0.25};
     return summary;
 }
 
@@ -138,7 +139,8 @@ TEST(Json, HasTheKeysThatScriptsRead) {
         R"({"atoms":864000,"steps":100,"ns_per_atom_step":46.2962962962963,"force_s":2.5,"neigh_s":0.75,)"
         R"("comm_s":0.25,"other_s":0.5,"thermo":[{"step":0,"t":1.44,"u":-6.773368,"p":-5.019671},)"
         R"({"step":100,"t":0.7310629,"u":-5.71217,"p":1.204577}],"ranks":2,"threads":16,)"
-        R"("precision":"single","total_s":4.0,"device_share":0.0,"tunnelled_bytes":0.0,"halo":"overlapped","offloaded_bytes":0.0,"computing_s":0.0})");
+        R"("precision":"single","total_s":4.0,"device_share":0.0,"tunnelled_bytes":0.0,"halo":"overlapped","offloaded_bytes":0.0,"computing_s":0.0,)"
+        R"("on_core_s":{"force":2.25,"neigh":0.75,"comm":0.25,"other":0.5}})");
     Summary none;
     EXPECT_TRUE(as_json(settings, none)["ns_per_atom_step"].is_null());
 }
