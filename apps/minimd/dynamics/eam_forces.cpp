@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "minimd/dynamics/stopwatch.h"
+#include "minimd/domain/stopwatch.h"
 #include "support/mpi_program.h"
 
 namespace minimd {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "minimd/dynamics/stopwatch.h"
+#include "minimd/domain/stopwatch.h"
 
 namespace minimd {
 

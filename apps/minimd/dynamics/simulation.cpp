@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "minimd/domain/stopwatch.h"
 #include "minimd/dynamics/eam_forces.h"
-#include "minimd/dynamics/stopwatch.h"
 
 namespace minimd {
 

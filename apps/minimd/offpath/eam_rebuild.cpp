@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "minimd/dynamics/stopwatch.h"
+#include "minimd/domain/stopwatch.h"
 
 namespace minimd {
 

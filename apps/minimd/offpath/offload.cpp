@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "minimd/dynamics/stopwatch.h"
+#include "minimd/domain/stopwatch.h"
 
 namespace minimd {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "minimd/domain/stopwatch.h"
 #include "minimd/domain/wire.h"
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
-#include "minimd/dynamics/stopwatch.h"
 #include "minimd/kernels/threads.h"
 #include "minimd/offpath/pieces.h"
 #include "minimd/offpath/protocol.h"

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "minimd/dynamics/stopwatch.h"
+#include "minimd/domain/stopwatch.h"
 #include "minimd/report/spread.h"
 
 namespace minimd {
