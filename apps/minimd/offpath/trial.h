@@ -17,8 +17,10 @@ class Trial {
     // `on`: is anything tried? If not, devices take part in all rounds.
     explicit Trial(bool on) : on_(on) {}
 
-    // What the first rounds do; before the first of them.
-    void begin_with(bool device) { usual_ = now_ = next_ = device; }
+    // What the first rounds do, if anything is tried; before the first of them.
+    void begin_with(bool device) {
+        if (on_) usual_ = now_ = next_ = device;
+    }
 
     bool now() const { return now_; }    // does the device take part in this round?
     bool next() const { return next_; }  // and in the one after it?

@@ -92,6 +92,7 @@ TEST(Trial, IsDecidedByAllRanksTogether) {
 
 TEST(Trial, IsNoneWhereItIsSwitchedOff) {
     Trial trial(false);
+    trial.begin_with(false);
     EXPECT_EQ(played(trial, 300, device_costs), times("d", 300));
 }
 
