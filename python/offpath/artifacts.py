@@ -1,12 +1,16 @@
 """Finds what the build made: offpathd, the front end's library, the programs."""
 
 import os
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.errors import OffpathError
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
+COMMAND_BUILD = "OFFPATH_COMMAND_BUILD"  # set by what starts this command for this command alone, with one entry in front of PYTHONPATH
+
+_command_build: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,23 @@ def aarch64_command(program: str) -> list[str]:
     return [str(runner), str(path)]
 
 
+def take_over(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Takes what `for_command` added out of the environment, so that programs started from here see only what their user set."""
+    global _command_build
+    if COMMAND_BUILD not in environment:
+        return
+    _command_build = environment.pop(COMMAND_BUILD)
+    _, _, of_the_user = environment.pop("PYTHONPATH", "").partition(os.pathsep)
+    if of_the_user:
+        environment["PYTHONPATH"] = of_the_user
+
+
+def for_command(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which another process of this command is started: it finds the same package and the same build."""
+    paths = os.pathsep.join(filter(None, [str(SOURCE_ROOT / "python"), environment.get("PYTHONPATH")]))
+    return dict(environment) | {"PYTHONPATH": paths, COMMAND_BUILD: str(find_artifacts().root)}
+
+
 def find_artifacts() -> Artifacts:
-    """The build that OFFPATH_BUILD names (build/bin/offpath sets it), else build/ of the source tree."""
-    return Artifacts(Path(os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve())
+    """The build whose `bin/offpath` was started, else the one that OFFPATH_BUILD names, else build/ of the source tree."""
+    return Artifacts(Path(_command_build or os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve())

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from offpath import console
+from offpath import artifacts, console
 from offpath.errors import OffpathError
 from offpath.commands import bench, control, env, info, lab, run, study, tune
 
@@ -31,6 +31,7 @@ def _terminate(_number, _frame):
 
 
 def main() -> int:
+    artifacts.take_over()
     signal.signal(signal.SIGTERM, _terminate)
     # Also where a shell started this in the background, with SIGINT ignored: a lab must end when it is told to.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -92,7 +92,8 @@ def start_with(command: list[str], kind: str) -> list[str]:
     # Which MPI stands behind the ABI is chosen at run time: the user's launcher belongs to it.
     if own in (None, kind) or kind == "abi":
         return command
-    other = next(filter(None, map(shutil.which, _OTHER_LAUNCHERS[kind])), None)
+    # By its name: Open MPI takes the directory of a path for its prefix.
+    other = next(filter(shutil.which, _OTHER_LAUNCHERS[kind]), None)
     if other is None or Path(command[0]).name not in ("mpirun", "mpiexec"):
         raise OffpathError(f"the program uses {KINDS[kind]}, and {command[0]} is {KINDS[own]}'s", f"use {KINDS[kind]}'s launcher, or --mpi {own}")
     console.note(f"the program uses {KINDS[kind]}: starting it with {other}, since {command[0]} is {KINDS[own]}'s")

@@ -165,6 +165,16 @@ def resolve_program(program: list[str]) -> list[str]:
     return [str(Path(found).absolute()), *program[1:]]
 
 
+def check_launcher(command: list[str]) -> list[str]:
+    """The command as it was typed, once its program is known to be there.
+
+    A launcher keeps its name without a directory: Open MPI puts the directory that it was called by in front of PATH on every node, and
+    ranks would then find another `python3` than the one that the user's PATH leads to.
+    """
+    resolve_program(command)
+    return command
+
+
 def check_outputs(json: Path | None, plot: Path | None) -> None:
     """Refuses output files that could not be written before anything is measured."""
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):

@@ -100,7 +100,7 @@ def run(
             (), verbose=verbose, remote=devices.parse(remote), key_file=devices.check_key_file(key_file) if key_file else None,
             host_devices=host_devices, start=start, mpi=mpi,
         )
-        raise typer.Exit(launch.run(options.resolve_program(command), find_artifacts(), chosen))
+        raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
     if key_file:
         raise OffpathError("--key-file is for devices with operating systems of their own, and none are named", "use --devices")
     allowed = os.sched_getaffinity(0)
@@ -113,7 +113,7 @@ def run(
     if ranks is not None and ranks > hosts and _local(command):
         console.warn(f"{ranks} host ranks on {hosts} other core{'s' if hosts != 1 else ''}: some will share core {units.format_cpus(cpus)} with the device")
     chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi)
-    raise typer.Exit(launch.run(options.resolve_program(command), find_artifacts(), chosen))
+    raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
 
 
 def _run_dpu_ranks(
@@ -123,7 +123,7 @@ def _run_dpu_ranks(
     if not named:
         raise OffpathError("the devices are not known", "name them with --devices FILE, one line a node, or NODE=ADDR,NODE=...")
     machines = device_ranks.read_machines(hosts, devices=False) if hosts else None
-    line = device_ranks.build(options.resolve_program(command), machines, device_ranks.read_devices(named), [device_program] if device_program else None)
+    line = device_ranks.build(options.check_launcher(command), machines, device_ranks.read_devices(named), [device_program] if device_program else None)
     if show_command:
         console.out.print(shlex.join(line), soft_wrap=True, markup=False)
         return 0

@@ -48,7 +48,7 @@ def tune_(
     program = artifacts.program(bench.PROGRAM)
     artifacts.device(lab.dpu), artifacts.mpi_preload
     if launcher:
-        launcher = options.resolve_program(launcher)
+        launcher = options.check_launcher(launcher)
         where = tune.describe_launcher(launcher)
         found = tune.calibrate(spec, tune.with_launcher(launcher, program))
     else:

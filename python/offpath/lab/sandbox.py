@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from offpath.artifacts import SOURCE_ROOT
+from offpath.artifacts import for_command
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import owner
 
@@ -68,12 +68,9 @@ def run_inside(command_line: list[str]) -> int:
     privileged = probe()
     control_read, control_write = os.pipe()
     status_read, status_write = os.pipe()
-    environment = dict(os.environ)
-    package_root = str(SOURCE_ROOT / "python")
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, environment.get("PYTHONPATH")]))
     init = subprocess.Popen(
         [*unshare_command(privileged), sys.executable, "-m", "offpath.lab.init", owner.mark(), str(control_read), str(status_write), *command_line],
-        pass_fds=(control_read, status_write), env=environment,
+        pass_fds=(control_read, status_write), env=for_command(os.environ),
         # A session of its own: Ctrl-C reaches only this process, which passes it on in order.
         start_new_session=True,
     )
