@@ -48,6 +48,14 @@ def test_nodes_have_names_and_networks_of_their_own(offpath, user):
     assert "2 nodes x 2 ranks" in done.stderr
 
 
+def test_machines_know_their_neighbours_and_learn_none(offpath):
+    """The kernel's table of learnt neighbours is one for all namespaces: 33 nodes that learn each other overflow it."""
+    # A machine learns another when it talks with it, so each rank tries a connection to every node.
+    script = "for i in 1 2 3; do (exec 3<>/dev/tcp/10.77.0.$i/1); done 2>/dev/null; ip -4 neigh show | awk '/PERM/ {p++} END {print p+0, NR-p}'"
+    done = offpath("lab", "run", "-q", "--nodes", "3", "--offload", "off", "--", "bash", "-c", script)
+    assert done.stdout.split("\n") == ["3 0"] * 3 + [""], done.stdout + done.stderr
+
+
 def test_exit_code_is_the_programs(offpath):
     done = offpath("lab", "run", "-q", "--nodes", "2", "--offload", "off", "--", "sh", "-c", "exit 7")
     assert done.returncode == 7

@@ -275,10 +275,11 @@ class Cluster:
         hosts.write_text(network.hosts_file(self.spec.nodes, with_devices=self.spec.remote))
         run_tool(["mount", "--bind", str(hosts), "/etc/hosts"])
         run_tool(["hostname", "head"])
-        run_ip(network.switch_commands())
+        addresses = network.network_addresses(self.spec.nodes, with_devices=self.spec.remote)
+        run_ip(network.switch_commands() + network.neighbour_commands(network.INTERFACE, network.HEAD_ADDRESS, addresses))
         undo.callback(self._end_nodes)
         for i, place in enumerate(self.placements):
-            self.nodes.append(make_node(i, place, str(hosts), self.spec.link, self.spec.pcie if self.spec.remote else None))
+            self.nodes.append(make_node(i, place, str(hosts), self.spec.link, self.spec.pcie if self.spec.remote else None, addresses))
 
     def _end_nodes(self) -> None:
         for holder in [holder for node in self.nodes for holder in node.holders()]:

@@ -66,6 +66,11 @@ def pcie_address(index: int, of_device: bool) -> str:
 HEAD_ADDRESS = "10.77.255.254"
 
 
+def hardware_address(address: str) -> str:
+    """Of the interface with this IPv4 address. Chosen by the lab, so that every machine can be told it beforehand."""
+    return "02:4f:" + ":".join(f"{int(part):02x}" for part in address.split("."))
+
+
 def hosts_file(nodes: int, with_devices: bool = False) -> str:
     lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} head"]
     lines += [f"{node_address(i)} {node_name(i)}" for i in range(nodes)]
@@ -83,7 +88,7 @@ def switch_commands() -> list[str]:
     """For `ip -batch` in the lab's own network namespace."""
     return [
         "link set lo up",
-        f"link add {INTERFACE} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+        f"link add {INTERFACE} address {hardware_address(HEAD_ADDRESS)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
         f"addr add {HEAD_ADDRESS}/16 dev {INTERFACE}",
         f"link set {INTERFACE} up",
     ]
@@ -132,14 +137,29 @@ def card_commands(index: int) -> list[str]:
     return [f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0", f"link set {card(index)} arp off up"]
 
 
-def move_commands(end: str, pid: int, name: str) -> list[str]:
-    """For `ip -batch`: moves an end of a pair into the namespace that process `pid` holds."""
-    return [f"link set {end} netns {pid} name {name}"]
+def move_commands(end: str, pid: int, name: str, address: str) -> list[str]:
+    """For `ip -batch`: moves an end of a pair, which is to get this IPv4 address, into the namespace that process `pid` holds."""
+    return [f"link set {end} address {hardware_address(address)} netns {pid} name {name}"]
 
 
 def address_commands(interface: str, address: str, prefix: int) -> list[str]:
     """For `ip -batch` inside a node or device."""
     return ["link set lo up", f"addr add {address}/{prefix} dev {interface}", f"link set {interface} up"]
+
+
+def network_addresses(nodes: int, with_devices: bool) -> list[str]:
+    """Of every machine on the network."""
+    devices = [device_address(i) for i in range(nodes)] if with_devices else []
+    return [HEAD_ADDRESS, *(node_address(i) for i in range(nodes)), *devices]
+
+
+def neighbour_commands(interface: str, own: str, addresses: list[str]) -> list[str]:
+    """For `ip -batch` inside a machine: makes `addresses` other than its own permanent neighbours.
+
+    The kernel keeps one table of learnt neighbours for all network namespaces, of 1,024 entries by default, and 33 nodes need more. Permanent
+    entries do not count against that limit.
+    """
+    return [f"neigh replace {a} lladdr {hardware_address(a)} nud permanent dev {interface}" for a in addresses if a != own]
 
 
 def segment_bytes(rate: int | None) -> int:

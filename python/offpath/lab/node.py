@@ -49,16 +49,19 @@ class Node:
         return [machine.holder for machine in (self, self.dpu) if machine is not None and machine.holder is not None]
 
 
-def make_node(index: int, placement: NodePlacement, hosts: str, link: Link, pcie: Link | None) -> Node:
-    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. Without `pcie` there is none of the device."""
+def make_node(index: int, placement: NodePlacement, hosts: str, link: Link, pcie: Link | None, addresses: list[str]) -> Node:
+    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. Without `pcie` there is none of the device.
+
+    `addresses`: of all machines on the network.
+    """
     node = Node(network.node_name(index), placement, _hold(network.node_name(index), hosts), index)
     try:
         if pcie is None:
-            _connect_to_switch(node, link)
+            _connect_to_switch(node, link, addresses)
         else:
             name = network.device_name(index)
             node.dpu = Node(name, placement, _hold(name, hosts), index)
-            _connect_by_card(node, link, pcie)
+            _connect_by_card(node, link, pcie, addresses)
     except BaseException:
         for holder in node.holders():
             holder.kill()
@@ -77,14 +80,14 @@ def _hold(name: str, hosts: str) -> subprocess.Popen:
     return holder
 
 
-def _connect_to_switch(node: Node, link: Link) -> None:
+def _connect_to_switch(node: Node, link: Link, addresses: list[str]) -> None:
     port, plug = network.port(node.index), network.plug(node.index)
     _pair(port, plug, link)
-    _plug_in(node, plug, INTERFACE, network.node_address(node.index), 16, link)
+    _plug_in(node, plug, INTERFACE, network.node_address(node.index), 16, link, addresses)
     _join(INTERFACE, port, link)
 
 
-def _connect_by_card(node: Node, link: Link, pcie: Link) -> None:
+def _connect_by_card(node: Node, link: Link, pcie: Link, addresses: list[str]) -> None:
     index, device = node.index, node.dpu
     run_ip(network.card_commands(index))
     port, uplink = network.port(index), network.uplink(index)
@@ -96,12 +99,13 @@ def _connect_by_card(node: Node, link: Link, pcie: Link) -> None:
     ):
         socket = network.socket(index, of_device)
         _pair(socket, network.plug(index), link)
-        _plug_in(machine, network.plug(index), INTERFACE, address, 16, crossed)
+        _plug_in(machine, network.plug(index), INTERFACE, address, 16, crossed, addresses)
         _join(network.card(index), socket, crossed)
     ends = [network.pcie_plug(index, of_device) for of_device in (False, True)]
     _pair(*ends, pcie)
+    both = [network.pcie_address(index, of_device) for of_device in (False, True)]
     for machine, of_device in ((node, False), (device, True)):
-        _plug_in(machine, ends[of_device], PCIE_INTERFACE, network.pcie_address(index, of_device), 30, pcie)
+        _plug_in(machine, ends[of_device], PCIE_INTERFACE, both[of_device], 30, pcie, both)
 
 
 def _pair(end: str, other: str, link: Link) -> None:
@@ -116,9 +120,9 @@ def _join(bridge: str, end: str, link: Link) -> None:
         run_tool(command)
 
 
-def _plug_in(machine: Node, plug: str, interface: str, address: str, prefix: int, link: Link) -> None:
-    run_ip(network.move_commands(plug, machine.holder.pid, interface))
-    run_ip(network.address_commands(interface, address, prefix), machine.enter())
+def _plug_in(machine: Node, plug: str, interface: str, address: str, prefix: int, link: Link, addresses: list[str]) -> None:
+    run_ip(network.move_commands(plug, machine.holder.pid, interface, address))
+    run_ip(network.address_commands(interface, address, prefix) + network.neighbour_commands(interface, address, addresses), machine.enter())
     for command in network.shaping_commands(interface, link):
         run_tool([*machine.enter(), *command])
 
