@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh BUILD: runs every test of a build tree. On the release tree (`build`) also those of the Python command, and a minute of
-# fuzzing of the two decoders. Non-zero if anything fails; tests that lack a right are listed as skipped.
+# fuzzing of the two decoders. Non-zero if anything fails. The end says which tests needed a second try, and what was skipped and why.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -14,22 +14,27 @@ export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS
 # UCX patches madvise(), which a thread calls after the sanitizer has let go of it; offpath needs no such hook.
 case $build in *tsan*) export UCX_MEM_MMAP_HOOK_MODE=none ;; esac
 
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
 echo "== compiled tests ($build)"
-# A second try on CI only, whose machines are shared: ctest still prints the first failure. Whoever works on the code sees every one.
+# A second try on CI only, whose machines are shared: ctest still prints the first failure, and the end names the tests that needed it.
 repeat=()
 [ "${CI:-}" = true ] && repeat=(--repeat until-pass:2)
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "${repeat[@]}" || failed=1
+ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "${repeat[@]}" 2>&1 | tee -a "$said" || failed=1
 
 if [ "$build" = build ]; then
     # Before the command's tests, one of which needs this build. 77: skipped; the reason is said.
     echo "== aarch64 under qemu, and with x86-64"
-    tests/aarch64/run.sh "$build"
-    case $? in 0 | 77) ;; *) failed=1 ;; esac
+    tests/aarch64/run.sh "$build" 2>&1 | tee -a "$said"
+    case ${PIPESTATUS[0]} in 0 | 77) ;; *) failed=1 ;; esac
     echo "== tests of the offpath command"
-    .venv/bin/python -m pytest -q -rs || failed=1
+    .venv/bin/python -m pytest -q -rs 2>&1 | tee -a "$said" || failed=1
     echo "== fuzzing the decoders"
     FUZZ_SECONDS=${FUZZ_SECONDS:-30} scripts/fuzz.sh || failed=1
 fi
 
-[ $failed = 0 ] && echo "== all tests passed" || echo "== some tests FAILED" >&2
+how=()
+[ $failed = 0 ] || how=(--failed)
+.venv/bin/python scripts/test-report.py "${how[@]}" "$said" "$build/Testing/Temporary/LastTest.log"
 exit $failed

@@ -1,0 +1,46 @@
+"""The end of scripts/test.sh: what needed a second try, and what was skipped and why."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import SOURCE_ROOT
+
+spec = importlib.util.spec_from_file_location("test_report", SOURCE_ROOT / "scripts/test-report.py")
+report = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(report)
+
+TESTS = """
+add_test(flaky sh -c "test -e seen && exit 0; touch seen; exit 1")
+add_test(lacking sh -c "echo 'run.sh: skipped: no right to do it'; echo more; exit 77")
+add_test(gtest sh -c "printf '[ RUN ] A.B\\\\nfile.cpp:3: Skipped\\\\nthis kernel has none\\\\n\\\\n[  SKIPPED ] A.B (0 ms)\\\\n'")
+add_test(fine true)
+add_test(lost sh -c "exit 1")
+set_tests_properties(lacking PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(gtest PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+"""
+OTHERS = """
+SKIPPED [2] tests/python/test_lab.py:12: no emulated clusters here
+aarch64: skipped: 3 of them: qemu has no such call
+"""
+
+
+def test_second_tries_and_skipped_parts_are_named(tmp_path):
+    if shutil.which("ctest") is None:
+        pytest.skip("there is no ctest")
+    (tmp_path / "CTestTestfile.cmake").write_text(TESTS)
+    ctest = ["ctest", "--test-dir", str(tmp_path), "--output-on-failure", "--repeat", "until-pass:2"]
+    output = subprocess.run(ctest, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}).stdout
+    reasons = report.skipped(output + OTHERS, (tmp_path / "Testing/Temporary/LastTest.log").read_text())
+    assert report.second_tries(output) == ["flaky"], output
+    expected = {"qemu has no such call": 3, "no emulated clusters here": 2, "no right to do it": 1, "this kernel has none": 1}
+    assert dict(reasons) == expected, output
+    assert report.verdict(reasons).startswith("passed, 7 skipped: qemu has no such call (3); ")
+
+
+def test_all_tests_passed_is_said_only_when_none_was_skipped():
+    assert report.verdict(report.skipped("1/1 Test #1: a .....   Passed    0.02 sec\n")) == "all tests passed"
+    assert report.verdict(report.skipped("1/1 Test #1: a .....***Skipped   0.02 sec\n")) == "passed, 1 skipped: no reason given (1)"
+    assert report.verdict(report.skipped(""), failed=True) == "some tests FAILED"
