@@ -1,15 +1,13 @@
 """The command lines and environments that are handed to ip, tc, mpirun and the launchers of real clusters."""
 
-import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE_ROOT
+from conftest import command, environment
 
 from offpath import launch, preload
 from offpath.artifacts import Artifacts
@@ -153,15 +151,17 @@ def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
             preload.variables(Path(directory) / "p.so", {})
 
 
+@pytest.mark.parametrize("ignored", [False, True], ids=["terminal", "nohup"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_to_the_command_alone_reaches_the_launcher(number, code):
-    body = "import subprocess, sys; from offpath import launch; sys.exit(launch.wait_for(subprocess.Popen(['sh', '-c', 'echo up; exec sleep 60'])))"
-    environment = dict(os.environ) | {"PYTHONPATH": str(SOURCE_ROOT / "python")}
-    command = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, env=environment, start_new_session=True)
-    assert command.stdout.readline() == b"up\n"
+def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code, ignored):
+    """Also where the command is started with SIGINT ignored, as by `nohup make test &`."""
+    line = command("run", "--mpi", "none", "--", "sh", "-c", "echo up; exec sleep 60")
+    line = ["sh", "-c", f"trap {repr('') if ignored else '-'} INT; exec \"$@\"", "sh", *line]
+    run = subprocess.Popen(line, stdout=subprocess.PIPE, env=environment(), start_new_session=True)
+    assert run.stdout.readline() == b"up\n"
     time.sleep(0.5)  # until it waits
-    command.send_signal(number)
-    assert command.wait(20) == code
+    run.send_signal(number)
+    assert run.wait(20) == code
 
 
 def test_results_that_cannot_be_written_are_refused_at_once(tmp_path, offpath):
