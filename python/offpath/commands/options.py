@@ -14,6 +14,7 @@ from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import device_ranks, sandbox
 from offpath.lab.cluster import LabSpec
 from offpath.lab.network import Link
+from offpath.lab.turns import DEFAULT_US
 
 Nodes = Annotated[int, typer.Option("--nodes", "-N", help="Number of emulated nodes.", rich_help_panel="Cluster")]
 RanksPerNode = Annotated[int, typer.Option("--ranks-per-node", "-r", help="MPI ranks on each node.", rich_help_panel="Cluster")]
@@ -25,6 +26,13 @@ Latency = Annotated[
 ]
 Placement = Annotated[
     str, typer.Option("--placement", metavar="split|shared", help="split: devices on cores of their own. shared: everything runs everywhere.", rich_help_panel="Cluster")
+]
+Turns = Annotated[
+    str,
+    typer.Option(
+        "--turns", metavar="TIME|kernel", rich_help_panel="Cluster",
+        help="How long a process runs before the next one on its core does. kernel: as long as Linux lets it, some milliseconds.",
+    ),
 ]
 Dpu = Annotated[
     str,
@@ -82,7 +90,7 @@ def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement:
     """
     defaults = {
         "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, ranks_per_node), "link": (LinkRate, link), "latency": (Latency, "0us"),
-        "placement": (Placement, placement), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
+        "placement": (Placement, placement), "turns": (Turns, f"{DEFAULT_US}us"), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
         "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
     }
 
@@ -110,10 +118,11 @@ def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement:
 def lab_spec(
     nodes: int, ranks_per_node: int, link: str, latency: str, placement: str, dpu: str, pcie: str | None, proxies: int | None,
     device_quota: str | None, spin_us: int | None, log_level: str, env: list[str] | None, mca: list[str] | None, timeout: float | None,
+    turns: str = f"{DEFAULT_US}us",
 ) -> LabSpec:
     network = Link(units.parse_rate(link), units.parse_duration(latency))
     spec = LabSpec(
-        nodes=nodes, ranks_per_node=ranks_per_node, link=network, placement=placement, dpu=dpu, pcie=pcie_link(network, pcie),
+        nodes=nodes, ranks_per_node=ranks_per_node, link=network, placement=placement, turns_us=turns_us(turns), dpu=dpu, pcie=pcie_link(network, pcie),
         device_quota=units.parse_fraction(device_quota) if device_quota else None, proxies=proxies, spin_us=spin_us,
         environment=units.parse_assignments(env or [], "--env"), mca=units.parse_assignments(mca or [], "--mca"),
         log_level=log_level, timeout=timeout,
@@ -126,6 +135,10 @@ def lab_spec(
     if timeout is not None and timeout <= 0:
         raise OffpathError(f"--timeout {timeout:g} is out of range", "use a positive number of seconds")
     return spec
+
+
+def turns_us(text: str) -> int | None:
+    return None if text == "kernel" else round(units.parse_duration(text) * 1e6)
 
 
 def pcie_link(network: Link, rate: str | None) -> Link:

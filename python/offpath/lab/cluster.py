@@ -16,7 +16,7 @@ from pathlib import Path
 from offpath import console, metrics, mpi_library
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
-from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic
+from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic, turns
 from offpath.lab.cgroup import DeviceQuota
 from offpath.lab.device import Device, DeviceOptions, RemoteAttach
 from offpath.lab.mpi import Engine
@@ -35,6 +35,7 @@ class LabSpec:
     ranks_per_node: int = 1
     link: Link = field(default_factory=lambda: Link(None))
     placement: str = "split"
+    turns_us: int | None = turns.DEFAULT_US  # of processes that share a core; None: the kernel's own
     dpu: str = "local"  # where devices run: on the node, on a machine of their own, on one of the other instruction set
     pcie: Link = field(default_factory=lambda: Link(None))  # the host-device link of devices with their own machines
     device_quota: float | None = None
@@ -47,6 +48,7 @@ class LabSpec:
 
     def check(self) -> None:
         network.check_nodes(self.nodes)
+        turns.check(self.turns_us)
         for value, name, low, high in (
             (self.ranks_per_node, "--ranks-per-node", 1, 1024), (self.proxies, "--proxies", 1, 256), (self.spin_us, "--spin-us", 0, 10**7),
         ):
@@ -88,6 +90,7 @@ class Cluster:
         self._every_node = self.nodes  # also those that a part of the cluster does not use
         self._quotas: list[DeviceQuota | None] = []
         self._cleanup = contextlib.ExitStack()
+        self._turns: turns.Turns | None = None
         self._jobs = 0
         self._counting = threading.Lock()
 
@@ -106,8 +109,15 @@ class Cluster:
                     quota = DeviceQuota(sandbox.owner_mark(), node.name, self.spec.device_quota)
                     undo.callback(quota.remove)
                     self._quotas[i] = quota
+            self._take_turns(undo)
             self._cleanup = undo.pop_all()
         return self
+
+    def _take_turns(self, undo: contextlib.ExitStack) -> None:
+        cores = turns.shared_cores(self.placements, self.spec.ranks_per_node)
+        if self.spec.turns_us is not None and cores:
+            self._turns = turns.Turns(self.spec.turns_us, cores)
+            undo.callback(self._turns.end)
 
     def __exit__(self, *_) -> None:
         self._cleanup.close()
@@ -120,7 +130,8 @@ class Cluster:
         kind = {"local": "", "remote": ", devices on machines of their own", "aarch64": ", aarch64 devices (emulated) on machines of their own"}[spec.dpu]
         pcie = f", host-device {spec.pcie.describe()}" if spec.remote else ""
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
-        return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{quota}"
+        turn = f", in turns of {self.spec.turns_us / 1000:g} ms" if self._turns and self._turns.are_short else ""
+        return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{turn}{quota}"
 
     def first(self, nodes: int, ranks_per_node: int | None = None) -> "Cluster":
         """The same cluster with only its first nodes in use, and other ranks there if that is said. For running jobs, one at a time; it ends with this one."""
@@ -247,6 +258,7 @@ class Cluster:
     def _end_strays(self, keep: set[int]) -> list[str]:
         """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the devices."""
         keep = keep | {1, os.getpid()} | {holder.pid for node in self._every_node for holder in node.holders()}
+        keep |= self._turns.processes() if self._turns else set()
         deadline = time.monotonic() + STRAY_SECONDS
         while strays := [pid for pid in _processes() if pid not in keep]:
             if time.monotonic() > deadline:

@@ -1,0 +1,84 @@
+"""Ranks of several nodes that share a core take short turns."""
+
+import json
+import os
+import re
+
+import pytest
+
+from conftest import NOBODY, SOURCE_ROOT
+from offpath.commands import options
+from offpath.errors import OffpathError
+from offpath.lab import turns
+from offpath.lab.placement import NodePlacement
+
+USERS = [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else [])
+# How often a rank that computes for 0.2 s of its core's time loses the core, and its slice.
+SPINNER = """
+import json, resource, sys, time
+sys.path.insert(0, sys.argv[1])
+from offpath.commands import options
+from offpath.errors import OffpathError
+from offpath.lab import turns
+while time.process_time() < 0.2:
+    pass
+print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, turns.slice_ns()]), flush=True)
+"""
+
+
+@pytest.fixture
+def slices():
+    before = turns.slice_ns()
+    if before is None or not turns.set_slice_ns(turns.LEAST_SLICE_NS):
+        pytest.skip("this kernel has no slices of a process' own (Linux 6.12 has), so turns are the kernel's")
+    turns.set_slice_ns(before)
+    return before
+
+
+def test_only_shared_cores_are_taken_in_turns():
+    split = NodePlacement((0,), (1,))
+    assert turns.shared_cores([split], 1) == []
+    assert turns.shared_cores([split], 2) == [0]
+    assert turns.shared_cores([split, split], 1) == [0, 1]
+    assert turns.shared_cores([NodePlacement((0, 1), (2,)), NodePlacement((3, 4), (5,))], 2) == []
+    assert turns.shared_cores([NodePlacement((0, 1), (0, 1))], 1) == []
+
+
+def test_turns_end_with_their_owner(slices):
+    own = turns.Turns(200, [0])
+    try:
+        assert own.are_short and turns.slice_ns() == turns.LEAST_SLICE_NS
+        (beat,) = own.processes()
+        assert os.path.exists(f"/proc/{beat}")
+    finally:
+        own.end()
+    assert turns.slice_ns() == slices and own.processes() == set() and not os.path.exists(f"/proc/{beat}")
+
+
+def test_what_is_no_turn_is_refused(offpath):
+    done = offpath("lab", "run", "--turns", "50us", "--nodes", "2", "--offload", "off", "--", "true")
+    assert done.returncode == 2 and "use 100 to 4000 us" in done.stderr
+    with pytest.raises(OffpathError, match="a number and a unit"):
+        options.turns_us("soon")
+    assert options.turns_us("kernel") is None and options.turns_us("1ms") == 1000
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("user", USERS)
+def test_ranks_on_one_core_lose_it_often(offpath, slices, user):
+    program = ["/usr/bin/python3", "-c", SPINNER, str(SOURCE_ROOT / "python")]
+    # Two ranks for each core that hosts may have, so that every core is shared.
+    ranks = max(2, len(os.sched_getaffinity(0)))
+    switches = {}
+    for way in ("200us", "kernel"):
+        done = offpath(
+            "lab", "run", "--turns", way, "--nodes", "2", "--ranks-per-node", str(ranks), "--offload", "off", "--", *program, user=user
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("in turns of 0.2 ms" in done.stderr) == (way == "200us")
+        # mpirun may join the lines of two ranks.
+        ranks_said = [json.loads(found) for found in re.findall(r"\[.*?\]", done.stdout)]
+        assert len(ranks_said) == 2 * ranks
+        assert {own for _, own in ranks_said} == {turns.LEAST_SLICE_NS if way == "200us" else slices}
+        switches[way] = sum(count for count, _ in ranks_said)
+    assert switches["200us"] > 2 * switches["kernel"]
