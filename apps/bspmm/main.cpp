@@ -18,6 +18,7 @@
 #include "bspmm/report.h"
 #include "bspmm/variants.h"
 #include "support/mpi_program.h"
+#include "support/output_file.h"
 
 namespace bspmm {
 
@@ -78,7 +79,8 @@ void declare(CLI::App& app, Options& options) {
                  "Some units before, which are not timed (default: yes)");
     app.add_flag("--verify,!--no-verify", options.verify, "Compare C with a serial result (default: yes)");
     app.add_option("--json", options.json,
-                   "Write the results to this file as one JSON line; - prints that instead of the summary");
+                   "Write the results to this file as one JSON line; - prints that instead of the summary")
+        ->check(mpi_support::output_file());
 }
 
 int launched(const char* name, int otherwise) {

@@ -8,6 +8,7 @@
 #include "fft3d/pipeline.h"
 #include "fft3d/workload.h"
 #include "support/mpi_program.h"
+#include "support/output_file.h"
 
 namespace fft3d {
 
@@ -65,7 +66,8 @@ void declare(CLI::App& app, Options& options) {
     app.add_flag("--verify,!--no-verify", options.verify,
                  "Check spectra, round trips and solutions to 1e-12; a failure is exit code 1 (default: on)");
     app.add_option("--json", options.json,
-                   "Write the results to this file as one JSON line; - prints that instead of the summary");
+                   "Write the results to this file as one JSON line; - prints that instead of the summary")
+        ->check(mpi_support::output_file());
     mpi_support::add_allocator_option(app, options.allocator);
 }
 

@@ -9,6 +9,7 @@
 
 #include "ring-hpl/factorize.h"
 #include "support/mpi_program.h"
+#include "support/output_file.h"
 
 namespace ring_hpl {
 
@@ -60,7 +61,8 @@ void declare(CLI::App& app, Options& options) {
         ->check(CLI::Range(1, 100000))
         ->capture_default_str();
     app.add_option("--json", options.json,
-                   "Write the results to this file as one JSON line; - prints that instead of the summary");
+                   "Write the results to this file as one JSON line; - prints that instead of the summary")
+        ->check(mpi_support::output_file());
     mpi_support::add_allocator_option(app, options.allocator);
 }
 

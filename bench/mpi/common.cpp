@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "support/output_file.h"
 
 namespace mpi_bench {
 
@@ -15,6 +16,7 @@ void declare_common(CLI::App& command, CommonOptions& options) {
         ->check(CLI::Range(0, 1000000))
         ->capture_default_str();
     command.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
+        ->check(mpi_support::output_file())
         ->capture_default_str();
     command.add_flag("--shared-clock", options.shared_clock,
                      "All ranks run on one machine: begin every interval at one instant of its clock");

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "commands.h"
+#include "support/output_file.h"
 #include "turns.h"
 
 namespace mpi_bench {
@@ -197,6 +198,7 @@ CLI::App* declare_messages(CLI::App& app, MessagesOptions& options) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
     command->add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
+        ->check(mpi_support::output_file())
         ->capture_default_str();
     return command;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measurement.h"
+#include "support/output_file.h"
 
 namespace {
 
@@ -110,6 +111,7 @@ int main(int argc, char** argv) {
     app.add_option("--iterations", options.iterations, "Exactly so many timed iterations instead")
         ->check(CLI::Range(1L, 1000000000L));
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
+        ->check(mpi_support::output_file())
         ->capture_default_str();
     app.footer("Exit code 1 means that data arrived wrong; one iteration of every size is verified.");
     return mpi_support::run_mpi_program(argc, argv, app,

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pair.h"
+#include "support/output_file.h"
 
 namespace {
 
@@ -93,6 +94,7 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.001, 60.0))
         ->capture_default_str();
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
+        ->check(mpi_support::output_file())
         ->capture_default_str();
     app.footer("Exit codes: 1 wrong data or an error, 2 wrong usage, 77 no daemon.");
     try {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measurement.h"
+#include "support/output_file.h"
 
 namespace shmem_bench {
 
@@ -55,6 +56,7 @@ void declare(CLI::App& app, Options& options) {
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{largest_bytes}))
         ->capture_default_str();
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
+        ->check(mpi_support::output_file())
         ->capture_default_str();
 }
 

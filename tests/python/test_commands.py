@@ -167,14 +167,14 @@ def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code,
 def test_results_that_cannot_be_written_are_refused_at_once(tmp_path, offpath):
     kept = tmp_path / "kept.json"
     kept.write_text("old")
-    options.check_outputs(kept, tmp_path / "new" / "picture.png")
-    assert kept.read_text() == "old" and list((tmp_path / "new").iterdir()) == []
-    for path in (tmp_path, kept / "x.json", Path("/proc/x.json")):
+    options.check_outputs(kept, tmp_path / "picture.png")
+    assert kept.read_text() == "old" and list(tmp_path.iterdir()) == [kept]
+    for path in (tmp_path, kept / "x.json", tmp_path / "missing" / "x.json", Path("/proc/x.json")):
         with pytest.raises(OffpathError, match="directory|cannot be"):
             options.check_outputs(path, None)
         assert offpath("tune", "--output", str(path)).returncode == 2
     with pytest.raises(OffpathError, match="same file"):
-        options.check_outputs(tmp_path / "a.png", tmp_path / "new" / ".." / "a.png")
+        options.check_outputs(tmp_path / "a.png", tmp_path / "missing" / ".." / "a.png")
     assert "multiples of 8" in offpath("bench", "rma", "--sizes", "4K,3").stderr
 
 

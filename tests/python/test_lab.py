@@ -81,7 +81,7 @@ def test_link_carries_its_rate_and_no_more(offpath, tmp_path):
 
 
 def test_compare_gives_medians_of_the_programs_numbers_and_the_bytes_on_the_wire(offpath, tmp_path):
-    report, picture = tmp_path / "new" / "c.json", tmp_path / "c.png"
+    report, picture = tmp_path / "c.json", tmp_path / "c.png"
     script = """[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 0.25, "answer": 42, "verified": true}'"""
     done = offpath(
         "lab", "compare", "--nodes", "2", "--runs", "2", "--engines", "host,host+core", "--json", str(report), "--plot", str(picture), "--", "sh", "-c", script

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -195,17 +196,16 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
     if json is not None and plot is not None and json.resolve() == plot.resolve():
         raise OffpathError(f"--json and --plot name the same file, {json}", "give each a file of its own")
     for path in filter(None, (json, plot)):
-        make_room(path)
+        check_output(path)
 
 
-def make_room(path: Path) -> None:
-    """Makes the directory of a result, and refuses a file that cannot be written. One that is there keeps what it holds."""
-    if path.is_dir():
+def check_output(path: Path) -> None:
+    """Refuses a file that cannot be written. One that is there keeps what it holds."""
+    if os.path.isdir(path):
         raise OffpathError(f"{path} is a directory", "name a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OffpathError(f"{path.parent} cannot be made: {error.strerror}", "name a file in a directory that you may write to") from error
+    if not os.path.isdir(path.parent):
+        what = "is not a directory" if os.path.exists(path.parent) else "is not there"
+        raise OffpathError(f"{path} cannot be written: the directory {path.parent} {what}", f"make it first (mkdir -p {path.parent}), or name another file")
     there = path.exists()
     if there and not path.is_file():  # a pipe or a terminal, which opening might wait for
         return

@@ -43,7 +43,9 @@ def tune_(
     spec.check()
     path = output or tuning_table.default_table(lab=not launcher)
     old = tuning_table.read(path) if add and path.exists() else None
-    options.make_room(path)
+    if output is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    options.check_output(path)
     artifacts = find_artifacts()
     program = artifacts.program(bench.PROGRAM)
     artifacts.device(lab.dpu), artifacts.mpi_preload

@@ -1,0 +1,40 @@
+// A check of --json that refuses a file that cannot be written before anything is computed.
+//
+// Only rank 0 writes, so only it looks: the folder need not exist on other nodes. Command lines are parsed
+// before MPI is asked for anything, so the launcher's variables say which rank this is.
+#pragma once
+
+#include <unistd.h>
+
+#include <CLI/Validators.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace mpi_support {
+
+inline bool launched_as_first_rank() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+        if (const char* text = std::getenv(name)) return std::atoi(text) == 0;
+    return true;
+}
+
+// For CLI::Option::check. Accepts "-", which is standard output, and paths that can be created or
+// overwritten.
+inline CLI::Validator output_file() {
+    return CLI::Validator(
+        [](const std::string& where) -> std::string {
+            if (where.empty() || where == "-" || !launched_as_first_rank()) return "";
+            std::error_code error;
+            const std::filesystem::path path(where);
+            const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+            const bool there = std::filesystem::exists(path, error);
+            if (!std::filesystem::is_directory(path, error) &&
+                access((there ? path : folder).c_str(), there ? W_OK : W_OK | X_OK) == 0)
+                return "";
+            return "cannot write '" + where + "': give a path in a writable folder, or - for standard output";
+        },
+        "FILE", "output file");
+}
+
+}  // namespace mpi_support
