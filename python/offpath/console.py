@@ -1,6 +1,7 @@
 """The two consoles: results go to stdout, everything else to stderr, so that results can be piped."""
 
 import sys
+import time
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,6 +23,44 @@ def warn(message: str) -> None:
     err.print(f"[yellow]offpath: warning:[/yellow] {escape(message)}", soft_wrap=True)
 
 
-def progress() -> Progress:
-    """The bar of a measurement of many runs; it vanishes at the end."""
+def progress() -> "Progress | PlainProgress":
+    """The progress of a measurement of many runs: a bar that vanishes at the end, or plain lines where nobody sees a bar."""
+    if not err.is_terminal:
+        return PlainProgress()
     return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=err, transient=True)
+
+
+class PlainProgress:
+    """For files and pipes: the first step and then one in a while, a line each. Used as rich's Progress is, with one task."""
+
+    SECONDS = 5.0  # between two lines
+
+    def __init__(self) -> None:
+        self.console = err
+        self._total = self._done = 0
+        self._description, self._said, self._said_at = "", "", float("-inf")
+
+    def __enter__(self) -> "PlainProgress":
+        return self
+
+    def __exit__(self, *_) -> None:
+        pass
+
+    def add_task(self, description: str, total: int) -> int:
+        self._total = total
+        self._show(description)
+        return 0
+
+    def update(self, task: int, advance: int = 0, description: str | None = None) -> None:
+        self._done += advance
+        self._show(description)
+
+    def advance(self, task: int) -> None:
+        self.update(task, 1)
+
+    def _show(self, description: str | None) -> None:
+        self._description = self._description if description is None else description
+        line = f"{self._done} of {self._total} done; {self._description}"
+        if self._description and line != self._said and time.monotonic() - self._said_at >= self.SECONDS:
+            self._said, self._said_at = line, time.monotonic()
+            note(line)

@@ -149,6 +149,7 @@ def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces
         "--json", str(report), "--plot", str(picture),
     )
     assert done.returncode == 0, done.stderr
+    assert "0 of 3 done; ibcast 4M: calibration" in done.stderr
     rows = json.loads(report.read_text())["rows"]
     assert [row["engine"] for row in rows] == ["host", "offpath"]
     for row in rows:
