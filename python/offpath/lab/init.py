@@ -21,15 +21,22 @@ GRACE_SECONDS = 3.0
 
 def main(argv: list[str]) -> int:
     owner, control, status, command = argv[0], int(argv[1]), int(argv[2]), argv[3:]
+    # A signal that is passed on at once must not reach the worker before Python has forgotten the signals of its parent.
+    passed_on = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     worker = os.fork()
     if worker == 0:
         os.close(control)
         os.close(status)
+        # An interrupt while the command is being loaded ends it without a traceback; the command sets its own handler then.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         os.environ["OFFPATH_LAB_INSIDE"] = owner
         from offpath.cli import main as command_main
 
         sys.argv = ["offpath", *command]
         sys.exit(command_main())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
     os.write(status, b"1")
 
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,0 +1,45 @@
+"""Ctrl-C while the command starts: it ends, at once, and without a traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import command, environment
+
+QUIET_ENDS = (130, -signal.SIGINT)
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.2, 0.35, 0.5, 0.8])
+def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, delay):
+    line = [build.root / "bin/offpath", "bench", "overlap", "--no-namespaces", "--nodes", "9"]  # refused as soon as it is loaded
+    run = subprocess.Popen(line, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(delay)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=20)[1]
+    # The interrupt may be earlier than the shell, or later than the refusal.
+    assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
+
+
+def test_an_interrupt_that_is_passed_on_before_the_labs_command_runs_is_not_lost():
+    for _ in range(5):
+        control, interrupts = os.pipe()
+        ended, status = os.pipe()
+        os.write(interrupts, b"i")
+        line = [sys.executable, "-m", "offpath.lab.init", "0-0", str(control), str(status), "--help"]
+        done = subprocess.run(line, env=environment(), pass_fds=(control, status), capture_output=True, text=True, timeout=20)
+        for descriptor in (control, interrupts, ended, status):
+            os.close(descriptor)
+        assert done.returncode == 130 and not done.stdout and "Traceback" not in done.stderr, done.stderr
+
+
+def test_a_python_module_that_is_run_leaves_no_traceback_either():
+    run = subprocess.Popen(command("--help"), env=environment(PYTHONVERBOSE="1"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    for line in run.stderr:
+        if "import 'typer" in line:
+            break
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=20)[1]
+    assert "Traceback" not in said and run.returncode in QUIET_ENDS, said[-2000:]
