@@ -217,6 +217,10 @@ void stop() {
         if (region != nullptr) must(offpath_mem_deregister(region), "the end of symmetric memory");
         region = nullptr;
     }
+    // A script may start the next program as soon as this one has ended here. The launcher's server miscounts
+    // the ranks of an exchange when it loses a connection meanwhile, so all of them close theirs before any PE
+    // ends.
+    must(offpath_context_leave_launcher(world.context), "leaving the launcher");
     meet();
     offpath_finalize(world.context);
     close_peers();

@@ -112,7 +112,8 @@ struct offpath_context {
     bool all_local =
         true;  // no device of the job has an operating system, and perhaps an architecture, of its own
     offpath::client::Attachment attachment;
-    std::unique_ptr<offpath::client::Bootstrap> bootstrap;  // kept for the launcher's sake
+    // Kept for the launcher's sake; null once the process has left it.
+    std::unique_ptr<offpath::client::Bootstrap> bootstrap;
     offpath::client::RequestTable requests;
     std::unique_ptr<offpath::client::DirectPaths> direct;  // null: all goes through the own proxy
     offpath::client::ScheduleCache schedules;
