@@ -126,7 +126,9 @@ inline constexpr std::size_t internal_bytes = std::size_t{32} << 20;
 
 // Says "offpath: PE 3: <the call of shmem.h on the stack>: <text>" and ends the job with a non-zero code.
 [[noreturn]] void fail(const std::string& text);
-// The same without the end, for what returns an error.
+// Says the same without the end, for what returns an error.
 void complain(const std::string& text);
+// For what every PE finds in the same call: only PE 0 speaks.
+void complain_for_all(const std::string& text);
 
 }  // namespace offpath::shmem

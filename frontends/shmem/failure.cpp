@@ -52,6 +52,10 @@ void complain(const std::string& text) {
     std::fflush(stderr);
 }
 
+void complain_for_all(const std::string& text) {
+    if (world.pe == 0) complain(text);
+}
+
 void fail(const std::string& text) {
     complain(text);
     end_job(1);

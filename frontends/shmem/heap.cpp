@@ -52,7 +52,7 @@ void* heap_allocate(std::size_t bytes, std::size_t alignment) {
     if (offset != HeapLayout::none) return h.begin + offset;
     const std::size_t largest = h.layout.largest_free();
     lock.unlock();
-    complain(fmt::format(
+    complain_for_all(fmt::format(
         "{} bytes cannot be had: the symmetric heap has {} bytes (SHMEM_SYMMETRIC_SIZE), of which at "
         "most {} in one piece are free",
         bytes, h.bytes, largest));

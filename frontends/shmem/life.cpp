@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <type_traits>
 
 #include <unistd.h>
@@ -56,6 +57,11 @@ bool has_launcher() {
     return std::getenv("PMIX_RANK") != nullptr;
 }
 
+// Before the library knows its number.
+bool is_first_pe() {
+    return !has_launcher() || std::string_view(std::getenv("PMIX_RANK")) == "0";
+}
+
 void attach(int threads) {
     // There is always a device: where nobody has started one, the library does.
     setenv("OFFPATH_AUTOSTART", "1", 0);
@@ -64,9 +70,11 @@ void attach(int threads) {
     params.threads = threads == thread_multiple ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
     params.size = 1;
     if (!has_launcher()) params.allgather = alone;
-    // What is wrong was said by the call.
-    if (const offpath_status_t status = offpath_init(&params, &world.context); status != OFFPATH_OK)
-        fail(fmt::format("there is no device: {}", offpath_status_string(status)));
+    // What is wrong was said by the call, with the rank that it happened to; all have the same status.
+    if (const offpath_status_t status = offpath_init(&params, &world.context); status != OFFPATH_OK) {
+        if (is_first_pe()) complain(fmt::format("there is no device: {}", offpath_status_string(status)));
+        end_job(1);
+    }
     std::uint32_t pe = 0, pes = 0;
     must(offpath_team_world(world.context, &world.team), "the team of all PEs");
     must(offpath_team_rank(world.team, &pe), "the team of all PEs");
@@ -112,30 +120,58 @@ void agree_on_data(DataRange& data, MemoryFile& file) {
     file = {};
 }
 
-void make_heap(std::uint64_t user_bytes) {
-    std::string problem;
-    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t bytes = (internal_bytes + user_bytes + page - 1) / page * page;
-    MemoryFile& file = files.segments[heap_segment];
-    if (!MemoryFile::make("offpath-shmem-heap", bytes, file, problem)) fail(problem);
-    files.heap = file.map(bytes);
-    if (files.heap == nullptr) fail(fmt::format("a symmetric heap of {} bytes cannot be mapped", bytes));
-    world.segments[heap_segment] = {files.heap, bytes};
-    open_heap(files.heap + internal_bytes, user_bytes);
+offpath_status_t share(SegmentId id) {
+    const Segment& segment = world.segments[id];
+    return offpath_mem_share(world.context, files.segments[id].get(), segment.begin, segment.bytes,
+                             &files.regions[id]);
 }
 
 // Memory that the device maps too, or where it cannot, memory as any other.
-bool share(SegmentId id) {
+bool is_mapped_by_device(SegmentId id) {
     const Segment& segment = world.segments[id];
-    const MemoryFile& file = files.segments[id];
-    if (!file) return false;
-    must(offpath_mem_share(world.context, file.get(), segment.begin, segment.bytes, &files.regions[id]),
-         "sharing symmetric memory with the device");
+    if (!files.segments[id]) return false;
+    if (files.regions[id] == nullptr) must(share(id), "sharing symmetric memory with the device");
     offpath_back_end_t back_end{};
     offpath_progress_t progress{};
     must(offpath_mem_query(world.context, segment.begin, segment.bytes, &back_end, &progress),
          "offpath_mem_query");
     return back_end == OFFPATH_BACK_END_MAP;
+}
+
+// Where a step failed on some PEs, the first of them says so and all end.
+void succeed_everywhere(bool succeeded, const std::string& problem) {
+    const std::vector<std::uint8_t> all = gather(static_cast<std::uint8_t>(succeeded ? 1 : 0));
+    const auto failed = std::count(all.begin(), all.end(), 0);
+    if (failed == 0) return;
+    if (std::find(all.begin(), all.end(), 0) - all.begin() == world.pe)
+        complain(failed == 1 ? problem : fmt::format("{} (of {} PEs)", problem, failed));
+    meet();  // it has been said
+    end_job(1);
+}
+
+void make_heap(std::uint64_t user_bytes) {
+    std::string problem;
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = (internal_bytes + user_bytes + page - 1) / page * page;
+    MemoryFile& file = files.segments[heap_segment];
+    if (MemoryFile::make("offpath-shmem-heap", bytes, file, problem)) {
+        files.heap = file.map(bytes);
+        if (files.heap == nullptr)
+            problem =
+                fmt::format("a symmetric heap of {} bytes (SHMEM_SYMMETRIC_SIZE) cannot be mapped", bytes);
+    }
+    bool made = files.heap != nullptr;
+    world.segments[heap_segment] = {files.heap, bytes};
+    // What is too large for one device is so for all: PE 0 asks first.
+    if (made && world.pe == 0) {
+        const offpath_status_t status = share(heap_segment);
+        made = status == OFFPATH_OK;
+        if (!made)
+            problem = fmt::format("a symmetric heap of {} bytes (SHMEM_SYMMETRIC_SIZE): the device says {}",
+                                  bytes, offpath_status_string(status));
+    }
+    succeed_everywhere(made, problem);
+    open_heap(files.heap + internal_bytes, user_bytes);
 }
 
 void open_window(bool map) {
@@ -149,7 +185,7 @@ void open_window(bool map) {
         Card::OfSegment& mine = card.segments[id];
         mine.address = reinterpret_cast<std::uintptr_t>(segment.begin);
         mine.bytes = segment.bytes;
-        mine.shared = share(id) ? 1 : 0;
+        mine.shared = is_mapped_by_device(id) ? 1 : 0;
         mine.fd = files.segments[id].get();
         if (mine.fd >= 0) mine.file = files.segments[id].identity();
         must(offpath_window_attach(world.window, segment.begin, segment.bytes),
@@ -218,8 +254,8 @@ void stop() {
         region = nullptr;
     }
     // A script may start the next program as soon as this one has ended here. The launcher's server miscounts
-    // the ranks of an exchange when it loses a connection meanwhile, so all of them close theirs before any PE
-    // ends.
+    // the ranks of an exchange when it loses a connection meanwhile, so all of them close theirs before any
+    // PE ends.
     must(offpath_context_leave_launcher(world.context), "leaving the launcher");
     meet();
     offpath_finalize(world.context);

@@ -65,11 +65,11 @@ static_assert(internal_bytes % largest_alignment == 0);
 void* align(std::size_t alignment, std::size_t bytes) {
     must_run();
     if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
-        complain(fmt::format("an alignment of {} bytes: a power of two is accepted", alignment));
+        complain_for_all(fmt::format("an alignment of {} bytes: a power of two is accepted", alignment));
         return nullptr;
     }
     if (alignment > largest_alignment) {
-        complain(
+        complain_for_all(
             fmt::format("an alignment of {} bytes: at most {} are accepted", alignment, largest_alignment));
         return nullptr;
     }
@@ -90,7 +90,7 @@ DEFINE(void*, shmem_calloc, (size_t count, size_t bytes)) {
     must_run();
     std::size_t all = 0;
     if (__builtin_mul_overflow(count, bytes, &all)) {
-        complain(fmt::format("{} times {} bytes are larger than memory", count, bytes));
+        complain_for_all(fmt::format("{} times {} bytes are larger than memory", count, bytes));
         return nullptr;
     }
     if (all == 0) return nullptr;

@@ -1,5 +1,7 @@
 // errors_test WHAT: does one wrong thing on PE 1 (or, of one PE, on PE 0), which has to end the job with a
-// message; the others wait for ever. `exit CODE`: shmem_global_exit, likewise.
+// message; the others wait for ever. `exit CODE`: shmem_global_exit, likewise. `malloc`, `align`, `calloc`:
+// all PEs ask for what they cannot have. `killed_...`: the last PE dies, and the others wait for it in that
+// way.
 #include <shmem.h>
 
 #include <signal.h>
@@ -65,8 +67,35 @@ void do_wrong(const std::string& what) {
         }
         return;
     }
+    if (what.starts_with("killed")) raise(SIGKILL);
     std::fprintf(stderr, "%s was not noticed\n", what.c_str());
     std::_Exit(0);
+}
+
+// Without end, where nobody notices that the last PE is gone.
+void wait_for_the_dead(const std::string& what) {
+    static long lock;
+    if (what == "killed_barrier") shmem_barrier_all();
+    if (what == "killed_test") {
+        while (shmem_long_test(&word, SHMEM_CMP_EQ, 77) == 0) {
+        }
+    }
+    if (what == "killed_lock") {
+        shmem_set_lock(&lock);
+        shmem_long_wait_until(&word, SHMEM_CMP_EQ, 77);
+    }
+    shmem_long_wait_until(&word, SHMEM_CMP_EQ, 77);
+}
+
+// Every PE asks for the same and gets nothing.
+void ask_too_much(const std::string& what) {
+    void* got = nullptr;
+    if (what == "malloc") got = shmem_malloc(std::size_t{1} << 45);
+    if (what == "align") got = shmem_align(3, 8);
+    if (what == "calloc") got = shmem_calloc(std::size_t{1} << 40, std::size_t{1} << 40);
+    const bool as_it_should = got == nullptr;
+    shmem_finalize();
+    std::exit(as_it_should ? 5 : 0);
 }
 
 }  // namespace
@@ -91,7 +120,8 @@ int main(int, char** arguments) {
     if (guilty && what == "exit") shmem_global_exit(std::atoi(arguments[2]));
     if (guilty && what == "return") return 9;
     if (guilty && what == "crash") std::abort();
+    if (what == "malloc" || what == "align" || what == "calloc") ask_too_much(what);
     if (guilty) do_wrong(what);
-    shmem_long_wait_until(&word, SHMEM_CMP_EQ, 77);
+    wait_for_the_dead(what);
     return 0;
 }

@@ -2,6 +2,8 @@
 # run.sh BUILD PES PROGRAM ARGS...: runs PROGRAM on PES processing elements under oshrun, with a directory for daemons of its own.
 #   ATTACH=remote: with a device as if it had an operating system of its own, over TCP.
 #   FAILS=TEXT: the program has to end with a non-zero code and say what the regular expression TEXT matches.
+#   LINES_OF_OURS=N: so many lines of the library have to be there.
+#   ADDRESS_SPACE=KIB: so much of it for each PE.
 #   EXITS=CODE: it has to end with this code.
 set -u
 build=$1 pes=$2 program=$3
@@ -33,6 +35,7 @@ if [ "${ATTACH:-local}" = remote ]; then
     export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
 fi
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+[ -n "${ADDRESS_SPACE:-}" ] && ulimit -v "$ADDRESS_SPACE"
 timeout -k 5 150 "$build/bin/oshrun" -n "$pes" "$program" "$@" >"$dir/out" 2>"$dir/err"
 result=$?
 cat "$dir/out"
@@ -41,6 +44,8 @@ cat "$dir/err" >&2
 if [ -n "${FAILS:-}" ]; then
     [ "$result" -ne 0 ] && [ "$result" -ne 124 ] || fail "$(basename "$program") ended with $result instead of failing"
     grep -Eq "$FAILS" "$dir/err" || fail "nothing says: $FAILS"
+    lines=$(grep -c '^offpath: ' "$dir/err")
+    [ "$lines" -eq "${LINES_OF_OURS:-$lines}" ] || fail "$lines lines of the library instead of $LINES_OF_OURS"
     exit 0
 fi
 [ "$result" -eq "${EXITS:-0}" ] || fail "$(basename "$program") on $pes PEs ended with $result"
