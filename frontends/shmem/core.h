@@ -108,8 +108,9 @@ void fence(Context& context);
 // All that was started before is done, and visible to all.
 void quiet(Context& context);
 
-// Ends the job if this process's device is gone. A question to it and its answer; for who waits for long.
-void check_device();
+// Ends the job if this process's device, or another PE, is gone. For calls that wait long: it asks the device
+// and waits for the answer.
+void check_job();
 
 // Where this process reaches `dest` of the world's PE `pe` by load and store; null: nowhere.
 void* pointer(const void* dest, int pe);
@@ -126,7 +127,10 @@ inline constexpr std::size_t internal_bytes = std::size_t{32} << 20;
 
 // Says "offpath: PE 3: <the call of shmem.h on the stack>: <text>" and ends the job with a non-zero code.
 [[noreturn]] void fail(const std::string& text);
-// Says the same without the end, for what returns an error.
+// The same for the loss of a PE or a device, which many PEs notice: the first to speak tells the others,
+// which then end without a line.
+[[noreturn]] void fail_lost(const std::string& text);
+// Says the same as fail() without the end, for what returns an error.
 void complain(const std::string& text);
 // For what every PE finds in the same call: only PE 0 speaks.
 void complain_for_all(const std::string& text);

@@ -7,6 +7,7 @@
 #include "heap.h"
 #include "job_end.h"
 #include "node_peers.h"
+#include "peer_watch.h"
 #include "settings.h"
 #include "world.h"
 
@@ -233,6 +234,7 @@ void start(int threads) {
     files.segments[data_segment] = std::move(data_file);
     make_heap(settings.heap_bytes);
     open_window(settings.map != 0);
+    open_peer_watch();
     meet();  // nobody needs the files any more
     for (MemoryFile& file : files.segments)
         file = {};
@@ -253,6 +255,7 @@ void stop() {
         if (region != nullptr) must(offpath_mem_deregister(region), "the end of symmetric memory");
         region = nullptr;
     }
+    close_peer_watch();
     // A script may start the next program as soon as this one has ended here. The launcher's server miscounts
     // the ranks of an exchange when it loses a connection meanwhile, so all of them close theirs before any
     // PE ends.

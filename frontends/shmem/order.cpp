@@ -1,6 +1,7 @@
 // fence and quiet. Loads and stores of this process are ordered by the processor; what the device does is
 // counted.
 #include "device.h"
+#include "peer_watch.h"
 
 #include <fmt/format.h>
 
@@ -31,11 +32,14 @@ void fail_life() {
 }
 
 void fail_device(offpath_status_t status, const char* what) {
-    fail(fmt::format("{}: {}", what, offpath_status_string(status)));
+    const std::string text = fmt::format("{}: {}", what, offpath_status_string(status));
+    if (status == OFFPATH_ERR_PEER_LOST) fail_lost(text);
+    fail(text);
 }
 
-void check_device() {
+void check_job() {
     if (!world.running) return;
+    check_peers();
     must(offpath_window_flush(world.window, static_cast<std::uint32_t>(world.pe), nullptr), "the device");
 }
 

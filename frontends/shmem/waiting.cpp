@@ -16,10 +16,15 @@ namespace {
 constexpr std::uint64_t yield_until_ns = 200'000;
 constexpr std::uint64_t share_of_wait = 16;  // a sleep is at most this part of the time waited
 constexpr std::uint64_t longest_sleep_ns = 500'000;
-constexpr std::uint64_t look_interval_ns = 2'000'000'000;
+// PEs look at different times, the first ones sooner: whoever notices a loss ends the others.
+constexpr std::uint64_t look_interval_ns = 1'500'000'000, next_pe_ns = 250'000'000, most_next = 6;
 
 std::uint64_t now_ns() {
     return SteadyClock().now_ns();
+}
+
+std::uint64_t look_every_ns() {
+    return look_interval_ns + next_pe_ns * std::min(static_cast<std::uint64_t>(my_pe()), most_next);
 }
 
 }  // namespace
@@ -37,9 +42,9 @@ void Waiter::rest() {
         sched_yield();
         return;
     }
-    if (waited - looked_ns_ > look_interval_ns) {
+    if (waited - looked_ns_ > look_every_ns()) {
         looked_ns_ = waited;
-        check_device();
+        check_job();
     }
     const timespec time{0, static_cast<long>(std::min(waited / share_of_wait, longest_sleep_ns))};
     nanosleep(&time, nullptr);
@@ -47,7 +52,14 @@ void Waiter::rest() {
 
 void polled_in_vain() {
     static thread_local unsigned misses = 0;
-    if (++misses % (Waiter::cores_shared() ? 16 : 1024) == 0) sched_yield();
+    static thread_local std::uint64_t looked_ns = 0;
+    if (++misses % (Waiter::cores_shared() ? 16 : 1024) != 0) return;
+    sched_yield();
+    const std::uint64_t now = now_ns();
+    if (looked_ns == 0) looked_ns = now;
+    if (now - looked_ns < look_every_ns()) return;
+    looked_ns = now;
+    check_job();
 }
 
 std::size_t turn() {

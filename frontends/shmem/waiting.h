@@ -3,7 +3,7 @@
 //
 // Who waits spins for a while, then yields its core (PEs may share it, and the library's own threads may have
 // to bring what it waits for), then sleeps in steps that are a small part of the time waited. Every two
-// seconds it looks whether there is a device still.
+// seconds it looks whether the device and the other PEs are still there.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,113 @@
+#include "peer_watch.h"
+
+#include "core.h"
+#include "device.h"
+#include "job_end.h"
+#include "world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace offpath::shmem {
+
+namespace {
+
+constexpr std::uint32_t tag = 0;
+constexpr std::uint64_t answer_ns = 100'000'000;
+// A PE speaks later the higher its number is, so that usually only the first one does.
+constexpr auto before_speaking = std::chrono::milliseconds(50), next_pe = std::chrono::milliseconds(100);
+constexpr int most_next = 12;
+
+offpath_request_h watch = nullptr;
+std::uint32_t* said = nullptr;  // symmetric: another PE has said what was lost and ends the job
+std::atomic<bool> noticed{false};
+
+bool has_been_said() {
+    return said != nullptr && __atomic_load_n(said, __ATOMIC_ACQUIRE) != 0;
+}
+
+// Where that is possible still; errors do not matter any more.
+void tell_others() {
+    static const std::uint32_t yes = 1;
+    const auto offset =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(said) - world.segments[heap_segment].begin);
+    offpath_request_h last = nullptr;
+    for (int pe = 0; pe < world.pes; ++pe) {
+        const PeerSegment& heap = world.peers[static_cast<std::size_t>(pe)].segments[heap_segment];
+        if (pe == world.pe) continue;
+        if (heap.mapped != nullptr) {
+            __atomic_store_n(reinterpret_cast<std::uint32_t*>(heap.mapped + offset), yes, __ATOMIC_RELEASE);
+            continue;
+        }
+        const offpath_place_t there{static_cast<std::uint32_t>(pe), heap.address + offset, nullptr, 0};
+        offpath_request_h request = nullptr;
+        if (offpath_put(world.window, &yes, sizeof yes, &there, &request) == OFFPATH_OK) last = request;
+    }
+    if (last != nullptr) (void)offpath_request_wait_for(last, answer_ns);
+}
+
+// A receive from a PE that is gone ends at once. Negative: none of them, as far as the device tells in time.
+int lost_pe() {
+    std::vector<offpath_request_h> questions(static_cast<std::size_t>(world.pes), nullptr);
+    for (int pe = 0; pe < world.pes; ++pe) {
+        if (pe == world.pe) continue;
+        auto& question = questions[static_cast<std::size_t>(pe)];
+        if (offpath_recv_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(pe), tag, &question) !=
+            OFFPATH_OK)
+            return -1;
+    }
+    const std::uint32_t me = static_cast<std::uint32_t>(world.pe);
+    offpath_request_h done = nullptr;
+    // Behind the questions: with its answer theirs are there.
+    if (offpath_send_offload(world.team, nullptr, 0, me, tag + 1, &done) == OFFPATH_OK)
+        (void)offpath_request_wait_for(done, answer_ns);
+    for (int pe = 0; pe < world.pes; ++pe) {
+        auto* const question = questions[static_cast<std::size_t>(pe)];
+        if (question != nullptr && offpath_request_test(question) == OFFPATH_ERR_PEER_LOST) return pe;
+    }
+    return -1;
+}
+
+}  // namespace
+
+void fail_lost(const std::string& text) {
+    std::this_thread::sleep_for(before_speaking + next_pe * std::min(world.pe, most_next));
+    if (has_been_said()) end_job(1);
+    if (said != nullptr) tell_others();
+    fail(text);
+}
+
+void open_peer_watch() {
+    said = static_cast<std::uint32_t*>(internal_alloc(sizeof *said));
+    must(offpath_recv_offload(world.team, nullptr, 0, OFFPATH_ANY_SOURCE, tag, &watch),
+         "the watch for lost PEs");
+}
+
+void close_peer_watch() {
+    if (watch == nullptr) return;
+    offpath_request_h message = nullptr;
+    must(offpath_send_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(world.pe), tag, &message),
+         "the end of the watch for lost PEs");
+    finish(message, "the end of the watch for lost PEs");
+    // A loss that nobody had to notice before is noticed by what follows.
+    (void)offpath_request_wait(watch);
+    (void)offpath_request_free(watch);
+    watch = nullptr;
+    said = nullptr;
+}
+
+void check_peers() {
+    if (has_been_said()) end_job(1);
+    if (watch == nullptr) return;
+    const offpath_status_t status = offpath_request_test(watch);
+    if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_OK || noticed.exchange(true)) return;
+    const int pe = lost_pe();
+    if (pe < 0) fail_device(status, "another PE or its device");
+    fail_lost(fmt::format("PE {} or its device is gone", pe));
+}
+
+}  // namespace offpath::shmem
