@@ -52,9 +52,6 @@ int on_delete(MPI_Comm, int, void* value, void*) {
     explain_summary(team);
     close_tuning(team);
     team.comm = MPI_COMM_NULL;
-    // Persistent requests may outlive the communicator and go on using the duplicate; freeing that is
-    // collective, so it is then left to MPI_Finalize.
-    if (active() && team.users == 1 && team.shadow != MPI_COMM_NULL) PMPI_Comm_free(&team.shadow);
     end_use(team);
     release(team);
     return MPI_SUCCESS;
@@ -95,27 +92,21 @@ TeamShape shape_of(const std::vector<int>& members) {
 // A team of `comm` around `make`, which sets the handle, or the shared record when any rank could not make
 // its part.
 template <typename Make>
-void give_team(MPI_Comm comm, MPI_Group group, int rank, int size, const std::vector<int>& members,
-               std::uint64_t id, Make make) {
+void give_team(MPI_Comm comm, int rank, int size, const std::vector<int>& members, std::uint64_t id,
+               Make make) {
     auto* team = new Team;
     team->comm = comm;
     team->rank = rank;
     team->size = size;
     team->of_world = comm == MPI_COMM_WORLD;
-    bool good = make(&team->handle) == OFFPATH_OK;
-    if (runtime().settings.selection.any_pair_decides()) {
-        // Not a duplicate: that would call the copy callbacks of the user's attributes.
-        good = PMPI_Comm_create(comm, group, &team->shadow) == MPI_SUCCESS && good;
-        PMPI_Comm_set_errhandler(team->shadow, MPI_ERRORS_RETURN);
-    }
-    if (all_agree(comm, good)) {
+    const bool good = make(&team->handle) == OFFPATH_OK;
+    if (team->small_messages.open(comm, members, good)) {
         open_tuning(*team, shape_of(members), id);
         team->pairs = p2p::make_pairs(id, members);
         set_team(comm, *team);
         return;
     }
     if (team->handle != nullptr && !team->of_world) offpath_team_destroy(team->handle);
-    if (team->shadow != MPI_COMM_NULL) PMPI_Comm_free(&team->shadow);
     delete team;
     set_team(comm, shared_record(HostReason::no_team));
 }
@@ -206,7 +197,7 @@ void communicator_created(MPI_Comm comm) {
     } else {
         const std::uint64_t id = agree_on_id(comm, rank);
         const std::vector<std::uint32_t> ranks(members.begin(), members.end());
-        give_team(comm, group, rank, size, members, id, [&](offpath_team_h* handle) {
+        give_team(comm, rank, size, members, id, [&](offpath_team_h* handle) {
             return offpath_team_create(runtime().context, ranks.data(), static_cast<std::uint32_t>(size), id,
                                        handle);
         });
@@ -219,15 +210,17 @@ void open_communicators() {
     PMPI_Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
     PMPI_Comm_group(MPI_COMM_WORLD, &runtime().world_group);
     set_team(MPI_COMM_SELF, shared_record(HostReason::one_rank));
+    open_small_messages();
     std::vector<int> everybody(static_cast<std::size_t>(runtime().size));
     std::iota(everybody.begin(), everybody.end(), 0);
-    give_team(MPI_COMM_WORLD, runtime().world_group, runtime().rank, runtime().size, everybody, 0,
+    give_team(MPI_COMM_WORLD, runtime().rank, runtime().size, everybody, 0,
               [](offpath_team_h* handle) { return offpath_team_world(runtime().context, handle); });
 }
 
 void close_communicators() {
     PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
     PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
+    close_small_messages();
     PMPI_Comm_free_keyval(&keyval);
     PMPI_Group_free(&runtime().world_group);
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "collectives/small_messages.h"
 #include "selection.h"
 
 namespace offpath::mpi {
@@ -34,9 +35,9 @@ struct Team {
     offpath_team_h handle = nullptr;  // null: calls stay on the host, `reason` says why
     HostReason reason = HostReason::none;
     std::atomic<MPI_Comm> comm{MPI_COMM_NULL};  // the user's; null again once it was freed
-    MPI_Comm shadow = MPI_COMM_NULL;  // same ranks, for small pairs of MPI_Ialltoallv; its errors return
-    p2p::Pairs* pairs = nullptr;      // null: all messages are the host's
-    std::unique_ptr<Neighbours> neighbours;  // of its process topology, once they were asked for
+    SmallMessages small_messages;               // of pairs of ranks that decide against the device
+    p2p::Pairs* pairs = nullptr;                // null: all messages are the host's
+    std::unique_ptr<Neighbours> neighbours;     // of its process topology, once they were asked for
     int rank = rank_unknown;
     int size = 0;
     bool of_world = false;                     // the context owns the handle

@@ -136,7 +136,10 @@ void finish(Operation& operation, offpath_status_t status) {
     offpath_request_free(operation.device);
     operation.device = nullptr;
     if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
-    if (status != OFFPATH_OK) operation.error = report_failure(operation, status);
+    if (status != OFFPATH_OK) {
+        operation.error = report_failure(operation, status);
+        if (!operation.host_parts.empty()) operation.team->small_messages.never_reuse_tag();
+    }
     const MPI_Request handle = operation.handle;
     {
         const std::lock_guard lock(mutex);

@@ -113,14 +113,6 @@ std::string known_words() {
 
 }  // namespace
 
-bool Selection::any_pair_decides() const {
-    for (std::size_t i = 0; i < op_count; ++i) {
-        const Op op = static_cast<Op>(i);
-        if (table[i].each_pair_decides && (enabled(op) || enabled(op, Form::blocking))) return true;
-    }
-    return false;
-}
-
 OpSet parse_ops(const std::string& text) {
     if (text.empty()) return default_ops();
     OpSet ops;

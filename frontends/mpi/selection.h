@@ -89,7 +89,6 @@ struct Selection {
     bool given = false;  // OFFPATH_MIN_BYTES says min_bytes: nothing measured may change them
 
     bool enabled(Op op, Form form = Form::nonblocking) const { return ops.has(op, form); }
-    bool any_pair_decides() const;  // some operation has pairs on the device and pairs on the host
     // From how many bytes on: of one pair for the operations that decide by pair, of the whole result for the
     // others. An empty operation is never worth a device.
     std::uint64_t threshold(Op op) const {

@@ -6,8 +6,6 @@
 namespace offpath::mpi {
 namespace {
 
-constexpr int tag = 0;  // messages between two ranks keep their order, so one tag serves all calls
-
 bool same_data(const Block& a, const Block& b) {
     return a.elements == b.elements && a.count == b.count && a.type == b.type;
 }
@@ -157,7 +155,7 @@ offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange&
 }
 
 void start_small(const Exchange& exchange, Operation& operation) {
-    const Team& team = *operation.team;
+    const SmallMessages& messages = operation.team->small_messages;
     int result = MPI_SUCCESS;
     const auto next = [&]() -> MPI_Request* {
         operation.host_parts.push_back(MPI_REQUEST_NULL);
@@ -166,8 +164,8 @@ void start_small(const Exchange& exchange, Operation& operation) {
     for (std::size_t i = 0; i < exchange.recvs.size() && result == MPI_SUCCESS; ++i) {
         const Block& block = exchange.recvs[i];
         if (operation.recv_bytes[i] != 0 || block.bytes() == 0) continue;
-        result = PMPI_Irecv(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
-                            team.shadow, next());
+        result =
+            messages.receive(block.elements, static_cast<int>(block.count), block.type, block.peer, next());
     }
     const std::size_t sends = exchange.sends.size();
     for (std::size_t step = 0; step < sends && result == MPI_SUCCESS; ++step) {
@@ -177,11 +175,10 @@ void start_small(const Exchange& exchange, Operation& operation) {
         if (exchange.send_copies) {
             const void* packed =
                 at(operation.send_staging.address, static_cast<MPI_Aint>(operation.send_offsets[i]));
-            result = PMPI_Isend(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, tag,
-                                team.shadow, next());
+            result = messages.send(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, next());
         } else {
-            result = PMPI_Isend(block.elements, static_cast<int>(block.count), block.type, block.peer, tag,
-                                team.shadow, next());
+            result =
+                messages.send(block.elements, static_cast<int>(block.count), block.type, block.peer, next());
         }
     }
     operation.host_failed = result != MPI_SUCCESS;

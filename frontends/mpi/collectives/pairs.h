@@ -1,6 +1,6 @@
 // Collectives of which no rank knows all sizes, but both ends of each pair of ranks know the pair's. So each
 // pair decides for itself: from the switch-over on it goes to the device, below it as a message of the host's
-// MPI on a communicator of our own. The device's part is started on every rank, be it empty, since the
+// MPI (small_messages.h). The device's part is started on every rank, be it empty, since the
 // collectives of a team come in one order on all its ranks.
 //
 // Several blocks may go between the same two ranks. They are matched in their order, on the device and, among

@@ -57,14 +57,15 @@ Pairs* make_pairs(std::uint64_t id, const std::vector<int>& members) {
     pairs->id = id;
     pairs->own_rank =
         static_cast<int>(std::find(members.begin(), members.end(), runtime().rank) - members.begin());
-    begin_watching(*pairs);
+    // Only with one thread: several may make communicators at once.
+    if (watches_waits()) begin_watching(*pairs);
     for (int rank : members)
         pairs->world_rank.push_back(scope == Scope::all || node(rank) != mine ? rank : Pairs::not_part);
     return pairs;
 }
 
 void destroy_pairs(Pairs* pairs) {
-    if (pairs != nullptr) end_watching(*pairs);
+    if (pairs != nullptr && watches_waits()) end_watching(*pairs);
     delete pairs;
 }
 
