@@ -17,10 +17,12 @@ namespace {
 constexpr std::size_t bucket_count = 256;
 constexpr std::uint64_t complain_after_ns = 10'000'000'000;
 
-// Guards the pool, the list of operations under way and the table by handle.
-std::mutex mutex;
+// Guards the pool. MPICH calls on_free while it holds its own lock, so nothing calls MPI under this one.
+std::mutex pool_mutex;
 std::vector<std::unique_ptr<Operation>> all_operations;
 Operation* free_operations = nullptr;
+// Guards the list of operations under way and the table by handle.
+std::mutex mutex;
 Operation* under_way = nullptr;
 std::array<Operation*, bucket_count> by_handle{};
 
@@ -54,7 +56,7 @@ void recycle(Operation& operation) {
     release(*operation.team);
     operation.pieces.clear();
     operation.host_parts.clear();
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(pool_mutex);
     operation.next = free_operations;
     free_operations = &operation;
 }
@@ -164,7 +166,7 @@ offpath_request_h waking_device(const Operation& operation) {
 Operation& acquire_operation(Op op, Team& team) {
     Operation* operation = nullptr;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(pool_mutex);
         if (free_operations == nullptr) {
             all_operations.push_back(std::make_unique<Operation>());
             free_operations = all_operations.back().get();
