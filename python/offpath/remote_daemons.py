@@ -21,6 +21,7 @@ from offpath.devices import RemoteDevice
 from offpath.errors import OffpathError
 
 _READY_SECONDS = 30.0
+_CONNECT_SECONDS = 5
 _STOP_SECONDS = 5.0
 _SCRIPT = """
 IFS= read -r key || exit 1
@@ -60,7 +61,14 @@ def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
 
 def agent_command(device: RemoteDevice, options: StartOptions) -> list[str]:
     script = _SCRIPT.replace("{daemon}", daemon_line(device, options))
-    return [*shlex.split(options.agent), device.host, shlex.join(["sh", "-c", script])]
+    return [*_impatient(shlex.split(options.agent)), device.host, shlex.join(["sh", "-c", script])]
+
+
+def _impatient(agent: list[str]) -> list[str]:
+    """ssh, told to give up on a machine that does not answer, unless the user has told it how long to wait: by itself it takes minutes."""
+    if Path(agent[0]).name != "ssh" or any("connecttimeout" in word.lower() for word in agent):
+        return agent
+    return [agent[0], "-o", f"ConnectTimeout={_CONNECT_SECONDS}", *agent[1:]]
 
 
 class RemoteDaemons:
@@ -82,8 +90,9 @@ class RemoteDaemons:
             for device in self._devices:
                 self._start(device, key)
             deadline = time.monotonic() + _READY_SECONDS
-            for device, process, errors in self._running:
-                self._wait_ready(device, process, errors, deadline)
+            problems = [self._problem(*running, deadline) for running in self._running]
+            if any(problems):
+                raise OffpathError("\n".join(filter(None, problems)))
         except BaseException:
             self.__exit__()
             raise
@@ -121,14 +130,15 @@ class RemoteDaemons:
         except BrokenPipeError:
             pass  # it has ended, and the wait for it says how
 
-    def _wait_ready(self, device: RemoteDevice, process: subprocess.Popen, errors, deadline: float) -> None:
+    def _problem(self, device: RemoteDevice, process: subprocess.Popen, errors, deadline: float) -> str | None:
+        """Waits until the daemon is ready; what is wrong if it does not get so."""
         readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
         if readable and os.read(process.stdout.fileno(), 1) == b"1":
-            return
+            return None
         words = "".join("\n  " + line for line in _said(errors))
         os.ftruncate(errors.fileno(), 0)
         what = "did not start" if readable else f"was not ready after {_READY_SECONDS:g} s"
-        raise OffpathError(f"the device {device.address} {what} (by {self._options.agent}){'; it said:' if words else ''}{words}")
+        return f"the device {device.address} {what} (by {self._options.agent}){'; it said:' if words else ''}{words}"
 
 
 def _said(errors) -> list[str]:

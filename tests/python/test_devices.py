@@ -3,11 +3,13 @@
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -104,8 +106,8 @@ def test_ranks_learn_of_devices_and_no_local_daemon_is_started(artifacts, tmp_pa
 def test_agent_is_called_as_ssh_is():
     options = StartOptions("ssh -p 22", "/opt/offpathd", "--net-devices 'a b'", proxies=2)
     command = agent_command(RemoteDevice("n1", "dpu1", 80), options)
-    assert command[:4] == ["ssh", "-p", "22", "dpu1"] and len(command) == 5
-    shell, flag, script = shlex.split(command[4])
+    assert command[:6] == ["ssh", "-o", "ConnectTimeout=5", "-p", "22", "dpu1"] and len(command) == 7
+    shell, flag, script = shlex.split(command[6])
     assert (shell, flag) == ("sh", "-c")
     assert "/opt/offpathd --listen dpu1:80 --log-level warn --proxies 2 --net-devices 'a b' --key-fd 0" in script
 
@@ -177,6 +179,19 @@ def test_daemon_that_does_not_start_is_reported(offpath, agent, tmp_path):
     assert done.returncode == 2 and "127.0.0.1:5001 did not start" in done.stderr and "no tea" in done.stderr
     done = offpath("run", "--devices", "127.0.0.1:5001", "--agent", "no-such-agent", "--", "true", OFFPATH_BUILD=str(tmp_path))
     assert done.returncode == 2 and "no-such-agent" in done.stderr
+
+
+def test_devices_that_cannot_be_reached_are_named_with_the_reason(offpath, artifacts, tmp_path):
+    if shutil.which("ssh") is None:
+        pytest.skip("there is no ssh")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        start = time.monotonic()
+        agent = ["--agent", f"ssh -F /dev/null -p {silent.getsockname()[1]}"]
+        done = offpath("run", "--devices", "n1=127.0.0.1:5001,n2=127.0.0.2:5002", *agent, "--", "true", OFFPATH_BUILD=str(tmp_path))
+    assert done.returncode == 2 and time.monotonic() - start < 20
+    # Nobody listens at the second address, and nobody answers at the first.
+    for address, reason in (("127.0.0.1:5001", "timed out"), ("127.0.0.2:5002", "refused")):
+        assert f"the device {address} did not start" in done.stderr and reason in done.stderr, done.stderr
 
 
 def test_key_of_daemons_that_run_already_is_used(offpath, artifacts, tmp_path):
