@@ -14,7 +14,7 @@ from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, JobResult
 from offpath.lab.mpi import Engine
 
-WALL = "wall_s"
+WALL = metrics.WALL
 
 
 def choose_engines(names: str | None, baselines: str) -> list[Engine]:

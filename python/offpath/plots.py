@@ -18,8 +18,11 @@ def _color(engine: str) -> str:
 
 
 def compare(report: dict, path: Path) -> None:
-    """Bars of every time that was measured, one color an engine, with the spread of the runs."""
-    times = [name for name in report["summary"] if metrics.is_time(name)]
+    """Bars of the times that were measured, one color an engine, with the spread of the runs.
+
+    The wall time, most of which is start-up in short runs, is drawn only where the program times nothing itself.
+    """
+    times = shown_times(report)
     engines = [name for name in report["engines"] if any(name in report["summary"][t] for t in times)]
     figure, axes = plt.subplots(figsize=(max(6.0, 1.2 + 1.5 * len(times)), 4.5), layout="constrained")
     width = 0.8 / max(1, len(engines))
@@ -39,6 +42,11 @@ def compare(report: dict, path: Path) -> None:
     axes.margins(y=0.15)
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def shown_times(report: dict) -> list[str]:
+    times = [name for name in report["summary"] if metrics.is_time(name)]
+    return [name for name in times if name != metrics.WALL] or times
 
 
 def overlap(report: dict, path: Path) -> None:
