@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, control, devices, mpi_library, preload, tuning_table
+from offpath import console, control, devices, logs, mpi_library, preload, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
@@ -41,6 +41,7 @@ class LaunchOptions:
     host_devices: str | None = None  # UCX's network devices of the hosts' end of the link
     start: StartOptions = field(default_factory=StartOptions)
     mpi: str | None = None  # the program's MPI library; None: found out
+    keep_logs: bool = False
 
 
 def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
@@ -132,9 +133,27 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
                 process = subprocess.Popen(command, env=environment)
             except OSError as error:
                 raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
-            return wait_for(process)
+            code = wait_for(process)
+            if not options.remote:
+                _tell(session, code, command, mpi)
+            return code
     finally:
-        _end(session)
+        _end(session, options.keep_logs)
+
+
+def is_local(command: list[str]) -> bool:
+    """Whether the launcher was not told of other hosts."""
+    return not any(word.lstrip("-") in ("host", "H", "hostfile", "machinefile", "N", "nodes") for word in command if word.startswith("-"))
+
+
+def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
+    """What the ranks could not say themselves: why a job failed, by its device's log, or that none of them ever asked for a device."""
+    (log, *_) = [*session.glob("*.log"), None]
+    if log is None:
+        if code == 0 and mpi != mpi_library.NONE and is_local(command) and os.environ.get("OFFPATH") != "off":
+            console.note("there was nothing to do: no rank asked for a device, as in jobs of one rank and in programs without MPI")
+    elif code != 0 and (lines := logs.last_lines(log)):
+        console.warn(f"the job failed; the last words of the device on this node:{lines}")
 
 
 def wait_for(process: subprocess.Popen) -> int:
@@ -163,10 +182,13 @@ def wait_for(process: subprocess.Popen) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _end(session: Path) -> None:
+def _end(session: Path, keep_logs: bool) -> None:
     deadline = time.monotonic() + _STOP_SECONDS
     while end_daemons(session) and time.monotonic() < deadline:
         time.sleep(0.05)
     if end_daemons(session, signal.SIGKILL):
         console.warn("a device did not stop in time and was killed")
+    if keep_logs:
+        logs.keep(session, into := logs.folder())
+        console.note(f"the logs of this node's device are in {into}")
     shutil.rmtree(session, ignore_errors=True)

@@ -55,7 +55,7 @@ def of_job(command: list[str], chosen: str | None) -> str:
             raise OffpathError(f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end", _SAY)
         return found.kind
     if launcher is None:
-        console.warn(f"no MPI library is seen in {shlex.join(command)}, and so the front end is not loaded; {_SAY}")
+        console.warn(f"there is nothing to do: no MPI library is seen in {shlex.join(command)}, and so nothing is loaded before it; {_SAY}")
         return NONE
     kind = launcher_kind(command[0])
     if kind is None:

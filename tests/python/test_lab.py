@@ -167,6 +167,7 @@ def test_one_node_mode_needs_no_namespaces(offpath):
         (["--dpu", "remote", "--pcie", "quick", "--", "true"], "quick"),
         (["--dpu", "remote", "--nodes", "1", "--no-namespaces", "--", "true"], "--dpu remote needs namespaces"),
         (["--", "./no-such-program"], "no-such-program"),
+        (["--", "mpirun", "-n", "2", "./x"], "the lab starts mpirun itself"),
         (["--", __file__], "not executable"),
         (["--no-such-option", "--", "true"], "--no-such-option"),
     ],

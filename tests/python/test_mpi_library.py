@@ -140,13 +140,15 @@ def test_a_library_whose_name_is_shared_is_asked_who_it_is(tmp_path, build, vers
 
 def test_run_loads_nothing_before_what_has_no_mpi_and_says_so(offpath):
     done = offpath("run", "--", "sh", "-c", "echo preload:$LD_PRELOAD", LD_PRELOAD="")
-    assert done.stdout.strip() == "preload:" and "--mpi" in done.stderr
+    assert done.stdout.strip() == "preload:" and "--mpi" in done.stderr and "there is nothing to do" in done.stderr
+    done = offpath("run", "--", "mpirun", "-n", "1", "true", **ROOT)
+    assert done.returncode == 0 and "there was nothing to do" in done.stderr, done.stderr
 
 
 def test_run_picks_front_end_and_launcher(offpath, program):
     _, path, _ = program
     done = offpath("run", "--", "mpirun", "-n", "2", path, **ANY_SIZE)
-    assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr
+    assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr and "nothing to do" not in done.stderr, done.stderr
 
 
 def test_shell_lines_of_env_are_all_that_a_job_needs(offpath, program, build, tmp_path):

@@ -43,7 +43,7 @@ def run(
     """
     if offload not in (None, "on", "off"):
         raise OffpathError(f"--offload {offload!r} is not known", "use on or off")
-    program = options.resolve_program(program)
+    program = options.lab_program(program)
     layout = options.device_rank_layout(lab, program, offload, dpu_ranks, device_program, devices_per_node)
     engine = mpi.HOST if offload == "off" or layout else mpi.OFFPATH
     artifacts = find_artifacts()
@@ -90,7 +90,7 @@ def compare(
     if not 1 <= runs <= 1000:
         raise OffpathError(f"--runs {runs} is out of range", "use 1 to 1000")
     chosen = comparison.choose_engines(engines, baselines)
-    program = options.resolve_program(program)
+    program = options.lab_program(program)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     if any(engine.offload for engine in chosen):

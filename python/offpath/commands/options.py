@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, units
+from offpath import console, mpi_library, units
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import device_ranks, sandbox
 from offpath.lab.cluster import LabSpec
@@ -67,6 +67,9 @@ Quota = Annotated[
 ]
 SpinUs = Annotated[int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.", rich_help_panel="Device")]
 LogLevel = Annotated[str, typer.Option("--log-level", help="What the devices log: debug, info, warn or error.", rich_help_panel="Device")]
+KeepLogs = Annotated[
+    bool, typer.Option("--keep-logs", help="Keep the devices' logs, in a directory whose name is printed at the end.", rich_help_panel="Device")
+]
 Env = Annotated[
     list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Variable for ranks and devices; may be given again.", rich_help_panel="Program")
 ]
@@ -93,6 +96,7 @@ def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement:
         "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, ranks_per_node), "link": (LinkRate, link), "latency": (Latency, "0us"),
         "placement": (Placement, placement), "turns": (Turns, f"{DEFAULT_US}us"), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
         "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
+        "keep_logs": (KeepLogs, False),
     }
 
     if nodes is None:
@@ -119,6 +123,7 @@ def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement:
 def lab_spec(
     nodes: int, ranks_per_node: int, link: str, latency: str, placement: str, dpu: str, pcie: str | None, proxies: int | None,
     device_quota: str | None, spin_us: int | None, log_level: str, env: list[str] | None, mca: list[str] | None, timeout: float | None,
+    keep_logs: bool = False,
     turns: str = f"{DEFAULT_US}us",
 ) -> LabSpec:
     network = Link(units.parse_rate(link), units.parse_duration(latency))
@@ -126,7 +131,7 @@ def lab_spec(
         nodes=nodes, ranks_per_node=ranks_per_node, link=network, placement=placement, turns_us=turns_us(turns), dpu=dpu, pcie=pcie_link(network, pcie),
         device_quota=units.parse_fraction(device_quota) if device_quota else None, proxies=proxies, spin_us=spin_us,
         environment=units.parse_assignments(env or [], "--env"), mca=units.parse_assignments(mca or [], "--mca"),
-        log_level=log_level, timeout=timeout,
+        log_level=log_level, timeout=timeout, keep_logs=keep_logs,
     )
     spec.check()
     if pcie is not None and not spec.remote and not sandbox.inside():
@@ -177,6 +182,16 @@ def resolve_program(program: list[str]) -> list[str]:
             "give the path of an executable file, such as ./my_program, or a name that PATH knows",
         )
     return [str(Path(found).absolute()), *program[1:]]
+
+
+def lab_program(program: list[str]) -> list[str]:
+    """The program that a lab starts on every rank, by its full path. A launcher in front of it is a slip that is explained."""
+    if launcher := mpi_library.launcher_of(program):
+        raise OffpathError(
+            f"the lab starts {launcher} itself: with {launcher} in the command line, every rank would start a job of its own",
+            f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 -- ./program",
+        )
+    return resolve_program(program)
 
 
 def check_launcher(command: list[str]) -> list[str]:

@@ -25,6 +25,7 @@ def run(
     spin_us: Annotated[int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.")] = None,
     mpi: options.Mpi = None,
     verbose: Annotated[int | None, typer.Option("--verbose", "-v", help="0: silent. 1: one line at the end. 2: every decision.")] = None,
+    keep_logs: Annotated[bool, typer.Option("--keep-logs", help="Keep the log of this node's device, in a directory whose name is printed at the end.")] = False,
     remote: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +99,7 @@ def run(
             console.warn("the devices run already: what says how to start them (--agent, --device-..., --proxies, --spin-us) has no effect")
         chosen = launch.LaunchOptions(
             (), verbose=verbose, remote=devices.parse(remote), key_file=devices.check_key_file(key_file) if key_file else None,
-            host_devices=host_devices, start=start, mpi=mpi,
+            host_devices=host_devices, start=start, mpi=mpi, keep_logs=keep_logs,
         )
         raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
     if key_file:
@@ -110,9 +111,9 @@ def run(
         console.warn(f"device core {units.format_cpus(missing)} is not one that this command may use here ({units.format_cpus(allowed)})")
     ranks = _ranks(command)
     hosts = len(allowed - set(cpus))
-    if ranks is not None and ranks > hosts and _local(command):
+    if ranks is not None and ranks > hosts and launch.is_local(command):
         console.warn(f"{ranks} host ranks on {hosts} other core{'s' if hosts != 1 else ''}: some will share core {units.format_cpus(cpus)} with the device")
-    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi)
+    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi, keep_logs=keep_logs)
     raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
 
 
@@ -139,8 +140,3 @@ def _ranks(command: list[str]) -> int | None:
         if flag in ("-n", "-np", "--n", "--np", "-c", "--ntasks") and value.isdigit():
             return int(value)
     return None
-
-
-def _local(command: list[str]) -> bool:
-    """Whether the launcher was not told of other hosts."""
-    return not any(word.lstrip("-") in ("host", "H", "hostfile", "machinefile", "N", "nodes") for word in command if word.startswith("-"))

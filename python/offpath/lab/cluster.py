@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from offpath import console, metrics, mpi_library
+from offpath import console, logs, metrics, mpi_library
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic, turns
 from offpath.lab.cgroup import DeviceQuota
-from offpath.lab.device import Device, DeviceOptions, RemoteAttach
+from offpath.lab.device import Device, DeviceOptions, RemoteAttach, first_complaint
 from offpath.lab.mpi import Engine
 from offpath.lab.network import Link
 from offpath.lab.node import Node, make_node, run_ip, run_tool
@@ -45,6 +45,7 @@ class LabSpec:
     mca: dict[str, str] = field(default_factory=dict)
     log_level: str = "warn"
     timeout: float | None = None
+    keep_logs: bool = False
 
     def check(self) -> None:
         network.check_nodes(self.nodes)
@@ -92,6 +93,7 @@ class Cluster:
         self._cleanup = contextlib.ExitStack()
         self._turns: turns.Turns | None = None
         self._jobs = 0
+        self._logs: Path | None = None  # where logs are kept
         self._counting = threading.Lock()
 
     def __enter__(self) -> "Cluster":
@@ -110,6 +112,9 @@ class Cluster:
                     undo.callback(quota.remove)
                     self._quotas[i] = quota
             self._take_turns(undo)
+            if self.spec.keep_logs:
+                self._logs = logs.folder()
+                undo.callback(lambda: console.note(f"the devices' logs are in {self._logs}"))
             self._cleanup = undo.pop_all()
         return self
 
@@ -164,6 +169,8 @@ class Cluster:
         try:
             return self._run(engine, program, capture, job, layout, ends_strays)
         finally:
+            if self._logs is not None:
+                logs.keep(job / "session", self._logs / job.name)
             shutil.rmtree(job, ignore_errors=True)
 
     def _run(
@@ -202,7 +209,10 @@ class Cluster:
             code, stdout, stderr, complaints = self._mpirun(command, environment, capture, stack)
             wall = time.monotonic() - started
             after = self._traffic()
-            complaints += filter(None, (device.ended() for device in devices))
+            ended = list(filter(None, (device.ended() for device in devices)))
+            complaints += ended
+            if code != 0 and not any("\n" in words for words in ended):
+                complaints += filter(None, [first_complaint(devices)])
             cpu = [device.cpu_seconds() for device in devices]
             if self.namespaced and ends_strays:
                 complaints += self._end_strays({device.process.pid for device in devices})

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath import logs
 from offpath.errors import OffpathError
 from offpath.lab import network
 from offpath.lab.cgroup import DeviceQuota
@@ -134,11 +135,15 @@ class Device:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def last_words(self) -> str:
-        lines: list[str] = []
-        for path in (self.log, self.log.with_suffix(".err")):
-            if path.exists():
-                lines += path.read_text(errors="replace").splitlines()
-        return "; its last words:\n  " + "\n  ".join(lines[-8:]) if lines else ""
+        lines = logs.last_lines(self.log, self.log.with_suffix(".err"))
+        return "; its last words:" + lines if lines else ""
+
+
+def first_complaint(devices: list[Device]) -> str | None:
+    """Of the devices that served a failed job, what the one logged that met the failure first."""
+    log = logs.first_to_complain(device.log for device in devices)
+    device = next((device for device in devices if device.log == log), None)
+    return f"the device of {device.node.name} was the first to complain{device.last_words()}" if device else None
 
 
 def _pipe_with(key: bytes) -> int:
