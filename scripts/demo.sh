@@ -23,7 +23,7 @@ TEXT
 
 mkdir -p results
 # shellcheck disable=SC2086  # the program is a command line
-"$build/bin/offpath" lab compare --nodes "$nodes" --link "$link" --runs "$runs" --explain \
+"$build/bin/offpath" lab compare --nodes "$nodes" --link "$link" --runs "$runs" \
     --json results/demo.json --plot results/demo.png -- $program
 
 cat <<TEXT

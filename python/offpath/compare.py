@@ -4,11 +4,12 @@ import json as jsonlib
 import statistics
 import sys
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 
 from rich.table import Table
 
-from offpath import console, metrics, stats, units
+from offpath import console, metrics, stats, timing_lines, units
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, JobResult
@@ -73,15 +74,15 @@ def compare(
 
 
 def _record(run: int, engine: Engine, result: JobResult) -> dict:
-    said = metrics.last_json_object(result.stdout)
+    said, output = metrics.last_json_object(result.stdout), metrics.plain_output(result.stdout)
     return {
         "run": run,
         "engine": engine.name,
         "exit_code": result.exit_code,
         "failed": result.exit_code != 0,
-        "measurements": {WALL: result.wall_s} | metrics.measurements(said),
+        "measurements": {WALL: result.wall_s} | timing_lines.seconds(output) | metrics.measurements(said),
         "results": metrics.results(said),
-        "output": metrics.plain_output(result.stdout),
+        "output": output,
         "summary_line": next((line for line in result.stderr.splitlines() if line.startswith("offpath:")), None),
         "wire": [asdict(traffic) for traffic in result.wire_bytes],
         "pcie": [asdict(traffic) for traffic in result.pcie_bytes],
@@ -109,15 +110,21 @@ def summarize(records: list[dict], engines: list[str]) -> dict:
 def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[str]:
     """Where the results (but for the `ignored`) or the output of a run are not those of the first good run."""
     good = [record for record in records if not record["failed"]]
-    found = []
+    found, printed = [], []
     for record in good[1:]:
         first, where = good[0], f"{record['engine']}, run {record['run'] + 1}"
         for name in sorted({*first["results"], *record["results"]} - ignored):
             a, b = first["results"].get(name), record["results"].get(name)
             if not metrics.agree(a, b):
                 found.append(f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}")
-        if record["output"] != first["output"]:
-            found.append(f"{where}: the text printed is not that of {first['engine']}, run {first['run'] + 1}")
+        ours, theirs = (list(map(timing_lines.masked, each["output"])) for each in (record, first))
+        if ours != theirs:
+            line = next((pair for pair in zip_longest(ours, theirs, fillvalue="") if pair[0] != pair[1]))
+            printed.append((where, line))
+    if printed:
+        where, (ours, theirs) = printed[0]
+        others = f" (and in {len(printed) - 1} more runs)" if len(printed) > 1 else ""
+        found.append(f"{where}: the text printed is not that of {good[0]['engine']}, run {good[0]['run'] + 1}: {ours!r}, not {theirs!r}{others}")
     return found
 
 
@@ -136,7 +143,7 @@ def show(report: dict) -> None:
         if name != reference:
             table.add_column("ratio", justify="right")
     for measurement, entries in report["summary"].items():
-        row = [measurement]
+        row = [console.escape(measurement)]
         for name in engines:
             entry = entries.get(name)
             row.append(_value(measurement, entry["median"]) if entry else "-")
@@ -177,12 +184,61 @@ def _show_verdict(report: dict) -> None:
 
 
 def explain(report: dict) -> None:
-    """What host MPI and offpath did differently, in sentences for somebody who sees this for the first time."""
-    names = [name for name in (mpi.HOST.name, mpi.OFFPATH.name) if all(name in entry for entry in report["summary"].values())]
-    if len(names) < 2 or not report["summary"]:
+    """What the engines did differently, and whether the difference is one, in sentences for somebody who sees this for the first time."""
+    if not report["summary"]:
         return
+    console.out.print()
+    for line in [*_circumstances(report), *verdicts(report)]:
+        console.out.print(console.escape(line))
+
+
+def main_time(summary: dict) -> str:
+    """The time that counts: the program's own total, else the longest that it tells, else the job's."""
+    own = [name for name in summary if metrics.is_time(name) and name != WALL]
+    if "total_s" in own or not own:
+        return "total_s" if own else WALL
+    return max(own, key=lambda name: max(entry["median"] for entry in summary[name].values()))
+
+
+def verdicts(report: dict) -> list[str]:
+    """For each engine beside the reference: whether its times differ from the reference's by more than runs scatter."""
+    time, reference = main_time(report["summary"]), report["reference"]
+    values: dict[str, list[float]] = {}
+    for record in report["runs"]:
+        if not record["failed"] and time in record["measurements"]:
+            values.setdefault(record["engine"], []).append(record["measurements"][time])
+    if reference not in values:
+        return []
+    found = []
+    for name in (name for name in values if name != reference):
+        ours, theirs = values[name], values[reference]
+        entry = report["summary"][time]
+        change = _change(entry[name]["median"], entry[reference]["median"])
+        if len(ours) < 2 or len(theirs) < 2:
+            found.append(f"{name} took {change} than {reference} ({time}). One run of each does not tell whether that is a difference: use more --runs.")
+            continue
+        chance = stats.chance(ours, theirs)
+        apart = max(ours) < min(theirs) or min(ours) > max(theirs)
+        if chance <= 0.05:
+            verdict = "That is a difference"
+        elif apart:
+            verdict = "That is probably a difference, and more --runs would tell"
+        else:
+            verdict = "That is no difference that these runs can tell"
+        how = f"every one of its runs was {'faster' if max(ours) < min(theirs) else 'slower'}" if apart else "the runs of both overlap"
+        found.append(f"{name} took {change} than {reference} ({time}). {verdict}: {how}, as happens in {_percent(chance)} of equals.")
+    busy = report["environment"]["load_average"]
+    if busy > 1:
+        found.append(f"The machine was not idle (load average {busy:.1f}), which spoils such a comparison.")
+    return found
+
+
+def _circumstances(report: dict) -> list[str]:
+    names = [name for name in (mpi.HOST.name, mpi.OFFPATH.name) if all(name in entry for entry in report["summary"].values())]
+    if len(names) < 2:
+        return []
     lab, summary = report["lab"], report["summary"]
-    total = "total_s" if "total_s" in summary else WALL
+    total = main_time(summary)
     host, offloaded = (summary[total][name]["median"] for name in names)
     name, extra = Path(report["program"][0]).name, report["offload_arguments"]
     lines = [
@@ -190,18 +246,19 @@ def explain(report: dict) -> None:
         + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the host's MPI and once with offpath"
         + (" beside it." if extra else " loaded in front of it."),
         f"With offpath the device of each node, here a core that the program does not use, moved the data while the program computed: "
-        f"{units.format_seconds(offloaded)} instead of {units.format_seconds(host)}, {_change(offloaded, host)}.",
+        f"{units.format_seconds(offloaded)} instead of {units.format_seconds(host)}.",
     ]
     if "comm_s" in summary and total != WALL:
         waits = [summary["comm_s"][name]["median"] for name in names]
         lines.append(f"The time that it spent in MPI calls went from {units.format_seconds(waits[0])} to {units.format_seconds(waits[1])}, {_change(waits[1], waits[0])}.")
-    if offloaded >= host:
-        busy = f" The machine was not idle (load average {report['environment']['load_average']:.1f}), which spoils such a comparison."
-        lines.append("That is no gain." + (busy if report["environment"]["load_average"] > 1 else ""))
-    lines.append("Both ways sent the same bytes over the same links; what changed is who moved them, and when.")
-    console.out.print()
-    for line in lines:
-        console.out.print(line)
+    sent = [_bytes_median(report, name, "wire") for name in names]
+    if all(sent) and abs(sent[1] / sent[0] - 1) < 0.02:
+        lines.append("Both ways sent the same bytes over the same links; what changed is who moved them, and when.")
+    return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
 
 
 def _change(value: float, reference: float) -> str:

@@ -1,5 +1,6 @@
 """Medians and spreads of repeated measurements, and where and with what they were taken."""
 
+import math
 import os
 import platform
 import re
@@ -21,6 +22,30 @@ class Summary:
 
 def summarize(values: list[float]) -> Summary:
     return Summary(statistics.median(values), min(values), max(values), len(values))
+
+
+def chance(a: list[float], b: list[float]) -> float:
+    """How often two such samples of one distribution are as far apart as `a` and `b`, in either direction: the rank-sum test of Mann and Whitney."""
+    n, m = len(a), len(b)
+    above = sum((x > y) + (x == y) / 2 for x in a for y in b)
+    distance = abs(above - n * m / 2)
+    if n * m > 400:
+        sigma = math.sqrt(n * m * (n + m + 1) / 12)
+        return math.erfc(distance / sigma / math.sqrt(2))
+    # ways[j][u]: orders of i values of a and j of b in which u pairs have the value of a above.
+    ways = [[1] for _ in range(m + 1)]
+    for i in range(1, n + 1):
+        row = [[1]]
+        for j in range(1, m + 1):
+            counts = [0] * (i * j + 1)
+            for u, count in enumerate(ways[j]):  # the largest is of a, above all j of b
+                counts[u + j] += count
+            for u, count in enumerate(row[j - 1]):  # the largest is of b
+                counts[u] += count
+            row.append(counts)
+        ways = row
+    counts = ways[m]
+    return sum(count for u, count in enumerate(counts) if abs(u - n * m / 2) >= distance) / sum(counts)
 
 
 def environment() -> dict:

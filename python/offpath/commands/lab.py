@@ -76,13 +76,13 @@ def compare(
     offload_args: Annotated[
         str, typer.Option("--offload-args", metavar="ARGS", help="More arguments of PROGRAM in offloaded runs, such as '--variant group'.", rich_help_panel="Program")
     ] = "",
-    explain: Annotated[bool, typer.Option("--explain", help="Say in plain words what the numbers mean.")] = False,
+    explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Say in plain words what the numbers mean, and whether a difference is one.")] = True,
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
     """Runs PROGRAM in turn on the host's MPI and with its communication offloaded, and compares medians.
 
-    Wall time is always compared. If the last line that the program prints is a JSON object, so is every number in it: those with
+    Wall time is always compared, and so are the times that the program prints, such as `Loop time of 1.5 on 4 procs`. If the last line that the program prints is a JSON object, so is every number in it: those with
     a unit in their name (total_s, ..._percent) as measurements, the others as results, which must agree.
 
     Example: offpath lab compare --nodes 4 --link 1gbit --runs 5 --json out.json -- build/bin/fft3d --json -

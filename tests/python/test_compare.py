@@ -1,0 +1,61 @@
+"""What a comparison says: times in a program's own words, and whether a difference is one."""
+
+import pytest
+
+from offpath import compare, stats, timing_lines
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("Loop time of 1.52 on 4 procs for 100 steps with 32000 atoms", "Loop time of [s]", 1.52),
+        ("Total time: 830.5 ms", "Total time [s]", 0.8305),
+        ("| Elapsed = 2 seconds", "Elapsed [s]", 2.0),
+        ("rank 3: solve took 1.5e-02 s", "rank #: solve took [s]", 0.015),
+        ("Time for loop: 12", None, None),
+        ("Performance: 12.5 tau/day, 0.3 timesteps/s", None, None),
+        ("energy -5.75 after 3 steps", None, None),
+    ],
+)
+def test_times_are_read_from_a_programs_own_lines(line, name, value):
+    found = timing_lines.seconds([line])
+    assert found == (pytest.approx({name: value}) if name else {})
+
+
+def test_of_several_lines_with_the_same_words_the_largest_counts():
+    assert timing_lines.seconds(["rank 0: took 1.5 s", "rank 1: took 2.5 s"]) == {"rank #: took [s]": 2.5}
+
+
+def _record(engine, run, seconds, output=()):
+    return {"engine": engine, "run": run, "failed": False, "measurements": {"wall_s": 9.0, "total_s": seconds}, "results": {}, "output": list(output)}
+
+
+def test_printed_times_may_differ_and_other_texts_are_told_once():
+    runs = [_record("host", i, 1.0, [f"Loop time of {1 + i / 10} on 4 procs", "energy 5"]) for i in range(4)]
+    assert compare.differences(runs) == []
+    assert timing_lines.masked("time 0.5 s, energy -5.75 on 4 procs") == "time # s, energy -5.75 on 4 procs"
+    for record in runs[1:]:
+        record["output"][1] = f"energy {5 + record['run']}"
+    (told,) = compare.differences(runs)
+    assert "the text printed is not that of host, run 1: 'energy 6', not 'energy 5' (and in 2 more runs)" in told
+
+
+def _verdict(host, offpath):
+    runs = [_record("host", i, s) for i, s in enumerate(host)] + [_record("offpath", i, s) for i, s in enumerate(offpath)]
+    report = {"runs": runs, "reference": "host", "summary": compare.summarize(runs, ["host", "offpath"]), "environment": {"load_average": 0.0}}
+    (said,) = compare.verdicts(report)
+    return said
+
+
+def test_a_difference_is_called_one_only_where_the_runs_show_it():
+    assert "20 % less" in (said := _verdict([1.0, 1.01, 1.02, 1.0, 1.01], [0.8, 0.81, 0.82, 0.8, 0.81])) and "That is a difference: every" in said
+    assert "no difference that these runs can tell" in _verdict([1.0, 1.1, 0.9, 1.05, 0.95], [0.98, 1.08, 0.88, 1.0, 0.97])
+    assert "probably a difference" in _verdict([1.0, 1.1, 1.2], [0.8, 0.81, 0.82])
+    assert "use more --runs" in _verdict([1.0], [0.8])
+
+
+def test_chances_are_those_of_the_rank_sum_test():
+    assert stats.chance([1, 2, 3], [4, 5, 6]) == pytest.approx(0.1)  # 2 of the 20 orders
+    assert stats.chance([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]) == pytest.approx(2 / 252)
+    assert stats.chance([1.0, 1.0], [1.0, 1.0]) == 1.0
+    assert stats.chance(list(range(30)), list(range(100, 130))) < 1e-6
