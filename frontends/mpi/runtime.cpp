@@ -35,6 +35,7 @@ Settings read_settings() {
     settings.explain = environment::flag("OFFPATH_EXPLAIN", false) ? 1 : 0;
     settings.first_trial_after = environment::number("OFFPATH_REFINE_AFTER", Slot::usual_first_trial);
     if (!environment::flag("OFFPATH_REFINE", true)) settings.first_trial_after = 0;
+    settings.refine_sums = environment::flag("OFFPATH_REFINE_SUMS", false) ? 1 : 0;
     settings.agree_ms = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(environment::number("OFFPATH_AGREE_MS", 250), 1U << 30));
     settings.selection = read_selection();

@@ -28,6 +28,7 @@ struct Settings {
     std::uint8_t verbose = 1;             // 0: errors only; 1: the summary; 2: every decision
     std::uint8_t explain = 0;             // why calls go where they go
     std::uint32_t agree_ms = 250;         // the time between two agreements, about
+    std::uint8_t refine_sums = 0;         // of floating-point numbers, too
     std::uint64_t first_trial_after = 0;  // calls, until it learns while the program runs; 0: never
 };
 

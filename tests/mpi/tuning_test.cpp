@@ -235,6 +235,26 @@ TEST(Choices, SaysWhatIsNew) {
     EXPECT_TRUE(choices.next(Op::ibcast, Form::blocking, 8192).reason == HostReason::switched_off);
 }
 
+// Two kinds of one operation and size: one is tried on the other engine, the other stays.
+TEST(Choices, WhatHasToStayOnItsEngineIsNotTried) {
+    const Table none;
+    for (const std::uint64_t bytes : {128 * kib, 512 * kib}) {  // on both sides of the switch-over
+        Choices choices(defaults(), none, {4, 2}, 4);
+        int moved = 0;
+        for (int i = 0; i < 200; ++i) {
+            const Choice stays = choices.next(Op::iallreduce, Form::nonblocking, bytes, Engines::same);
+            EXPECT_EQ(stays.device, bytes >= 256 * kib);
+            EXPECT_EQ(stays.sampled, nullptr);
+            const Choice free = choices.next(Op::iallreduce, Form::nonblocking, bytes);
+            ASSERT_NE(free.sampled, nullptr);
+            moved += free.device != stays.device ? 1 : 0;
+            choices.add_sample(*free.sampled, free.call, {ms, 2 * ms, ms});
+            choices.conclude(choices.contribute(), 1, ms);
+        }
+        EXPECT_GT(moved, 0) << bytes;
+    }
+}
+
 // --- refinement -----------------------------------------------------------------------------------------
 
 // A program on some ranks that computes for `gap_s` between post and wait, in a world where engines cost what

@@ -31,6 +31,7 @@ struct Everywhere : Call {
         if (!plausible_operands(sendbuf, result, arriving, type, operation) || count < 0) return false;
         decided_by = static_cast<std::size_t>(count) * type_bytes(type);
         host_reason = find_reducer(type, operation, reducer);
+        order_matters = host_reason == HostReason::none && depends_on_order(reducer);
         return true;
     }
 

@@ -48,8 +48,10 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides) {
         // Asked whatever comes of it: the calls of a communicator are counted alike on all its ranks.
         Choices& choices = call.team->tuning->choices;
         const bool by_bytes = !each_pair_decides && op != Op::ibarrier;
-        const Choice choice =
-            by_bytes ? choices.next(op, call.form, call.decided_by) : choices.next_by_parts(op, call.form);
+        const Engines engines =
+            call.order_matters && runtime().settings.refine_sums == 0 ? Engines::same : Engines::any;
+        const Choice choice = by_bytes ? choices.next(op, call.form, call.decided_by, engines)
+                                       : choices.next_by_parts(op, call.form);
         reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
         if (choice.sampled != nullptr && call.host_reason == HostReason::none) {
             begin_sample(*call.team, *choice.sampled, choice.call);

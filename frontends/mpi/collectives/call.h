@@ -6,7 +6,7 @@
 //   static constexpr Op op
 //   static constexpr bool each_pair_decides   no rank knows all sizes; start() divides, see pairs.h
 //   bool plausible()            false: wrong arguments, which the host's MPI is to report. Sets decided_by
-//                               and, for reductions, host_reason
+//                               and, for reductions, host_reason and order_matters
 //   bool prepare()              looks at the datatypes; false as above
 //   offpath_status_t start(Operation&)        finds places for the buffers and starts. Sets from_others.
 //   void keep(Kept&)            has copied what has to outlive the call that makes a persistent request
@@ -41,7 +41,8 @@ struct Call {
     std::uint64_t decided_by = 0;
     std::uint64_t from_others = 0;  // bytes that arrive from other ranks
     HostReason host_reason = HostReason::none;
-    bool any_large = true;  // where each pair decides: whether one goes to the device
+    bool order_matters = false;  // of a reduction's operands: the two engines may differ in the last bits
+    bool any_large = true;       // where each pair decides: whether one goes to the device
 };
 
 // What a persistent request keeps until it is freed: copies of arrays, datatypes, the team.

@@ -27,6 +27,7 @@ struct Reduce : Call {
         if (sendbuf == MPI_IN_PLACE && !is_root()) return false;
         decided_by = static_cast<std::size_t>(count) * type_bytes(type);
         host_reason = find_reducer(type, operation, reducer);
+        order_matters = host_reason == HostReason::none && depends_on_order(reducer);
         return true;
     }
 

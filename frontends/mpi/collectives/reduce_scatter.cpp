@@ -30,6 +30,7 @@ struct ReduceScatter : Call {
             elements += static_cast<std::size_t>(recvcounts[i]);
         decided_by = elements * type_bytes(type);
         host_reason = find_reducer(type, operation, reducer);
+        order_matters = host_reason == HostReason::none && depends_on_order(reducer);
         return true;
     }
 
@@ -68,6 +69,7 @@ struct ReduceScatterBlock : Call {
         from_others = static_cast<std::size_t>(recvcount) * type_bytes(type);
         decided_by = from_others * static_cast<std::size_t>(team->size);
         host_reason = find_reducer(type, operation, reducer);
+        order_matters = host_reason == HostReason::none && depends_on_order(reducer);
         return true;
     }
 

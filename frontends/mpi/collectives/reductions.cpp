@@ -164,6 +164,21 @@ HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer) {
                : HostReason::reduction;
 }
 
+bool depends_on_order(const Reducer& reducer) {
+    if (reducer.reduction != OFFPATH_SUM && reducer.reduction != OFFPATH_PRODUCT) return false;
+    switch (reducer.type) {
+        case OFFPATH_FLOAT32:
+        case OFFPATH_FLOAT64:
+        case OFFPATH_LONG_DOUBLE:
+        case OFFPATH_COMPLEX64:
+        case OFFPATH_COMPLEX128:
+        case OFFPATH_COMPLEX_LONG_DOUBLE:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool plausible_operands(const void* sendbuf, const void* recvbuf, std::int64_t count, MPI_Datatype type,
                         MPI_Op op) {
     return recvbuf != MPI_IN_PLACE && (sendbuf != recvbuf || count == 0) && type != MPI_DATATYPE_NULL &&

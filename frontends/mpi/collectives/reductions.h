@@ -17,6 +17,9 @@ struct Reducer {
     offpath_reduction_t reduction{};
 };
 
+// Whether results depend on the order of the operands: sums and products of floating-point numbers.
+bool depends_on_order(const Reducer& reducer);
+
 // HostReason::none, and `reducer` is set, where the device can do it. All ranks get the same answer.
 HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer);
 

@@ -78,15 +78,17 @@ bool Choices::count_call(Op op, Form form) {
     return enabled(op, form);
 }
 
-Choice Choices::next(Op op, Form form, std::uint64_t bytes) {
+Choice Choices::next(Op op, Form form, std::uint64_t bytes, Engines engines) {
     Choice choice;
+    choice.engines = engines;
     if (!count_call(op, form)) {
         choice.reason = why_off(op, form);
         return choice;
     }
     choice.device = bytes >= threshold(op, form);
     choice.first = first_of(op, form, bytes);
-    if (first_trial_after_ != 0 && form == Form::nonblocking && bytes >= least_sampled_bytes) {
+    const bool follows = first_trial_after_ != 0 && engines == Engines::any;
+    if (follows && form == Form::nonblocking && bytes >= least_sampled_bytes) {
         Slot* slot = find_slot(op, bytes);
         if (slot == nullptr) slot = make_slot(op, bytes, choice.device);
         if (slot != nullptr) {

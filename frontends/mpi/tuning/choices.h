@@ -24,12 +24,17 @@ namespace offpath::mpi {
 // Where a switch-over comes from.
 enum class Source : std::uint8_t { fixed, given, table };
 
+// Whether the same call may go to one engine now and to the other later, for the sake of measurements. Sums
+// of floating-point numbers may not: the engines add in different orders, so results would depend on time.
+enum class Engines : std::uint8_t { any, same };
+
 struct Choice {
     bool device = false;
     HostReason reason = HostReason::none;  // where not
     Slot* sampled = nullptr;               // what this call costs goes here, with `call`
     Slot::Call call;
     bool first = false;  // of its operation and class of sizes
+    Engines engines = Engines::any;
 };
 
 class Choices {
@@ -37,8 +42,9 @@ class Choices {
     // `first_trial_after`: so many calls are watched before the other engine is tried; 0: never.
     Choices(const Selection& selection, const Table& table, TeamShape shape, std::uint64_t first_trial_after);
 
-    // The next collective, whose bytes all ranks know alike.
-    Choice next(Op op, Form form, std::uint64_t bytes);
+    // The next collective, whose bytes all ranks know alike. With Engines::same the engine depends on the
+    // switch-over alone, and the call is neither tried nor measured.
+    Choice next(Op op, Form form, std::uint64_t bytes, Engines engines = Engines::any);
     // The next one of which no rank knows all sizes: on or off as a whole; its parts go by threshold().
     Choice next_by_parts(Op op, Form form);
     // From how many bytes on the device pays; at least 1.

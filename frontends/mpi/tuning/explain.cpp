@@ -89,9 +89,10 @@ void explain_choice(const Team& team, Op op, Form form, std::uint64_t bytes, con
     }
     if (!choice.first) return;
     const Choices& choices = team.tuning->choices;
-    say(fmt::format("{} on {}, {}: {}; {}{}", call_name(op, form), place(team), sizes(op, cls),
+    say(fmt::format("{} on {}, {}: {}; {}{}{}", call_name(op, form), place(team), sizes(op, cls),
                     choice.device ? "device" : "host", switch_over_of(choices, op, form),
-                    measured(choices, op, bytes)));
+                    measured(choices, op, bytes),
+                    choice.engines == Engines::same ? "; sums that round keep their engine" : ""));
 }
 
 void explain_finding(const Team& team, const Slot& slot) {
