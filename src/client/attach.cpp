@@ -1,6 +1,7 @@
 #include "client/attach.h"
 
 #include "base/environment.h"
+#include "base/own_descriptors.h"
 #include "control/shared_channel.h"
 #include "memory/cma.h"
 
@@ -96,6 +97,7 @@ control::Hello AttachOptions::hello() const {
 }
 
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
+    own_descriptors::replace_in_children();
     if (options.remote()) return attach_remote(options, attachment, problem);
     Attachment made;
     made.device = control::socket_path(options.directory);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -113,6 +114,17 @@ Status peer_credentials(int socket, Credentials& credentials) {
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &found, &length) != 0) return Status::system;
     credentials = {found.pid, found.uid};
     return Status::ok;
+}
+
+FileDescriptor peer_process(int socket) {
+#ifdef SO_PEERPIDFD
+    int made = -1;
+    socklen_t length = sizeof made;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &made, &length) == 0) return FileDescriptor(made);
+#endif
+    Credentials peer;
+    if (peer_credentials(socket, peer) != Status::ok || peer.pid <= 0) return FileDescriptor();
+    return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
 }
 
 Status send_message(int socket, const Message& message, std::span<const int> descriptors) {

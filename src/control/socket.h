@@ -35,6 +35,9 @@ Status connect_to(const std::string& path, FileDescriptor& socket, std::string& 
 // Binds and listens, mode 0600. The socket is non-blocking.
 Status listen_at(const std::string& path, FileDescriptor& socket, std::string& problem);
 Status peer_credentials(int socket, Credentials& credentials);
+// A pidfd of the process that connected: readable when it has ended. None where the process cannot be seen
+// from here, or the kernel has no pidfds.
+FileDescriptor peer_process(int socket);
 
 // retry: would block; peer_lost: the other side is gone.
 Status send_message(int socket, const Message& message, std::span<const int> descriptors = {});

@@ -1,6 +1,7 @@
 #include "link/entry.h"
 
 #include "base/log.h"
+#include "base/own_descriptors.h"
 #include "link/ways.h"
 #include "transport/transport.h"
 
@@ -15,6 +16,7 @@ extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
         return Status::version;
     }
     log::configure(options.log_role, options.log_level);
+    own_descriptors::replace_in_children();  // of this library's copy of the room
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::OneSided> one_sided;
     if (const Status status = link::make_host_transport(options.devices, transport, one_sided, problem);

@@ -40,7 +40,9 @@ Status failed(const char* call) {
 }  // namespace
 
 File::~File() {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ < 0) return;
+    own_descriptors::forget(fd_);
+    close(fd_);
 }
 
 Mapping::~Mapping() {

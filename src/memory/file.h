@@ -1,7 +1,8 @@
 // File descriptors and mappings as owned values. Move-only; each closes or unmaps what it holds. Threads: as
-// any value.
+// any value. A client's forked children do not keep descriptors open (base/own_descriptors.h).
 #pragma once
 
+#include "base/own_descriptors.h"
 #include "base/status.h"
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace offpath::memory {
 class File {
   public:
     File() = default;
-    explicit File(int fd) : fd_(fd) {}
+    explicit File(int fd) : fd_(fd) { own_descriptors::note(fd); }
     File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     File& operator=(File&& other) noexcept {
         std::swap(fd_, other.fd_);
@@ -21,7 +22,10 @@ class File {
     }
     ~File();
     int get() const { return fd_; }
-    int release() { return std::exchange(fd_, -1); }
+    int release() {
+        own_descriptors::forget(fd_);
+        return std::exchange(fd_, -1);
+    }
     explicit operator bool() const { return fd_ >= 0; }
 
   private:

@@ -216,6 +216,7 @@ void Proxy::adopt(Newcomer newcomer) {
         return;
     }
     watch(session->socket());
+    if (session->process_event() >= 0) watch(session->process_event());
     if (session->remote()) ++remote_sessions_;
     if (session->doorbell() >= 0) watch(session->doorbell());
     if (session->memory_event() >= 0) watch(session->memory_event());
@@ -330,11 +331,13 @@ void Proxy::serve_events(int timeout_ms) {
                 session->clear_doorbell();
             } else if (fd == session->kernel_event()) {
                 session->serve_kernels();
-            } else if (fd == session->socket()) {
+            } else if (fd == session->socket() || fd == session->process_event()) {
                 if (session->ended()) {
                     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-                } else {
+                } else if (fd == session->socket()) {
                     session->read_socket();
+                } else {
+                    session->process_ended();
                 }
             } else {
                 continue;

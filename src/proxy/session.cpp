@@ -161,6 +161,7 @@ Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSetting
       direct_(direct),
       job_{newcomer.hello.job_high, newcomer.hello.job_low},
       socket_(std::move(newcomer.socket)),
+      process_(socket_.remote() ? FileDescriptor() : control::peer_process(socket_.fd())),
       link_(std::move(parts.link)),
       channel_(std::move(parts.channel)),
       memory_(std::move(parts.memory)),
@@ -226,6 +227,13 @@ void Session::read_socket() try {
     }
 } catch (const std::bad_alloc&) {
     end_for_memory();
+}
+
+void Session::process_ended() {
+    read_socket();  // it may have said goodbye
+    if (ended_) return;
+    drain(UINT32_MAX);
+    end(Status::peer_lost, "its process is gone", false);
 }
 
 void Session::tend(std::uint64_t now_ns) {

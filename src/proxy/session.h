@@ -46,6 +46,8 @@ class Session {
     unsigned drain(unsigned limit);
     // Serves what has come on the socket.
     void read_socket();
+    // The client's process has ended, though somebody may still hold its end of the socket: a child of its.
+    void process_ended();
     // Remote: keeps the socket alive, and finds out that the client is not. Every now and then.
     void tend(std::uint64_t now_ns);
     // Moves staged transfers and kernels on.
@@ -63,6 +65,8 @@ class Session {
 
     bool remote() const { return socket_.remote(); }
     int socket() const { return socket_.fd(); }
+    // Readable when the client's process has ended; -1: it cannot be seen from here.
+    int process_event() const { return process_.get(); }
     int doorbell() const { return channel_->doorbell(); }
     int memory_event() const { return memory_->event_fd(); }
     // Watched by the session itself, since it comes and goes.
@@ -168,6 +172,7 @@ class Session {
     DirectPort* const direct_;  // null: nobody reaches this rank without his own proxy
     const engine::JobId job_;
     control::MessageSocket socket_;
+    const control::FileDescriptor process_;   // pidfd
     std::unique_ptr<link::DeviceLink> link_;  // remote only
     std::unique_ptr<control::ProxyChannel> channel_;
     std::unique_ptr<memory::SessionMemory> memory_;

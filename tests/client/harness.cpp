@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -320,6 +321,44 @@ bool all_right(std::uint32_t size, const std::string& directory, const Job::Body
     for (int result : job.wait())
         if (result != 0) return false;
     return true;
+}
+
+void endless_job(const Rank& me, offpath_status_t wanted_end, bool by_test) {
+    offpath_context_h context = me.init();
+    offpath_team_h world = me.world(context);
+    auto* started = static_cast<std::atomic<std::uint32_t>*>(me.shared);
+    std::vector<char> out(me.size * 50000), in(me.size * 50000);
+    const double give_up = now() + 40;
+    while (true) {
+        offpath_request_h request = nullptr;
+        offpath_status_t status = offpath_ialltoall(world, out.data(), in.data(), 50000, &request);
+        if (status == OFFPATH_OK) {
+            if (by_test) {
+                while ((status = offpath_request_test(request)) == OFFPATH_IN_PROGRESS)
+                    std::this_thread::yield();
+            } else {
+                status = offpath_request_wait(request);
+            }
+            offpath_request_free(request);
+        }
+        if (status != OFFPATH_OK) {
+            expect(status, wanted_end, "the end of the job");
+            break;
+        }
+        started->fetch_add(1);
+        require(now() < give_up, "nothing went wrong within 40 s");
+    }
+    expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+}
+
+void wait_until_started(const Job& job, std::uint32_t count) {
+    const double give_up = now() + 20;
+    while (static_cast<std::atomic<std::uint32_t>*>(job.shared())->load() < count && now() < give_up)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+std::vector<int> zeros(std::size_t count) {
+    return std::vector<int>(count, 0);
 }
 
 }  // namespace offpath::test

@@ -97,4 +97,11 @@ class Job {
 bool all_right(std::uint32_t size, const std::string& directory, const Job::Body& body,
                offpath_threads_t threads = OFFPATH_THREADS_SINGLE);
 
+// A rank that exchanges with all others until that fails with `wanted_end`, or 40 s have passed, and counts
+// its exchanges in the first word of Rank::shared. by_test: it tests and never waits.
+void endless_job(const Rank& me, offpath_status_t wanted_end, bool by_test);
+// Until the ranks of such a job have exchanged so often, all together.
+void wait_until_started(const Job& job, std::uint32_t count = 50);
+std::vector<int> zeros(std::size_t count);
+
 }  // namespace offpath::test

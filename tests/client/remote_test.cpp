@@ -474,15 +474,9 @@ void busy_job(const Rank& me) {
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
 }
 
-void wait_until_started(const Job& job, std::uint32_t count = 20) {
-    const double give_up = now() + 20;
-    while (static_cast<std::atomic<std::uint32_t>*>(job.shared())->load() < count && now() < give_up)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
 TEST_F(Remote, StrangersHarmNobody) {
     Job job(2, directory.path(), here(busy_job));
-    wait_until_started(job);
+    wait_until_started(job, 20);
     const std::size_t descriptors = daemon.descriptors();
     std::vector<MessageSocket> silent;
     for (int i = 0; i < 100; ++i) {
@@ -600,7 +594,7 @@ TEST_F(Remote, OutOfMemoryIsOneJobsAffair) {
     GTEST_SKIP() << "sanitizers need address space without a limit";
 #endif
     Job bystander(2, directory.path(), here(busy_job));
-    wait_until_started(bystander);
+    wait_until_started(bystander, 20);
     std::size_t pages = 0;
     std::ifstream("/proc/" + std::to_string(daemon.pid()) + "/statm") >> pages;
     const rlimit limit{pages * 4096 + (std::size_t{48} << 20), RLIM_INFINITY};

@@ -1,6 +1,7 @@
 #include "transport/tcp/parts.h"
 
 #include "base/log.h"
+#include "base/own_descriptors.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -85,6 +86,7 @@ Connection* TcpTransport::add(int socket) try {
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     event.data.ptr = made.get();
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event) != 0) return nullptr;
+    own_descriptors::note(socket);
     tick(true);
     return connections_.emplace_back(std::move(made)).get();
 } catch (const std::bad_alloc&) {
@@ -155,6 +157,7 @@ void TcpTransport::close(Connection& connection) {
         connection.endpoint->connection = nullptr;
     // Out of the set by hand: a forked child may hold a copy of the descriptor.
     epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.socket, nullptr);
+    own_descriptors::forget(connection.socket);
     ::close(std::exchange(connection.socket, -1));
     std::erase(ready_, &connection);
     std::erase(serving_, &connection);
