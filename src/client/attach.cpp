@@ -2,6 +2,7 @@
 
 #include "base/environment.h"
 #include "base/own_descriptors.h"
+#include "base/patience.h"
 #include "control/shared_channel.h"
 #include "memory/cma.h"
 
@@ -45,7 +46,7 @@ Status connect(const AttachOptions& options, control::FileDescriptor& socket, st
     return status;
 }
 
-Status take_welcome(Attachment& attachment, std::vector<control::FileDescriptor> descriptors,
+Status take_welcome(Attachment& attachment, std::vector<control::FileDescriptor> descriptors, pid_t daemon,
                     std::string& problem) {
     const std::size_t expected = attachment.welcome.staging ? 4 : 2;
     if (descriptors.size() != expected) {
@@ -65,8 +66,10 @@ Status take_welcome(Attachment& attachment, std::vector<control::FileDescriptor>
             status != Status::ok)
             return status;
     }
+    // In another PID namespace the daemon's numbers mean nothing here.
+    if (static_cast<std::uint32_t>(daemon) != attachment.welcome.daemon_pid) daemon = 0;
     attachment.channel =
-        std::make_unique<control::SharedClientChannel>(std::move(memory), std::move(descriptors[1]));
+        std::make_unique<control::SharedClientChannel>(std::move(memory), std::move(descriptors[1]), daemon);
     return Status::ok;
 }
 
@@ -82,6 +85,7 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
     options.key_file = environment::text("OFFPATH_KEY_FILE", "");
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
     options.autostart = environment::flag("OFFPATH_AUTOSTART", false);
+    (void)lost_after_ns();  // a value that cannot be used is said now
     return options;
 }
 
@@ -138,7 +142,8 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
         return Status::protocol;
     }
     made.welcome = std::move(*welcome);
-    if (status = take_welcome(made, std::move(descriptors), problem); status != Status::ok) return status;
+    if (status = take_welcome(made, std::move(descriptors), daemon.pid, problem); status != Status::ok)
+        return status;
     made.line = std::make_unique<DeviceLine>(std::move(socket));
     attachment = std::move(made);
     return Status::ok;

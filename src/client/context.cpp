@@ -180,6 +180,8 @@ void offpath_context::declare_lost() {
     std::string why = attachment.line->why();
     (void)channel().lost(why);
     channel().abandon();
+    // A daemon that was only stopped may go on, and its last wishes are in the agent's area.
+    attachment.agent.reset();
     if (std::unique_lock socket_guard(socket_mutex_, std::try_to_lock); socket_guard.owns_lock()) {
         control::Message message;
         std::string problem;
@@ -209,7 +211,7 @@ Status offpath_context::ask_until(const control::Message& question, std::span<co
         // No answer for now: a region is let go of when the last transfer that uses it is over, a kernel is
         // loaded when those before it have run.
         if (status == Status::unavailable) {
-            status = Status::ok;
+            status = channel().lost(problem) ? Status::peer_lost : Status::ok;
         } else if (status == Status::ok) {
             if (take(message)) return Status::ok;
             const auto* refusal = std::get_if<control::Refusal>(&message);

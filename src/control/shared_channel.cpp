@@ -1,8 +1,11 @@
 #include "control/shared_channel.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/patience.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +17,7 @@
 namespace offpath::control {
 namespace {
 
-constexpr std::uint64_t channel_magic = 0x31304c48434f5046;  // "FPOCHL01"
+constexpr std::uint64_t channel_magic = 0x32304c48434f5046;  // "FPOCHL02"
 
 std::size_t total_bytes(const ChannelSizes& sizes) {
     return 4096 + sizes.completions * sizeof(CompletionEntry) + sizes.ring_bytes;
@@ -82,12 +85,14 @@ Status ChannelMemory::map(int fd, ChannelMemory& memory) {
     return Status::ok;
 }
 
-SharedClientChannel::SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell)
+SharedClientChannel::SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell, pid_t daemon)
     : ClientChannel(memory.completions(), memory.sizes().completions,
                     {&memory.header().sequence, &memory.header().client_waiting}),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)),
-      producer_(&memory_.header().ring, memory_.ring()) {}
+      producer_(&memory_.header().ring, memory_.ring()),
+      daemon_(daemon),
+      signs_(lost_after_ns()) {}
 
 Status SharedClientChannel::post(const Command& command) {
     const auto room = producer_.reserve(record_bytes(command));
@@ -103,17 +108,55 @@ Status SharedClientChannel::post(const Command& command) {
 bool SharedClientChannel::ring() {
     auto& sleeping = memory_.header().proxy_sleeping;
     if (sleeping.load(std::memory_order_seq_cst) == 0 || sleeping.exchange(0) == 0) return false;
+    ring_doorbell();
+    return true;
+}
+
+void SharedClientChannel::ring_doorbell() {
     const std::uint64_t one = 1;
     // An eventfd takes an increment unless its counter is full, and then the proxy wakes anyway.
     [[maybe_unused]] const auto written = write(doorbell_.get(), &one, sizeof one);
+}
+
+bool SharedClientChannel::lost(std::string& why) {
+    std::lock_guard lock(signs_mutex_);
+    ChannelHeader& header = memory_.header();
+    const std::uint64_t now = SteadyClock().now_ns();
+    if (why_lost_.empty() && signs_.due(now)) {
+        const std::uint32_t asked = header.asked.load(std::memory_order_relaxed);
+        const bool answered = header.answered.load(std::memory_order_acquire) == asked;
+        const ThreadState proxy = answered ? ThreadState{} : thread_state(daemon_, header.proxy_thread);
+        switch (signs_.look(now, answered, proxy)) {
+            case LifeSigns::Next::wait:
+                break;
+            case LifeSigns::Next::ask:
+                header.asked.store(asked + 1, std::memory_order_release);
+                ring_doorbell();
+                break;
+            case LifeSigns::Next::lost:
+                why_lost_ = fmt::format(
+                    "it is stopped or hangs: no answer for {:.0f} s{}",
+                    static_cast<double>(signs_.silent_ns()) * 1e-9,
+                    proxy.known ? fmt::format(" (its thread's state: {})", proxy.letter) : std::string());
+        }
+    }
+    if (why_lost_.empty()) return false;
+    why = why_lost_;
     return true;
+}
+
+void SharedClientChannel::abandon() {
+    memory_.header().given_up.store(1, std::memory_order_seq_cst);
+    ring_doorbell();
 }
 
 SharedProxyChannel::SharedProxyChannel(ChannelMemory memory, FileDescriptor doorbell)
     : ProxyChannel(memory.sizes().completions),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)),
-      consumer_(&memory_.header().ring, memory_.ring()) {}
+      consumer_(&memory_.header().ring, memory_.ring()) {
+    memory_.header().proxy_thread = static_cast<std::int32_t>(gettid());
+}
 
 void SharedProxyChannel::complete(std::uint32_t slot, Status status) {
     memory_.completions()[slot].word.store(completion_word(status), std::memory_order_release);
@@ -135,6 +178,8 @@ void SharedProxyChannel::wake() {
 void SharedProxyChannel::clear_doorbell() {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto got = read(doorbell_.get(), &count, sizeof count);
+    ChannelHeader& header = memory_.header();
+    header.answered.store(header.asked.load(std::memory_order_acquire), std::memory_order_release);
 }
 
 bool SharedProxyChannel::prepare_sleep() {

@@ -7,11 +7,20 @@
 // Pairs and wake-ups: completions as in channel.h. A command: the client stores `tail`, then loads
 // `proxy_sleeping`; the proxy stores `proxy_sleeping`, then loads `tail` once more. All four are seq_cst, so
 // at least one side sees the other's store.
+//
+// Signs of life: a client that waits writes a new number into `asked` and rings the doorbell, whether the
+// proxy sleeps or not; the proxy copies the number to `answered` when it clears the doorbell (life_signs.h).
+// A client that gives its proxy up sets `given_up`, which the proxy reads before it touches the client's
+// memory: it may have been stopped for hours.
 #pragma once
 
 #include "control/channel.h"
 #include "control/file_descriptor.h"
+#include "control/life_signs.h"
 #include "control/ring.h"
+
+#include <mutex>
+#include <string>
 
 namespace offpath::control {
 
@@ -23,6 +32,10 @@ struct ChannelHeader {
     alignas(cache_line) std::atomic<std::uint32_t> sequence;
     alignas(cache_line) std::atomic<std::uint32_t> client_waiting;
     alignas(cache_line) std::atomic<std::uint32_t> proxy_sleeping;
+    std::int32_t proxy_thread;  // its number, in its own PID namespace
+    std::atomic<std::uint32_t> answered;
+    alignas(cache_line) std::atomic<std::uint32_t> asked;
+    std::atomic<std::uint32_t> given_up;
 };
 static_assert(sizeof(ChannelHeader) <= 4096);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -55,15 +68,24 @@ class ChannelMemory {
 
 class SharedClientChannel final : public ClientChannel {
   public:
-    SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell);
+    // `daemon`: its process; 0: it cannot be seen from here, and then its proxies' state is not known.
+    SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell, pid_t daemon = 0);
 
     Status post(const Command& command) override;
     bool ring() override;
+    bool lost(std::string& why) override;
+    void abandon() override;
 
   private:
+    void ring_doorbell();
+
     ChannelMemory memory_;
     FileDescriptor doorbell_;
     RingProducer producer_;
+    const pid_t daemon_;
+    std::mutex signs_mutex_;  // guards what follows
+    LifeSigns signs_;
+    std::string why_lost_;
 };
 
 class SharedProxyChannel final : public ProxyChannel {
@@ -75,6 +97,8 @@ class SharedProxyChannel final : public ProxyChannel {
     void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
                   std::uint64_t bytes) override;
     void wake() override;
+    // Whether the client has given this way up, and lives on.
+    bool given_up() const { return memory_.header().given_up.load(std::memory_order_acquire) != 0; }
     int doorbell() const override { return doorbell_.get(); }
     void clear_doorbell() override;
     bool prepare_sleep() override;

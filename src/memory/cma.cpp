@@ -37,9 +37,14 @@ Status from_errno(int error) {
 
 using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-Status transfer(Call call, pid_t pid, std::uint64_t address, std::byte* local, std::size_t bytes,
-                int& error) {
+Status transfer(Call call, pid_t pid, std::uint64_t address, std::byte* local, std::size_t bytes, int& error,
+                const std::atomic<std::uint32_t>* given_up = nullptr) {
     while (bytes > 0) {
+        // As late as can be: this process may have been stopped for hours.
+        if (given_up != nullptr && given_up->load(std::memory_order_acquire) != 0) {
+            error = ESRCH;
+            return Status::peer_lost;
+        }
         const std::size_t piece = std::min(bytes, piece_bytes);
         const iovec here{local, piece};
         // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of another process arrive as numbers
@@ -67,8 +72,8 @@ void say(const char* what, std::size_t bytes, std::uint64_t address, pid_t pid, 
 
 }  // namespace
 
-void allow_cma(pid_t tracer) {
-    prctl(PR_SET_PTRACER, static_cast<unsigned long>(tracer), 0, 0, 0);
+bool allow_cma(pid_t tracer) {
+    return prctl(PR_SET_PTRACER, static_cast<unsigned long>(tracer), 0, 0, 0) == 0;
 }
 
 Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::string& why_not) {
@@ -92,7 +97,7 @@ Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::str
     return Status::ok;
 }
 
-Status Cma::open(pid_t pid, Cma& cma) {
+Status Cma::open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up) {
     if (pid <= 0) return Status::invalid;
     File process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (!process && errno != ENOSYS) {
@@ -101,6 +106,7 @@ Status Cma::open(pid_t pid, Cma& cma) {
     }
     cma.pid_ = pid;
     cma.process_ = std::move(process);
+    cma.given_up_ = given_up;
     return Status::ok;
 }
 
@@ -113,8 +119,8 @@ bool Cma::alive() const {
 Status Cma::read(std::uint64_t address, void* destination, std::size_t bytes) const {
     if (!alive()) return Status::peer_lost;
     int error = 0;
-    const Status status =
-        transfer(process_vm_readv, pid_, address, static_cast<std::byte*>(destination), bytes, error);
+    const Status status = transfer(process_vm_readv, pid_, address, static_cast<std::byte*>(destination),
+                                   bytes, error, given_up_);
     if (status != Status::ok) say("reading", bytes, address, pid_, error);
     return status;
 }
@@ -123,7 +129,7 @@ Status Cma::write(std::uint64_t address, const void* source, std::size_t bytes) 
     if (!alive()) return Status::peer_lost;
     int error = 0;
     auto* const from = static_cast<std::byte*>(const_cast<void*>(source));  // an iovec has no const
-    const Status status = transfer(process_vm_writev, pid_, address, from, bytes, error);
+    const Status status = transfer(process_vm_writev, pid_, address, from, bytes, error, given_up_);
     if (status != Status::ok) say("writing", bytes, address, pid_, error);
     return status;
 }

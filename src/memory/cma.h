@@ -4,15 +4,16 @@
 
 #include "memory/file.h"
 
+#include <atomic>
 #include <string>
 
 #include <sys/types.h>
 
 namespace offpath::memory {
 
-// Client side, before the proxy probes: lets `tracer` read our memory where the Yama module asks for it.
-// Harmless elsewhere.
-void allow_cma(pid_t tracer);
+// Client side, before the proxy probes: lets `tracer` read our memory where the Yama module asks for it, and
+// nobody else, whoever was let in before. false: this kernel has no Yama.
+bool allow_cma(pid_t tracer);
 
 // ok when this process may read the memory of `pid` and the 8 bytes at `address` there equal `value`. Else
 // unsupported, and `why_not` says for people what stands in the way.
@@ -20,8 +21,9 @@ Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::str
 
 class Cma {
   public:
-    // The process as it is now: if it ends, transfers fail even if its id is used again.
-    static Status open(pid_t pid, Cma& cma);
+    // The process as it is now: if it ends, transfers fail even if its id is used again. `given_up`: not 0
+    // when the process wants nothing of us any more, looked at before each piece; null: none.
+    static Status open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up = nullptr);
 
     // ok: all of it. access: part of the range is not mapped so in the process (a part in front of it may
     // have been copied); peer_lost: the process has ended; unsupported: it does not let us (any more).
@@ -32,6 +34,7 @@ class Cma {
     bool alive() const;
     pid_t pid_ = 0;
     File process_;  // pidfd
+    const std::atomic<std::uint32_t>* given_up_ = nullptr;
 };
 
 }  // namespace offpath::memory

@@ -105,7 +105,7 @@ Status Session::choose_general(std::string& problem) {
     if (config_.general != GeneralBackEnd::staged) {
         std::string why_not;
         Status status = cma_probe(config_.pid, config_.probe_address, config_.probe_value, why_not);
-        if (status == Status::ok) status = Cma::open(config_.pid, cma_);
+        if (status == Status::ok) status = Cma::open(config_.pid, cma_, config_.given_up);
         if (status == Status::ok) return status;
         if (config_.general == GeneralBackEnd::cma) {
             problem = fmt::format("cma cannot be had: {}", why_not.empty() ? to_string(status) : why_not);

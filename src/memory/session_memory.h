@@ -15,6 +15,7 @@
 #include "memory/staged_transfers.h"
 #include "memory/staging_files.h"
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,6 +42,8 @@ struct SessionMemoryConfig {
                                      << 30;  // of this session's regions in our address space
     std::uint32_t max_regions = 4096;
     ExportedMemory* exported = nullptr;  // null: no xgvmi here
+    // Not 0 when the client, which lives on, has given this device up; null: there is no such word.
+    const std::atomic<std::uint32_t>* given_up = nullptr;
     // Remote clients: how their memory is reached over the link. Then cma is not tried, `general` may not ask
     // for it, and the staging sizes above say nothing.
     std::unique_ptr<StagedTransfers> transfers;

@@ -1,5 +1,6 @@
 // offpathd: the daemon of one node's device.
 #include "base/log.h"
+#include "base/patience.h"
 #include "control/socket.h"
 #include "proxy/cpu_list.h"
 #include "proxy/daemon.h"
@@ -83,6 +84,7 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "offpathd: %s (see --help)\n", missing);
         return 2;
     }
+    (void)lost_after_ns();  // a value that cannot be used is said now
     const std::string node = options.node.empty() ? control::host_name() : options.node;
     log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
     if (!cpus.empty()) {

@@ -41,18 +41,19 @@ std::string describe(const Newcomer& newcomer) {
 
 Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, Parts& parts,
                            std::string& problem) {
-    config.pid = newcomer.peer.pid;
-    config.probe_address = newcomer.hello.probe_address;
-    config.probe_value = newcomer.hello.probe_value;
-    if (Status status = memory::make_session_memory(std::move(config), parts.memory, problem);
-        status != Status::ok)
-        return status;
     control::ChannelMemory channel;
     FileDescriptor channel_fd;
     if (Status status = control::ChannelMemory::create({}, channel, channel_fd); status != Status::ok) {
         problem = "no memory for the channel";
         return status;
     }
+    config.pid = newcomer.peer.pid;
+    config.probe_address = newcomer.hello.probe_address;
+    config.probe_value = newcomer.hello.probe_value;
+    config.given_up = &channel.header().given_up;
+    if (Status status = memory::make_session_memory(std::move(config), parts.memory, problem);
+        status != Status::ok)
+        return status;
     FileDescriptor doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     parts.for_client.push_back(std::move(channel_fd));
     parts.for_client.emplace_back(dup(doorbell.get()));
@@ -65,7 +66,9 @@ Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig
         parts.for_client.emplace_back(staging.area.release());
         parts.for_client.emplace_back(staging.bell.release());
     }
-    parts.channel = std::make_unique<control::SharedProxyChannel>(std::move(channel), std::move(doorbell));
+    auto shared = std::make_unique<control::SharedProxyChannel>(std::move(channel), std::move(doorbell));
+    parts.shared = shared.get();
+    parts.channel = std::move(shared);
     return Status::ok;
 }
 
@@ -164,6 +167,7 @@ Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSetting
       process_(socket_.remote() ? FileDescriptor() : control::peer_process(socket_.fd())),
       link_(std::move(parts.link)),
       channel_(std::move(parts.channel)),
+      shared_channel_(parts.shared),
       memory_(std::move(parts.memory)),
       session_(parts.session),
       name_(describe(newcomer)),
@@ -179,6 +183,10 @@ Session::~Session() {
 
 unsigned Session::drain(unsigned limit) try {
     unsigned count = 0;
+    if (shared_channel_ != nullptr && shared_channel_->given_up()) {
+        end(Status::peer_lost, "it has given this device up, which did not answer it in time", false);
+        return 1;
+    }
     while (count < limit && !ended_) {
         std::span<const std::byte> record;
         const auto next = channel_->next(record);

@@ -26,6 +26,10 @@
 #include <unordered_map>
 #include <vector>
 
+namespace offpath::control {
+class SharedProxyChannel;
+}
+
 namespace offpath::proxy {
 
 inline memory::HostRange to_range(const control::BufferRange& range) {
@@ -109,6 +113,7 @@ class Session {
     struct Parts {
         std::unique_ptr<link::DeviceLink> link;
         std::unique_ptr<control::ProxyChannel> channel;
+        const control::SharedProxyChannel* shared = nullptr;  // the same; null: by a link
         std::unique_ptr<memory::SessionMemory> memory;
         std::vector<control::FileDescriptor> for_client;
         std::uint64_t token = 0;
@@ -175,6 +180,7 @@ class Session {
     const control::FileDescriptor process_;   // pidfd
     std::unique_ptr<link::DeviceLink> link_;  // remote only
     std::unique_ptr<control::ProxyChannel> channel_;
+    const control::SharedProxyChannel* const shared_channel_;  // null: by a link
     std::unique_ptr<memory::SessionMemory> memory_;
     engine::Session* session_;
     std::string name_;
