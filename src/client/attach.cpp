@@ -100,14 +100,14 @@ control::Hello AttachOptions::hello() const {
     return hello;
 }
 
-Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
-    own_descriptors::replace_in_children();
-    if (options.remote()) return attach_remote(options, attachment, problem);
+namespace {
+
+Status attach_once(const AttachOptions& options, Attachment& attachment, control::Credentials& daemon,
+                   std::string& problem) {
     Attachment made;
     made.device = control::socket_path(options.directory);
     control::FileDescriptor connection;
     if (Status status = connect(options, connection, problem); status != Status::ok) return status;
-    control::Credentials daemon;
     if (Status status = control::peer_credentials(connection.get(), daemon); status != Status::ok)
         return status;
     if (daemon.uid != geteuid() && daemon.uid != 0) {
@@ -115,7 +115,6 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
                               control::socket_path(options.directory), daemon.uid);
         return Status::access;
     }
-    if (daemon.pid > 0) memory::allow_cma(daemon.pid);
 
     control::Hello hello = options.hello();
     hello.probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
@@ -147,6 +146,33 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     made.line = std::make_unique<DeviceLine>(std::move(socket));
     attachment = std::move(made);
     return Status::ok;
+}
+
+bool cma_refused(const AttachOptions& options, Status status, const Attachment& attachment) {
+    if (options.back_end == control::BackEndRequest::staged) return false;
+    if (options.back_end == control::BackEndRequest::cma) return status == Status::unsupported;
+    return status == Status::ok && attachment.welcome.staging;
+}
+
+}  // namespace
+
+// A process has one tracer that the Yama module lets in, and the host's MPI may have let all of the user's in
+// (PR_SET_PTRACER_ANY), which it needs for its own copies between ranks. So the daemon is named only where it
+// is refused otherwise; then nobody but a debugger can have been let in before.
+Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
+    own_descriptors::replace_in_children();
+    if (options.remote()) return attach_remote(options, attachment, problem);
+    Attachment made;
+    control::Credentials daemon;
+    Status status = attach_once(options, made, daemon, problem);
+    if (cma_refused(options, status, made) && daemon.pid > 0 && memory::allow_cma(daemon.pid)) {
+        if (status == Status::ok && made.line->send(control::Goodbye{}) == Status::ok)
+            made.line->wait_closed(answer_timeout_ms);
+        made = Attachment();
+        status = attach_once(options, made, daemon, problem);
+    }
+    if (status == Status::ok) attachment = std::move(made);
+    return status;
 }
 
 }  // namespace offpath::client
