@@ -73,6 +73,11 @@ typedef struct offpath_context_info {
 /* Facts about the attachment. Set struct_size before the call. Local, thread-safe. */
 OFFPATH_API offpath_status_t offpath_context_query(offpath_context_h context, offpath_context_info_t* info);
 
+/* While on, several threads may call at a time, as with OFFPATH_THREADS_MULTIPLE, and each call takes a
+ * mutex. Called by the thread that the context belongs to, with no other call in progress. Changes nothing
+ * with OFFPATH_THREADS_MULTIPLE. */
+OFFPATH_API offpath_status_t offpath_context_share(offpath_context_h context, int on);
+
 /* What this process has handed to its proxy since init. Local. */
 typedef struct {
     size_t struct_size;

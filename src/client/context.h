@@ -1,9 +1,10 @@
 // The context: everything that a process holds of its attachment. The C API's calls are thin: they check
 // their arguments, take the lock, and use what is here.
 //
-// Threads: with OFFPATH_THREADS_MULTIPLE lock() serialises callers; requests are tested without it.
-// Losing the proxy: found out by the socket or the channel, looked at from waits and from repeated tests.
-// Then every operation ends with PEER_LOST, and nothing can be started any more.
+// Threads: with OFFPATH_THREADS_MULTIPLE, and while the context is shared, lock() serialises callers;
+// requests are tested without it. Losing the proxy: found out by the socket or the channel, looked at from
+// waits and from repeated tests. Then every operation ends with PEER_LOST, and nothing can be started any
+// more.
 #pragma once
 
 #include "base/clock.h"
@@ -42,8 +43,12 @@ struct offpath_context {
     offpath_context(offpath::client::Attachment attachment, bool threads, std::uint64_t spin_us);
 
     std::unique_lock<std::mutex> lock() {
-        return threads_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+        return threads_ || shared_.load(std::memory_order_relaxed) ? std::unique_lock(mutex_)
+                                                                   : std::unique_lock<std::mutex>();
     }
+    // Written by the thread that owns the context, outside of lock(), so what lock() decides holds until its
+    // end. Other threads learn of it from that thread (offpath_context_share).
+    void share(bool on) { shared_.store(on, std::memory_order_relaxed); }
 
     // Appends a command, waiting while the ring is full. peer_lost when the proxy is gone. Under the lock.
     offpath::Status post(const offpath::control::Command& command);
@@ -150,6 +155,7 @@ struct offpath_context {
     void declare_lost();
 
     const bool threads_;
+    std::atomic<bool> shared_{false};
     const std::uint64_t spin_ns_;
     std::mutex mutex_;
     std::mutex socket_mutex_;

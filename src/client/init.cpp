@@ -268,6 +268,12 @@ offpath_status_t offpath_context_leave_launcher(offpath_context_h context) {
     return OFFPATH_OK;
 }
 
+offpath_status_t offpath_context_share(offpath_context_h context, int on) {
+    if (context == nullptr) return OFFPATH_ERR_INVALID;
+    context->share(on != 0);
+    return OFFPATH_OK;
+}
+
 offpath_status_t offpath_context_query(offpath_context_h context, offpath_context_info_t* info) {
     if (context == nullptr || info == nullptr || info->struct_size != sizeof *info)
         return OFFPATH_ERR_INVALID;

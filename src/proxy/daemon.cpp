@@ -117,6 +117,7 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     config.node = options_.node;
     config.index = index;
     config.spin_us = options_.spin_us;
+    config.stored_bytes = options_.store_mib << 20;
     if (!options_.cpus.empty()) config.cpu = options_.cpus[index % options_.cpus.size()];
     config.kernels.enabled = options_.kernels;
     config.kernels.host.program = beside_this_program("offpath-kernel-host");

@@ -33,6 +33,7 @@ struct Options {
     bool kernels = true;       // whether clients may have kernels run
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;
+    std::uint64_t store_mib = 256;  // of messages without a receive that a proxy takes in
 };
 
 class Daemon {

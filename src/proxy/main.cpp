@@ -64,6 +64,10 @@ int main(int argc, char** argv) try {
     app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
     app.add_option("--host-devices", options.host_devices,
                    "Network devices of the link to hosts on other systems; default: as --net-devices");
+    app.add_option("--store-mib", options.store_mib,
+                   "Most MiB of messages that a proxy takes in before their receives are posted")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
     app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
     const std::map<std::string, proxy::Direct> direct{
         {"auto", proxy::Direct::automatic}, {"on", proxy::Direct::on}, {"off", proxy::Direct::off}};

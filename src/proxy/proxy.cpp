@@ -76,7 +76,9 @@ Status Proxy::start(std::string& problem) {
             hosts_.links->address().size(), control::max_link_address_bytes);
         return Status::unsupported;
     }
-    engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id);
+    engine::Config engine;
+    engine.stored_bytes = config_.stored_bytes;
+    engine_ = std::make_unique<engine::Engine>(*transport_, identity_.id, engine);
     if (config_.direct != nullptr) {
         direct_ = std::make_unique<DirectPort>(std::move(config_.direct), *engine_);
         identity_.direct = direct_->address();

@@ -34,6 +34,7 @@ struct ProxyConfig {
     std::uint32_t index = 0;
     int cpu = -1;  // to run on; -1: any
     std::uint64_t spin_us = 50;
+    std::uint64_t stored_bytes = engine::Config{}.stored_bytes;  // of messages that no receive has met
     KernelSettings kernels;
     std::unique_ptr<transport::Transport> direct;  // what a DirectPort listens with; null: there is none
 };

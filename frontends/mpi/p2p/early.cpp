@@ -63,17 +63,22 @@ void drop_early(Parcel& parcel) {
     release_staging(parcel.staging);
 }
 
-bool take_back(Parcel& parcel) {
-    offpath_message_cancel(world_team(), static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)),
-                           parcel.key);
+bool withdraw(std::uint32_t source, const offpath_message_key_t& key, offpath_request_h mail) {
+    offpath_message_cancel(world_team(), source, key);
     offpath_status_t status = OFFPATH_IN_PROGRESS;
-    for (Backoff backoff; parcel.mail != nullptr; backoff.pause(runtime().threads ? nullptr : parcel.mail)) {
-        status = offpath_request_test(parcel.mail);
+    for (Backoff backoff; mail != nullptr; backoff.pause(runtime().threads ? nullptr : mail)) {
+        status = offpath_request_test(mail);
         if (status != OFFPATH_IN_PROGRESS) break;
     }
     // What a lost device has met comes to nothing either.
     if (status != OFFPATH_ERR_CANCELED && status != OFFPATH_ERR_PEER_LOST) return false;
-    offpath_request_free(parcel.mail);
+    offpath_request_free(mail);
+    return true;
+}
+
+bool take_back(Parcel& parcel) {
+    if (!withdraw(static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), parcel.key, parcel.mail))
+        return false;
     parcel.mail = nullptr;
     not_early(parcel);
     release_staging(parcel.staging);

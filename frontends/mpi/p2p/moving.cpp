@@ -35,8 +35,8 @@ bool mail_is_done(Parcel& parcel) {
     return true;
 }
 
-// A send that waits for long may wait for a receiver that waits for something else, in a call of the host's
-// MPI where nobody looks after receives: its device takes the message in, then.
+// The receive of a send that waits for long has not been posted. The receiver's device takes the message in,
+// as far as it has room, so that the sender can go on.
 void ask_to_store(Parcel& parcel) {
     const std::uint64_t now = SteadyClock().now_ns();
     if (parcel.asked_ns == 0) {

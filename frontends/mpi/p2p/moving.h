@@ -30,15 +30,13 @@ int start_send_by_host(const Arguments& arguments, std::size_t bytes, Mode mode,
                        Parcel** parcel);
 // The device has no part in a send any more.
 void left_device(Parcel& parcel);
-// Not under the lock. While as many sends as may be are on the device, has their receivers' devices take them
-// in; gives up where those have no room either: the next goes by the host's MPI.
-void make_room();
 // Whether a message to a rank that takes part is announced by a header.
 bool goes_with_header(std::size_t bytes);
 
 // Starts a receive that may get a header. Either `parcel` is set, or `request` (of the host's MPI alone).
-int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs, Parcel** parcel,
-                  MPI_Request* request);
+// `awaited`: the present call returns when it is complete.
+int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs, bool awaited,
+                  Parcel** parcel, MPI_Request* request);
 // A receive that the host's MPI has done with, `error` being what it said of it. `landed`: a short landing's
 // bytes; null: the user's buffer has them.
 Parcel& received_by_host(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs,
@@ -66,6 +64,8 @@ bool wildcard_in_the_way(Pairs& pairs, int source, int tag);
 void try_early(Parcel& parcel);
 // No message will come under the number, so the device can forget of it in its own time.
 void drop_early(Parcel& parcel);
+// Takes back what the device was asked for, and waits until it is. False: a message has met it.
+bool withdraw(std::uint32_t source, const offpath_message_key_t& key, offpath_request_h mail);
 // Takes the device's part back. False: a message has met it, and it is received. Waits for the device.
 bool take_back(Parcel& parcel);
 // The device has no part in an early receive any more.
@@ -109,7 +109,7 @@ inline bool may_get_header(const Arguments& a, Team*& team, Pairs*& pairs) {
 
 // Calls of the host's MPI that do not wait, for Sendrecv and the like. Not under the lock.
 int send_now(const Arguments& arguments, Mode mode, MPI_Request* request);
-int receive_now(const Arguments& arguments, MPI_Request* request);
+int receive_now(const Arguments& arguments, MPI_Request* request, bool awaited = false);
 // Ends a request of either.
 int complete(MPI_Request* request, MPI_Status* status);
 

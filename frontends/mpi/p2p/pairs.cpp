@@ -4,6 +4,7 @@
 
 #include "communicators.h"
 #include "runtime.h"
+#include "watcher.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -27,6 +28,7 @@ MPI_Comm private_copy(MPI_Comm comm) {
 
 void open_pairs() {
     if (runtime().settings.p2p.scope == Scope::off) return;
+    open_headers(runtime().settings.p2p.secret, runtime().rank);
     payloads = private_copy(runtime().service);
     self = private_copy(MPI_COMM_SELF);
     void* value = nullptr;
@@ -38,6 +40,7 @@ void open_pairs() {
 
 void close_pairs() {
     if (payloads == MPI_COMM_NULL) return;
+    close_watcher();
     close_waits();
     PMPI_Comm_free(&payloads);
     PMPI_Comm_free(&self);

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "communicators.h"
+#include "moving.h"
 #include "state.h"
+#include "watcher.h"
 
 namespace offpath::mpi::p2p {
 namespace {
 
 constexpr std::size_t bucket_count = 4096;
-constexpr std::size_t most_kept_bytes = std::size_t{64} << 20;  // of landings; most were never touched
+constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;  // of landings; most were never touched
 
 std::vector<std::unique_ptr<Parcel>> all_parcels;
 Parcel* free_parcels = nullptr;
@@ -67,6 +69,7 @@ void release_parcel(Parcel& parcel) {
     forget_parcel(parcel);
     disregard(parcel);
     if (parcel.wild) std::erase(parcel.pairs->wild, &parcel);
+    if (Asked asked; unwatch(parcel, &asked)) withdraw(asked.header.source, asked.header.key, asked.mail);
     release_staging(parcel.staging);
     if (parcel.landing != nullptr && parcel.landing != parcel.own.data())
         release_landing(parcel.landing, parcel.landing_bytes);

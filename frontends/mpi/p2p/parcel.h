@@ -27,6 +27,8 @@
 
 namespace offpath::mpi::p2p {
 
+struct Watch;
+
 struct Parcel {
     bool receives = false;
     bool wild = false;      // a wildcard, and not known to be matched
@@ -57,6 +59,9 @@ struct Parcel {
     MPI_Request payload = MPI_REQUEST_NULL;
     std::size_t announced = 0;  // bytes that the header told of
     bool by_header = false;     // what it receives was announced by a header
+
+    Watch* watch = nullptr;  // watcher.h
+    bool landed = false;     // what a header announced comes to `landing`
 
     std::array<char, short_landing_bytes> own{};  // the header that is sent, or a short receive's landing
     StagingBlock staging;                         // packed bytes for the device

@@ -64,7 +64,7 @@ int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& p
 
 }  // namespace
 
-int receive_now(const Arguments& a, MPI_Request* request) {
+int receive_now(const Arguments& a, MPI_Request* request, bool awaited) {
     const InCall in_call;
     Team* team = nullptr;
     Pairs* pairs = nullptr;
@@ -76,7 +76,7 @@ int receive_now(const Arguments& a, MPI_Request* request) {
     if (!use.usable) return on_host();
     const auto guard = lock();
     Parcel* parcel = nullptr;
-    const int error = start_receive(a, use, *team, *pairs, &parcel, request);
+    const int error = start_receive(a, use, *team, *pairs, awaited, &parcel, request);
     if (error == MPI_SUCCESS && parcel != nullptr) *request = parcel->handle;
     return error;
 }
@@ -117,7 +117,7 @@ OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source,
         pairs->extracted.empty())
         return receive_short(a, capacity, *team, *pairs, status);
     MPI_Request request = MPI_REQUEST_NULL;
-    const int error = receive_now(a, &request);
+    const int error = receive_now(a, &request, true);
     return error == MPI_SUCCESS ? complete(&request, status) : error;
 }
 

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "buffers.h"
+#include "calls/large.h"
 #include "communicators.h"
 #include "counts.h"
 #include "lock.h"
 #include "moving.h"
+#include "watcher.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -43,38 +45,47 @@ void give_number_back(Parcel& parcel) {
     parcel.counted = parcel.numbered = false;
 }
 
-// Room of ours for a receive that cannot be direct; what comes from a rank that takes part is short, or only
-// waited for.
-std::size_t landing_for(const Parcel& parcel) {
-    if (parcel.peer == MPI_ANY_SOURCE) return std::max<std::size_t>(parcel.capacity, header_bytes);
-    const std::size_t by_host = watches_waits() ? std::min(parcel.capacity, most_bytes_by_host) : 0;
-    return std::max<std::size_t>({runtime().settings.p2p.min_bytes, header_bytes, by_host});
-}
-
 void land_short(Parcel& parcel) {
     parcel.landing = parcel.own.data();
     parcel.landing_bytes = parcel.own.size();
 }
 
-int post(Parcel& parcel, const Arguments& arguments) {
-    const bool exact = is_exact(arguments.peer, arguments.tag);
+int post_landing(const Parcel& parcel, const Arguments& arguments, MPI_Request* request) {
+    const auto receive = [&](int count, MPI_Datatype type) {
+        return PMPI_Irecv(parcel.landing, count, type, arguments.peer, arguments.tag, arguments.comm,
+                          request);
+    };
+    if (parcel.landing_bytes <= INT_MAX) return receive(static_cast<int>(parcel.landing_bytes), MPI_PACKED);
+    MPI_Datatype all = type_of_many(static_cast<MPI_Count>(parcel.landing_bytes), MPI_BYTE);
+    const int error = receive(1, all);
+    PMPI_Type_free(&all);
+    return error;
+}
+
+// `awaited`: the call does not return before the receive is complete, and looks at it all the time.
+int post(Parcel& parcel, const Arguments& arguments, bool awaited) {
     if (parcel.capacity <= header_bytes) {
         land_short(parcel);
         return PMPI_Irecv(parcel.landing, short_landing_bytes, MPI_PACKED, arguments.peer, arguments.tag,
                           arguments.comm, &parcel.handle);
     }
-    parcel.direct =
-        !parcel.large || (parcel.use.contiguous() && !parcel.early && !parcel.beneath) || parcel.by_host;
-    // What does not fit one count of the host's MPI is received as the user said.
-    if (!parcel.direct && !exact && landing_for(parcel) > INT_MAX) parcel.direct = true;
-    if (parcel.direct) {
-        return PMPI_Irecv(arguments.buffer, arguments.count, arguments.type, arguments.peer, arguments.tag,
-                          arguments.comm, &parcel.handle);
+    parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early && !parcel.beneath);
+    if (!parcel.direct) {
+        // Of its whole size: what is announced may come as a message of the host's MPI after all. Where
+        // nothing comes here, the pages are never touched.
+        parcel.landing_bytes = parcel.capacity;
+        parcel.landing = acquire_landing(parcel.landing_bytes);
+        if (parcel.landing == nullptr) {
+            if (parcel.early) drop_early(parcel);
+            parcel.direct = true;
+        }
     }
-    parcel.landing_bytes = landing_for(parcel);
-    parcel.landing = acquire_landing(parcel.landing_bytes);
-    return PMPI_Irecv(parcel.landing, static_cast<int>(parcel.landing_bytes), MPI_PACKED, arguments.peer,
-                      arguments.tag, arguments.comm, &parcel.handle);
+    // Before the header can come. What is to be unpacked lies in one piece in `landing` only.
+    if (parcel.large && !parcel.early && !awaited && (!parcel.direct || parcel.use.contiguous()))
+        watch(parcel, parcel.direct ? static_cast<char*>(parcel.buffer) : parcel.landing, parcel.capacity);
+    if (!parcel.direct) return post_landing(parcel, arguments, &parcel.handle);
+    return PMPI_Irecv(arguments.buffer, arguments.count, arguments.type, arguments.peer, arguments.tag,
+                      arguments.comm, &parcel.handle);
 }
 
 bool take_extracted(Pairs& pairs, int source, int tag, Extracted& taken) {
@@ -130,7 +141,15 @@ void receive_payload(Parcel& parcel, const Header& header) {
                header.payload_tag, payload_comm(), &parcel.payload);
 }
 
-void receive_announced(Parcel& parcel, const Header& header) {
+// The watcher asked the device for what has turned out to be no header.
+void take_back_asked(Parcel& parcel, const Asked& asked) {
+    if (withdraw(asked.header.source, asked.header.key, asked.mail)) return;
+    parcel.error = MPI_ERR_INTERN;
+    parcel.error_is_ours = true;
+}
+
+// `mail`: what the watcher asked the device for.
+void receive_announced(Parcel& parcel, const Header& header, offpath_request_h mail = nullptr) {
     parcel.by_header = true;
     parcel.announced = static_cast<std::size_t>(header.bytes);
     if (parcel.announced > parcel.capacity) cut_off(parcel);
@@ -151,6 +170,11 @@ void receive_announced(Parcel& parcel, const Header& header) {
         }
     }
     parcel.key = header.key;
+    if (mail != nullptr) {
+        parcel.mail = mail;
+        parcel.landed = !parcel.direct;
+        return;
+    }
     // The sender is done when its message has met a receive, be it one without room.
     const offpath_status_t status =
         ask_device(parcel, parcel.announced <= parcel.capacity ? parcel.announced : 0);
@@ -189,6 +213,8 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
         if (parcel.error_is_told) parcel.error = status.MPI_ERROR;
         return;
     }
+    Asked asked;
+    const bool was_asked = unwatch(parcel, &asked);
     int cancelled = 0;
     PMPI_Test_cancelled(&status, &cancelled);
     if (parcel.wild) {
@@ -200,6 +226,7 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
     if (cancelled != 0) {
         parcel.error = MPI_SUCCESS;
         parcel.capacity = 0;
+        if (was_asked) take_back_asked(parcel, asked);
         return;
     }
     const bool was_wild = !is_exact(parcel.peer, parcel.tag);
@@ -212,11 +239,15 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
         parcel.error = status.MPI_ERROR;
         cut_off(parcel);
         if (parcel.early) drop_early(parcel);
+        if (was_asked) take_back_asked(parcel, asked);
         return;
     }
-    if (bytes == header_bytes && parcel.pairs->takes_part(parcel.peer))
+    if (bytes == header_bytes && parcel.pairs->takes_part(parcel.peer)) {
+        if (was_asked) return receive_announced(parcel, asked.header, asked.mail);
         return receive_announced(parcel, header_of(parcel));
+    }
     if (parcel.early) drop_early(parcel);
+    if (was_asked) take_back_asked(parcel, asked);
     parcel.announced = bytes;
     // To memory of ours there was room; and MPICH 5.0 does not tell of all messages that it cuts off.
     if (bytes > parcel.capacity) {
@@ -227,6 +258,7 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
 
 void deliver(Parcel& parcel) {
     if (parcel.by_header) {
+        if (parcel.landed) return unpack_to_user(parcel, parcel.landing, parcel.announced);
         if (parcel.staging.address != nullptr)
             unpack_to_user(parcel, static_cast<const char*>(parcel.staging.address), parcel.announced);
         return;
@@ -235,8 +267,8 @@ void deliver(Parcel& parcel) {
     unpack_to_user(parcel, parcel.landing, parcel.announced);
 }
 
-int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs, Parcel** made,
-                  MPI_Request* request) {
+int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pairs& pairs, bool awaited,
+                  Parcel** made, MPI_Request* request) {
     Extracted extracted;
     if (!pairs.extracted.empty() && take_extracted(pairs, arguments.peer, arguments.tag, extracted)) {
         pairs.received.next(extracted.source, extracted.tag);
@@ -255,7 +287,7 @@ int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pa
         parcel.beneath = overlap == Overlap::expected;
         if (parcel.large && !parcel.by_host && !parcel.beneath) try_early(parcel);
     }
-    if (const int error = post(parcel, arguments); error != MPI_SUCCESS) {
+    if (const int error = post(parcel, arguments, awaited); error != MPI_SUCCESS) {
         if (parcel.early) drop_early(parcel);
         give_number_back(parcel);
         release_parcel(parcel);

@@ -60,7 +60,6 @@ bool goes_by_host(const Arguments& a, std::size_t bytes, Mode mode, Pairs& pairs
 int start_with_header(const Arguments& a, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                       Parcel** parcel) {
     bool ours = false;
-    if (sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight) make_room();
     auto guard = lock();
     const int error = start_send(a, use, mode, team, pairs, parcel, &ours);
     if (error == MPI_SUCCESS && mode == Mode::buffered) forsake(**parcel);

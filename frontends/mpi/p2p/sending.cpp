@@ -4,24 +4,21 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 #include <vector>
 
-#include "backoff.h"
 #include "buffers.h"
+#include "calls/large.h"
 #include "communicators.h"
 #include "counts.h"
 #include "lock.h"
 #include "moving.h"
-#include "operations.h"
 #include "staging.h"
 
 namespace offpath::mpi::p2p {
 namespace {
 
-constexpr std::uint64_t longest_wait_for_room_ns = 1'000'000'000;
-
 std::vector<Parcel*> device_sends;
-bool gave_up = false;  // there was no room for long, and no send has left since
 
 offpath_message_key_t next_key(Parcel& parcel) {
     const auto number = parcel.pairs->sent.next(parcel.peer, parcel.tag);
@@ -50,14 +47,52 @@ int send_payload_by_host(Parcel& parcel, const void* bytes, Header& header) {
                       header.payload_tag, payload_comm(), &parcel.payload);
 }
 
-// The device takes no message any more. Those that the host's MPI can carry instead are said of once.
-void say_refused(const Parcel& parcel, offpath_status_t status, bool by_host) {
+// The device takes no message any more. Said once.
+void say_refused(const Parcel& parcel, offpath_status_t status) {
     static bool said = false;
-    if (said && by_host) return;
-    said = true;
-    say(fmt::format("rank {}: a message of {} bytes to rank {} cannot go by the device: {}{}", runtime().rank,
-                    parcel.capacity, parcel.pairs->world(parcel.peer), offpath_status_string(status),
-                    by_host ? "; it goes by the host's MPI, as later ones do" : ""));
+    if (std::exchange(said, true)) return;
+    say(fmt::format(
+        "rank {}: a message of {} bytes to rank {} cannot go by the device: {}; it goes by the "
+        "host's MPI, as later ones do",
+        runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer), offpath_status_string(status)));
+}
+
+bool is_full() {
+    return sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight;
+}
+
+// Looks whether some of the sends on the device are done.
+void make_room() {
+    constexpr std::size_t looks = 16;
+    static std::size_t next = 0;
+    for (std::size_t i = 0; i < looks && !device_sends.empty(); ++i)
+        advance(*device_sends[next++ % device_sends.size()]);  // one that is done takes itself off the list
+}
+
+// By a request of its own: those of short sends that are done at once may be one and the same.
+int start_on_host(const void* buffer, int count, MPI_Datatype type, Mode mode, const Arguments& arguments,
+                  Parcel& parcel) {
+    const auto make = mode == Mode::synchronous ? PMPI_Ssend_init
+                      : mode == Mode::ready     ? PMPI_Rsend_init
+                                                : PMPI_Send_init;
+    int error = make(buffer, count, type, arguments.peer, arguments.tag, arguments.comm, &parcel.handle);
+    if (error != MPI_SUCCESS) return error;
+    error = PMPI_Start(&parcel.handle);
+    if (error != MPI_SUCCESS) PMPI_Request_free(&parcel.handle);
+    return error;
+}
+
+// A message without a header. Its bytes are `packed` where they could not stay in the user's buffer.
+int start_without_header(const Arguments& arguments, Mode mode, Parcel& parcel) {
+    const void* packed = parcel.staging.address;
+    if (packed == nullptr)
+        return start_on_host(arguments.buffer, arguments.count, arguments.type, mode, arguments, parcel);
+    if (parcel.capacity <= INT_MAX)
+        return start_on_host(packed, static_cast<int>(parcel.capacity), MPI_PACKED, mode, arguments, parcel);
+    MPI_Datatype all = type_of_many(static_cast<MPI_Count>(parcel.capacity), MPI_BYTE);
+    const int error = start_on_host(packed, 1, all, mode, arguments, parcel);
+    PMPI_Type_free(&all);
+    return error;
 }
 
 }  // namespace
@@ -68,26 +103,20 @@ bool goes_with_header(std::size_t bytes) {
 
 void left_device(Parcel& parcel) {
     std::erase(device_sends, &parcel);
-    gave_up = false;
     sends_in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void make_room() {
-    const auto is_full = [] {
-        return sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight;
-    };
-    for (Backoff backoff; is_full(); backoff.pause()) {
-        {
-            const auto guard = lock();
-            if (gave_up) return;
-            for (std::size_t i = device_sends.size(); i-- > 0;)  // one that is done takes itself off the list
-                advance(*device_sends[i]);
-            gave_up = is_full() && backoff.waited_ns() > longest_wait_for_room_ns;
-        }
-        mpi::poll();
-        poll();
-    }
+namespace {
+
+int started(Parcel& parcel, bool by_host, Parcel** made) {
+    parcel.by_host = by_host;
+    register_parcel(parcel);
+    if (parcel.capacity >= runtime().settings.p2p.min_bytes) posted(parcel);
+    *made = &parcel;
+    return MPI_SUCCESS;
 }
+
+}  // namespace
 
 int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& team, Pairs& pairs,
                Parcel** made, bool* ours) {
@@ -109,37 +138,39 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
 
     const void* bytes = bytes_of(parcel, mode);
     if (bytes == nullptr) return give_up(MPI_ERR_NO_MEM, true);
+    const bool second_message = parcel.capacity < runtime().settings.p2p.min_bytes;
+    if (!second_message) {
+        if (is_full()) make_room();
+        offpath_status_t status = OFFPATH_RETRY;
+        if (!is_full()) {
+            status = offpath_message_send(world_team(), bytes, parcel.capacity,
+                                          static_cast<std::uint32_t>(pairs.world(parcel.peer)), parcel.key,
+                                          &parcel.mail);
+            if (status != OFFPATH_OK) say_refused(parcel, status);
+        }
+        if (status != OFFPATH_OK) {
+            if (const int error = start_without_header(arguments, mode, parcel); error != MPI_SUCCESS)
+                return give_up(error, false);
+            return started(parcel, true, made);
+        }
+        device_sends.push_back(&parcel);
+        sends_in_flight.fetch_add(1, std::memory_order_relaxed);
+    }
     Header header;
     header.bytes = parcel.capacity;
     header.key = parcel.key;
-    bool by_host = parcel.capacity < runtime().settings.p2p.min_bytes ||
-                   (sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight &&
-                    parcel.capacity <= INT_MAX);
-    if (!by_host) {
-        const offpath_status_t status = offpath_message_send(
-            world_team(), bytes, parcel.capacity, static_cast<std::uint32_t>(pairs.world(parcel.peer)),
-            parcel.key, &parcel.mail);
-        if (status == OFFPATH_OK) {
-            device_sends.push_back(&parcel);
-            sends_in_flight.fetch_add(1, std::memory_order_relaxed);
-        } else {
-            by_host = parcel.capacity <= INT_MAX;
-            say_refused(parcel, status, by_host);
-            if (!by_host) return give_up(MPI_ERR_OTHER, true);
-        }
-    }
-    if (by_host) {
+    header.source = static_cast<std::uint32_t>(runtime().rank);
+    header.destination = static_cast<std::uint32_t>(pairs.world(parcel.peer));
+    if (second_message) {
         if (const int error = send_payload_by_host(parcel, bytes, header); error != MPI_SUCCESS)
             return give_up(error, true);
     }
     const HeaderBytes encoded = encode(header);
     std::copy(encoded.begin(), encoded.end(), parcel.own.begin());
-    // A request of its own: those of short sends that are done at once may be one and the same.
-    const auto make = mode == Mode::synchronous ? PMPI_Ssend_init : PMPI_Send_init;
-    int error = make(parcel.own.data(), header_bytes, MPI_BYTE, arguments.peer, arguments.tag, arguments.comm,
-                     &parcel.handle);
-    if (error == MPI_SUCCESS) error = PMPI_Start(&parcel.handle);
-    if (error != MPI_SUCCESS) {
+    const Mode header_mode = mode == Mode::synchronous ? mode : Mode::standard;
+    if (const int error =
+            start_on_host(parcel.own.data(), header_bytes, MPI_BYTE, header_mode, arguments, parcel);
+        error != MPI_SUCCESS) {
         // The payload has no use any more; it ends with the attachment.
         if (parcel.mail != nullptr) {
             offpath_request_free(parcel.mail);
@@ -147,39 +178,24 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
         }
         return give_up(error, false);
     }
-    if (!by_host) count_sent(parcel.capacity);
-    register_parcel(parcel);
-    if (parcel.capacity >= runtime().settings.p2p.min_bytes) posted(parcel);
-    *made = &parcel;
-    return MPI_SUCCESS;
+    if (!second_message) count_sent(parcel.capacity);
+    return started(parcel, false, made);
 }
 
-int start_send_by_host(const Arguments& a, std::size_t bytes, Mode mode, Team& team, Pairs& pairs,
+int start_send_by_host(const Arguments& arguments, std::size_t bytes, Mode mode, Team& team, Pairs& pairs,
                        Parcel** made) {
     Parcel& parcel = acquire_parcel(team, pairs, false);
-    parcel.by_host = true;
     parcel.capacity = bytes;
-    parcel.peer = a.peer;
-    parcel.tag = a.tag;
-    parcel.numbered = pairs.sent.next(a.peer, a.tag).has_value();
-    const auto make = mode == Mode::synchronous ? PMPI_Ssend_init
-                      : mode == Mode::ready     ? PMPI_Rsend_init
-                                                : PMPI_Send_init;
-    int error = make(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &parcel.handle);
-    if (error == MPI_SUCCESS) {
-        error = PMPI_Start(&parcel.handle);
-        if (error != MPI_SUCCESS) PMPI_Request_free(&parcel.handle);
-    }
-    if (error != MPI_SUCCESS) {
-        if (parcel.numbered) pairs.sent.undo(a.peer, a.tag);
+    parcel.peer = arguments.peer;
+    parcel.tag = arguments.tag;
+    parcel.numbered = pairs.sent.next(arguments.peer, arguments.tag).has_value();
+    if (const int error = start_without_header(arguments, mode, parcel); error != MPI_SUCCESS) {
+        if (parcel.numbered) pairs.sent.undo(arguments.peer, arguments.tag);
         release_parcel(parcel);
         return error;
     }
-    register_parcel(parcel);
-    posted(parcel);
     count_only_waited_for();
-    *made = &parcel;
-    return MPI_SUCCESS;
+    return started(parcel, true, made);
 }
 
 }  // namespace offpath::mpi::p2p

@@ -8,8 +8,6 @@
 #include <string>
 
 #include "base/environment.h"
-#include "header.h"
-
 namespace offpath::mpi::p2p {
 
 Settings read_settings() {
@@ -33,6 +31,7 @@ Settings read_settings() {
     settings.min_bytes =
         std::clamp<std::uint64_t>(environment::bytes("OFFPATH_MIN_BYTES", settings.min_bytes),
                                   header_bytes + 1, std::uint64_t{1} << 30);
+    settings.secret = draw_header_secret();
     return settings;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "header.h"
+
 namespace offpath::mpi::p2p {
 
 // Between which ranks the device may carry messages.
@@ -14,6 +16,7 @@ struct Settings {
     Scope scope = Scope::remote;
     std::uint64_t min_bytes = 128 << 10;  // from here on; more than a header
     std::uint8_t waited_by_host = 1;      // those that nobody computes beside are the host's after all
+    HeaderSecret secret;
 };
 
 // From OFFPATH_P2P, OFFPATH_P2P_WAITED and OFFPATH_MIN_BYTES. Throws std::invalid_argument.
