@@ -134,7 +134,8 @@ struct Visit : Completion {
     std::uint64_t bytes = 0, part = 0, sender = 0, receiver = 0;
     std::uint64_t memory = 0;  // of ours, for operands and result
     std::vector<rma::Segment> segments;
-    std::vector<rma::Ranges::Range*> ranges;  // of the segments, held
+    std::vector<memory::HostRange> places;    // of the segments
+    std::vector<rma::Ranges::Range*> ranges;  // in which they lie, held
     std::vector<std::byte> operands, fetched, updated;
     SendTransfer* send = nullptr;
     RecvTransfer* recv = nullptr;
@@ -253,6 +254,7 @@ class OneSided {
 
     // onesided_direct.cpp
     Status update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result);
+    Status across_ranges(Window& window, const DirectOperation& call, std::span<const std::byte>& result);
     Status lock_at_once(Window& window, const DirectOperation& call);
 
     // onesided_update.cpp

@@ -70,7 +70,7 @@ Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>
     if (window.ending || window.session().closing) return Status::peer_lost;
     if (rma::is_lock(static_cast<OpKind>(call.operation))) return lock_at_once(window, call);
     const rma::Ranges::Range* range = window.ranges.find(call.offset, extent(call));
-    if (range == nullptr) return Status::access;
+    if (range == nullptr) return window.dynamic ? across_ranges(window, call, result) : Status::access;
     std::byte* const place = window.session().memory->direct({range->region, range->address, range->bytes},
                                                              call.offset - range->begin, extent(call));
     if (place == nullptr) return Status::unsupported;
@@ -99,6 +99,57 @@ Status OneSided::at_once(const DirectOperation& call, std::span<const std::byte>
         if (is_error(status)) return status;
     }
     engine_.counters.bytes_sent += result.size();
+    return Status::ok;
+}
+
+// Of a dynamic window: the call spans several ranges, or its elements lie in several.
+Status OneSided::across_ranges(Window& window, const DirectOperation& call,
+                               std::span<const std::byte>& result) {
+    std::vector<std::span<std::byte>> pieces;
+    const std::uint64_t each = call.element == 0 ? call.bytes : call.element;
+    for (std::uint64_t at = 0, offset = call.offset; at < call.bytes; at += each, offset += call.stride) {
+        std::vector<rma::Ranges::Range*> ranges;
+        if (!window.ranges.cover(offset, each, ranges)) return Status::access;
+        std::uint64_t begin = offset;
+        for (const rma::Ranges::Range* range : ranges) {
+            const std::uint64_t bytes = std::min(offset + each, range->begin + range->bytes) - begin;
+            std::byte* const place = window.session().memory->direct(
+                {range->region, range->address, range->bytes}, begin - range->begin, bytes);
+            if (place == nullptr) return Status::unsupported;
+            pieces.emplace_back(place, bytes);
+            begin += bytes;
+        }
+    }
+    const auto kind = static_cast<OpKind>(call.operation);
+    if (rma::is_update(kind) && window.updating && is_being_updated(window, call.offset, call.bytes))
+        return Status::unsupported;
+    std::atomic_thread_fence(std::memory_order_release);
+    engine_.counters.bytes_received += call.operands.size();
+    if (kind == OpKind::put) {
+        std::span<const std::byte> rest = call.operands;
+        for (const std::span<std::byte> piece : pieces) {
+            std::memcpy(piece.data(), rest.data(), piece.size());
+            rest = rest.subspan(piece.size());
+        }
+        return Status::ok;
+    }
+    std::vector<std::byte> bytes;
+    for (const std::span<std::byte> piece : pieces)
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+    if (kind == OpKind::get || rma::result_bytes(kind, call.bytes) > 0) {
+        direct_result_ = bytes;
+        result = direct_result_;
+        engine_.counters.bytes_sent += result.size();
+    }
+    if (kind == OpKind::get) return Status::ok;
+    const Status status = apply_update(kind, static_cast<schedule::DataType>(call.type), call.reduction,
+                                       call.operands.data(), bytes.data(), bytes.size());
+    if (is_error(status)) return status;
+    const std::byte* from = bytes.data();
+    for (const std::span<std::byte> piece : pieces) {
+        std::memcpy(piece.data(), from, piece.size());
+        from += piece.size();
+    }
     return Status::ok;
 }
 

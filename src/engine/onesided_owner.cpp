@@ -191,29 +191,32 @@ void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
 // False: a segment leaves the window.
 bool OneSided::resolve(Visit& visit) {
     for (const rma::Segment& segment : visit.segments) {
-        rma::Ranges::Range* range = visit.window->ranges.find(segment.offset, segment.bytes);
-        if (range == nullptr) {
+        const std::size_t first = visit.ranges.size();
+        if (!visit.window->ranges.cover(segment.offset, segment.bytes, visit.ranges)) {
             log::error(
                 "rank {} of team {:x} reaches for {} bytes at {:#x} of window {} at rank {}, outside it",
                 visit.origin, visit.window->team->id, segment.bytes, segment.offset, visit.window->id,
                 visit.window->team->rank);
+            visit.ranges.resize(first);
             return false;
         }
-        ++range->users;
-        visit.ranges.push_back(range);
+        for (std::size_t i = first; i < visit.ranges.size(); ++i)
+            ++visit.ranges[i]->users;
+        const rma::Ranges::Range& range = *visit.ranges[first];
+        if (visit.ranges.size() == first + 1) {
+            visit.places.push_back(
+                {range.region, range.address + (segment.offset - range.begin), segment.bytes});
+        } else {
+            // Neighbours that were attached one by one, so the offset is an address. No region and no pointer
+            // has all of it; the process's own memory does.
+            visit.places.push_back({0, segment.offset, segment.bytes});
+        }
     }
     return true;
 }
 
 Location OneSided::place(const Visit& visit, std::size_t i) const {
-    const rma::Segment& segment = visit.segments[i];
-    const rma::Ranges::Range& range = *visit.ranges[i];
-    Location location;
-    location.memory = visit.window->session().memory;
-    location.range = {range.region, range.address, range.bytes};
-    location.offset = segment.offset - range.begin;
-    location.pointer = location.memory->direct(location.range, location.offset, segment.bytes);
-    return location;
+    return whole(*visit.window->team, visit.places[i]);
 }
 
 void OneSided::begin_visit(Visit& visit, std::span<const std::byte> carried) {

@@ -1,5 +1,7 @@
 #include "rma/ranges.h"
 
+#include <algorithm>
+
 namespace offpath::rma {
 
 Status Ranges::add(std::uint64_t begin, std::uint64_t bytes, std::uint64_t region, std::uint64_t address) {
@@ -21,6 +23,22 @@ Ranges::Range* Ranges::find(std::uint64_t offset, std::uint64_t bytes) {
     const std::uint64_t inside = offset - range.begin;
     const bool fits = inside <= range.bytes && bytes <= range.bytes - inside;
     return fits && !range.leaving ? &range : nullptr;
+}
+
+bool Ranges::cover(std::uint64_t offset, std::uint64_t bytes, std::vector<Range*>& found) {
+    const std::size_t before = found.size();
+    while (bytes > 0) {
+        Range* const range = find(offset, 1);
+        if (range == nullptr) {
+            found.resize(before);
+            return false;
+        }
+        found.push_back(range);
+        const std::uint64_t here = std::min(bytes, range->begin + range->bytes - offset);
+        offset += here;
+        bytes -= here;
+    }
+    return true;
 }
 
 Ranges::Range* Ranges::at(std::uint64_t begin) {

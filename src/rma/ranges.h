@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 namespace offpath::rma {
 
@@ -23,6 +24,9 @@ class Ranges {
     Status add(std::uint64_t begin, std::uint64_t bytes, std::uint64_t region, std::uint64_t address);
     // The range in which all of [offset, offset + bytes) lies, and which is not leaving; else null.
     Range* find(std::uint64_t offset, std::uint64_t bytes);
+    // Adds to `found` the ranges that cover [offset, offset + bytes), bytes > 0, side by side. False, and
+    // nothing is added: some byte lies in none, or in one that is leaving.
+    bool cover(std::uint64_t offset, std::uint64_t bytes, std::vector<Range*>& found);
     // The range that begins there; else null.
     Range* at(std::uint64_t begin);
     void remove(std::uint64_t begin) { ranges_.erase(begin); }

@@ -396,6 +396,70 @@ TEST_P(OneSided, DynamicRangesComeAndGo) {
     EXPECT_EQ(run(begin), Status::access);
 }
 
+TEST_P(OneSided, WhatSpansNeighboursReachesThemAll) {
+    World world(options(2));
+    std::vector<engine::Window*> window(2);
+    for (std::uint32_t rank = 0; rank < 2; ++rank)
+        ASSERT_EQ(world.engine_of(rank).create_window(world.team(rank), 8, {}, true, &window[rank]),
+                  Status::ok);
+    constexpr std::size_t first = 30001, second = 7, third = 300000, bytes = first + second + third;
+    std::vector<std::byte> memory(bytes + 1), data(bytes), back(bytes);
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.data());
+    std::uint64_t at = 0;
+    for (const std::size_t length : {first, second, third}) {
+        const auto range = World::range(memory.data() + at, length);
+        ASSERT_EQ(world.engine_of(1).attach_window(*window[1], range, begin + at), Status::ok);
+        at += length;
+    }
+    const auto run = [&](OneSidedCall call) {
+        Done done;
+        EXPECT_EQ(world.engine_of(0).one_sided(*window[0], std::move(call), &done), Status::in_progress);
+        EXPECT_TRUE(world.run_until([&] { return done.status.has_value(); }));
+        return done.status.value_or(Status::retry);
+    };
+    const auto get = [&](std::uint64_t from, std::size_t length) {
+        OneSidedCall call;
+        call.kind = OpKind::get;
+        call.target = 1;
+        call.offset = begin + from;
+        call.bytes = length;
+        call.result = World::range(back.data(), length);
+        return run(call);
+    };
+    for (std::size_t i = 0; i < bytes; ++i)
+        data[i] = static_cast<std::byte>(i * 31 % 251);
+    EXPECT_EQ(run(put(1, begin, data)), Status::ok);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.begin()));
+    EXPECT_EQ(get(0, bytes), Status::ok);
+    EXPECT_EQ(back, data);
+    // Small ones, across one border and across two.
+    const std::span<const std::byte> few = std::span(data).first(20);
+    EXPECT_EQ(run(put(1, begin + first - 3, few)), Status::ok);
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), memory.begin() + first - 3));
+    EXPECT_EQ(get(first - 3, 20), Status::ok);
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), back.begin()));
+    // Segments, some of which span.
+    OneSidedCall scattered = put(1, 0, std::span(data).first(100));
+    scattered.segments = {{begin + 5, 10}, {begin + first - 5, 50}, {begin + first + second + 100, 40}};
+    EXPECT_EQ(run(scattered), Status::ok);
+    EXPECT_TRUE(std::equal(data.begin() + 10, data.begin() + 60, memory.begin() + first - 5));
+    // An update whose third element has its bytes in two ranges.
+    std::vector<std::uint64_t> ones(100, 1), before(100), after(100);
+    std::memcpy(before.data(), memory.data() + first - 20, 800);
+    EXPECT_EQ(run(update<std::uint64_t>(OpKind::accumulate, static_cast<std::uint8_t>(Reduction::sum),
+                                        DataType::uint64, 1, begin + first - 20, ones)),
+              Status::ok);
+    std::memcpy(after.data(), memory.data() + first - 20, 800);
+    for (std::size_t i = 0; i < 100; ++i)
+        ASSERT_EQ(after[i], before[i] + 1) << i;
+    // What leaves them is refused, and so is a span of one that has gone.
+    EXPECT_EQ(run(put(1, begin + 1, data)), Status::access);
+    EXPECT_EQ(memory.back(), std::byte{0});
+    Done detached;
+    EXPECT_EQ(world.engine_of(1).detach_window(*window[1], begin + first, &detached), Status::ok);
+    EXPECT_EQ(run(put(1, begin, data)), Status::access);
+}
+
 TEST_P(OneSided, DestroyWaitsForWhatTouchesTheMemory) {
     World world(options(2));
     Windows windows(world, 100000);
@@ -680,6 +744,49 @@ TEST(OneSidedBundles, NonsenseIsDropped) {
     windows.start(0, put(1, 0, std::as_bytes(std::span(&word, 1))));
     EXPECT_EQ(windows.flush(0), Status::ok);
     EXPECT_EQ(std::memcmp(windows.memory[1].data(), &word, 8), 0);
+}
+
+TEST(OneSidedAtOnce, SpansNeighbours) {
+    WorldOptions options;
+    options.ranks = 2;
+    options.memory = BackEnd::map;
+    World world(options);
+    engine::Window* window = nullptr;
+    ASSERT_EQ(world.engine_of(1).create_window(world.team(1), 3, {}, true, &window), Status::ok);
+    std::vector<std::uint32_t> memory(16);
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.data());
+    ASSERT_EQ(world.engine_of(1).attach_window(*window, World::range(memory.data(), 30), begin), Status::ok);
+    const auto rest = World::range(reinterpret_cast<std::byte*>(memory.data()) + 30, 34);
+    ASSERT_EQ(world.engine_of(1).attach_window(*window, rest, begin + 30), Status::ok);
+    engine::DirectOperation call;
+    call.job = {7, 9};
+    call.team = 42;
+    call.window = 3;
+    call.dest = 1;
+    std::span<const std::byte> result;
+    const auto at_once = [&](OpKind kind, std::uint64_t element, std::span<const std::uint32_t> operands) {
+        call.operation = static_cast<std::uint8_t>(kind);
+        call.offset = begin + 4 * element;
+        call.operands = std::as_bytes(operands);
+        call.bytes = call.operands.empty() ? 12 : call.operands.size();
+        return world.engine_of(1).one_sided_at_once(call, result);
+    };
+    const std::vector<std::uint32_t> values = {5, 6, 7}, expected = {5, 12, 14};
+    EXPECT_EQ(at_once(OpKind::put, 6, values), Status::ok);
+    EXPECT_EQ(memory[7], 6u);
+    call.type = static_cast<std::uint8_t>(DataType::uint32);
+    call.reduction = static_cast<std::uint8_t>(Reduction::sum);
+    EXPECT_EQ(at_once(OpKind::accumulate, 7, std::span(values).subspan(1)), Status::ok);
+    EXPECT_EQ(at_once(OpKind::get, 6, {}), Status::ok);
+    EXPECT_TRUE(std::ranges::equal(result, std::as_bytes(std::span(expected))));
+    EXPECT_EQ(at_once(OpKind::put, 14, values), Status::access);
+    // Elements a stride apart: in both ranges, and the last one beside them.
+    call.element = 4;
+    call.stride = 16;
+    EXPECT_EQ(at_once(OpKind::put, 3, values), Status::ok);
+    EXPECT_EQ(memory[3] + memory[7] + memory[11], 18u);
+    EXPECT_EQ(at_once(OpKind::put, 8, values), Status::access);
+    EXPECT_EQ(memory[12], 0u);
 }
 
 TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {

@@ -35,5 +35,26 @@ TEST(Ranges, RefuseOverlapsAndWrapping) {
     EXPECT_EQ(ranges.at(990), nullptr);
 }
 
+TEST(Ranges, NeighboursCoverWhatSpansThem) {
+    Ranges ranges;
+    for (std::uint64_t begin : {990, 1000, 1100, 1201})
+        ASSERT_EQ(ranges.add(begin, begin == 990 ? 10 : 100, 0, begin), Status::ok);
+    std::vector<Ranges::Range*> found;
+    EXPECT_TRUE(ranges.cover(995, 200, found));
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_EQ(found[0]->begin, 990U);
+    EXPECT_EQ(found[2]->begin, 1100U);
+    EXPECT_TRUE(ranges.cover(1199, 1, found));
+    EXPECT_EQ(found.size(), 4U);
+    // A byte between two, before the first, behind the last.
+    EXPECT_FALSE(ranges.cover(1199, 3, found));
+    EXPECT_FALSE(ranges.cover(989, 5, found));
+    EXPECT_FALSE(ranges.cover(1300, 2, found));
+    EXPECT_FALSE(ranges.cover(995, UINT64_MAX, found));
+    ranges.at(1000)->leaving = true;
+    EXPECT_FALSE(ranges.cover(995, 200, found));
+    EXPECT_EQ(found.size(), 4U);
+}
+
 }  // namespace
 }  // namespace offpath::rma

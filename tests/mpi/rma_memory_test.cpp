@@ -1,0 +1,92 @@
+// The memory of windows: accesses that span what was attached side by side, memory that is given back while
+// a window has it, and memory that outlives MPI.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "check.h"
+
+namespace {
+
+int me = 0;
+int ranks = 1;
+
+std::vector<MPI_Aint> addresses_of(const void* mine) {
+    MPI_Aint address = 0;
+    MPI_Get_address(mine, &address);
+    std::vector<MPI_Aint> all(static_cast<std::size_t>(ranks));
+    PMPI_Allgather(&address, 1, MPI_AINT, all.data(), 1, MPI_AINT, MPI_COMM_WORLD);
+    return all;
+}
+
+// Ints of two ranges that lie side by side; the first of them ends in the middle of an int.
+void test_neighbours(int* memory, int count) {
+    std::fill_n(memory, count, 0);
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    const MPI_Aint bytes = MPI_Aint{count} * 4;
+    const MPI_Aint first = bytes / 8 * 4 + 2;
+    MPI_Win_attach(win, memory, first);
+    MPI_Win_attach(win, reinterpret_cast<char*>(memory) + first, bytes - first);
+    const int right = (me + 1) % ranks;
+    const int left = (me + ranks - 1) % ranks;
+    const MPI_Aint there = addresses_of(memory)[static_cast<std::size_t>(right)];
+    std::vector<int> data(static_cast<std::size_t>(count)), back(data.size()), few(10, 5), more(10);
+    for (int i = 0; i < count; ++i)
+        data[static_cast<std::size_t>(i)] = me * 1000 + i;
+    const int border = count / 2;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win);
+    MPI_Put(data.data(), count, MPI_INT, right, there, count, MPI_INT, win);
+    MPI_Win_flush(right, win);
+    MPI_Get(back.data(), count, MPI_INT, right, there, count, MPI_INT, win);
+    MPI_Win_flush(right, win);
+    check::that(back == data, "a get that spans two ranges of {} bytes in all", bytes);
+    MPI_Accumulate(few.data(), 10, MPI_INT, right, there + 4 * (border - 5), 10, MPI_INT, MPI_SUM, win);
+    MPI_Get_accumulate(few.data(), 10, MPI_INT, more.data(), 10, MPI_INT, right, there + 4 * (border - 5), 10,
+                       MPI_INT, MPI_SUM, win);
+    MPI_Win_flush(right, win);
+    // Runs with gaps between them, of which one has the border in it.
+    MPI_Datatype other = MPI_DATATYPE_NULL;
+    MPI_Type_vector(4, 3, 6, MPI_INT, &other);
+    MPI_Type_commit(&other);
+    std::vector<int> minus(12, -1);
+    MPI_Put(minus.data(), 12, MPI_INT, right, there + 4 * (border + 5 - 12), 1, other, win);
+    MPI_Type_free(&other);
+    MPI_Win_unlock(right, win);
+    bool good = true;
+    for (int i = 0; i < 10; ++i)
+        good = good && more[static_cast<std::size_t>(i)] == me * 1000 + border - 5 + i + 5;
+    check::that(good, "what a get_accumulate across a border brings");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, me, 0, win);
+    good = true;
+    for (int i = 0; i < count; ++i) {
+        int expected = left * 1000 + i + (i >= border - 5 && i < border + 5 ? 10 : 0);
+        const int at = i - (border + 5 - 12);
+        if (at >= 0 && at < 21 && at % 6 < 3) expected = -1;
+        good = good && memory[i] == expected;
+    }
+    check::that(good, "puts and updates that span two ranges of {} bytes in all", bytes);
+    MPI_Win_unlock(me, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_detach(win, memory);
+    MPI_Win_detach(win, reinterpret_cast<char*>(memory) + first);
+    MPI_Win_free(&win);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    me = check::rank_of(MPI_COMM_WORLD);
+    ranks = check::size_of(MPI_COMM_WORLD);
+    std::vector<int> own(100000);
+    test_neighbours(own.data(), 100);
+    test_neighbours(own.data(), 100000);
+    void* mapped = nullptr;
+    MPI_Alloc_mem(1 << 19, MPI_INFO_NULL, static_cast<void*>(&mapped));
+    test_neighbours(static_cast<int*>(mapped), 1 << 17);
+    MPI_Free_mem(mapped);
+    return check::finish();
+}
