@@ -22,6 +22,10 @@ OFFPATH_API offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t
  * start of such memory. */
 OFFPATH_API offpath_status_t offpath_mem_free(offpath_context_h context, void* address);
 
+/* Memory of offpath_mem_alloc stays mapped, with its contents, when the context ends; until offpath_mem_free
+ * or the process's end. Local. INVALID if `address` is not the start of such memory. */
+OFFPATH_API offpath_status_t offpath_mem_keep(offpath_context_h context, void* address);
+
 /* Makes [address, address + bytes) known to the device. The memory must stay valid until deregister. Local.
  */
 OFFPATH_API offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,

@@ -132,6 +132,11 @@ offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try 
     return caught("offpath_mem_free");
 }
 
+offpath_status_t offpath_mem_keep(offpath_context_h context, void* address) {
+    if (context == nullptr || address == nullptr) return OFFPATH_ERR_INVALID;
+    return to_c(context->allocator.keep(address));
+}
+
 offpath_status_t offpath_mem_register(offpath_context_h context, void* address, size_t bytes,
                                       offpath_region_h* region) try {
     std::unique_ptr<offpath_region> made;

@@ -5,6 +5,11 @@ namespace offpath::memory {
 HostAllocator::HostAllocator() : HostAllocator(Options{}) {}
 HostAllocator::HostAllocator(const Options& options) : options_(options) {}
 
+HostAllocator::~HostAllocator() {
+    for (auto& [address, held] : held_)
+        if (held.kept) held.mapping.release();
+}
+
 Status HostAllocator::allocate(std::size_t bytes, Allocation& allocation) {
     Held held;
     if (const Status status = make_memory_file("offpath", bytes, held.file); status != Status::ok)
@@ -36,6 +41,14 @@ Status HostAllocator::withdraw(const void* address, Allocation& allocation) {
     if (found == held_.end()) return Status::invalid;
     allocation = found->second.allocation;
     table_.erase(allocation.region);
+    return Status::ok;
+}
+
+Status HostAllocator::keep(const void* address) {
+    std::lock_guard lock(mutex_);
+    const auto found = held_.find(address);
+    if (found == held_.end()) return Status::invalid;
+    found->second.kept = true;
     return Status::ok;
 }
 

@@ -1,7 +1,8 @@
 // HostAllocator: the memory that a client shares with its device: memory files, mapped here and, after the
 // client has sent their descriptors, by the proxy. Every allocation is a region with an id that is never used
 // again. Its memory is found by address through RegionTable. Ownership: allocations live until release() or
-// the allocator's end. Threads: all calls from any thread.
+// the allocator's end; those that are kept are the process's from then on. Threads: all calls from any
+// thread.
 //
 // fork: the memory is shared, so a child that does not exec sees the parent's bytes, and writes to them. The
 // child must not call anything here (fork_guard.h tells it apart).
@@ -35,6 +36,8 @@ class HostAllocator {
     explicit HostAllocator(const Options& options);
     HostAllocator(const HostAllocator&) = delete;
     HostAllocator& operator=(const HostAllocator&) = delete;
+    // Unmaps what is there, unless it is kept.
+    ~HostAllocator();
 
     // Zeroed memory of at least `bytes` bytes (> 0), page-aligned. It is not in the region table yet:
     // publish() puts it there once the proxy has acknowledged the region. Errors: invalid, memory, system.
@@ -52,6 +55,9 @@ class HostAllocator {
     Status withdraw(const void* address, Allocation& allocation);
     void release(const Allocation& allocation);
 
+    // The allocation that starts at `address` stays mapped when the allocator ends. invalid: none.
+    Status keep(const void* address);
+
     // Regions that are published, by address.
     const RegionTable& table() const { return table_; }
     // All allocations, e.g. to send them to another proxy.
@@ -67,6 +73,7 @@ class HostAllocator {
         Allocation allocation;
         File file;
         Mapping mapping;
+        bool kept = false;
     };
     const Options options_;
     RegionTable table_;

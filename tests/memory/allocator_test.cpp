@@ -57,6 +57,18 @@ TEST(HostAllocator, RegionsAreNeverNamedTwice) {
     EXPECT_NE(allocator.allocate(SIZE_MAX, second), Status::ok);
 }
 
+TEST(HostAllocator, WhatIsKeptOutlivesIt) {
+    auto allocator = std::make_unique<HostAllocator>();
+    HostAllocator::Allocation kept;
+    ASSERT_EQ(allocator->allocate(100000, kept), Status::ok);
+    EXPECT_EQ(allocator->keep(static_cast<char*>(kept.address) + 1), Status::invalid);
+    EXPECT_EQ(allocator->keep(kept.address), Status::ok);
+    std::memset(kept.address, 7, 100000);
+    allocator.reset();
+    EXPECT_EQ(static_cast<const char*>(kept.address)[99999], 7);
+    munmap(kept.address, kept.bytes);
+}
+
 TEST(HostAllocator, ThreadsAllocateAtOnce) {
     HostAllocator allocator;
     std::vector<std::thread> threads;
