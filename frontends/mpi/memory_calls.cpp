@@ -1,11 +1,13 @@
 // MPI_Alloc_mem and MPI_Free_mem: memory of some pages comes from what the device maps too, which saves a
-// copy on each side whenever it takes part in an offloaded operation. Thread-safe.
+// copy on each side whenever it takes part in an offloaded operation. Like that of the hosts' libraries, it
+// can be read after MPI_Finalize. Thread-safe.
 #include <mpi.h>
 #include <offpath/offpath.h>
 
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 
+#include "rma/exposed.h"
 #include "runtime.h"
 
 using namespace offpath::mpi;
@@ -15,11 +17,16 @@ namespace {
 constexpr MPI_Aint least_mapped_bytes = MPI_Aint{64} * 1024;
 
 std::mutex mutex;
-std::unordered_set<void*> mapped;
+std::unordered_map<void*, std::size_t> mapped;  // their sizes
 
-bool take(void* address) {
+// 0: it is not ours.
+std::size_t take(void* address) {
     const std::lock_guard lock(mutex);
-    return mapped.erase(address) == 1;
+    const auto found = mapped.find(address);
+    if (found == mapped.end()) return 0;
+    const std::size_t bytes = found->second;
+    mapped.erase(found);
+    return bytes;
 }
 
 }  // namespace
@@ -30,8 +37,9 @@ OFFPATH_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     void* address = nullptr;
     if (active() && size >= least_mapped_bytes && baseptr != nullptr &&
         offpath_mem_alloc(runtime().context, static_cast<std::size_t>(size), &address) == OFFPATH_OK) {
+        offpath_mem_keep(runtime().context, address);
         const std::lock_guard lock(mutex);
-        mapped.insert(address);
+        mapped.emplace(address, static_cast<std::size_t>(size));
         *static_cast<void**>(baseptr) = address;
         return MPI_SUCCESS;
     }
@@ -39,9 +47,10 @@ OFFPATH_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 }
 
 OFFPATH_API int MPI_Free_mem(void* base) {
-    if (base == nullptr || !take(base)) return PMPI_Free_mem(base);
-    // Past MPI_Finalize the memory has ended with the attachment.
-    if (active()) offpath_mem_free(runtime().context, base);
+    const std::size_t bytes = base != nullptr ? take(base) : 0;
+    if (bytes == 0) return PMPI_Free_mem(base);
+    // Past MPI_Finalize the memory stays until the process ends.
+    if (active()) free_memory(base, bytes);
     return MPI_SUCCESS;
 }
 

@@ -12,6 +12,7 @@
 #include "../runtime.h"
 #include "../tuning/agreement.h"
 #include "base/environment.h"
+#include "exposed.h"
 
 using namespace offpath;
 using namespace offpath::mpi;
@@ -101,6 +102,7 @@ void serve(MPI_Win win, MPI_Comm comm, void* base, MPI_Aint bytes, int disp_unit
     if (window == nullptr) window = std::make_unique<Window>();
     window->handle = win;
     if (own_base) window->base = base;
+    if (window->device != nullptr) expose(*window, base, static_cast<std::size_t>(bytes));
     PMPI_Win_set_attr(win, window_keyval(), window.release());
     windows_served.fetch_add(1, std::memory_order_relaxed);
 }
@@ -200,12 +202,15 @@ OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
     if (result != MPI_SUCCESS || window == nullptr || size == 0) return result;
     const offpath_status_t status =
         offpath_window_attach(window->device, base, static_cast<std::size_t>(size));
-    return status == OFFPATH_OK ? result : raise(*window, MPI_ERR_RMA_ATTACH);
+    if (status != OFFPATH_OK) return raise(*window, MPI_ERR_RMA_ATTACH);
+    expose(*window, base, static_cast<std::size_t>(size));
+    return result;
 }
 
 OFFPATH_API int MPI_Win_detach(MPI_Win win, const void* base) {
     if (Window* window = find_window(win)) {
         const offpath_status_t status = offpath_window_detach(window->device, const_cast<void*>(base));
+        conceal(*window, base);
         // Nothing was attached for an empty range; the host's MPI knows.
         if (status != OFFPATH_OK && status != OFFPATH_ERR_INVALID) return raise(*window, error_of(status));
     }
@@ -231,6 +236,7 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
         meet(*window);
         const offpath_status_t status = offpath_window_destroy(window->device);
         if (error == MPI_SUCCESS) error = error_of(status);
+        conceal(*window);
     }
     if (error != MPI_SUCCESS) raise(*window, error);
     PMPI_Win_delete_attr(*win, window_keyval());
