@@ -78,6 +78,55 @@ def test_messages_and_windows_are_right_with_the_settings_that_users_have(offpat
     assert re.search(rf"^offpath: .*[1-9][0-9]* {carried}", done.stderr, re.MULTILINE), done.stderr
 
 
+WINDOWS = """
+from array import array
+from mpi4py import MPI
+
+assert MPI.Query_thread() == MPI.THREAD_MULTIPLE
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+memory = array("d", [-1.0] * 1000)
+data = array("d", [float(rank)] * 1000)
+win = MPI.Win.Create(memory, 8, comm=comm)
+win.Fence()
+win.Put(data, (rank + 1) % size)
+win.Fence()
+assert memory[999] == (rank - 1) % size
+assert win.group.size == size and len(win.tomemory()) == 8000
+win.Free()
+win = MPI.Win.Allocate(800, 8, comm=comm)
+win.Lock_all()
+win.Accumulate(data[:100], 0, op=MPI.SUM)
+win.Unlock_all()
+comm.Barrier()
+win.Lock(rank)
+assert sum(memoryview(win.tomemory()).cast("d")) == (100 * sum(range(size)) if rank == 0 else 0)
+win.Unlock(rank)
+win.Free()
+win = MPI.Win.Create_dynamic(comm=comm)
+win.Attach(memory)
+there = comm.alltoall([MPI.Get_address(memory)] * size)
+win.Lock(0)
+win.Put(data[:10], 0, MPI.Aint_add(there[0], 80 * rank))
+win.Unlock(0)
+comm.Barrier()
+assert rank != 0 or all(memory[10 * r] == r for r in range(size))
+win.Detach(memory)
+win.Free()
+"""
+
+
+@pytest.mark.parametrize("one_sided", ["rdma,sm,pt2pt", "sm,pt2pt"])
+def test_windows_of_mpi4py_need_no_option(offpath, namespaces, build, tmp_path, one_sided):
+    """At MPI_THREAD_MULTIPLE, where Open MPI 4.1 has no windows between nodes, and with its default order of ways to make one."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("the system's Python has no mpi4py")
+    (tmp_path / "windows.py").write_text(WINDOWS)
+    done = offpath("lab", "run", "--nodes", "2", "--mca", f"osc={one_sided}", "--", "/usr/bin/python3", str(tmp_path / "windows.py"))
+    assert done.returncode == 0, done.stderr
+    assert "on 3 of 3 windows on the device" in done.stderr
+
+
 def test_aarch64_devices_serve_ranks_of_another_architecture(offpath, namespaces, bench, build):
     try:
         build.aarch64_daemon

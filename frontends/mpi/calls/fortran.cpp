@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "rma/creation.h"
+#include "rma/handles.h"
 
 // In the host's library for Fortran, which a program in C has not.
 extern "C" void pmpi_win_get_attr_(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag,
@@ -143,15 +143,15 @@ StatusesOut::~StatusesOut() {
 void win_get_attr(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag,
                   MPI_Fint* ierror) {
 #ifdef OPEN_MPI
-    constexpr MPI_Fint create_flavor = MPI_WIN_CREATE_FLAVOR;
+    constexpr MPI_Fint after_c = 0;
 #else
-    constexpr MPI_Fint create_flavor = MPI_WIN_CREATE_FLAVOR + 1;  // MPICH tells the languages apart
+    constexpr MPI_Fint after_c = 1;  // MPICH tells the languages apart
 #endif
     MPI_Fint error = MPI_SUCCESS;
     pmpi_win_get_attr_(win, keyval, value, flag, &error);
     report(error, ierror);
-    if (error == MPI_SUCCESS && *keyval == create_flavor && *flag != 0 && is_allocated(MPI_Win_f2c(*win)))
-        *static_cast<MPI_Aint*>(value) = MPI_WIN_FLAVOR_ALLOCATE;
+    if (error == MPI_SUCCESS && *flag != 0)
+        own_attribute(MPI_Win_f2c(*win), *keyval - after_c, *static_cast<MPI_Aint*>(value));
 }
 
 }  // namespace offpath::mpi::fortran

@@ -1,5 +1,6 @@
-// MPI_Win_create, allocate, create_dynamic, attach, detach, get_attr and free. The host's MPI makes its
-// window first; then the ranks agree on whether the device serves it.
+// MPI_Win_create, allocate, create_dynamic, attach, detach and free. The ranks agree on who serves a window
+// before it is made. Where a rank cannot make its part of a window on the device, all of them leave it to the
+// host's MPI.
 #include "creation.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "../tuning/agreement.h"
 #include "base/environment.h"
 #include "exposed.h"
+#include "handles.h"
 
 using namespace offpath;
 using namespace offpath::mpi;
@@ -67,8 +69,11 @@ void count(MPI_Comm comm, Left why) {
 }
 
 // Collective over `comm`. Null when some rank could not make its part.
-std::unique_ptr<Window> make(MPI_Comm comm, void* base, MPI_Aint bytes, int disp_unit, bool dynamic) {
+std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits& traits) {
     auto window = std::make_unique<Window>();
+    window->traits = traits;
+    window->dynamic = traits.flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    window->handle = make_handle(info);
     MPI_Group group = MPI_GROUP_NULL;
     PMPI_Comm_group(comm, &group);
     // Not a duplicate: that would call the copy callbacks of the user's attributes.
@@ -77,53 +82,50 @@ std::unique_ptr<Window> make(MPI_Comm comm, void* base, MPI_Aint bytes, int disp
     communicator_created(window->comm);
     PMPI_Comm_rank(window->comm, &window->rank);
     PMPI_Comm_size(window->comm, &window->size);
-    window->dynamic = dynamic;
     window->peers.resize(static_cast<std::size_t>(window->size));
     window->locks.resize(window->peers.size(), Window::Lock::none);
-    const Window::Peer mine{static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(disp_unit)};
+    const Window::Peer mine{static_cast<std::uint64_t>(traits.bytes),
+                            static_cast<std::uint64_t>(traits.disp_unit)};
     static_assert(sizeof(Window::Peer) == 16);
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window->peers.data(), sizeof mine, MPI_BYTE, window->comm);
     window->team = &find_team(window->comm);
     offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
     if (window->team->handle != nullptr)
-        status = dynamic ? offpath_window_create_dynamic(window->team->handle, &window->device)
-                         : offpath_window_create(window->team->handle, base, static_cast<std::size_t>(bytes),
-                                                 &window->device);
-    if (all_agree(window->comm, status == OFFPATH_OK)) return window;
+        status = window->dynamic
+                     ? offpath_window_create_dynamic(window->team->handle, &window->device)
+                     : offpath_window_create(window->team->handle, traits.base,
+                                             static_cast<std::size_t>(traits.bytes), &window->device);
+    if (all_agree(window->comm, status == OFFPATH_OK && window->handle != MPI_WIN_NULL)) return window;
     if (status == OFFPATH_OK) offpath_window_destroy(window->device);
     PMPI_Comm_free(&window->comm);
+    if (window->handle != MPI_WIN_NULL) PMPI_Win_free(&window->handle);
     return nullptr;
 }
 
-void serve(MPI_Win win, MPI_Comm comm, void* base, MPI_Aint bytes, int disp_unit, bool dynamic,
-           bool own_base) {
-    std::unique_ptr<Window> window = make(comm, base, bytes, disp_unit, dynamic);
+// Collective over `comm`. False: the host's MPI has to make the window. `allocated`: the window's memory, if
+// it is ours and ends with the window.
+bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, void* allocated, MPI_Win* win) {
+    std::unique_ptr<Window> window = make(comm, info, traits);
     count(comm, window != nullptr ? Left::no : Left::no_room);
-    if (window == nullptr) window = std::make_unique<Window>();
-    window->handle = win;
-    if (own_base) window->base = base;
-    if (window->device != nullptr) expose(*window, base, static_cast<std::size_t>(bytes));
-    PMPI_Win_set_attr(win, window_keyval(), window.release());
+    if (window == nullptr) return false;
+    window->allocated = allocated;
+    expose(*window, traits.base, static_cast<std::size_t>(traits.bytes));
+    *win = window->handle;
+    PMPI_Win_set_attr(*win, window_keyval(), window.release());
     windows_served.fetch_add(1, std::memory_order_relaxed);
+    return true;
 }
 
-// The window of ours behind `win`, whoever serves it; null if there is none.
-Window* record_of(MPI_Win win) {
-    if (windows_served.load(std::memory_order_relaxed) == 0 || !active()) return nullptr;
-    void* value = nullptr;
-    int found = 0;
-    PMPI_Win_get_attr(win, window_keyval(), static_cast<void*>(&value), &found);
-    return found != 0 ? static_cast<Window*>(value) : nullptr;
+// Collective over `comm`: whether the ranks would have the device serve a window.
+bool is_wanted(MPI_Comm comm) {
+    const Left why = decide(comm);
+    if (why != Left::no) count(comm, why);
+    return why == Left::no;
 }
 
 }  // namespace
 
 namespace offpath::mpi {
-
-bool is_allocated(MPI_Win win) {
-    const Window* window = record_of(win);
-    return window != nullptr && window->base != nullptr;
-}
 
 std::uint64_t windows_made() {
     return made.load();
@@ -151,98 +153,78 @@ extern "C" {
 
 OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                MPI_Win* win) {
-    const int result = PMPI_Win_create(base, size, disp_unit, info, comm, win);
-    if (result != MPI_SUCCESS || !is_candidate(comm)) return result;
-    if (const Left why = decide(comm); why != Left::no) {
-        count(comm, why);
-    } else {
-        serve(*win, comm, base, size, disp_unit, false, false);
-    }
-    return result;
+    // What is wrong with the arguments is the host's to say.
+    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr || !is_wanted(comm) ||
+        !serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, nullptr, win))
+        return PMPI_Win_create(base, size, disp_unit, info, comm, win);
+    return MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                                  MPI_Win* win) {
-    if (!is_candidate(comm) || size < 0 || baseptr == nullptr)
+    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr ||
+        !is_wanted(comm))
         return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
-    const Left why = decide(comm);
     void* base = nullptr;
-    const bool mapped =
-        why == Left::no && offpath_mem_alloc(runtime().context, size > 0 ? static_cast<std::size_t>(size) : 1,
-                                             &base) == OFFPATH_OK;
-    if (why != Left::no || !all_agree(comm, mapped)) {
-        if (mapped) offpath_mem_free(runtime().context, base);
-        count(comm, why != Left::no ? why : Left::no_room);
-        return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    const bool mapped = offpath_mem_alloc(runtime().context, size > 0 ? static_cast<std::size_t>(size) : 1,
+                                          &base) == OFFPATH_OK;
+    const bool all_mapped = all_agree(comm, mapped);
+    if (all_mapped && serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, base, win)) {
+        *static_cast<void**>(baseptr) = base;
+        return MPI_SUCCESS;
     }
-    const int result = PMPI_Win_create(base, size, disp_unit, info, comm, win);
-    if (result != MPI_SUCCESS) {
-        offpath_mem_free(runtime().context, base);
-        return result;
-    }
-    serve(*win, comm, base, size, disp_unit, false, true);
-    *static_cast<void**>(baseptr) = base;
-    return result;
+    if (!all_mapped) count(comm, Left::no_room);
+    if (mapped) offpath_mem_free(runtime().context, base);
+    return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
 }
 
 OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    const int result = PMPI_Win_create_dynamic(info, comm, win);
-    if (result != MPI_SUCCESS || !is_candidate(comm)) return result;
-    if (const Left why = decide(comm); why != Left::no) {
-        count(comm, why);
-    } else {
-        serve(*win, comm, nullptr, 0, 1, true, false);
-    }
-    return result;
+    if (!is_candidate(comm) || win == nullptr || !is_wanted(comm) ||
+        !serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, nullptr, win))
+        return PMPI_Win_create_dynamic(info, comm, win);
+    return MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
-    const int result = PMPI_Win_attach(win, base, size);
     Window* window = find_window(win);
-    if (result != MPI_SUCCESS || window == nullptr || size == 0) return result;
+    if (window == nullptr) return PMPI_Win_attach(win, base, size);
+    if (size < 0) return raise(*window, MPI_ERR_SIZE);
+    if (size == 0) return MPI_SUCCESS;
     const offpath_status_t status =
         offpath_window_attach(window->device, base, static_cast<std::size_t>(size));
     if (status != OFFPATH_OK) return raise(*window, MPI_ERR_RMA_ATTACH);
     expose(*window, base, static_cast<std::size_t>(size));
-    return result;
+    return MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_Win_detach(MPI_Win win, const void* base) {
-    if (Window* window = find_window(win)) {
-        const offpath_status_t status = offpath_window_detach(window->device, const_cast<void*>(base));
-        conceal(*window, base);
-        // Nothing was attached for an empty range; the host's MPI knows.
-        if (status != OFFPATH_OK && status != OFFPATH_ERR_INVALID) return raise(*window, error_of(status));
-    }
-    return PMPI_Win_detach(win, base);
-}
-
-OFFPATH_API int MPI_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag) {
-    static int allocated = MPI_WIN_FLAVOR_ALLOCATE;
-    const int result = PMPI_Win_get_attr(win, keyval, value, flag);
-    if (result != MPI_SUCCESS || keyval != MPI_WIN_CREATE_FLAVOR || *flag == 0) return result;
-    if (is_allocated(win)) *static_cast<int**>(value) = &allocated;
-    return result;
+    Window* window = find_window(win);
+    if (window == nullptr) return PMPI_Win_detach(win, base);
+    const offpath_status_t status = offpath_window_detach(window->device, const_cast<void*>(base));
+    conceal(*window, base);
+    // Nothing was attached for an empty range.
+    const bool good = status == OFFPATH_OK || status == OFFPATH_ERR_INVALID;
+    return good ? MPI_SUCCESS : raise(*window, error_of(status));
 }
 
 OFFPATH_API int MPI_Win_free(MPI_Win* win) {
-    Window* window = win != nullptr && *win != MPI_WIN_NULL ? record_of(*win) : nullptr;
+    Window* window = win != nullptr ? find_window(*win) : nullptr;
     if (window == nullptr) return PMPI_Win_free(win);
-    int error = MPI_SUCCESS;
-    if (window->device != nullptr) {
-        error = error_of(flush(*window, all_targets));
-        finish_operations_of(*window->team);  // done by now; what reports an error needs the window
-        // Everybody's operations are done here when everybody is here; then nothing touches the memory.
-        meet(*window);
-        const offpath_status_t status = offpath_window_destroy(window->device);
-        if (error == MPI_SUCCESS) error = error_of(status);
-        conceal(*window);
-    }
+    int error = error_of(flush(*window, all_targets));
+    finish_operations_of(*window->team);  // done by now; what reports an error needs the window
+    // Everybody's operations are done here when everybody is here; then nothing touches the memory.
+    meet(*window);
+    const offpath_status_t status = offpath_window_destroy(window->device);
+    if (error == MPI_SUCCESS) error = error_of(status);
+    conceal(*window);
     if (error != MPI_SUCCESS) raise(*window, error);
-    PMPI_Win_delete_attr(*win, window_keyval());
+    // The callbacks of the program's attributes may still ask what the window was.
+    window->device = nullptr;
+    ending_window = window;
     const int result = PMPI_Win_free(win);
-    if (window->comm != MPI_COMM_NULL) PMPI_Comm_free(&window->comm);
-    if (window->base != nullptr) offpath_mem_free(runtime().context, window->base);
+    ending_window = nullptr;
+    PMPI_Comm_free(&window->comm);
+    if (window->allocated != nullptr) offpath_mem_free(runtime().context, window->allocated);
     delete window;
     windows_served.fetch_sub(1, std::memory_order_relaxed);
     return error != MPI_SUCCESS ? error : result;

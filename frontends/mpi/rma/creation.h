@@ -11,9 +11,6 @@
 namespace offpath::mpi {
 
 int window_keyval();
-// Of a window of the host's: whether it was made of memory that MPI_Win_allocate took from us.
-bool is_allocated(MPI_Win win);
-
 // Windows of this rank's lead: on the device, and left to the host's MPI.
 std::uint64_t windows_made();
 std::uint64_t windows_left();

@@ -10,6 +10,7 @@
 #include "../p2p/moving.h"
 #include "../runtime.h"
 #include "creation.h"
+#include "handles.h"
 
 namespace offpath::mpi {
 namespace {
@@ -24,15 +25,19 @@ int window_keyval() {
     return keyval;
 }
 
-Window* find_window(MPI_Win win) {
+Window* record_of(MPI_Win win) {
     if (windows_served.load(std::memory_order_relaxed) == 0 || !active() || win == MPI_WIN_NULL)
         return nullptr;
     void* value = nullptr;
     int found = 0;
     PMPI_Win_get_attr(win, keyval, static_cast<void*>(&value), &found);
-    if (found == 0) return nullptr;
-    auto* window = static_cast<Window*>(value);
-    return window->device != nullptr ? window : nullptr;
+    if (found != 0) return static_cast<Window*>(value);
+    return ending_window != nullptr && ending_window->handle == win ? ending_window : nullptr;
+}
+
+Window* find_window(MPI_Win win) {
+    Window* window = record_of(win);
+    return window != nullptr && window->device != nullptr ? window : nullptr;
 }
 
 int raise(const Window& window, int error) {
@@ -122,11 +127,13 @@ bool print_one_sided_summary() {
 
 void open_windows() {
     PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &keyval, nullptr);
+    open_handles();
     open_shapes();
 }
 
 void close_windows() {
     close_shapes();
+    close_handles();
     PMPI_Win_free_keyval(&keyval);
 }
 

@@ -1,6 +1,6 @@
-// Windows that the device serves. The MPI_Win that the program holds is one of the host's MPI, so that
-// attributes, names, groups and error handlers are the host's; the calls that move data or synchronise come
-// here. A window is served on all of its ranks or on none; the ranks agree on it when it is made.
+// Windows that the device serves. The MPI_Win that the program holds is one of the host's MPI on this process
+// alone (handles.h); the calls that move data or synchronise come here. A window is served on all of its
+// ranks or on none; the ranks agree on it when it is made.
 //
 // Ownership: a window belongs to the MPI_Win, as an attribute, until MPI_Win_free. Threads: any; `mutex`
 // guards the lists and the epochs, and is not held while anybody waits.
@@ -21,14 +21,22 @@
 namespace offpath::mpi {
 
 struct Window {
-    offpath_window_h device = nullptr;  // null: the host serves it, and `base` alone is ours
+    offpath_window_h device = nullptr;
     MPI_Win handle = MPI_WIN_NULL;
+    // As MPI_Win_get_attr tells it.
+    struct Traits {
+        void* base = nullptr;
+        MPI_Aint bytes = 0;
+        int disp_unit = 1;
+        int flavor = MPI_WIN_FLAVOR_CREATE;
+        int model = MPI_WIN_UNIFIED;
+    } traits;
     MPI_Comm comm = MPI_COMM_NULL;  // of our own, with the window's ranks
     Team* team = nullptr;           // that communicator's
     int rank = 0;
     int size = 0;
     bool dynamic = false;
-    void* base = nullptr;  // that MPI_Win_allocate got from us
+    void* allocated = nullptr;  // memory that ends with the window
 
     struct Peer {
         std::uint64_t bytes = 0;
@@ -63,6 +71,10 @@ struct Window {
 
 // Null: the host's MPI serves the window. One load while there is no window of ours.
 Window* find_window(MPI_Win win);
+// The same, also while MPI_Win_free calls the program's callbacks, when there is no device any more.
+Window* record_of(MPI_Win win);
+// The one that this thread's MPI_Win_free is about: the host's MPI may drop our attribute of it first.
+inline thread_local Window* ending_window = nullptr;
 
 inline std::atomic<std::uint32_t> windows_served{0};
 

@@ -106,11 +106,27 @@ contains
 
   subroutine windows()
     integer, asynchronous :: memory(n), line(n)
-    integer :: ierr, one, before
+    integer(MPI_ADDRESS_KIND) :: address, told
+    integer :: ierr, one, before, size
+    logical :: flag
     WIN_T :: win
+    GROUP_T :: group
     memory = -1
     line = line_of(rank, 7)
     call MPI_Win_create(memory, int(4 * n, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, win IERR)
+    call MPI_Get_address(memory, address IERR)
+    call MPI_Win_get_attr(win, MPI_WIN_BASE, told, flag IERR)
+    call that(flag .and. told == address, 'MPI_WIN_BASE')
+    call MPI_Win_get_attr(win, MPI_WIN_SIZE, told, flag IERR)
+    call that(flag .and. told == 4 * n, 'MPI_WIN_SIZE')
+    call MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, told, flag IERR)
+    call that(flag .and. told == 4, 'MPI_WIN_DISP_UNIT')
+    call MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, told, flag IERR)
+    call that(flag .and. told == MPI_WIN_FLAVOR_CREATE, 'MPI_WIN_CREATE_FLAVOR')
+    call MPI_Win_get_group(win, group IERR)
+    call MPI_Group_size(group, size IERR)
+    call that(size == ranks, 'MPI_Win_get_group')
+    call MPI_Group_free(group IERR)
     call MPI_Win_fence(0, win IERR)
     call MPI_Put(line, n, MPI_INTEGER, next, 0_MPI_ADDRESS_KIND, n, MPI_INTEGER, win IERR)
     call MPI_Win_fence(0, win IERR)
