@@ -1,12 +1,11 @@
 #include "datatypes.h"
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <mutex>
-#include <vector>
 
 #include "runtime.h"
+#include "type_contents.h"
 
 namespace offpath::mpi {
 namespace {
@@ -16,27 +15,6 @@ int keyval = MPI_KEYVAL_INVALID;
 int on_delete(MPI_Datatype, int, void* value, void*) {
     release(*static_cast<Layout*>(value));
     return MPI_SUCCESS;
-}
-
-struct Contents {
-    std::vector<int> integers;
-    std::vector<MPI_Aint> addresses;
-    std::vector<MPI_Datatype> types;
-};
-
-int combiner_of(MPI_Datatype type, Contents* contents) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (contents == nullptr || combiner == MPI_COMBINER_NAMED) return combiner;
-    contents->integers.resize(static_cast<std::size_t>(integers));
-    contents->addresses.resize(static_cast<std::size_t>(addresses));
-    contents->types.resize(static_cast<std::size_t>(types));
-    PMPI_Type_get_contents(type, integers, addresses, types, contents->integers.data(),
-                           contents->addresses.data(), contents->types.data());
-    return combiner;
 }
 
 bool has_no_gaps(MPI_Datatype type) {
@@ -49,13 +27,14 @@ bool has_no_gaps(MPI_Datatype type) {
 bool is_contiguous(MPI_Datatype type);
 
 // Whether the blocks of a structure follow each other and are plain bytes.
-bool blocks_follow(const Contents& contents) {
-    MPI_Aint next = 0;
-    for (std::size_t i = 0; i < contents.types.size(); ++i) {
-        const MPI_Aint count = contents.integers[i + 1];
+bool blocks_follow(const TypeContents& contents) {
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < contents.types().size(); ++i) {
+        const auto [count, place] = contents.block(i);
+        const MPI_Datatype type = contents.types()[i];
         if (count == 0) continue;
-        if (contents.addresses[i] != next || !is_contiguous(contents.types[i])) return false;
-        next += count * static_cast<MPI_Aint>(type_bytes(contents.types[i]));
+        if (place != next || !is_contiguous(type)) return false;
+        next += count * static_cast<std::int64_t>(type_bytes(type));
     }
     return true;
 }
@@ -63,29 +42,25 @@ bool blocks_follow(const Contents& contents) {
 // Whether an array of `type` is its bytes one after the other *in the order of the type map*. Size and extent
 // alone do not tell: an indexed type may visit every byte once and yet in another order.
 bool is_contiguous(MPI_Datatype type) {
-    Contents contents;
-    const int combiner = combiner_of(type, &contents);
-    bool inner = true;
-    switch (combiner) {
+    const TypeContents contents(type);
+    bool inner = false;
+    switch (contents.combiner()) {
         case MPI_COMBINER_NAMED:
         case MPI_COMBINER_F90_REAL:
         case MPI_COMBINER_F90_COMPLEX:
         case MPI_COMBINER_F90_INTEGER:
+            inner = true;
             break;
         case MPI_COMBINER_CONTIGUOUS:
         case MPI_COMBINER_DUP:
         case MPI_COMBINER_RESIZED:
-            inner = is_contiguous(contents.types[0]);
+            inner = is_contiguous(contents.types()[0]);
             break;
         case MPI_COMBINER_STRUCT:
             inner = blocks_follow(contents);
             break;
         default:
-            inner = false;
             break;
-    }
-    for (MPI_Datatype& part : contents.types) {
-        if (combiner_of(part, nullptr) != MPI_COMBINER_NAMED) PMPI_Type_free(&part);
     }
     return inner && has_no_gaps(type);
 }
@@ -163,11 +138,43 @@ std::size_t parts_a_call(std::size_t bytes) {
     return std::max<std::size_t>(1, (std::size_t{1} << 30) / std::max<std::size_t>(1, bytes));
 }
 
+// `count` elements to or from `bytes` packed ones. More than an int counts only as one element.
+bool pack_some(const void* elements, std::size_t count, MPI_Datatype type, char* packed, std::size_t bytes) {
+    const MPI_Comm comm = runtime().service;
+#if MPI_VERSION >= 4
+    MPI_Count position = 0;
+    const int result = PMPI_Pack_c(elements, static_cast<MPI_Count>(count), type, packed,
+                                   static_cast<MPI_Count>(bytes), &position, comm);
+#else
+    if (bytes > INT_MAX) return false;
+    int position = 0;
+    const int result =
+        PMPI_Pack(elements, static_cast<int>(count), type, packed, static_cast<int>(bytes), &position, comm);
+#endif
+    return result == MPI_SUCCESS && static_cast<std::size_t>(position) == bytes;
+}
+
+bool unpack_some(const char* packed, std::size_t bytes, void* elements, std::size_t count,
+                 MPI_Datatype type) {
+    const MPI_Comm comm = runtime().service;
+#if MPI_VERSION >= 4
+    MPI_Count position = 0;
+    const int result = PMPI_Unpack_c(packed, static_cast<MPI_Count>(bytes), &position, elements,
+                                     static_cast<MPI_Count>(count), type, comm);
+#else
+    if (bytes > INT_MAX) return false;
+    int position = 0;
+    const int result = PMPI_Unpack(packed, static_cast<int>(bytes), &position, elements,
+                                   static_cast<int>(count), type, comm);
+#endif
+    return result == MPI_SUCCESS;
+}
+
 }  // namespace
 
 TypeUse use_type(MPI_Datatype type) {
     TypeUse use;
-    if (combiner_of(type, nullptr) == MPI_COMBINER_NAMED && has_no_gaps(type)) {
+    if (is_predefined(type) && has_no_gaps(type)) {
         use.usable = true;
         use.bytes = type_bytes(type);
         use.extent = static_cast<MPI_Aint>(use.bytes);
@@ -183,7 +190,7 @@ TypeUse use_type(MPI_Datatype type) {
 }
 
 MPI_Datatype hold_type(MPI_Datatype type) {
-    if (combiner_of(type, nullptr) == MPI_COMBINER_NAMED) return MPI_DATATYPE_NULL;
+    if (is_predefined(type)) return MPI_DATATYPE_NULL;
     MPI_Datatype held = type_of_one(type);
     Layout* layout = layout_of(type);
     if (layout != nullptr && layout->parts > 1) {
@@ -219,13 +226,9 @@ bool pack_parts(const Layout& layout, const void* elements, std::size_t count, v
     const Elements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
-        const std::size_t bytes = now * size;
-        if (bytes > INT_MAX) return false;
-        int position = 0;
-        const int result = PMPI_Pack(
-            all.at(static_cast<MPI_Aint>(done) * part_extent(layout)), static_cast<int>(now), all.type(),
-            static_cast<char*>(packed) + done * size, static_cast<int>(bytes), &position, runtime().service);
-        if (result != MPI_SUCCESS || static_cast<std::size_t>(position) != bytes) return false;
+        if (!pack_some(all.at(static_cast<MPI_Aint>(done) * part_extent(layout)), now, all.type(),
+                       static_cast<char*>(packed) + done * size, now * size))
+            return false;
     }
     return true;
 }
@@ -236,14 +239,10 @@ bool unpack_parts(const Layout& layout, const void* packed, void* elements, std:
     const Elements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
-        const std::size_t bytes = now * size;
-        if (bytes > INT_MAX) return false;
-        int position = 0;
-        const int result =
-            PMPI_Unpack(static_cast<const char*>(packed) + done * size, static_cast<int>(bytes), &position,
-                        const_cast<char*>(all.at(static_cast<MPI_Aint>(done) * part_extent(layout))),
-                        static_cast<int>(now), all.type(), runtime().service);
-        if (result != MPI_SUCCESS) return false;
+        if (!unpack_some(static_cast<const char*>(packed) + done * size, now * size,
+                         const_cast<char*>(all.at(static_cast<MPI_Aint>(done) * part_extent(layout))), now,
+                         all.type()))
+            return false;
     }
     return true;
 }

@@ -1,11 +1,13 @@
 #include "shapes.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <mutex>
 
 #include "../datatypes.h"
 #include "../runtime.h"
+#include "../type_contents.h"
 
 namespace offpath::mpi {
 namespace {
@@ -46,28 +48,15 @@ MPI_Datatype chosen_type(int combiner, std::size_t bytes) {
     }
 }
 
-// The one predefined type below `type`; null if there are none or several.
+// The one predefined type below `type`; null if there are none or several, or the host's MPI does not tell.
 MPI_Datatype basic_of(MPI_Datatype type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return type;
-    if (types == 0) return chosen_type(combiner, type_bytes(type));
-    std::vector<int> i(static_cast<std::size_t>(integers));
-    std::vector<MPI_Aint> a(static_cast<std::size_t>(addresses));
-    std::vector<MPI_Datatype> parts(static_cast<std::size_t>(types));
-    PMPI_Type_get_contents(type, integers, addresses, types, i.data(), a.data(), parts.data());
-    MPI_Datatype basic = basic_of(parts[0]);
-    for (MPI_Datatype& part : parts) {
-        if (basic_of(part) != basic) basic = MPI_DATATYPE_NULL;
-        int nested = MPI_COMBINER_NAMED;
-        int counts[3];
-        PMPI_Type_get_envelope(part, &counts[0], &counts[1], &counts[2], &nested);
-        if (nested != MPI_COMBINER_NAMED) PMPI_Type_free(&part);
-    }
-    return basic;
+    const TypeContents contents(type);
+    if (contents.combiner() == MPI_COMBINER_NAMED) return type;
+    if (contents.types().empty()) return chosen_type(contents.combiner(), type_bytes(type));
+    const MPI_Datatype basic = basic_of(contents.types()[0]);
+    const bool same =
+        std::ranges::all_of(contents.types(), [&](MPI_Datatype part) { return basic_of(part) == basic; });
+    return same ? basic : MPI_DATATYPE_NULL;
 }
 
 // Where the packed bytes of one element come from: an element in which every byte says its place, a quarter
