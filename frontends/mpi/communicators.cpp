@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/topology.h"
+#include "losses.h"
 #include "p2p/pairs.h"
 #include "runtime.h"
 #include "tuning/agreement.h"
@@ -99,7 +100,7 @@ void give_team(MPI_Comm comm, int rank, int size, const std::vector<int>& member
     team->rank = rank;
     team->size = size;
     team->of_world = comm == MPI_COMM_WORLD;
-    const bool good = make(&team->handle) == OFFPATH_OK;
+    const bool good = make(&team->handle) == OFFPATH_OK && !any_loss.load(std::memory_order_relaxed);
     if (team->small_messages.open(comm, members, good)) {
         open_tuning(*team, shape_of(members), id);
         team->pairs = p2p::make_pairs(id, members);
@@ -148,6 +149,7 @@ void retain(Team& team) {
 void release(Team& team) {
     if (team.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     p2p::destroy_pairs(team.pairs);
+    forget_losses(team);
     delete &team;
 }
 

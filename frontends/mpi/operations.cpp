@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "losses.h"
 #include "p2p/state.h"
 #include "rma/windows.h"
 #include "runtime.h"
@@ -92,6 +93,7 @@ std::string name_of(const Operation& operation) {
 // Says what failed, calls the error handler of the window or the communicator, which by default ends the job,
 // and returns the error.
 int report_failure(const Operation& operation, offpath_status_t status) {
+    lost_on_team(*operation.team, status);
     if (operation.window != MPI_WIN_NULL) {
         const int error = error_of(status);
         PMPI_Win_call_errhandler(operation.window, error);

@@ -52,8 +52,10 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides) {
             call.order_matters && runtime().settings.refine_sums == 0 ? Engines::same : Engines::any;
         const Choice choice = by_bytes ? choices.next(op, call.form, call.decided_by, engines)
                                        : choices.next_by_parts(op, call.form);
-        reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
-        if (choice.sampled != nullptr && call.host_reason == HostReason::none) {
+        if (reason == HostReason::none)
+            reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
+        if (choice.sampled != nullptr && call.host_reason == HostReason::none &&
+            call.team->reason == HostReason::none) {
             begin_sample(*call.team, *choice.sampled, choice.call);
         }
         if (by_bytes) explain_choice(*call.team, op, call.form, call.decided_by, choice);

@@ -10,6 +10,7 @@
 #include "communicators.h"
 #include "counts.h"
 #include "lock.h"
+#include "losses.h"
 #include "moving.h"
 
 namespace offpath::mpi::p2p {
@@ -42,6 +43,7 @@ void not_early(Parcel& parcel) {
 }
 
 void try_early(Parcel& parcel) {
+    if (is_lost(parcel.pairs->world(parcel.peer))) return;
     if (!parcel.numbered || early_in_flight.load(std::memory_order_relaxed) >= most_early_in_flight) return;
     parcel.key = {parcel.pairs->id,
                   std::uint64_t{static_cast<std::uint32_t>(parcel.tag)} << 32 | parcel.number};
@@ -54,6 +56,8 @@ void try_early(Parcel& parcel) {
 
 void drop_early(Parcel& parcel) {
     if (parcel.mail != nullptr) {
+        if (offpath_request_test(parcel.mail) == OFFPATH_ERR_PEER_LOST)
+            lost_rank(parcel.pairs->world(parcel.peer));
         offpath_message_cancel(world_team(), static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)),
                                parcel.key);
         offpath_request_free(parcel.mail);

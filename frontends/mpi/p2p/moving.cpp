@@ -10,6 +10,7 @@
 #include "counts.h"
 #include "joined.h"
 #include "lock.h"
+#include "losses.h"
 #include "operations.h"
 
 namespace offpath::mpi::p2p {
@@ -27,6 +28,7 @@ bool mail_is_done(Parcel& parcel) {
     parcel.mail = nullptr;
     if (!parcel.receives) left_device(parcel);
     if (parcel.early) not_early(parcel);
+    if (status == OFFPATH_ERR_PEER_LOST) lost_rank(parcel.pairs->world(parcel.peer));
     if (status == OFFPATH_ERR_TRUNCATED) {
         fail(parcel, MPI_ERR_TRUNCATE, "receive", status);
     } else if (status != OFFPATH_OK) {

@@ -12,6 +12,7 @@
 #include "communicators.h"
 #include "counts.h"
 #include "lock.h"
+#include "losses.h"
 #include "moving.h"
 #include "staging.h"
 
@@ -142,11 +143,12 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
     if (!second_message) {
         if (is_full()) make_room();
         offpath_status_t status = OFFPATH_RETRY;
-        if (!is_full()) {
+        if (!is_full() && !is_lost(pairs.world(parcel.peer))) {
             status = offpath_message_send(world_team(), bytes, parcel.capacity,
                                           static_cast<std::uint32_t>(pairs.world(parcel.peer)), parcel.key,
                                           &parcel.mail);
             if (status != OFFPATH_OK) say_refused(parcel, status);
+            if (status == OFFPATH_ERR_PEER_LOST) lost_own_device();
         }
         if (status != OFFPATH_OK) {
             if (const int error = start_without_header(arguments, mode, parcel); error != MPI_SUCCESS)

@@ -6,6 +6,7 @@
 
 #include "../backoff.h"
 #include "../counters.h"
+#include "../losses.h"
 #include "../operations.h"
 #include "../p2p/moving.h"
 #include "../runtime.h"
@@ -49,6 +50,7 @@ int error_of(offpath_status_t status) {
     if (status != OFFPATH_OK)
         say(fmt::format("rank {}: a one-sided operation failed: {}", runtime().rank,
                         offpath_status_string(status)));
+    if (status == OFFPATH_ERR_PEER_LOST) any_loss.store(true, std::memory_order_relaxed);
     switch (status) {
         case OFFPATH_OK:
             return MPI_SUCCESS;

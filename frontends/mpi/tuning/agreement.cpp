@@ -1,10 +1,13 @@
 #include "agreement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <mutex>
 #include <vector>
 
+#include "../losses.h"
 #include "../runtime.h"
 #include "base/clock.h"
 #include "explain.h"
@@ -57,8 +60,17 @@ void follow_everywhere(const Team& here, MPI_Comm comm, const Switch& wanted) {
         if (team != &here) follow(*team, bucket_of(all, *team), wanted);
 }
 
-// The words of an agreement: the time since the last one, the switch, what slots measured.
-enum Word : std::size_t { elapsed, number, operations, blocking_operations, square_of_number, fixed_words };
+// The words of an agreement: the time since the last one, the switch, who has met a loss, what slots
+// measured.
+enum Word : std::size_t {
+    elapsed,
+    number,
+    operations,
+    blocking_operations,
+    square_of_number,
+    losses,
+    fixed_words
+};
 
 std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, const Switch& known,
                                     std::uint64_t now) {
@@ -73,6 +85,7 @@ std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, const Sw
         words[number] = known.number;
         words[square_of_number] = known.number * known.number;
     }
+    words[losses] = met_loss(team) ? 1 : 0;
     const std::vector<std::uint64_t> measured = team.tuning->choices.contribute();
     words.insert(words.end(), measured.begin(), measured.end());
     return words;
@@ -100,6 +113,16 @@ void catch_up(Team& team, const std::vector<std::uint64_t>& sums, const Switch& 
     if (ranks * sums[square_of_number] != sums[number] * sums[number]) return;
     if (sums[number] == ranks * known.number && known.number > team.tuning->switched_to)
         follow(team, team.tuning->choices.calls(), known);
+}
+
+// On all ranks of the team at the same place of its collectives.
+void leave_device(Team& team) {
+    team.reason = HostReason::no_team;
+    if (team.rank == 0)
+        say(fmt::format(
+            "a device was lost: collectives of a communicator of {} ranks are the host's MPI's from "
+            "here on",
+            team.size));
 }
 
 }  // namespace
@@ -130,6 +153,7 @@ void agree(Team& team, MPI_Comm comm) {
     const auto ranks = static_cast<std::uint64_t>(team.size);
     tuning.agreed_ns = now;
     tuning.pace.set(sums[elapsed] / ranks, std::uint64_t{1'000'000} * runtime().settings.agree_ms);
+    if (sums[losses] > 0 && team.reason == HostReason::none) leave_device(team);
     if (whole_world) {
         take_up(team, comm, sums);
     } else {
