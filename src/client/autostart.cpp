@@ -2,6 +2,7 @@
 // environment: no descriptors (the launcher waits until its pipes are closed), no controlling session, no CPU
 // binding.
 #include "base/environment.h"
+#include "base/own_descriptors.h"
 #include "client/attach.h"
 
 #include <dlfcn.h>
@@ -99,6 +100,9 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     control::FileDescriptor read_end(ready[0]), write_end(ready[1]);
     control::FileDescriptor log(
         open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    // The daemon gets these.
+    own_descriptors::forget(write_end.get());
+    own_descriptors::forget(log.get());
     const pid_t child = fork();
     if (child == 0) become_daemon(arguments.data(), log.get(), write_end.get());
     if (child < 0) {
