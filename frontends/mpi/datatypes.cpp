@@ -200,13 +200,23 @@ MPI_Datatype hold_type(MPI_Datatype type) {
     return held;
 }
 
+int free_type(MPI_Datatype* type) {
+    void* value = nullptr;
+    int found = 0;
+    if (active() && *type != MPI_DATATYPE_NULL)
+        PMPI_Type_get_attr(*type, keyval, static_cast<void*>(&value), &found);
+    if (found != 0 && static_cast<Layout*>(value)->held != MPI_DATATYPE_NULL)
+        PMPI_Type_delete_attr(*type, keyval);
+    return PMPI_Type_free(type);
+}
+
 void retain(Layout& layout) {
     layout.references.fetch_add(1, std::memory_order_relaxed);
 }
 
 void release(Layout& layout) {
     if (layout.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (layout.held != MPI_DATATYPE_NULL) PMPI_Type_free(&layout.held);
+    if (layout.held != MPI_DATATYPE_NULL) free_type(&layout.held);
     delete &layout;
 }
 

@@ -2,8 +2,9 @@
 // order.
 //
 // Where it is not, values are packed into staging memory and unpacked at completion, so that the device sees
-// bytes only. What was found out about a derived type is kept as an attribute of it; an operation that
-// unpacks later holds a reference, because the user may free the type meanwhile. Thread-safe.
+// bytes only. What was found out about a derived type is kept as an attribute of it until the program frees
+// the type; an operation that unpacks later holds a reference, because that may happen meanwhile. A type that
+// the program gets again by MPI_Type_get_contents is looked at again. Thread-safe.
 #pragma once
 
 #include <mpi.h>
@@ -48,6 +49,10 @@ void set_parts(MPI_Datatype type, MPI_Datatype element, std::size_t count);
 // A type of our own that means the same, for what outlives the user's. Freed by whoever asked for it; null
 // for predefined types.
 MPI_Datatype hold_type(MPI_Datatype type);
+
+// MPI_Type_free, for the program's types and for ours that were used. What is kept of a type refers to it,
+// and would keep it for ever.
+int free_type(MPI_Datatype* type);
 
 void retain(Layout& layout);
 void release(Layout& layout);

@@ -41,7 +41,7 @@ Narrowed::Narrowed(MPI_Count count, MPI_Datatype type) : type_(type) {
 }
 
 Narrowed::~Narrowed() {
-    if (made_ != MPI_DATATYPE_NULL) PMPI_Type_free(&made_);
+    if (made_ != MPI_DATATYPE_NULL) free_type(&made_);
 }
 
 int Narrowed::displacement_unit(MPI_Aint bytes) {

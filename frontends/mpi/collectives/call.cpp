@@ -11,7 +11,7 @@ Kept::Kept(Team& team) : team_(team) {
 
 Kept::~Kept() {
     for (MPI_Datatype& type : types_)
-        PMPI_Type_free(&type);
+        free_type(&type);
     end_use(team_);
     release(team_);
 }

@@ -59,7 +59,7 @@ struct Copy {
 
     Copy() = default;
     ~Copy() {
-        if (all != MPI_DATATYPE_NULL) PMPI_Type_free(&all);
+        if (all != MPI_DATATYPE_NULL) free_type(&all);
     }
     Copy(const Copy&) = delete;
     Copy& operator=(const Copy&) = delete;

@@ -23,7 +23,7 @@ class KeptMessage {
         if (held_ != MPI_DATATYPE_NULL) type = held_;
     }
     ~KeptMessage() {
-        if (held_ != MPI_DATATYPE_NULL) PMPI_Type_free(&held_);
+        if (held_ != MPI_DATATYPE_NULL) free_type(&held_);
         end_message(team_);
     }
     KeptMessage(const KeptMessage&) = delete;
