@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "base/environment.h"
+#include "base/variables.h"
 #include "communicators.h"
 #include "counters.h"
 #include "datatypes.h"
@@ -207,6 +208,9 @@ void attach() {
     if (r.size < 2 || parent != MPI_COMM_NULL) return;
     r.settings = agree_on_settings(r.rank);
     if (r.settings.on == 0) return;
+    if (r.rank == 0 && r.settings.verbose > 0)
+        for (const std::string& line : environment::unknown_variables())
+            say(line);
     if (is_of_another_release()) {
         if (r.rank == 0)
             say("the program runs on the host's MPI: this is the front end for another release of it");

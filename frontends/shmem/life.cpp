@@ -1,6 +1,7 @@
 #include "life.h"
 
 #include "base/log.h"
+#include "base/variables.h"
 #include "core.h"
 #include "device.h"
 #include "executable_data.h"
@@ -100,6 +101,9 @@ Settings agree_on_settings() {
         if (world.pe == 0) complain(error.what());
         mine.bad = 1;
     }
+    if (world.pe == 0)
+        for (const std::string& line : environment::unknown_variables())
+            complain(line);
     const std::vector<Say> all = gather(mine);
     if (all[0].bad != 0) end_job(1);
     Settings settings = all[0].settings;
