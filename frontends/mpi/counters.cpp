@@ -37,6 +37,9 @@ void explain(MPI_Comm comm, Op op, Form form, std::uint64_t size, const std::str
                     traits(op).by_pair ? " a pair" : "", decision));
 }
 
+// Of the memory that MPI_Alloc_mem took from offpath; null: it took none.
+std::atomic<const char*> back_end_of_allocated{nullptr};
+
 // CPU nanoseconds and bytes of this process's agent; zeros where it has none.
 std::array<std::uint64_t, 2> agent_work() {
     offpath_context_counters_t done{};
@@ -75,6 +78,13 @@ void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, st
     }
 }
 
+void count_allocated(const void* address, std::size_t bytes) {
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    if (offpath_mem_query(runtime().context, address, bytes, &back_end, &progress) == OFFPATH_OK)
+        back_end_of_allocated.store(offpath_back_end_string(back_end), std::memory_order_relaxed);
+}
+
 bool print_summary() {
     std::array<std::uint64_t, 2 + host_reason_count> mine{};
     std::array<std::uint64_t, 2 + host_reason_count> all{};
@@ -108,9 +118,11 @@ bool print_summary() {
     const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;
     if (runtime().settings.verbose >= 2 && known)
         say(fmt::format("completions by {}", static_cast<const char*>(info.completions)));
-    say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}", all[0], all[0] + on_host,
+    const char* const allocated = back_end_of_allocated.load(std::memory_order_relaxed);
+    say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}{}", all[0], all[0] + on_host,
                     human_bytes(all[1]), on_host > 0 ? fmt::format(", {} on the host: {}", on_host, why) : "",
-                    known ? offpath_back_end_string(info.default_back_end) : "unknown"));
+                    known ? offpath_back_end_string(info.default_back_end) : "unknown",
+                    allocated != nullptr ? fmt::format(", {} for memory of MPI_Alloc_mem", allocated) : ""));
     return true;
 }
 

@@ -2,6 +2,7 @@
 // job, by rank 0 of its communicator; bytes are counted where they arrive. Thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,9 @@ void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, s
                      Form form = Form::nonblocking);
 void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
                    Form form = Form::nonblocking);
+
+// Memory of offpath that MPI_Alloc_mem has given to the program; the summary names its back end.
+void count_allocated(const void* address, std::size_t bytes);
 
 // Sums up over the job and prints the line on rank 0, where there is something to say: true. Collective over
 // the world.

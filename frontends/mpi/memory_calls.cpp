@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "counters.h"
 #include "rma/exposed.h"
 #include "runtime.h"
 
@@ -38,6 +39,7 @@ OFFPATH_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     if (active() && size >= least_mapped_bytes && baseptr != nullptr &&
         offpath_mem_alloc(runtime().context, static_cast<std::size_t>(size), &address) == OFFPATH_OK) {
         offpath_mem_keep(runtime().context, address);
+        count_allocated(address, static_cast<std::size_t>(size));
         const std::lock_guard lock(mutex);
         mapped.emplace(address, static_cast<std::size_t>(size));
         *static_cast<void**>(baseptr) = address;
