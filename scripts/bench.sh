@@ -40,7 +40,6 @@ for shape in 2:2gbit 4:1gbit; do
     step "latency-$nodes" "$offpath" bench latency --nodes "$nodes" --link "$link" --ops ialltoall,iallgather,ibcast \
         --sizes 1K,16K,64K,256K,1M,4M,16M --runs "$runs" @out
 done
-step overlap-baselines "$offpath" bench overlap --nodes 2 --link 2gbit --ops ialltoall,iallgather,ibcast --sizes 4M --runs "$runs" --baselines all @out
 step bandwidth "$offpath" bench bandwidth --nodes 2 --link 2gbit --runs "$runs" @out
 step fft3d "$offpath" lab compare --nodes 4 --link 2gbit --runs "$runs" --baselines all @out -- \
     "$build/bin/fft3d" --problem schroedinger --n 192 --variables 4 --iterations 3 --alloc mpi --json -

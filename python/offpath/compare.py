@@ -26,6 +26,8 @@ def choose_engines(names: str | None, baselines: str) -> list[Engine]:
         wanted = [mpi.HOST.name, mpi.OFFPATH.name]
         if baselines == "all":
             wanted += [engine.name for engine in mpi.BASELINES]
+        elif baselines == "rivals":
+            wanted += mpi.RIVALS
         elif baselines != "none":
             wanted += units.split_list(baselines, "baselines")
     for name in wanted:

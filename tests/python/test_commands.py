@@ -91,6 +91,8 @@ def test_mpirun_reaches_the_nodes_through_the_agent_and_exports_to_ranks_only(tm
     environment = mpi.rank_environment(mpi.OFFPATH, {"OFFPATH_DIR": "/s"}, Path("/p.so"), {"A": "1", "LD_PRELOAD": "/mine.so"})
     assert environment == {"OFFPATH": "on", "OFFPATH_DIR": "/s", "A": "1", "LD_PRELOAD": "/p.so /mine.so"}
     settings = mpi.mca_settings(True, mpi.ENGINES["host+thread"], {"pml": "cm"})
+    rival = mpi.rank_environment(mpi.ENGINES["host+core+thread"], {}, None, {})
+    assert rival == {"OFFPATH": "off", "MPIR_CVAR_ASYNC_PROGRESS": "1"} and mpi.ENGINES["host+core+thread"].wide
     assert settings["btl_tcp_progress_thread"] == "1" and settings["pml"] == "cm" and settings["btl_tcp_if_include"] == "v0"
     command = mpi.mpirun_command(NODES, 3, ["/bin/prog", "--x"], tmp_path, settings, environment)
     assert command[command.index("-n") + 1] == "6"

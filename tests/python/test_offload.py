@@ -198,9 +198,9 @@ def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces
         "--json", str(report), "--plot", str(picture),
     )
     assert done.returncode == 0, done.stderr
-    assert "0 of 3 done; ibcast 4M: calibration" in done.stderr
+    assert "0 of 5 done; ibcast 4M: calibration" in done.stderr
     rows = json.loads(report.read_text())["rows"]
-    assert [row["engine"] for row in rows] == ["host", "offpath"]
+    assert [row["engine"] for row in rows] == ["host", "offpath", "host+thread", "host+core"]
     for row in rows:
         assert (row["op"], row["bytes"]) == ("ibcast", 4 * MEGA)
         assert row["wire_s"] == pytest.approx(4 * MEGA * 8 / 2e9)

@@ -22,7 +22,7 @@ Sizes = Annotated[str, typer.Option("--sizes", metavar="LIST", help="Message siz
 Runs = Annotated[int, typer.Option("--runs", help="Runs of the program on each engine, alternating; medians are taken.")]
 Iterations = Annotated[int | None, typer.Option("--iterations", help="Timed iterations in a run (default: about two seconds' worth, at least 5).")]
 Baselines = Annotated[
-    str, typer.Option("--baselines", metavar="none|all|NAMES", help="More host MPI settings: " + ", ".join(e.name for e in mpi.BASELINES) + ".")
+    str, typer.Option("--baselines", metavar="none|rivals|all|NAMES", help=f"More host MPI settings: {', '.join(e.name for e in mpi.BASELINES)}. rivals: {', '.join(mpi.RIVALS)}.")
 ]
 Engines = Annotated[str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines: " + ", ".join(mpi.ENGINES) + ".")]
 Ops = Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench.OPERATIONS) + ".")]
@@ -32,12 +32,15 @@ Ops = Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " +
 @options.cluster_options(nodes=2, link="2gbit")
 def overlap(
     lab: clusters.LabSpec, no_namespaces: bool, ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1M,4M,16M", runs: Runs = 3,
-    iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None, json: options.Json = None, plot: options.Plot = None,
+    iterations: Iterations = None, baselines: Baselines = "rivals", engines: Engines = None, json: options.Json = None, plot: options.Plot = None,
 ) -> None:
     """How much of an operation's time a computation hides (OSU's definitions).
 
     pure: post and wait. compute: a fixed amount of work, as long as the host MPI's pure time, timed alone with all ranks computing.
     total: post, that work, wait. overlap = 100 x (1 - (total - compute) / pure). wire: the least time that the link's rate allows.
+
+    The host's MPI is also run with its progress thread and with the device's core. What differs from OSU's osu_i... programs is in
+    docs/performance.md.
     """
     _run("overlap", lab, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
 

@@ -67,7 +67,10 @@ def compare(
     runs: Annotated[int, typer.Option("--runs", help="Runs of each engine, alternating.")] = 5,
     baselines: Annotated[
         str,
-        typer.Option("--baselines", metavar="none|all|NAMES", help="More host MPI settings beside the plain one: " + ", ".join(e.name for e in mpi.BASELINES) + "."),
+        typer.Option(
+            "--baselines", metavar="none|rivals|all|NAMES",
+            help=f"More host MPI settings beside the plain one: {', '.join(e.name for e in mpi.BASELINES)}. rivals: {', '.join(mpi.RIVALS)}.",
+        ),
     ] = "none",
     engines: Annotated[
         str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines, the first being the reference: " + ", ".join(mpi.ENGINES) + ".")
