@@ -244,3 +244,11 @@ def test_info_refuses_a_daemon_that_talks_nonsense(offpath, tmp_path):
     daemon.chmod(0o755)
     done = offpath("info", OFFPATH_BUILD=str(tmp_path))
     assert done.returncode == 2 and "nonsense" in done.stderr
+
+
+def test_the_summary_names_the_back_end_of_memory_that_the_device_maps(offpath, build):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OFFPATH_MIN_BYTES": "0"}
+    job = ["mpirun", "--oversubscribe", "-n", "2", str(build.program("fft3d")), "--n", "64", "--iterations", "1"]
+    for allocator, told in (("mpi", r"device back end \w+, map for memory of MPI_Alloc_mem\n"), ("malloc", r"device back end \w+\n")):
+        done = offpath("run", "--", *job, "--alloc", allocator, **root)
+        assert done.returncode == 0 and re.search(told, done.stderr), done.stderr
