@@ -1,5 +1,6 @@
 #include "buffers.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime.h"
@@ -38,6 +39,23 @@ void unpack_later(Operation& operation, const TypeUse& type, void* elements, std
     }
     retain(*type.layout);
     operation.pieces.push_back({elements, count, packed_at, type.layout});
+}
+
+const void* operand_to_send(Operation& operation, const void* operand, std::size_t bytes) {
+    const TypeUse use = use_type(MPI_BYTE, operand);
+    return bytes == 0 ? operand : bytes_to_send(operation, use, operand, bytes);
+}
+
+void* place_of_result(Operation& operation, void* result, std::size_t operand_bytes,
+                      std::size_t result_bytes) {
+    const std::size_t bytes = std::max(operand_bytes, result_bytes);
+    const TypeUse use = use_type(MPI_BYTE, result);
+    if (bytes == 0 || use.contiguous()) return result;
+    operation.recv_staging = acquire_staging(bytes);
+    void* place = operation.recv_staging.address;
+    if (place == nullptr || !copy_packed(use, result, operand_bytes, place)) return nullptr;
+    if (result_bytes > 0) unpack_later(operation, use, result, result_bytes, 0);
+    return place;
 }
 
 bool put_own_block(const TypeUse& type, const void* elements, std::size_t count, void* recv,

@@ -29,6 +29,12 @@ bool copy_packed(const TypeUse& type, const void* elements, std::size_t count, v
 void unpack_later(Operation& operation, const TypeUse& type, void* elements, std::size_t count,
                   std::size_t packed_at);
 
+// The operand of a reduction, of `bytes` bytes, where the device can read it: a copy of what a GPU has.
+const void* operand_to_send(Operation& operation, const void* operand, std::size_t bytes);
+// Where the result arrives, which in place holds an operand before. Counted in bytes.
+void* place_of_result(Operation& operation, void* result, std::size_t operand_bytes,
+                      std::size_t result_bytes);
+
 // In place, a rank's own block already lies in the receive buffer; where `recv` is staging memory it is
 // packed into it, since all of that is unpacked later.
 bool put_own_block(const TypeUse& type, const void* elements, std::size_t count, void* recv,

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "communicators.h"
+#include "gpu/memory.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -97,7 +98,13 @@ bool print_summary() {
     std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};
     PMPI_Reduce(served.data(), served_by_all.data(), static_cast<int>(served.size()), MPI_UINT64_T, MPI_SUM,
                 0, runtime().service);
+    const std::uint64_t staged = gpu::staged();
+    std::uint64_t staged_by_all = 0;
+    PMPI_Reduce(&staged, &staged_by_all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
     if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
+    if (staged_by_all > 0)
+        say(fmt::format("{} buffers in GPU memory were staged in memory of the host, which the device reads",
+                        staged_by_all));
     if (runtime().settings.verbose >= 2 && served_by_all[1] > 0)
         say(fmt::format("the agents staged {} for {:.3f} s of CPU time each GiB",
                         human_bytes(served_by_all[1]),

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
 #include <mutex>
 
+#include "gpu/packing.h"
 #include "runtime.h"
 #include "type_contents.h"
 
@@ -189,6 +191,25 @@ TypeUse use_type(MPI_Datatype type) {
     return use;
 }
 
+Layout& layout_in_gpu(std::size_t bytes) {
+    static std::mutex mutex;
+    static std::map<std::size_t, Layout> layouts;
+    const std::lock_guard lock(mutex);
+    Layout& layout = layouts[bytes];
+    layout.bytes = bytes;
+    layout.extent = static_cast<MPI_Aint>(bytes);
+    layout.in_gpu = true;
+    return layout;
+}
+
+TypeUse use_type(MPI_Datatype type, const void* elements) {
+    TypeUse use = use_type(type);
+    if (!use.usable || use.bytes == 0 || !gpu::is_device_memory(elements)) return use;
+    gpu::count_staged();
+    if (use.contiguous()) use.layout = &layout_in_gpu(use.bytes);
+    return use;
+}
+
 MPI_Datatype hold_type(MPI_Datatype type) {
     if (is_predefined(type)) return MPI_DATATYPE_NULL;
     MPI_Datatype held = type_of_one(type);
@@ -231,6 +252,7 @@ void set_parts(MPI_Datatype type, MPI_Datatype element, std::size_t count) {
 }
 
 bool pack_parts(const Layout& layout, const void* elements, std::size_t count, void* packed) {
+    if (gpu::are_in_gpu(layout, elements)) return gpu::pack(layout, elements, count, packed);
     const std::size_t size = part_bytes(layout);
     const std::size_t most = parts_a_call(size);
     const Elements all(layout, elements);
@@ -244,6 +266,7 @@ bool pack_parts(const Layout& layout, const void* elements, std::size_t count, v
 }
 
 bool unpack_parts(const Layout& layout, const void* packed, void* elements, std::size_t count) {
+    if (gpu::are_in_gpu(layout, elements)) return gpu::unpack(layout, packed, elements, count);
     const std::size_t size = part_bytes(layout);
     const std::size_t most = parts_a_call(size);
     const Elements all(layout, elements);

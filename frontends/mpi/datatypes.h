@@ -21,6 +21,7 @@ struct Layout {
     std::size_t bytes = 0;  // of one element, packed
     MPI_Aint extent = 0;
     bool contiguous = false;
+    bool in_gpu = false;  // plain bytes, but in memory that only a GPU's driver may touch
     std::atomic<int> references{1};
 };
 
@@ -41,6 +42,10 @@ inline std::size_t type_bytes(MPI_Datatype type) {
 }
 
 TypeUse use_type(MPI_Datatype type);
+// The same for elements at this address, which may be memory of a GPU: such elements are never contiguous.
+TypeUse use_type(MPI_Datatype type, const void* elements);
+// Bytes in memory of a GPU, as elements of `bytes` each. Lives for ever.
+Layout& layout_in_gpu(std::size_t bytes);
 
 // Of a type of our own that is `count` elements of another, one after the other: what it is packed as. Before
 // its first use.

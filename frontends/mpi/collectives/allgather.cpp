@@ -28,9 +28,9 @@ struct Allgather : Call {
     }
 
     bool prepare() {
-        recv_use = use_type(recvtype);
+        recv_use = use_type(recvtype, recvbuf);
         if (in_place()) return recv_use.usable;
-        send_use = use_type(sendtype);
+        send_use = use_type(sendtype, sendbuf);
         return recv_use.usable && send_use.usable &&
                static_cast<std::size_t>(sendcount) * send_use.bytes == block;
     }

@@ -41,9 +41,9 @@ struct Allgatherv : Call {
     }
 
     bool prepare() {
-        recv_use = use_type(recvtype);
+        recv_use = use_type(recvtype, recvbuf);
         if (in_place()) return recv_use.usable;
-        send_use = use_type_of(sendtype, sendcount > 0);
+        send_use = use_type_of(sendtype, sendcount > 0, sendbuf);
         return recv_use.usable && send_use.usable &&
                static_cast<std::size_t>(sendcount) * send_use.bytes == own_bytes();
     }

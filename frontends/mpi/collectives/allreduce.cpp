@@ -39,8 +39,14 @@ struct Everywhere : Call {
 
     offpath_status_t start(Operation& started) {
         // In place, where nothing arrives, its operand stays as it is.
-        const void* send = sendbuf == MPI_IN_PLACE || gives_only() ? OFFPATH_IN_PLACE : sendbuf;
+        const bool in_place = sendbuf == MPI_IN_PLACE;
+        const std::size_t bytes = bytes_in_memory(type, static_cast<std::size_t>(count));
+        const bool arrives = op != Op::iexscan || team->rank > 0;
+        const void* send = OFFPATH_IN_PLACE;
+        if (!in_place && !gives_only()) send = operand_to_send(started, sendbuf, bytes);
         void* result = gives_only() ? const_cast<void*>(sendbuf) : recvbuf;
+        result = place_of_result(started, result, in_place || gives_only() ? bytes : 0, arrives ? bytes : 0);
+        if (bytes > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
         from_others = op == Op::iallreduce || team->rank > 0 ? decided_by : 0;
         return start_on_device([&] {
             return start_it(team->handle, send, result, static_cast<std::size_t>(count), reducer.type,

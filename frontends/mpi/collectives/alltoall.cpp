@@ -30,8 +30,8 @@ struct Alltoall : Call {
             sendtype = recvtype;
             sendcount = recvcount;
         }
-        send_use = use_type(sendtype);
-        recv_use = use_type(recvtype);
+        send_use = use_type(sendtype, sendbuf);
+        recv_use = use_type(recvtype, recvbuf);
         return send_use.usable && recv_use.usable &&
                static_cast<std::size_t>(sendcount) * send_use.bytes == decided_by;
     }

@@ -47,8 +47,9 @@ struct Alltoallv : Call {
             sdispls = rdispls;
             sendtype = recvtype;
         }
-        send_use = use_type_of(sendtype, any_elements(sendcounts, team->size));
-        recv_use = use_type_of(recvtype, any_elements(recvcounts, team->size));
+        send_use =
+            use_type_of(sendtype, any_elements(sendcounts, team->size), in_place() ? recvbuf : sendbuf);
+        recv_use = use_type_of(recvtype, any_elements(recvcounts, team->size), recvbuf);
         const auto self = team->rank;
         return send_use.usable && recv_use.usable &&
                static_cast<std::size_t>(sendcounts[self]) * send_use.bytes ==
@@ -125,6 +126,10 @@ struct Alltoallw : Call {
                own_bytes(sendcounts, sendtypes) == own_bytes(recvcounts, recvtypes);
     }
 
+    static Block block(int peer, char* elements, std::int64_t count, MPI_Datatype type) {
+        return {peer, elements, count, type, use_type_of(type, count > 0, elements)};
+    }
+
     std::size_t own_bytes(Counts counts, const MPI_Datatype* types) const {
         const auto count = static_cast<std::size_t>(counts[team->rank]);
         return count > 0 ? count * type_bytes(types[team->rank]) : 0;
@@ -134,12 +139,9 @@ struct Alltoallw : Call {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
         const void* from = in_place() ? recvbuf : sendbuf;
-        const auto use = [](std::int64_t count, MPI_Datatype type) { return use_type_of(type, count > 0); };
         for (int i = 0; i < team->size; ++i) {
-            exchange.sends.push_back(
-                {i, at(from, sdispls[i]), sendcounts[i], sendtypes[i], use(sendcounts[i], sendtypes[i])});
-            exchange.recvs.push_back(
-                {i, at(recvbuf, rdispls[i]), recvcounts[i], recvtypes[i], use(recvcounts[i], recvtypes[i])});
+            exchange.sends.push_back(block(i, at(from, sdispls[i]), sendcounts[i], sendtypes[i]));
+            exchange.recvs.push_back(block(i, at(recvbuf, rdispls[i]), recvcounts[i], recvtypes[i]));
         }
         return start_alltoall(*this, operation, op, exchange);
     }

@@ -22,7 +22,7 @@ struct Bcast : Call {
     }
 
     bool prepare() {
-        use = use_type(type);
+        use = use_type(type, buffer);
         return use.usable && root >= 0 && root < team->size;
     }
 

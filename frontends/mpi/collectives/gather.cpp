@@ -16,7 +16,7 @@ struct Side {
     bool plausible() const { return type != MPI_DATATYPE_NULL && count >= 0; }
     std::size_t block_bytes() const { return static_cast<std::size_t>(count) * type_bytes(type); }
     bool prepare(std::uint64_t block) {
-        use = use_type(type);
+        use = use_type(type, buffer);
         return use.usable && static_cast<std::size_t>(count) * use.bytes == block;
     }
     void* block(int i) const { return at(buffer, static_cast<MPI_Aint>(i) * count * use.extent); }

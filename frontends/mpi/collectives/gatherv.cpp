@@ -33,8 +33,8 @@ struct RootedBlocks : Call {
 
     bool prepare() {
         if (root >= team->size) return false;
-        if (is_root()) all_use = use_type_of(all_type, any_elements(counts, team->size));
-        if (!in_place()) one_use = use_type_of(one_type, one_count > 0);
+        if (is_root()) all_use = use_type_of(all_type, any_elements(counts, team->size), all);
+        if (!in_place()) one_use = use_type_of(one_type, one_count > 0, one);
         if ((is_root() && !all_use.usable) || (!in_place() && !one_use.usable)) return false;
         return !is_root() || in_place() ||
                static_cast<std::size_t>(one_count) * one_use.bytes ==

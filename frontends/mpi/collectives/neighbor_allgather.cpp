@@ -23,8 +23,8 @@ struct NeighborAllgather : Neighbourhood {
                find_neighbours(comm);
     }
     bool prepare() {
-        send_use = use_type_of(sendtype, sendcount > 0);
-        recv_use = use_type_of(recvtype, recvcount > 0);
+        send_use = use_type_of(sendtype, sendcount > 0, sendbuf);
+        recv_use = use_type_of(recvtype, recvcount > 0, recvbuf);
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {
@@ -67,8 +67,8 @@ struct NeighborAllgatherv : Neighbourhood {
                 plausible_type(recvtype, any_elements(recvcounts, indegree())));
     }
     bool prepare() {
-        send_use = use_type_of(sendtype, sendcount > 0);
-        recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()));
+        send_use = use_type_of(sendtype, sendcount > 0, sendbuf);
+        recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()), recvbuf);
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {

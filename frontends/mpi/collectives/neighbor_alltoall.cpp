@@ -25,8 +25,8 @@ struct NeighborAlltoall : Neighbourhood {
                find_neighbours(comm);
     }
     bool prepare() {
-        send_use = use_type_of(sendtype, sendcount > 0);
-        recv_use = use_type_of(recvtype, recvcount > 0);
+        send_use = use_type_of(sendtype, sendcount > 0, sendbuf);
+        recv_use = use_type_of(recvtype, recvcount > 0, recvbuf);
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {
@@ -92,8 +92,8 @@ struct NeighborAlltoallv : Blocks {
                                      plausible_type(recvtype, any_elements(recvcounts, indegree())));
     }
     bool prepare() {
-        send_use = use_type_of(sendtype, any_elements(sendcounts, outdegree()));
-        recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()));
+        send_use = use_type_of(sendtype, any_elements(sendcounts, outdegree()), sendbuf);
+        recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()), recvbuf);
         return send_use.usable && recv_use.usable;
     }
     offpath_status_t start(Operation& operation) {
@@ -155,7 +155,7 @@ struct NeighborAlltoallw : Blocks {
     }
     offpath_status_t start(Operation& operation) {
         const auto block = [](int peer, char* elements, std::int64_t count, MPI_Datatype type) {
-            return Block{peer, elements, count, type, use_type_of(type, count > 0)};
+            return Block{peer, elements, count, type, use_type_of(type, count > 0, elements)};
         };
         return start_blocks(
             operation, op,

@@ -199,8 +199,8 @@ bool any_elements(Counts counts, int n) {
     return false;
 }
 
-TypeUse use_type_of(MPI_Datatype type, bool any) {
-    if (any) return use_type(type);
+TypeUse use_type_of(MPI_Datatype type, bool any, const void* elements) {
+    if (any) return use_type(type, elements);
     TypeUse nothing;
     nothing.usable = true;
     return nothing;

@@ -74,6 +74,6 @@ bool any_elements(Counts counts, int n);
 inline bool plausible_type(MPI_Datatype type, bool any) {
     return !any || type != MPI_DATATYPE_NULL;
 }
-TypeUse use_type_of(MPI_Datatype type, bool any);
+TypeUse use_type_of(MPI_Datatype type, bool any, const void* elements);
 
 }  // namespace offpath::mpi

@@ -34,12 +34,15 @@ struct Reduce : Call {
     bool prepare() { return root < team->size; }
 
     offpath_status_t start(Operation& started) {
-        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        const bool in_place = sendbuf == MPI_IN_PLACE;
+        const std::size_t bytes = bytes_in_memory(type, static_cast<std::size_t>(count));
+        const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, bytes);
+        void* result = is_root() ? place_of_result(started, recvbuf, in_place ? bytes : 0, bytes) : nullptr;
+        if (bytes > 0 && (send == nullptr || (is_root() && result == nullptr))) return OFFPATH_ERR_MEMORY;
         from_others = is_root() ? decided_by : 0;
         return start_on_device([&] {
-            return offpath_ireduce(team->handle, send, is_root() ? recvbuf : nullptr,
-                                   static_cast<std::size_t>(count), reducer.type, reducer.reduction,
-                                   static_cast<std::uint32_t>(root), &started.device);
+            return offpath_ireduce(team->handle, send, result, static_cast<std::size_t>(count), reducer.type,
+                                   reducer.reduction, static_cast<std::uint32_t>(root), &started.device);
         });
     }
 

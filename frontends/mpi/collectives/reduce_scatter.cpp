@@ -37,14 +37,20 @@ struct ReduceScatter : Call {
     bool prepare() { return true; }
 
     offpath_status_t start(Operation& started) {
-        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        const bool in_place = sendbuf == MPI_IN_PLACE;
+        const std::size_t own = bytes_in_memory(type, static_cast<std::size_t>(recvcounts[team->rank]));
+        const std::size_t all =
+            bytes_in_memory(type, decided_by / std::max<std::size_t>(1, type_bytes(type)));
+        const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, all);
+        void* result = place_of_result(started, recvbuf, in_place ? all : 0, own);
+        if ((all > 0 && send == nullptr) || (own > 0 && result == nullptr)) return OFFPATH_ERR_MEMORY;
         // Elements, not bytes: the array is only borrowed.
         started.recv_bytes.clear();
         for (int i = 0; i < team->size; ++i)
             started.recv_bytes.push_back(static_cast<std::size_t>(recvcounts[i]));
         from_others = static_cast<std::size_t>(recvcounts[team->rank]) * type_bytes(type);
         return start_on_device([&] {
-            return offpath_ireduce_scatter(team->handle, send, recvbuf, started.recv_bytes.data(),
+            return offpath_ireduce_scatter(team->handle, send, result, started.recv_bytes.data(),
                                            reducer.type, reducer.reduction, &started.device);
         });
     }
@@ -76,9 +82,14 @@ struct ReduceScatterBlock : Call {
     bool prepare() { return true; }
 
     offpath_status_t start(Operation& started) {
-        const void* send = sendbuf == MPI_IN_PLACE ? OFFPATH_IN_PLACE : sendbuf;
+        const bool in_place = sendbuf == MPI_IN_PLACE;
+        const std::size_t own = bytes_in_memory(type, static_cast<std::size_t>(recvcount));
+        const std::size_t all = own * static_cast<std::size_t>(team->size);
+        const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, all);
+        void* result = place_of_result(started, recvbuf, in_place ? all : 0, own);
+        if (own > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
         return start_on_device([&] {
-            return offpath_ireduce_scatter_block(team->handle, send, recvbuf,
+            return offpath_ireduce_scatter_block(team->handle, send, result,
                                                  static_cast<std::size_t>(recvcount), reducer.type,
                                                  reducer.reduction, &started.device);
         });

@@ -23,6 +23,14 @@ bool depends_on_order(const Reducer& reducer);
 // HostReason::none, and `reducer` is set, where the device can do it. All ranks get the same answer.
 HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer);
 
+// What `count` operands cover in memory; pairs of a value and an index have gaps.
+inline std::size_t bytes_in_memory(MPI_Datatype type, std::size_t count) {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    PMPI_Type_get_extent(type, &lower, &extent);
+    return count * static_cast<std::size_t>(extent);
+}
+
 // Whether the buffers of a reduction are such that MPI allows them, `count` being the elements that arrive in
 // `recvbuf`. Where there are none, the buffers mean nothing: the ranks have to come to the same answer.
 bool plausible_operands(const void* sendbuf, const void* recvbuf, std::int64_t count, MPI_Datatype type,

@@ -66,7 +66,7 @@ struct Copy {
 
     // Makes `out` send a copy. An error has been reported.
     int make(Arguments& out) {
-        const TypeUse use = use_type(out.type);
+        const TypeUse use = use_type(out.type, out.buffer);
         const std::size_t size = static_cast<std::size_t>(out.count) * use.bytes;
         bytes = acquire_staging(std::max<std::size_t>(size, 1));
         if (bytes.address == nullptr ||

@@ -155,8 +155,8 @@ bool take_matched(MPI_Message* message, Matched& taken) {
 
 Parcel& receive_matched(const Arguments& a, const Matched& matched, bool with_handle) {
     const auto guard = lock();
-    Parcel& parcel =
-        receive_extracted(a, use_type(a.type), *matched.team, *matched.pairs, matched.message, with_handle);
+    Parcel& parcel = receive_extracted(a, use_type(a.type, a.buffer), *matched.team, *matched.pairs,
+                                       matched.message, with_handle);
     release(*matched.team);
     return parcel;
 }

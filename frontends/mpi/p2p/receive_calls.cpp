@@ -28,7 +28,7 @@ int receive_on_host(const Arguments& a, MPI_Status* status) {
 
 // With no more room than a header needs: to memory of ours.
 int receive_shorter(const Arguments& a, Team& team, Pairs& pairs, MPI_Status* status) {
-    const TypeUse use = use_type(a.type);
+    const TypeUse use = use_type(a.type, a.buffer);
     if (!use.usable) return receive_on_host(a, status);  // which says so
     const std::size_t capacity = static_cast<std::size_t>(a.count) * use.bytes;
     std::array<char, short_landing_bytes> landing;
@@ -59,7 +59,8 @@ int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& p
         return MPI_SUCCESS;
     }
     if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
-    return wait_for(received_by_host(a, use_type(a.type), team, pairs, own, nullptr, error), status);
+    return wait_for(received_by_host(a, use_type(a.type, a.buffer), team, pairs, own, nullptr, error),
+                    status);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ int receive_now(const Arguments& a, MPI_Request* request, bool awaited) {
         return PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
     };
     if (request == nullptr || !may_get_header(a, team, pairs)) return on_host();
-    const TypeUse use = use_type(a.type);
+    const TypeUse use = use_type(a.type, a.buffer);
     if (!use.usable) return on_host();
     const auto guard = lock();
     Parcel* parcel = nullptr;

@@ -10,6 +10,7 @@
 #include "calls/large.h"
 #include "communicators.h"
 #include "counts.h"
+#include "gpu/memory.h"
 #include "lock.h"
 #include "moving.h"
 #include "watcher.h"
@@ -119,8 +120,11 @@ void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes)
     const std::size_t whole = bytes / size;
     const std::size_t rest = bytes - whole * size;
     unpack_parts(layout, packed, parcel.buffer, whole);
+    if (rest == 0) return;
     // The host's MPI unpacks some bytes of an element only as a message.
-    if (rest > 0) {
+    if (layout.in_gpu) {
+        gpu::copy(at(parcel.buffer, static_cast<MPI_Aint>(whole * size)), packed + whole * size, rest);
+    } else {
         PMPI_Sendrecv(packed + whole * size, static_cast<int>(rest), MPI_PACKED, 0, 1,
                       at(parcel.buffer, static_cast<MPI_Aint>(whole) * part_extent(layout)), 1, layout.held,
                       0, 1, self_comm(), MPI_STATUS_IGNORE);

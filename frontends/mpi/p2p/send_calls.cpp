@@ -81,7 +81,7 @@ int send(const Arguments& a, Mode mode) {
     }
     const std::size_t bytes = bytes_of(a);
     if (!goes_with_header(bytes)) return send_counted(a, mode, *pairs);
-    const TypeUse use = use_type(a.type);
+    const TypeUse use = use_type(a.type, a.buffer);
     if (!use.usable) return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
     Parcel* parcel = nullptr;
     const int error = goes_by_host(a, bytes, mode, *pairs)
@@ -101,7 +101,7 @@ int send_now(const Arguments& a, Mode mode, MPI_Request* request) {
     if (request == nullptr || !takes_part(a, team, pairs)) return start_on_host(a, mode, request);
     const std::size_t bytes = bytes_of(a);
     if (!goes_with_header(bytes)) return start_counted(a, mode, *pairs, request);
-    const TypeUse use = use_type(a.type);
+    const TypeUse use = use_type(a.type, a.buffer);
     if (!use.usable) return start_on_host(a, mode, request);
     Parcel* parcel = nullptr;
     const int error = goes_by_host(a, bytes, mode, *pairs)

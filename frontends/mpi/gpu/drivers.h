@@ -1,0 +1,45 @@
+// What a GPU's driver library does for us. One object a library that the process has loaded; it is never
+// destroyed, since nobody knows when the last call of it ends. Threads: any.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstddef>
+
+namespace offpath::mpi::gpu {
+
+class Driver {
+  public:
+    Driver() = default;
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+    virtual ~Driver() = default;
+
+    virtual bool holds(const void* address) const = 0;
+    // One of the two is memory that it holds.
+    virtual bool copy(void* to, const void* from, std::size_t bytes) const = 0;
+};
+
+// Null: not loaded, or too old for us.
+Driver* find_cuda();
+Driver* find_rocm();
+Driver* find_level_zero();
+
+// A library that the process has loaded; the process keeps it.
+class Library {
+  public:
+    explicit Library(const char* name) : handle_(dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {}
+
+    bool is_loaded() const { return handle_ != nullptr; }
+    // False: the library has no such function.
+    template <typename Function>
+    bool find(Function*& function, const char* name) const {
+        function = reinterpret_cast<Function*>(dlsym(handle_, name));
+        return function != nullptr;
+    }
+
+  private:
+    void* handle_;
+};
+
+}  // namespace offpath::mpi::gpu

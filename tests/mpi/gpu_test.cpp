@@ -1,0 +1,211 @@
+// Buffers in memory of a GPU, on some ranks: every call that the device serves gives the right result, and
+// neither the host nor the device touches that memory. There is no GPU here: a library that calls itself
+// CUDA's driver gives out memory that ends a program which touches it (fake_cuda.cpp).
+#include <dlfcn.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "check.h"
+
+namespace {
+
+int (*allocate)(std::uint64_t*, std::size_t) = nullptr;
+int (*allocate_managed)(std::uint64_t*, std::size_t, unsigned) = nullptr;
+int (*copy)(std::uint64_t, std::uint64_t, std::size_t) = nullptr;
+
+void load_driver() {
+    void* driver = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    if (driver == nullptr) std::abort();
+    allocate = reinterpret_cast<decltype(allocate)>(dlsym(driver, "cuMemAlloc_v2"));
+    allocate_managed = reinterpret_cast<decltype(allocate_managed)>(dlsym(driver, "cuMemAllocManaged"));
+    copy = reinterpret_cast<decltype(copy)>(dlsym(driver, "cuMemcpy"));
+}
+
+enum class Where { host, gpu, managed };
+
+// Ints at one of these places, by rank, so that those of one call differ.
+class Buffer {
+  public:
+    Buffer(std::size_t ints, int value) : ints_(ints) {
+        const auto bytes = ints * sizeof(int);
+        const std::array places = {Where::gpu, Where::host, Where::managed};
+        where_ = places[static_cast<std::size_t>(check::rank_of(MPI_COMM_WORLD) + shift++) % places.size()];
+        if (where_ == Where::host) {
+            host_.resize(ints);
+            address_ = reinterpret_cast<std::uint64_t>(host_.data());
+        } else if ((where_ == Where::gpu ? allocate(&address_, bytes)
+                                         : allocate_managed(&address_, bytes, 1)) != 0) {
+            std::abort();
+        }
+        set(std::vector<int>(ints, value));
+    }
+    int* data() const { return reinterpret_cast<int*>(address_); }
+    void set(const std::vector<int>& values) const {
+        copy(address_, reinterpret_cast<std::uint64_t>(values.data()), values.size() * sizeof(int));
+    }
+    std::vector<int> get() const {
+        std::vector<int> values(ints_);
+        copy(reinterpret_cast<std::uint64_t>(values.data()), address_, ints_ * sizeof(int));
+        return values;
+    }
+    void expect(const std::vector<int>& values, const std::string& name) const {
+        check::that(get() == values, "{}, buffer at place {}", name, static_cast<int>(where_));
+    }
+
+  private:
+    static inline int shift = 0;
+    std::size_t ints_;
+    Where where_ = Where::host;
+    std::vector<int> host_;
+    std::uint64_t address_ = 0;
+};
+
+constexpr int count = 5000;
+using Ints = std::vector<int>;
+
+int ranks() {
+    return check::size_of(MPI_COMM_WORLD);
+}
+int rank() {
+    return check::rank_of(MPI_COMM_WORLD);
+}
+
+void finish(MPI_Request& request) {
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void broadcast(int root) {
+    const Buffer data(count, rank() == root ? 17 + root : 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibcast(data.data(), count, MPI_INT, root, MPI_COMM_WORLD, &request);
+    finish(request);
+    data.expect(Ints(count, 17 + root), "ibcast");
+}
+
+Ints by_rank(int block, int factor) {
+    Ints values;
+    for (int r = 0; r < ranks(); ++r)
+        values.insert(values.end(), static_cast<std::size_t>(block), 1 + factor * r);
+    return values;
+}
+
+void gather_everywhere() {
+    const auto all = static_cast<std::size_t>(ranks()) * count;
+    const Buffer mine(count, 1 + 3 * rank()), result(all, 0), in_place(all, 1 + 3 * rank());
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallgather(mine.data(), count, MPI_INT, result.data(), count, MPI_INT, MPI_COMM_WORLD, &request);
+    finish(request);
+    result.expect(by_rank(count, 3), "iallgather");
+    MPI_Iallgather(MPI_IN_PLACE, 0, MPI_INT, in_place.data(), count, MPI_INT, MPI_COMM_WORLD, &request);
+    finish(request);
+    in_place.expect(by_rank(count, 3), "iallgather in place");
+}
+
+void all_to_all() {
+    const auto all = static_cast<std::size_t>(ranks()) * count;
+    const Buffer out(all, 1 + 5 * rank()), result(all, 0), by_pairs(all, 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ialltoall(out.data(), count, MPI_INT, result.data(), count, MPI_INT, MPI_COMM_WORLD, &request);
+    finish(request);
+    result.expect(by_rank(count, 5), "ialltoall");
+    Ints counts(static_cast<std::size_t>(ranks()), count), places;
+    for (int r = 0; r < ranks(); ++r)
+        places.push_back(r * count);
+    MPI_Ialltoallv(out.data(), counts.data(), places.data(), MPI_INT, by_pairs.data(), counts.data(),
+                   places.data(), MPI_INT, MPI_COMM_WORLD, &request);
+    finish(request);
+    by_pairs.expect(by_rank(count, 5), "ialltoallv");
+}
+
+void reductions() {
+    const int sum = ranks() * (ranks() + 1) / 2;
+    const auto all = static_cast<std::size_t>(ranks()) * count;
+    const Buffer mine(count, rank() + 1), result(count, 0), in_place(count, rank() + 1);
+    const Buffer whole(all, rank() + 1), part(count, 0), scanned(count, 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(mine.data(), result.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    finish(request);
+    result.expect(Ints(count, sum), "iallreduce");
+    MPI_Iallreduce(MPI_IN_PLACE, in_place.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    finish(request);
+    in_place.expect(Ints(count, sum), "iallreduce in place");
+    MPI_Ireduce(mine.data(), rank() == 0 ? result.data() : nullptr, count, MPI_INT, MPI_MAX, 0,
+                MPI_COMM_WORLD, &request);
+    finish(request);
+    result.expect(Ints(count, rank() == 0 ? ranks() : sum), "ireduce");
+    MPI_Ireduce_scatter_block(whole.data(), part.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    finish(request);
+    part.expect(Ints(count, sum), "ireduce_scatter_block");
+    MPI_Iexscan(mine.data(), scanned.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    finish(request);
+    scanned.expect(Ints(count, rank() * (rank() + 1) / 2), "iexscan");
+}
+
+// Every second int.
+void with_gaps() {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(count, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    const Buffer data(2 * count, rank() == 0 ? 9 : 4);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibcast(data.data(), 1, type, 0, MPI_COMM_WORLD, &request);
+    MPI_Type_free(&type);
+    finish(request);
+    Ints expected(2 * count, rank() == 0 ? 9 : 4);
+    for (std::size_t i = 0; i < expected.size(); i += 2)
+        expected[i] = 9;
+    data.expect(expected, "ibcast with gaps");
+}
+
+void messages(int tag) {
+    const int next = (rank() + 1) % ranks();
+    const int previous = (rank() + ranks() - 1) % ranks();
+    const Buffer out(count, rank()), in(count, -1), any(count, -1);
+    std::array<MPI_Request, 2> requests{};
+    MPI_Irecv(in.data(), count, MPI_INT, previous, tag, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out.data(), count, MPI_INT, next, tag, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    in.expect(Ints(count, previous), "receive");
+    MPI_Sendrecv(out.data(), count, MPI_INT, next, tag, any.data(), count, MPI_INT, MPI_ANY_SOURCE, tag,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    any.expect(Ints(count, previous), "receive from any source");
+    // No more than a header's room, from the host: the front end receives it and copies.
+    const Buffer few(2, -1);
+    const Ints two = {rank(), rank()};
+    MPI_Isend(two.data(), 2, MPI_INT, next, tag, MPI_COMM_WORLD, &requests[0]);
+    MPI_Recv(few.data(), 2, MPI_INT, previous, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    finish(requests[0]);
+    few.expect({previous, previous}, "short receive");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bool early = argc > 1 && std::strcmp(argv[1], "early") == 0;
+    if (early) load_driver();
+    MPI_Init(&argc, &argv);
+    if (!early) {
+        {
+            Ints data(count);
+            MPI_Request request = MPI_REQUEST_NULL;
+            MPI_Ibcast(data.data(), count, MPI_INT, 0, MPI_COMM_WORLD, &request);
+            finish(request);
+        }
+        load_driver();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // as a driver takes to come up
+    }
+    for (int root = 0; root < ranks(); ++root) {
+        broadcast(root);
+        gather_everywhere();
+        all_to_all();
+        reductions();
+        with_gaps();
+        messages(root);
+    }
+    return check::finish();
+}
