@@ -28,9 +28,9 @@ Status Engine::Impl::send(Team& team, const memory::HostRange& buffer, std::uint
     basic.tag = tag;
     Exchange header{Kind::request, team.send_order[dest], team.route_to(dest), tag, 0, buffer.bytes, 0};
     const Location place = whole(team, buffer);
-    const bool immediate = buffer.bytes == 0 || place.pointer != nullptr ||
-                           place.memory->back_end(buffer) == memory::BackEnd::cma;
-    if (!peer.self && buffer.bytes <= eager_bytes && immediate) {
+    const bool eager = !peer.self && buffer.bytes <= eager_bytes;
+    if (eager && (buffer.bytes == 0 || place.pointer != nullptr ||
+                  place.memory->reads_at_once(buffer, 0, buffer.bytes))) {
         std::array<std::byte, eager_bytes> copy;
         const std::byte* payload = place.pointer;
         if (payload == nullptr && buffer.bytes > 0) {

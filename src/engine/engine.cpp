@@ -280,7 +280,9 @@ bool Engine::Impl::advance() {
     // A copy in memory takes this core's time and no link's, so it waits until the links have their fill,
     // those of other proxies on the same core too.
     if (!moved && !copies.empty()) {
-        moved = pump_all(copies, 1);
+        // One that waits for memory must not stop those behind it.
+        for (std::size_t tries = copies.size(); tries > 0 && !moved; --tries)
+            moved = pump_all(copies, 1);
         std::this_thread::yield();
     }
     while (!finished.empty()) {

@@ -179,7 +179,7 @@ void Engine::Impl::launch_send(Instance& instance, OpId id) {
             counters.bytes_sent += op.bytes;
             return op_done(instance, id);
         }
-        if (place.memory->back_end(place.range) == memory::BackEnd::cma) {
+        if (run.kernel_step != 1 && place.memory->reads_at_once(place.range, place.offset, op.bytes)) {
             std::array<std::byte, eager_bytes> copy;
             const Status status = place.read(copy.data(), op.bytes, nullptr);
             if (is_error(status)) return fail(instance, status, true);

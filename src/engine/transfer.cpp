@@ -130,6 +130,7 @@ bool Engine::Impl::pump(SendTransfer& transfer) {
     const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
     const bool within = transfer.local && from.reaches(to);
     const bool needs_bounce = !within && from.pointer == nullptr && to.pointer == nullptr;
+    if (needs_bounce && (from.memory->waits() || (to.memory != nullptr && to.memory->waits()))) return false;
     std::byte* bounce = needs_bounce ? take_bounce(false) : nullptr;
     if (needs_bounce && bounce == nullptr) return false;
 

@@ -41,6 +41,15 @@ class HostMemory {
     virtual Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                          Completion* completion) = 0;
 
+    // Whether read() of this part answers at once: only then may its completion be null.
+    virtual bool reads_at_once(const HostRange& /*range*/, std::uint64_t /*offset*/,
+                               std::uint64_t /*bytes*/) {
+        return false;
+    }
+    // Whether reads and writes that wait for something are outstanding already, so that more of them had
+    // better not take buffers that others need.
+    virtual bool waits() const { return false; }
+
     // Whether the host copies within its own memory for us, so that the bytes need not come here and go back.
     virtual bool copies_within(const HostRange& /*from*/, const HostRange& /*to*/) const { return false; }
     // Such a copy; answers as write(). The ranges must not overlap. unsupported unless copies_within().

@@ -1,9 +1,12 @@
 #include "memory/session_memory.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "memory/aside_copies.h"
 #include "memory/cma.h"
 #include "memory/copy.h"
 #include "memory/map_regions.h"
+#include "memory/residency.h"
 #include "memory/shared_staged_transfers.h"
 
 #include <array>
@@ -12,6 +15,13 @@
 namespace offpath::memory {
 
 namespace {
+
+// Copies that wait, of one session, until it gets no more buffers of the engine for further ones.
+constexpr std::size_t many_waiting = 4;
+
+std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
 
 class Session final : public SessionMemory {
   public:
@@ -39,6 +49,12 @@ class Session final : public SessionMemory {
     Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                  Completion* completion) override;
 
+    bool reads_at_once(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override {
+        return range.region == 0 && staged_ == nullptr &&
+               residency_.resident(range.address + offset, bytes, false, now_ns());
+    }
+    bool waits() const override { return aside_ != nullptr && aside_->outstanding() >= many_waiting; }
+
     bool copies_within(const HostRange& from, const HostRange& to) const override {
         return from.region == 0 && to.region == 0 && staged_ != nullptr && staged_->copies_within();
     }
@@ -53,18 +69,32 @@ class Session final : public SessionMemory {
     }
     BackEnd general_back_end() const override { return general_; }
     StagingFiles take_staging_files() override { return std::move(staging_files_); }
-    unsigned progress() override { return staged_ == nullptr ? 0 : staged_->progress(); }
-    int event_fd() const override { return staged_ == nullptr ? -1 : staged_->event_fd(); }
-    Status arm() override { return staged_ == nullptr ? Status::ok : staged_->arm(); }
+    unsigned progress() override {
+        if (staged_ != nullptr) return staged_->progress();
+        return aside_ != nullptr && aside_->outstanding() > 0 ? aside_->progress(residency_, now_ns()) : 0;
+    }
+    int event_fd() const override {
+        if (staged_ != nullptr) return staged_->event_fd();
+        return aside_ != nullptr ? aside_->event_fd() : -1;
+    }
+    Status arm() override {
+        if (staged_ != nullptr) return staged_->arm();
+        return aside_ != nullptr && aside_->finished_some() ? Status::retry : Status::ok;
+    }
     Status health() const override { return staged_ == nullptr ? Status::ok : staged_->health(); }
     void stop(Status reason) override {
         if (stopped_ == Status::ok) stopped_ = reason;
         if (staged_ != nullptr) staged_->stop(reason);
+        if (aside_ != nullptr) aside_->stop(reason);
     }
-    bool drained() const override { return staged_ == nullptr || staged_->drained(); }
+    bool drained() const override {
+        if (staged_ != nullptr) return staged_->drained();
+        return aside_ == nullptr || aside_->outstanding() == 0;
+    }
     void abandon(Status reason) override {
         if (stopped_ == Status::ok) stopped_ = reason;
         if (staged_ != nullptr) staged_->abandon(reason);
+        if (aside_ != nullptr) aside_->abandon(reason);
     }
 
   private:
@@ -80,6 +110,8 @@ class Session final : public SessionMemory {
     void close(Region& region);
     Region* find(std::uint64_t id);
     Status check(const HostRange& range, const Region* region) const;
+    Status copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
+                       Completion* completion);
     Status check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes, Region*& region);
 
     SessionMemoryConfig config_;
@@ -89,6 +121,8 @@ class Session final : public SessionMemory {
     std::array<Region*, 8> recent_{};
     BackEnd general_;
     Cma cma_;
+    Residency residency_;
+    std::unique_ptr<AsideCopies> aside_;  // with cma
     std::unique_ptr<StagedTransfers> staged_;
     StagingFiles staging_files_;
     Status stopped_ = Status::ok;
@@ -104,8 +138,14 @@ Status Session::choose_general(std::string& problem) {
     }
     if (config_.general != GeneralBackEnd::staged) {
         std::string why_not;
-        Status status = cma_probe(config_.pid, config_.probe_address, config_.probe_value, why_not);
+        residency_.open(config_.pid);
+        Status status = Status::unsupported;
+        if (residency_.resident(config_.probe_address, sizeof config_.probe_value, false, now_ns()))
+            status = cma_probe(config_.pid, config_.probe_address, config_.probe_value, why_not);
+        else
+            why_not = "the word that it names is not in memory";
         if (status == Status::ok) status = Cma::open(config_.pid, cma_, config_.given_up);
+        if (status == Status::ok) status = AsideCopies::open(config_.pid, config_.given_up, aside_);
         if (status == Status::ok) return status;
         if (config_.general == GeneralBackEnd::cma) {
             problem = fmt::format("cma cannot be had: {}", why_not.empty() ? to_string(status) : why_not);
@@ -265,9 +305,10 @@ Status Session::read(const HostRange& range, std::uint64_t offset, void* destina
     if (bytes == 0) return Status::ok;
     const std::uint64_t address = range.address + offset;
     if (region == nullptr)
-        return staged_ == nullptr ? cma_.read(address, destination, bytes)
-                                  : staged_->start(StagingDirection::to_device, address,
-                                                   static_cast<std::byte*>(destination), bytes, completion);
+        return staged_ == nullptr
+                   ? copy_by_cma(false, address, static_cast<std::byte*>(destination), bytes, completion)
+                   : staged_->start(StagingDirection::to_device, address,
+                                    static_cast<std::byte*>(destination), bytes, completion);
     if (region->kind == BackEnd::xgvmi)
         return config_.exported->read(region->exported, region->mapped.address + address, destination, bytes,
                                       completion);
@@ -275,6 +316,13 @@ Status Session::read(const HostRange& range, std::uint64_t offset, void* destina
     if (base == nullptr) return Status::memory;
     copy_bytes(destination, base + address, bytes);
     return Status::ok;
+}
+
+Status Session::copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
+                            Completion* completion) {
+    if (completion != nullptr && !residency_.resident(address, bytes, writes, now_ns()))
+        return aside_->start(writes, address, local, bytes, completion);
+    return writes ? cma_.write(address, local, bytes) : cma_.read(address, local, bytes);
 }
 
 Status Session::write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
@@ -286,7 +334,8 @@ Status Session::write(const HostRange& range, std::uint64_t offset, const void* 
     const std::uint64_t address = range.address + offset;
     if (region == nullptr)
         return staged_ == nullptr
-                   ? cma_.write(address, source, bytes)
+                   ? copy_by_cma(true, address, static_cast<std::byte*>(const_cast<void*>(source)), bytes,
+                                 completion)
                    : staged_->start(StagingDirection::to_host, address,
                                     static_cast<std::byte*>(const_cast<void*>(source)), bytes, completion);
     if (region->kind == BackEnd::xgvmi)

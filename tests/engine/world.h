@@ -34,6 +34,9 @@ class TestMemory final : public memory::HostMemory {
         return transfer(range, offset, bytes, completion,
                         [=](std::byte* host) { std::memcpy(host, from, bytes); });
     }
+    bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
+        return kind_ == memory::BackEnd::cma;
+    }
     // From now on nothing may be touched; what is under way ends well.
     void forbid() { forbidden_ = true; }
     // Answers what was asked so far.

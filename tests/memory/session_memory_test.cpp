@@ -201,7 +201,7 @@ TEST(Choice, CmaIsTakenOnlyWhenTheProbeReadsTheRightWord) {
     SessionMemoryConfig config = host.config(GeneralBackEnd::automatic);
     ASSERT_EQ(make_session_memory(std::move(config), memory, problem), Status::ok);
     EXPECT_EQ(memory->general_back_end(), BackEnd::cma);
-    EXPECT_EQ(memory->event_fd(), -1);
+    EXPECT_GE(memory->event_fd(), 0) << "copies that may wait tell their end";
     EXPECT_FALSE(memory->take_staging_files().area);
 
     for (const auto& change : {+[](SessionMemoryConfig& c) { c.probe_value ^= 1; },

@@ -1,0 +1,137 @@
+#include "memory/residency.h"
+
+#include "base/log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace offpath::memory {
+namespace {
+
+constexpr std::uint64_t holds_ns = 1'000'000'000;
+constexpr std::uint64_t block_bytes = 64 << 10;
+constexpr std::size_t most_memory_files = 32;
+// Entries of pagemap (Documentation/admin-guide/mm/pagemap.rst).
+constexpr std::uint64_t present = 1ull << 63, of_a_file = 1ull << 61, write_protected = 1ull << 57;
+constexpr std::size_t entries_at_a_time = 512;
+
+std::uint64_t page_bytes() {
+    static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+File open_pagemap(pid_t pid) {
+    return File(::open(("/proc/" + std::to_string(pid) + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+// As /proc/PID/maps names them.
+bool names_memory(std::string_view path) {
+    return std::ranges::any_of(
+        std::to_array<std::string_view>({"/memfd:", "/dev/shm/", "/SYSV", "/dev/zero"}),
+        [&](std::string_view name) { return path.starts_with(name); });
+}
+
+}  // namespace
+
+AddressRange memory_file_at(pid_t pid, std::uint64_t address) {
+    const File pagemap = open_pagemap(pid);
+    std::uint64_t entry = 0;
+    if (pread(pagemap.get(), &entry, sizeof entry,
+              static_cast<off_t>(address / page_bytes() * sizeof entry)) != sizeof entry ||
+        (entry & of_a_file) == 0)
+        return {};
+    std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        int path_at = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %*s %*s %n", &begin, &end, &path_at) < 2) break;
+        if (begin > address) break;
+        if (address >= end) continue;
+        return path_at > 0 && names_memory(std::string_view(line).substr(static_cast<std::size_t>(path_at)))
+                   ? AddressRange{begin, end}
+                   : AddressRange{};
+    }
+    return {};
+}
+
+void Residency::open(pid_t pid) {
+    pagemap_ = open_pagemap(pid);
+    if (!pagemap_) log::debug("/proc/{}/pagemap: {}; its pages are not looked at", pid, std::strerror(errno));
+}
+
+bool Residency::resident(std::uint64_t address, std::size_t bytes, bool writes, std::uint64_t now_ns) {
+    if (!pagemap_ || bytes == 0 || address > UINT64_MAX - bytes) return true;
+    if (fresh(address / block_bytes, (address + bytes - 1) / block_bytes, writes, now_ns)) return true;
+    return look(address, address + bytes, writes, now_ns);
+}
+
+bool Residency::fresh(std::uint64_t first, std::uint64_t last, bool writes, std::uint64_t now_ns) const {
+    for (std::uint64_t number = first; number <= last; ++number) {
+        const Block& block = blocks_[number % blocks_.size()];
+        if (block.number != number + 1) return false;
+        if (now_ns - (writes ? block.writable_ns : block.readable_ns) > holds_ns) return false;
+    }
+    return true;
+}
+
+// At whole blocks, so that what is found can be kept; the answer is about the range alone.
+bool Residency::look(std::uint64_t begin, std::uint64_t end, bool writes, std::uint64_t now_ns) {
+    const std::uint64_t page = page_bytes(), per_block = block_bytes / page;
+    bool whole = true;  // the range
+    std::array<std::uint64_t, entries_at_a_time> entries;
+    std::uint64_t at = begin / block_bytes * per_block;
+    const std::uint64_t stop = ((end - 1) / block_bytes + 1) * per_block;
+    while (at < stop) {
+        const std::size_t count = static_cast<std::size_t>(
+            std::min<std::uint64_t>(entries.size(), stop - at) / per_block * per_block);
+        const ssize_t got = pread(pagemap_.get(), entries.data(), count * sizeof entries[0],
+                                  static_cast<off_t>(at * sizeof entries[0]));
+        // A process that is gone, or addresses that no process has: the copy itself will tell.
+        if (got != static_cast<ssize_t>(count * sizeof entries[0])) return true;
+        for (std::size_t first = 0; first < count; first += per_block) {
+            bool reads_fine = true, writes_fine = true;
+            for (std::size_t i = first; i < first + per_block; ++i) {
+                const std::uint64_t number = at + i, entry = entries[i];
+                const bool here = (entry & present) != 0;
+                const bool takes =
+                    here && (entry & write_protected) == 0 &&
+                    ((entry & of_a_file) == 0 || !writes || in_memory_file(number * page, now_ns));
+                reads_fine &= here;
+                writes_fine &= takes && ((entry & of_a_file) == 0 || writes);
+                if (number * page < end && (number + 1) * page > begin) whole &= writes ? takes : here;
+            }
+            const std::uint64_t number = (at + first) / per_block;
+            Block& block = blocks_[number % blocks_.size()];
+            if (block.number != number + 1) block = {number + 1, 0, 0};
+            if (reads_fine) block.readable_ns = now_ns;
+            if (writes_fine) block.writable_ns = now_ns;
+        }
+        at += count;
+    }
+    return whole;
+}
+
+bool Residency::in_memory_file(std::uint64_t page, std::uint64_t now_ns) const {
+    return std::ranges::any_of(memory_files_, [&](const Known& known) {
+        return page >= known.range.begin && page < known.range.end && now_ns - known.seen_ns <= holds_ns;
+    });
+}
+
+void Residency::learn(const AddressRange& memory_file, std::uint64_t now_ns) {
+    if (memory_file.end == 0) return;
+    std::erase_if(memory_files_, [&](const Known& known) {
+        return now_ns - known.seen_ns > holds_ns ||
+               (known.range.begin < memory_file.end && memory_file.begin < known.range.end);
+    });
+    if (memory_files_.size() < most_memory_files) memory_files_.push_back({memory_file, now_ns});
+}
+
+}  // namespace offpath::memory

@@ -1,0 +1,58 @@
+// Residency: whether copying another process's memory can make the copying thread wait. A page that is not
+// there may have to come from a file system that hangs, or from a userfaultfd that nobody serves; a thread
+// that waits for such a page in process_vm_readv cannot be called back. So pages are looked at first, in
+// /proc/PID/pagemap. What was seen holds for a second, which keeps the look out of most copies.
+//
+// What can still wait: a page that was seen, is taken away within the second, and does not come back.
+// Ownership: the session's memory. Threads: one, but for memory_file_at().
+#pragma once
+
+#include "memory/file.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace offpath::memory {
+
+// Addresses in another process.
+struct AddressRange {
+    std::uint64_t begin = 0, end = 0;
+};
+
+// The mapping of a memory file, or of shared anonymous memory, around `address`; empty: it is something else,
+// or nothing. Reads /proc/PID/maps: takes long, beside the loop.
+AddressRange memory_file_at(pid_t pid, std::uint64_t address);
+
+class Residency {
+  public:
+    // Without /proc/PID/pagemap everything counts as resident.
+    void open(pid_t pid);
+
+    // Whether reading the range, or writing to it, waits for nothing. Pages of files may wait when they are
+    // written to (for the file system), unless they are known to be memory files.
+    bool resident(std::uint64_t address, std::size_t bytes, bool writes, std::uint64_t now_ns);
+    // What memory_file_at() found.
+    void learn(const AddressRange& memory_file, std::uint64_t now_ns);
+
+  private:
+    struct Block {
+        std::uint64_t number = 0;  // plus one; 0: none
+        std::uint64_t readable_ns = 0, writable_ns = 0;
+    };
+    struct Known {
+        AddressRange range;
+        std::uint64_t seen_ns = 0;
+    };
+    bool fresh(std::uint64_t first, std::uint64_t last, bool writes, std::uint64_t now_ns) const;
+    bool look(std::uint64_t begin, std::uint64_t end, bool writes, std::uint64_t now_ns);
+    bool in_memory_file(std::uint64_t page, std::uint64_t now_ns) const;
+
+    File pagemap_;
+    std::array<Block, 1024> blocks_{};  // by their number's last bits
+    std::vector<Known> memory_files_;
+};
+
+}  // namespace offpath::memory
