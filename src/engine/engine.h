@@ -189,6 +189,14 @@ class Engine final : public transport::Handler {
     // it work. Ask before sleeping.
     bool has_work() const;
 
+    // Whether an operation here may depend on other proxies, so that their silence matters. Ask before
+    // sleeping.
+    bool awaits_others() const;
+    // Asks the proxies that operations here depend on whether they still go round, and gives up those that
+    // have owed an answer for `limit_ns`; their operations end with peer_lost. To be called several times in
+    // that time; time in which it is not called does not count. The endpoint of such a proxy is closed.
+    void beat(std::uint64_t now_ns, std::uint64_t limit_ns);
+
     const Counters& counters() const;
 
     // transport::Handler

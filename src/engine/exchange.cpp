@@ -43,6 +43,9 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
     } else if (kind == Kind::hello) {
         Hello hello;
         if (read(bytes, hello)) return;
+    } else if (kind == Kind::beat) {
+        Beat beat;
+        if (read(bytes, beat)) return on_beat(beat);
     } else {
         Exchange exchange;
         if (kind >= Kind::eager && kind <= Kind::mail_store && read(bytes, exchange)) {

@@ -25,6 +25,11 @@ struct Engine::Impl {
     void rank_gone(Session& session, std::uint32_t job_rank);
     void fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone);
 
+    // beats.cpp
+    void on_beat(const Beat& beat);
+    void mark_awaited();
+    void give_up_silent(Peer& peer);
+
     // engine.cpp
     Team* find_team(const Route& route, bool as_dest);
     bool knows_job(const Route& route) const;
@@ -149,6 +154,7 @@ struct Engine::Impl {
     };
     std::deque<LocalMessage> local_messages;  // to ranks of this same proxy
     bool closed = false;
+    std::uint64_t beaten_ns = 0;  // the last round of beats
     std::vector<Peer*> newly_lost;
     std::deque<Instance*> runnable;
     std::vector<Instance*> finished;

@@ -44,9 +44,16 @@ enum class Kind : std::uint32_t {
     mail_store,        // take in the mail of this key, if no receive has met it
     broken,            // the sender could not send the rest: the receiver waits for nothing more
     hello,             // nothing: the way between two proxies is made before it is needed
+    beat,              // asks whether the other proxy still goes round, or answers that
     one_sided = 40,    // an operation on a window
     one_sided_answer,  // it is done at the target
     one_sided_bundle,  // several of these two
+};
+
+enum class BeatWord : std::uint32_t {
+    question = 0,
+    answer,
+    farewell,  // an answer: the asker counts as lost here
 };
 
 // Which team, who speaks to whom. Team ranks.
@@ -92,6 +99,11 @@ struct Hello {
     Kind kind;
     std::uint32_t unused;
 };
+struct Beat {
+    Kind kind;
+    BeatWord word;
+    std::uint64_t proxy;  // who speaks
+};
 // A put, get, update or lock of a window. Payload: the segments (rma::Segment) where there are several, then
 // the operands where `sender` is 0.
 struct OneSidedHeader {
@@ -125,7 +137,7 @@ struct Bundled {
 static_assert(sizeof(OneSidedHeader) == 96 && sizeof(OneSidedAnswer) == 16);
 static_assert(sizeof(OneSidedBundle) == 8 && sizeof(Bundled) == 4);
 static_assert(sizeof(Route) == 32 && sizeof(Exchange) == 72 && sizeof(Chunk) == 24 && sizeof(Grant) == 32 &&
-              sizeof(Finished) == 16 && sizeof(Hello) == 8);
+              sizeof(Finished) == 16 && sizeof(Hello) == 8 && sizeof(Beat) == 16);
 
 template <typename Header>
 std::span<const std::byte> bytes_of(const Header& header) {

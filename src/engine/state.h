@@ -32,6 +32,11 @@ struct Peer {
     bool lost = false;
     transport::Endpoint* endpoint = nullptr;
     std::vector<std::byte> address;
+    // beats.cpp
+    bool awaited = false;         // operations here depend on it
+    bool asked = false;           // a question is open
+    bool has_answered = false;    // ever: before, it may not know us yet
+    std::uint64_t silent_ns = 0;  // since the question
 };
 
 // Where a payload lies: behind a pointer, or in host memory that only read and write reach.

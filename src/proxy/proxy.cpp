@@ -306,7 +306,11 @@ void Proxy::sleep_until_event() {
         }
     }
     // A session that is being closed has nobody who would wake us for it, and silence is no event.
-    const int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
+    int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
+    if (lost_after_ns_ != UINT64_MAX && engine_->awaits_others()) {
+        const int beat_ms = static_cast<int>(beat_interval_ns_ / 1'000'000);
+        limit_ms = limit_ms < 0 ? beat_ms : std::min(limit_ms, beat_ms);
+    }
     if (quiet && transport_->arm() == Status::ok && hosts_.arm() == Status::ok &&
         (direct_ == nullptr || direct_->arm() == Status::ok))
         serve_events(limit_ms);
@@ -349,6 +353,15 @@ void Proxy::serve_events(int timeout_ms) {
     }
     if (remote_sessions_ > 0 && sockets_served_ns_ - tended_ns_ > control::tend_interval_ns / 2)
         tend_sessions();
+    if (sockets_served_ns_ - beaten_ns_ >= beat_interval_ns_) beat();
+}
+
+void Proxy::beat() {
+    beaten_ns_ = sockets_served_ns_;
+    if (lost_after_ns_ == UINT64_MAX) return;
+    // After a pause, of this process for instance, answers may be waiting here.
+    (void)transport_->progress();
+    engine_->beat(beaten_ns_, lost_after_ns_);
 }
 
 void Proxy::tend_sessions() {

@@ -1,8 +1,8 @@
 // Proxy: one worker of the device. A thread with a transport, an engine and the sessions of its clients, in a
 // loop of bounded phases, in this order:
 //
-//   accept    take over newcomers from the listener; every so often, serve the sessions' sockets and keep
-//             those of remote clients alive
+//   accept    take over newcomers from the listener; every so often, serve the sessions' sockets, keep those
+//             of remote clients alive, and ask proxies that operations depend on for a sign of life
 //   drain     execute the commands in the sessions' rings
 //   advance   match messages and move schedules on (Engine::advance)
 //   progress  move the fabric, the links to remote hosts, direct callers and staged memory on
@@ -13,6 +13,7 @@
 // happens on the proxy's own.
 #pragma once
 
+#include "base/patience.h"
 #include "proxy/direct_port.h"
 #include "proxy/host_side.h"
 #include "proxy/identity.h"
@@ -20,6 +21,7 @@
 #include "proxy/session.h"
 #include "transport/transport.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -40,6 +42,8 @@ struct ProxyConfig {
 };
 
 class Proxy {
+    static constexpr std::uint64_t longest_beat_interval_ns = 1'000'000'000;
+
   public:
     // Takes the transport and the way to remote hosts over; the thread starts with start().
     Proxy(ProxyConfig config, std::unique_ptr<transport::Transport> transport, HostSide hosts);
@@ -68,6 +72,7 @@ class Proxy {
     void sleep_until_event();
     void serve_events(int timeout_ms);
     void tend_sessions();
+    void beat();
     void watch(int fd);
     void adopt(Newcomer newcomer);
     void drop(std::size_t i);
@@ -83,7 +88,9 @@ class Proxy {
     Resting resting_;
     std::uint32_t rounds_ = 0, direct_rounds_ = 0;
     bool fabric_moved_ = false;
-    std::uint64_t sockets_served_ns_ = 0, tended_ns_ = 0;
+    std::uint64_t sockets_served_ns_ = 0, tended_ns_ = 0, beaten_ns_ = 0;
+    const std::uint64_t lost_after_ns_ = offpath::lost_after_ns();
+    const std::uint64_t beat_interval_ns_ = std::min(lost_after_ns_ / 8, longest_beat_interval_ns);
     std::uint32_t remote_sessions_ = 0;
     bool ending_ = false;
 

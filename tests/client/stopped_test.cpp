@@ -120,6 +120,67 @@ TEST_P(Stopped, DaemonEndsQuestionsToIt) {
     daemon.signal(SIGCONT);
 }
 
+// Two nodes, joined by TCP; the device of one is stopped, and the other's ranks only receive, so that nothing
+// of theirs waits in a connection. Both sides learn it; the stopped device, when it goes on, too.
+TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
+    if (geteuid() != 0) GTEST_SKIP() << "host names need root";
+    setenv("OFFPATH_LOST_AFTER_S", "1", 1);
+    setenv("UCX_TLS", "tcp,self", 1);
+    TemporaryDirectory directory;
+    DaemonProcess one(directory.path(), {}, "node-one"), two(directory.path(), {}, "node-two");
+    ASSERT_TRUE(one.ready()) << one.log();
+    ASSERT_TRUE(two.ready()) << two.log();
+    Job job(2, directory.path(), [&](const Rank& me) {
+        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
+        auto* const shared = static_cast<std::atomic<std::uint32_t>*>(me.shared);
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        std::vector<char> buffer(300'000);
+        offpath_status_t status = OFFPATH_OK;
+        // Ten messages, then one that never comes.
+        for (std::uint32_t i = 0; status == OFFPATH_OK && i <= 10; ++i) {
+            if (me.rank == 1 && i == 10) break;
+            offpath_request_h request = nullptr;
+            expect(me.rank == 0 ? offpath_recv_offload(world, buffer.data(), buffer.size(), 1, i, &request)
+                                : offpath_send_offload(world, buffer.data(), buffer.size(), 0, i, &request),
+                   OFFPATH_OK, "start");
+            status = offpath_request_wait(request);
+            offpath_request_free(request);
+            shared->fetch_add(1);
+        }
+        if (me.rank == 0) expect(status, OFFPATH_ERR_PEER_LOST, "the receive");
+        shared[1].fetch_add(1);
+        while (shared[2].load() == 0)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        // The ranks of the device that goes on: its way to the other one is given up on both sides.
+        if (me.rank == 1) {
+            offpath_request_h request = nullptr;
+            status = offpath_recv_offload(world, buffer.data(), buffer.size(), 0, 99, &request);
+            if (status == OFFPATH_OK) {
+                status = offpath_request_wait(request);
+                offpath_request_free(request);
+            }
+            expect(status, OFFPATH_ERR_PEER_LOST, "a receive from the other side");
+        }
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    wait_until_started(job, 20);
+    const double stopped = now();
+    // Not before the last receive has begun and the devices have heard of each other.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    two.signal(SIGSTOP);
+    auto* const shared = static_cast<std::atomic<std::uint32_t>*>(job.shared());
+    while (shared[1].load() < 2 && now() - stopped < 30)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_LT(now() - stopped, 10 * limit_s);
+    EXPECT_NE(one.log().find("no answer for"), std::string::npos) << one.log();
+    two.signal(SIGCONT);
+    shared[2] = 1;
+    EXPECT_EQ(job.wait(20), zeros(2));
+    unsetenv("OFFPATH_LOST_AFTER_S");
+    unsetenv("UCX_TLS");
+}
+
 // A pause in a debugger, longer than the limit, harms nothing; nor does a wait that is long by itself.
 TEST(StoppedByADebugger, DaemonIsNotLost) {
     setenv("OFFPATH_LOST_AFTER_S", "1", 1);

@@ -88,7 +88,8 @@ struct WorldOptions {
 
 class World {
   public:
-    explicit World(const WorldOptions& options) : options_(options), hub_(options.loopback) {
+    explicit World(const WorldOptions& options)
+        : options_(options), hub_(options.loopback), stopped_(options.proxies) {
         for (std::uint32_t p = 0; p < options.proxies; ++p) {
             std::unique_ptr<transport::Transport> transport = hub_.join();
             if (options.faults) {
@@ -134,7 +135,7 @@ class World {
     bool round() {
         bool moved = false;
         for (std::size_t p = 0; p < engines_.size(); ++p) {
-            if (!engines_[p]) continue;
+            if (!engines_[p] || stopped_[p]) continue;
             if (options_.advance_first) moved |= engines_[p]->advance();
             moved |= transports_[p]->progress() > 0;
             if (!options_.advance_first) moved |= engines_[p]->advance();
@@ -151,6 +152,10 @@ class World {
         }
         return done();
     }
+    // The proxy takes no part in rounds meanwhile.
+    void stop(std::uint32_t proxy) { stopped_[proxy] = true; }
+    void go_on(std::uint32_t proxy) { stopped_[proxy] = false; }
+    bool stopped(std::uint32_t proxy) const { return stopped_[proxy]; }
     // Somebody who can reach the proxies.
     std::unique_ptr<transport::Transport> stranger() { return hub_.join(); }
     std::vector<std::byte> address_of(std::uint32_t proxy) const { return transports_[proxy]->address(); }
@@ -165,6 +170,7 @@ class World {
   private:
     WorldOptions options_;
     transport::LoopbackHub hub_;
+    std::vector<bool> stopped_;
     std::vector<std::unique_ptr<TestMemory>> memories_;
     std::vector<std::unique_ptr<transport::Transport>> transports_;
     std::vector<std::unique_ptr<engine::Engine>> engines_;

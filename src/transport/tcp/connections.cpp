@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/own_descriptors.h"
+#include "base/patience.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,14 +22,15 @@ namespace {
 // Rounds that bring nothing, until epoll alone is asked again.
 constexpr unsigned looks_at_last = 128;
 
-// A peer that is gone without a word, and one that does not take what is sent, is lost after 8 s; as over UCX
-// (ucx/tuning.cpp).
+// A peer that is gone without a word, and one that does not take what is sent, is lost after 8 s, or as
+// OFFPATH_LOST_AFTER_S says; as over UCX (ucx/tuning.cpp).
 void set_up(int socket) {
     const auto set = [socket](int level, int option, int value) {
         (void)setsockopt(socket, level, option, &value, sizeof value);
     };
     set(IPPROTO_TCP, TCP_NODELAY, 1);
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 8000);
+    const std::uint64_t limit_ns = lost_after_ns();
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, limit_ns == UINT64_MAX ? 0 : static_cast<int>(limit_ns / 1'000'000));
     set(IPPROTO_TCP, TCP_SYNCNT, 2);
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
     set(IPPROTO_TCP, TCP_KEEPIDLE, 2);

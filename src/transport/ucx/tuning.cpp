@@ -1,5 +1,7 @@
 #include "transport/ucx/tuning.h"
 
+#include "base/patience.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -12,17 +14,17 @@ namespace offpath::transport::ucx {
 namespace {
 
 struct Tuned {
-    const char* name;  // without "UCX_"
-    const char* value;
-    bool old = true;  // also for a UCX before 1.17
+    const char* name;   // without "UCX_"
+    const char* value;  // null: user_timeout()
+    bool old = true;    // also for a UCX before 1.17
 };
 
 constexpr Tuned tuned[] = {
     // A peer that vanishes without closing its connection must be noticed within seconds; UCX waits 20 s.
     {"KEEPALIVE_INTERVAL", "2s"},
-    // The same when a link is cut and nothing closes the connection: unanswered for 8 s is lost, while UCX
-    // would wait for minutes.
-    {"TCP_USER_TIMEOUT", "8s", false},
+    // The same when a link is cut and nothing closes the connection, while UCX would wait for minutes: what
+    // is unanswered for 8 s is lost, or for as long as OFFPATH_LOST_AFTER_S says (user_timeout()).
+    {"TCP_USER_TIMEOUT", nullptr, false},
     {"TCP_KEEPIDLE", "2s"},
     {"TCP_KEEPINTVL", "1s"},
     {"TCP_KEEPCNT", "3"},
@@ -44,6 +46,11 @@ constexpr Tuned tuned[] = {
     {"TCP_TX_SEG_SIZE", "256K"},
     {"TCP_RX_SEG_SIZE", "256K"},
 };
+
+std::string user_timeout() {
+    const std::uint64_t limit_ns = lost_after_ns();
+    return limit_ns == UINT64_MAX ? "0" : fmt::format("{}s", limit_ns / 1'000'000'000);
+}
 
 // Before 1.17, ucp_config_modify() takes no settings of a single transport.
 bool takes_transport_settings() {
@@ -80,7 +87,8 @@ Config read_config(const UcxConfig& config, std::string& problem) {
     for (const Tuned& setting : tuned) {
         if (std::getenv(fmt::format("UCX_{}", setting.name).c_str())) continue;
         // A UCX that does not know a name keeps its own ways.
-        if (takes_transport_settings()) (void)ucp_config_modify(raw, setting.name, setting.value);
+        const std::string value = setting.value != nullptr ? setting.value : user_timeout();
+        if (takes_transport_settings()) (void)ucp_config_modify(raw, setting.name, value.c_str());
     }
     const std::pair<const char*, const std::string&> asked[] = {{"NET_DEVICES", config.net_devices},
                                                                 {"TLS", config.tls}};

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# fabric_cut_test.sh BUILD: two nodes, as network namespaces joined by a veth pair, each with a daemon and a rank. A link that is down for
+# less than half of the limit is survived; one that stays down is told on both sides, also to the rank that only receives. Exit code 77: no
+# namespaces here.
+set -euo pipefail
+build=$1
+if [ "${2:-}" != inside ]; then
+    unshare --user --map-root-user --net --uts --mount mount -t sysfs sysfs /sys 2>/dev/null && command -v ip >/dev/null || {
+        echo "skipped: no user and network namespaces, or no ip command"
+        exit 77
+    }
+    exec unshare --user --map-root-user --net --uts --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
+fi
+
+mount -t sysfs sysfs /sys # UCX finds network devices there
+hostname node-one
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    echo "FAILED: $*"
+    tail -n 30 "$dir"/*.log
+    exit 1
+}
+unshare --net --uts --mount sh -c "mount -t sysfs sysfs /sys; hostname node-two; touch $dir/up; exec sleep 100" &
+second=$!
+for _ in $(seq 500); do
+    [ -e "$dir/up" ] && break
+    sleep 0.02
+done
+on_two() { nsenter -t "$second" -n -u -m "$@"; }
+ip link add v0 type veth peer name v0 netns "$second"
+for _ in $(seq 100); do
+    ip link set v0 up && on_two ip link set v0 up && break
+done
+ip addr add 10.98.0.1/24 dev v0
+on_two ip addr add 10.98.0.2/24 dev v0
+
+limit=4
+export OFFPATH_LOST_AFTER_S=$limit OFFPATH_DIR=$dir UCX_TLS=tcp,self
+start_daemon() { # WHERE... NAME
+    local name=${*: -1}
+    mkfifo "$dir/ready-$name"
+    exec 4<>"$dir/ready-$name"
+    "${@:1:$#-1}" "$build/bin/offpathd" --dir "$dir" --net-devices v0 --ready-fd 4 2>"$dir/daemon-$name.log" &
+    read -r -n 1 -t 20 _ <&4 || fail "the daemon of $name was not ready within 20 s"
+    exec 4<&-
+}
+start_daemon env one
+start_daemon on_two two
+mkdir "$dir/meeting"
+"$build/bin/pair" 0 "$dir/meeting" 60 >"$dir/said" 2>"$dir/rank0.log" &
+first=$!
+on_two "$build/bin/pair" 1 "$dir/meeting" 60 >/dev/null 2>"$dir/rank1.log" &
+other=$!
+for _ in $(seq 400); do
+    grep -q running "$dir/said" && break
+    sleep 0.05
+done
+grep -q running "$dir/said" || fail "the job does not run"
+sleep 1
+
+ip link set v0 down
+sleep 1
+ip link set v0 up
+ip addr replace 10.98.0.1/24 dev v0
+sleep 3
+kill -0 "$first" 2>/dev/null && kill -0 "$other" 2>/dev/null || fail "a link that was down for 1 s ended the job"
+
+ip link set v0 down
+begin=$SECONDS
+for rank in "$first" "$other"; do
+    for _ in $(seq 150); do
+        kill -0 "$rank" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$rank" 2>/dev/null && fail "15 s after the link went down a rank has noticed nothing"
+    wait "$rank" && code=0 || code=$?
+    [ "$code" = 3 ] || fail "a rank ended with $code"
+done
+took=$((SECONDS - begin))
+[ "$took" -le $((limit + 5)) ] || fail "it took $took s"
+grep -q "was lost" "$dir/daemon-one.log" && grep -q "was lost" "$dir/daemon-two.log" || fail "a daemon does not say what it lost"
+echo "a flap was survived; both sides were told within $took s"
