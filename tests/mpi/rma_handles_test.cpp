@@ -1,5 +1,6 @@
 // What the MPI_Win of a window on the device tells of itself, at every thread level: attributes, group, info,
-// name, error handler, attributes of the program's own. With `single` as argument at MPI_THREAD_SINGLE.
+// name, error handler, attributes of the program's own. With `single` as argument at MPI_THREAD_SINGLE; with
+// `hints` only what the program says of who serves a window.
 #include <cstring>
 #include <string_view>
 
@@ -114,16 +115,44 @@ void test_window(MPI_Comm comm) {
     MPI_Win_free(&win);
 }
 
+// The program says who serves a window.
+void test_hints() {
+    for (const char* who : {"host", "device"}) {
+        MPI_Info info = MPI_INFO_NULL;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "offpath", who);
+        int* memory = nullptr;
+        MPI_Win win = MPI_WIN_NULL;
+        MPI_Win_allocate(4096, 4, info, MPI_COMM_WORLD, static_cast<void*>(&memory), &win);
+        MPI_Info_free(&info);
+        // Of a window of ours the host's MPI knows this rank only.
+        MPI_Group group = MPI_GROUP_NULL;
+        int size = 0;
+        PMPI_Win_get_group(win, &group);
+        PMPI_Group_size(group, &size);
+        MPI_Group_free(&group);
+        const int expected = std::string_view(who) == "host" ? check::size_of(MPI_COMM_WORLD) : 1;
+        check::that(size == expected, "a window that the program wants on the {} has {} ranks there", who,
+                    size);
+        MPI_Win_free(&win);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const bool single = argc > 1 && std::string_view(argv[1]) == "single";
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
+    if (argc > 1 && std::string_view(argv[1]) == "hints") {
+        test_hints();
+        return check::finish();
+    }
     test_window(MPI_COMM_WORLD);
     MPI_Comm reversed = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -check::rank_of(MPI_COMM_WORLD), &reversed);
     test_window(reversed);
     MPI_Comm_free(&reversed);
+    test_hints();
     return check::finish();
 }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 
 #include "../operations.h"
 #include "../runtime.h"
@@ -22,14 +23,17 @@ using namespace offpath::mpi;
 namespace {
 
 // Why a window stays on the host.
-enum class Left : std::uint8_t { no, one_node, off, no_team, no_room };
-constexpr std::array<const char*, 5> reasons = {"", "within one node", "switched off by OFFPATH_RMA",
+enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room };
+constexpr std::array<const char*, 6> reasons = {"",
+                                                "within one node",
+                                                "switched off by OFFPATH_RMA",
+                                                "asked for by the program",
                                                 "on communicators without a team",
                                                 "for which the device had no room"};
 std::atomic<std::uint64_t> made{0};
 std::array<std::atomic<std::uint64_t>, reasons.size()> left{};
 
-enum class Mode : std::uint64_t { off, remote, all };
+enum class Mode : std::uint64_t { off, remote, all, asked_host };
 
 Mode read_mode() {
     const std::string text = environment::text("OFFPATH_RMA", "remote");
@@ -42,13 +46,25 @@ Mode read_mode() {
     return Mode::remote;
 }
 
+// What the program says of this window goes before the environment, but for `off`.
+Mode mode_of(MPI_Info info) {
+    const Mode mode = read_mode();
+    char value[16] = {};
+    int found = 0;
+    if (info != MPI_INFO_NULL) PMPI_Info_get(info, "offpath", sizeof value - 1, value, &found);
+    if (found == 0 || mode == Mode::off) return mode;
+    const std::string_view asked = value;
+    return asked == "host" ? Mode::asked_host : asked == "device" ? Mode::all : mode;
+}
+
 // Collective over `comm`; the same on all ranks.
-Left decide(MPI_Comm comm) {
+Left decide(MPI_Comm comm, MPI_Info info) {
     const Team& team = find_team(comm);
     if (team.handle == nullptr) return Left::no_team;
-    auto mode = static_cast<std::uint64_t>(read_mode());
+    auto mode = static_cast<std::uint64_t>(mode_of(info));
     PMPI_Bcast(&mode, 1, MPI_UINT64_T, 0, comm);
     if (static_cast<Mode>(mode) == Mode::off) return Left::off;
+    if (static_cast<Mode>(mode) == Mode::asked_host) return Left::asked;
     const bool on_one_node = team.tuning->choices.shape().nodes == 1;
     return static_cast<Mode>(mode) == Mode::remote && on_one_node ? Left::one_node : Left::no;
 }
@@ -117,8 +133,8 @@ bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, void* all
 }
 
 // Collective over `comm`: whether the ranks would have the device serve a window.
-bool is_wanted(MPI_Comm comm) {
-    const Left why = decide(comm);
+bool is_wanted(MPI_Comm comm, MPI_Info info) {
+    const Left why = decide(comm, info);
     if (why != Left::no) count(comm, why);
     return why == Left::no;
 }
@@ -154,7 +170,7 @@ extern "C" {
 OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                MPI_Win* win) {
     // What is wrong with the arguments is the host's to say.
-    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr || !is_wanted(comm) ||
+    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr || !is_wanted(comm, info) ||
         !serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, nullptr, win))
         return PMPI_Win_create(base, size, disp_unit, info, comm, win);
     return MPI_SUCCESS;
@@ -163,7 +179,7 @@ OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Inf
 OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                                  MPI_Win* win) {
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr ||
-        !is_wanted(comm))
+        !is_wanted(comm, info))
         return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
     void* base = nullptr;
     const bool mapped = offpath_mem_alloc(runtime().context, size > 0 ? static_cast<std::size_t>(size) : 1,
@@ -179,7 +195,7 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 }
 
 OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    if (!is_candidate(comm) || win == nullptr || !is_wanted(comm) ||
+    if (!is_candidate(comm) || win == nullptr || !is_wanted(comm, info) ||
         !serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, nullptr, win))
         return PMPI_Win_create_dynamic(info, comm, win);
     return MPI_SUCCESS;
