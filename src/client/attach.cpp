@@ -119,8 +119,10 @@ Status attach_once(const AttachOptions& options, Attachment& attachment, control
     control::Hello hello = options.hello();
     hello.probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
     hello.probe_value = probe_word;
+    hello.fabric = options.fabric;
     auto socket = control::MessageSocket::over_unix(std::move(connection));
     Status status = socket.send(hello);
+    control::wipe(hello.fabric);
     control::Message message;
     std::vector<control::FileDescriptor> descriptors;
     if (status == Status::ok || status == Status::peer_lost)

@@ -21,6 +21,8 @@ struct AttachOptions {
     std::string host_devices;  // network devices of our end of the link
     std::string key_file;      // empty: none here
     control::Secret secret{};  // of the job; for remote attach
+    std::uint64_t issued = 0;  // when it was made
+    control::Secret fabric{};  // what the job's proxies prove to each other; for local attach
     control::BackEndRequest back_end = control::BackEndRequest::automatic;
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, size = 1, local_rank = 0;

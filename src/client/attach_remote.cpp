@@ -32,6 +32,7 @@ class Handshake {
 
         control::RemoteHello hello;
         hello.hello = options_.hello();
+        hello.issued = options_.issued;
         hello.nonce = control::draw_nonce();
         hello.link = std::move(link_address);
         hello.mac = control::handshake_mac(secret_, challenge->nonce, hello.nonce, hello);
@@ -62,7 +63,8 @@ class Handshake {
         const auto* refusal = status == Status::ok ? std::get_if<control::Refusal>(&message) : nullptr;
         if (refusal == nullptr) return status;
         problem = "it refused: " + refusal->text;
-        if (refusal->status == Status::access) problem += " (is OFFPATH_KEY_FILE the daemon's key?)";
+        if (refusal->text == control::not_authenticated)
+            problem += " (is OFFPATH_KEY_FILE the daemon's key?)";
         return is_error(refusal->status) ? refusal->status : Status::unavailable;
     }
     static Status unexpected(const char* wanted, std::string& problem) {

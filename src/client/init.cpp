@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -22,6 +23,8 @@ constexpr std::uint64_t world_team_id = std::uint64_t{1} << 63;
 struct JobSeed {
     std::uint64_t high = 0, low = 0;
     std::uint32_t remote = 0, has_key = 0;
+    std::uint64_t time = 0;  // seconds since 1970
+    control::Secret fabric{};
 };
 
 // What every rank tells all others about its attachment.
@@ -118,11 +121,12 @@ Status make_world(offpath_context& context) {
 }
 
 // The first rank that has the key makes the job's secret for all of them; ranks on other nodes need no key. A
-// step of all ranks together; nothing is exchanged where every device is local.
+// step of all ranks together; where every device is local, the secret that the first rank drew is enough.
 Status agree_on_secret(Bootstrap& bootstrap, const std::vector<JobSeed>& seeds, const control::Key& key,
                        AttachOptions& options, bool& found) {
     const auto remote = [](const JobSeed& seed) { return seed.remote != 0; };
     found = false;
+    options.fabric = seeds[0].fabric;
     if (std::none_of(seeds.begin(), seeds.end(), remote)) return Status::ok;
     const auto holder =
         std::find_if(seeds.begin(), seeds.end(), [](const JobSeed& seed) { return seed.has_key != 0; });
@@ -131,9 +135,14 @@ Status agree_on_secret(Bootstrap& bootstrap, const std::vector<JobSeed>& seeds, 
     const auto rank = static_cast<std::size_t>(holder - seeds.begin());
     control::Secret mine{};
     std::vector<control::Secret> all;
-    if (rank == bootstrap.rank()) mine = control::job_secret(key, seeds[0].high, seeds[0].low);
+    options.issued = holder->time;
+    if (rank == bootstrap.rank())
+        mine = control::job_secret(key, seeds[0].high, seeds[0].low, options.issued);
     const Status status = bootstrap.allgather(mine, all);
-    if (status == Status::ok) options.secret = all[rank];
+    if (status == Status::ok) {
+        options.secret = all[rank];
+        options.fabric = control::fabric_secret(options.secret);
+    }
     control::wipe(mine);
     control::wipe(std::as_writable_bytes(std::span(all)));
     return status;
@@ -169,7 +178,12 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     std::vector<JobSeed> seeds;
     std::uint64_t job[2];
     if (getrandom(job, sizeof job, 0) != sizeof job) return Status::system;
-    mine = {job[0], job[1], options.remote(), !key.empty()};
+    mine = {job[0],
+            job[1],
+            options.remote(),
+            !key.empty(),
+            static_cast<std::uint64_t>(time(nullptr)),
+            control::draw_secret()};
     bool secret_found = false;
     if (bootstrap->allgather(mine, seeds) != Status::ok ||
         agree_on_secret(*bootstrap, seeds, key, options, secret_found) != Status::ok) {
@@ -178,6 +192,9 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     }
     options.job_high = seeds[0].high;
     options.job_low = seeds[0].low;
+    for (JobSeed& seed : seeds)
+        control::wipe(seed.fabric);
+    control::wipe(mine.fabric);
     if (status == Status::ok && options.remote() && !secret_found) {
         status = key_status;
         problem = fmt::format("OFFPATH_DEVICES is set, but no rank has the devices' key: {}", key_problem);
@@ -186,6 +203,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     Attachment attachment;
     if (status == Status::ok) status = attach(options, attachment, problem);
     control::wipe(options.secret);
+    control::wipe(options.fabric);
     Report report;
     report.status = to_c(status);
     report.proxy = attachment.welcome.proxy;

@@ -113,10 +113,15 @@ Status read_key_descriptor(int fd, Key& key, std::string& problem) {
     return status;
 }
 
-Secret job_secret(const Key& key, std::uint64_t job_high, std::uint64_t job_low) {
+Secret job_secret(const Key& key, std::uint64_t job_high, std::uint64_t job_low, std::uint64_t issued) {
     constexpr std::string_view label = "offpath job";
-    const std::uint64_t job[] = {job_high, job_low};
+    const std::uint64_t job[] = {job_high, job_low, issued};
     return Hmac(key.bytes()).add(std::as_bytes(std::span(label))).add(std::as_bytes(std::span(job))).end();
+}
+
+Secret fabric_secret(const Secret& job) {
+    constexpr std::string_view label = "offpath fabric";
+    return Hmac(job).add(std::as_bytes(std::span(label))).end();
 }
 
 Secret draw_secret() {

@@ -20,6 +20,8 @@
 namespace offpath::control {
 
 constexpr std::size_t min_key_bytes = 32;
+// What a daemon answers to whoever does not know the key.
+constexpr const char* not_authenticated = "not authenticated";
 constexpr std::size_t max_key_bytes = 4096;
 
 class Key {
@@ -46,7 +48,10 @@ Status read_key_file(const std::string& path, Key& key, std::string& problem);
 // What can be read from a descriptor up to its end, e.g. of a pipe. Does not close it.
 Status read_key_descriptor(int fd, Key& key, std::string& problem);
 
-Secret job_secret(const Key& key, std::uint64_t job_high, std::uint64_t job_low);
+// Of one job, made at one moment (RemoteHello::issued): daemons take it for some time after that only.
+Secret job_secret(const Key& key, std::uint64_t job_high, std::uint64_t job_low, std::uint64_t issued);
+// What the job's proxies prove to each other; made from the job's secret.
+Secret fabric_secret(const Secret& job);
 Secret draw_secret();
 Nonce draw_nonce();
 std::uint64_t draw_token();  // never 0

@@ -32,6 +32,7 @@ class BodyWriter {
         out.value(static_cast<std::uint8_t>(m.back_end));
         out.value(m.probe_address);
         out.value(m.probe_value);
+        out.bytes(m.fabric);
     }
     void operator()(const Welcome& m) const {
         out.value(m.proxy);
@@ -70,6 +71,7 @@ class BodyWriter {
     void operator()(const RemoteHello& m) const {
         machine();
         (*this)(m.hello);
+        out.value(m.issued);
         out.bytes(m.nonce);
         out.blob(m.link);
         out.bytes(m.mac);
@@ -160,6 +162,7 @@ class BodyReader {
         const auto back_end = in.value<std::uint8_t>();
         m.probe_address = in.value<std::uint64_t>();
         m.probe_value = in.value<std::uint64_t>();
+        read_array(in, m.fabric);
         if (in.ok() && (m.job_size == 0 || m.job_size > max_job_size || m.job_rank >= m.job_size))
             return wrong("hello: rank {} of a job of {} ranks; at most {} ranks are accepted", m.job_rank,
                          m.job_size, max_job_size);
@@ -211,6 +214,7 @@ class BodyReader {
     Status operator()(RemoteHello& m) {
         if (Status status = same_machine(); status != Status::ok) return status;
         if (Status status = (*this)(m.hello); status != Status::ok) return status;
+        m.issued = in.value<std::uint64_t>();
         read_array(in, m.nonce);
         read_blob(in, max_link_address_bytes, m.link);
         read_array(in, m.mac);

@@ -18,7 +18,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 7;
+constexpr std::uint16_t protocol_version = 8;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_address_bytes = 24 << 10;
 constexpr std::size_t max_link_address_bytes = 16 << 10;
@@ -47,6 +47,9 @@ struct Hello {
     BackEndRequest back_end = BackEndRequest::automatic;
     // A word of the client's memory and its value, for the daemon to try whether it may read there.
     std::uint64_t probe_address = 0, probe_value = 0;
+    // What the job's proxies prove to each other. Zeros for remote attach: the daemon makes it from the
+    // secret of the job.
+    Secret fabric{};
     friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -112,7 +115,8 @@ struct Challenge {
 
 // client -> daemon, the answer to a Challenge.
 struct RemoteHello {
-    Hello hello;  // the probe is not used
+    Hello hello;               // the probe is not used
+    std::uint64_t issued = 0;  // when the job's secret was made: seconds since 1970, by the maker's clock
     Nonce nonce{};
     std::vector<std::byte> link;  // address of the client's end of the link
     Mac mac{};

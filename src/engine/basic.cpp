@@ -63,6 +63,7 @@ Status Engine::Impl::recv(Team& team, const memory::HostRange& buffer, std::uint
     basic.tag = tag;
     if (const auto cookie = team.matcher.post({source, tag}, basic.token)) {
         auto message = team.arrived.extract(*cookie);
+        give_room_back(*team.session->its_job, &team, message.mapped().payload.size());
         take_message(basic, std::move(message.mapped()));
     } else if (source != matching::any && team.gone(source)) {
         basic_over(basic, Status::peer_lost);
@@ -82,12 +83,14 @@ void Engine::Impl::on_request(Team& team, const Exchange& header, std::span<cons
         const std::uint64_t cookie = team.next_cookie++;
         if (const auto receive = team.matcher.arrive(envelope, cookie)) {
             take_message(*basics.find(*receive), std::move(message));
+        } else if (!take_room(*team.session->its_job, &team, message.payload.size())) {
+            too_far_ahead(team, message.header.route.source);
         } else {
             team.arrived.emplace(cookie, std::move(message));
         }
     };
     team.receive_order[header.route.source].arrive(
-        header.sequence, EarlyMessage{header, {payload.begin(), payload.end()}}, pass);
+        header.sequence, EarlyMessage{header, {payload.begin(), payload.end()}, nullptr}, pass);
 }
 
 void Engine::Impl::take_message(BasicOp& receive, EarlyMessage message) {
@@ -106,7 +109,7 @@ void Engine::Impl::take_message(BasicOp& receive, EarlyMessage message) {
     // Its announcement is here, its payload will never be.
     if (header.token != 0 && team.gone(header.route.source)) return basic_over(receive, Status::peer_lost);
     receive.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &receive},
-                            whole(team, receive.buffer), header.bytes);
+                            whole(team, receive.buffer), header.bytes, peer);
     if (header.token == 0) {
         const std::uint64_t token = receive.recv->token;
         if (!store(*receive.recv, 0, message.payload))

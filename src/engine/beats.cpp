@@ -23,8 +23,7 @@ bool Engine::awaits_others() const {
 
 // Those with an endpoint: with others nothing has been exchanged yet.
 void Engine::Impl::mark_awaited() {
-    for (auto& [id, peer] : peers)
-        peer->awaited = false;
+    each_peer([](Peer& peer) { peer.awaited = false; });
     const auto mark_all = [](const Team& team) {
         for (Peer* peer : team.peers)
             peer->awaited = true;
@@ -47,51 +46,81 @@ void Engine::Impl::mark_awaited() {
     }
 }
 
+// A job's silence is its own: whoever knows its secret can feign that. A connection that jobs share ends when
+// it brings no answer for any of them. So the others on it are asked, too, once one waits or was given up.
 void Engine::beat(std::uint64_t now_ns, std::uint64_t limit_ns) {
     Impl& impl = *impl_;
     const std::uint64_t passed_ns = std::min(now_ns - impl.beaten_ns, limit_ns / most_shares);
     impl.beaten_ns = now_ns;
     impl.mark_awaited();
-    for (auto& [id, peer] : impl.peers) {
-        if (peer->self || peer->lost || peer->endpoint == nullptr || !peer->awaited) {
-            peer->asked = false;
-            continue;
-        }
-        if (!peer->asked) {
-            peer->asked = true;
-            peer->silent_ns = 0;
-            impl.tell(*peer, bytes_of(Beat{Kind::beat, BeatWord::question, impl.self}));
-            continue;
-        }
-        peer->silent_ns += passed_ns;
-        if (peer->has_answered && peer->silent_ns >= limit_ns) impl.give_up_silent(*peer);
-    }
+    for (Way& way : impl.ways)
+        way.doubted = way.given_up = false;
+    impl.each_peer([](Peer& peer) {
+        if (peer.endpoint() == nullptr) return;
+        peer.way->doubted |= peer.awaited || peer.lost;
+        peer.way->given_up |= peer.lost;
+    });
+    impl.each_peer([&](Peer& peer) { impl.ask(peer, passed_ns, limit_ns); });
+    for (Way& way : impl.ways)
+        way.answers = false;
+    impl.each_peer([&](const Peer& peer) {
+        const bool silent = peer.lost || (peer.asked && peer.silent_ns >= limit_ns);
+        if (peer.way != nullptr && !silent) peer.way->answers = true;
+    });
+    for (Way& way : impl.ways)
+        if (way.given_up && !way.answers && !way.lost) impl.give_up_way(way);
 }
 
-void Engine::Impl::on_beat(const Beat& beat) {
-    Peer* const peer = find_peer(beat.proxy);
-    if (peer == nullptr || peer->self) return;
+void Engine::Impl::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns) {
+    if (peer.lost || peer.endpoint() == nullptr || !peer.way->doubted) {
+        peer.asked = false;
+        return;
+    }
+    if (peer.asked) {
+        peer.silent_ns += passed_ns;
+    } else {
+        peer.silent_ns = 0;
+    }
+    // One that has never answered may not have known us when it was asked.
+    if (!peer.asked || !peer.has_answered)
+        tell(peer, bytes_of(Beat{Kind::beat, BeatWord::question, peer.job.high, peer.job.low}));
+    peer.asked = true;
+    if (peer.awaited && peer.has_answered && peer.silent_ns >= limit_ns) give_up_silent(peer);
+}
+
+void Engine::Impl::on_beat(const Beat& beat, Peer& from) {
+    if (from.self || from.way == nullptr) return;
     switch (beat.word) {
         case BeatWord::question:
-            // One that was given up is told so, by a way of its own, which ends with it.
-            if (!peer->lost) return tell(*peer, bytes_of(Beat{Kind::beat, BeatWord::answer, self}));
-            if (peer->endpoint == nullptr && transport.connect(peer->address, &peer->endpoint) == Status::ok)
-                (void)transport.post(*peer->endpoint, bytes_of(Beat{Kind::beat, BeatWord::farewell, self}),
-                                     {});
-            return;
+            if (from.lost) return say_farewell(from);
+            return tell(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
         case BeatWord::answer:
-            peer->has_answered = true;
-            peer->asked = false;
+            from.has_answered = true;
+            from.asked = false;
             return;
         case BeatWord::farewell:
             // The next round acts on it: an endpoint is not closed from within the transport.
-            peer->has_answered = peer->asked = true;
-            peer->silent_ns = long_silence_ns;
+            from.has_answered = from.asked = true;
+            from.silent_ns = long_silence_ns;
             return;
     }
 }
 
-// What is on its way to it would wait for as long as its system lives: the endpoint goes, and ends that.
+// One that was given up is told so. Where its connection is closed, by a new one, which ends with its job.
+void Engine::Impl::say_farewell(Peer& peer) {
+    Way& way = *peer.way;
+    if (way.endpoint == nullptr && transport.connect(way.address, &way.endpoint) != Status::ok) return;
+    say(peer, bytes_of(Beat{Kind::beat, BeatWord::farewell, peer.job.high, peer.job.low}));
+}
+
+// A job that has ended here and not there yet: what it waits for there is no matter of this proxy's silence.
+void Engine::Impl::on_late_message(const Peer& from, std::span<const std::byte> header) {
+    Beat beat{};
+    if (kind_of(header) != Kind::beat || !read(header, beat) || beat.word != BeatWord::question) return;
+    if (from.endpoint() == nullptr || from.way->lost) return;
+    say(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
+}
+
 void Engine::Impl::give_up_silent(Peer& peer) {
     if (peer.silent_ns >= long_silence_ns) {
         log::error("proxy {:x} was lost: it says that this one was silent for too long", peer.id);
@@ -99,9 +128,21 @@ void Engine::Impl::give_up_silent(Peer& peer) {
         log::error("proxy {:x} was lost: no answer for {:.1f} s", peer.id,
                    static_cast<double>(peer.silent_ns) * 1e-9);
     }
-    peer.lost = true;
-    if (peer.endpoint != nullptr) transport.disconnect(std::exchange(peer.endpoint, nullptr));
+    peer.lost = peer.way->given_up = true;
     newly_lost.push_back(&peer);
+}
+
+// What is on its way there would wait for as long as the other system lives: the endpoint goes, and ends
+// that.
+void Engine::Impl::give_up_way(Way& way) {
+    way.lost = true;
+    transport.disconnect(std::exchange(way.endpoint, nullptr));
+    each_peer([&](Peer& peer) {
+        if (peer.way != &way || peer.lost) return;
+        log::error("proxy {:x} was lost: no answer in any job", peer.id);
+        peer.lost = true;
+        newly_lost.push_back(&peer);
+    });
 }
 
 }  // namespace offpath::engine

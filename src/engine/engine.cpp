@@ -5,6 +5,7 @@
 #include "engine/onesided.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 namespace offpath::engine {
@@ -36,10 +37,8 @@ Engine::Impl::Impl(Engine& outer_, transport::Transport& transport_, ProxyId sel
     }
     for (std::size_t i = 0; i < tile_count; ++i)
         tiles.push_back(arena.get() + chunk * count + i * tile_room);
-    auto me = std::make_unique<Peer>();
-    me->id = self;
-    me->self = true;
-    peers.emplace(self, std::move(me));
+    me.id = self;
+    me.self = true;
     one_sided = std::make_unique<OneSided>(*this);
 }
 
@@ -62,13 +61,23 @@ const Counters& Engine::counters() const {
     return impl_->counters;
 }
 
-Status Engine::open_session(const JobId& job, std::uint32_t job_rank, memory::HostMemory& memory,
-                            Session** session) {
+Status Engine::open_session(const JobId& job, const JobSecret& secret, std::uint32_t job_rank,
+                            memory::HostMemory& memory, Session** session) {
     auto made = std::make_unique<Session>();
+    std::unique_ptr<Job>& known = impl_->jobs[job];
+    if (known == nullptr) {
+        known = std::make_unique<Job>();
+        known->id = job;
+        known->secret = secret;
+    } else if (known->secret != secret) {
+        return Status::access;
+    }
+    ++known->sessions;
     made->job = job;
+    made->its_job = known.get();
     made->job_rank = job_rank;
     made->memory = &memory;
-    made->acquaintances.insert(impl_->find_peer(impl_->self));
+    made->acquaintances.insert(&impl_->me);
     *session = made.get();
     impl_->sessions.push_back(std::move(made));
     return Status::ok;
@@ -97,16 +106,13 @@ bool Engine::close_session(Session* session, Status reason) {
 
     impl_->one_sided->forget(*session);
     const JobId job = session->job;
-    for (auto& team : session->teams)
+    Job& its_job = *session->its_job;
+    for (auto& team : session->teams) {
+        its_job.early_bytes -= team->early_bytes;
         impl_->teams.erase({job.high, job.low, team->id, team->rank});
-    std::erase_if(impl_->sessions, [&](const auto& owned) { return owned.get() == session; });
-    const bool last = std::none_of(impl_->sessions.begin(), impl_->sessions.end(),
-                                   [&](const auto& other) { return other->job == job; });
-    if (last) {
-        std::erase_if(impl_->orphans, [&](const auto& entry) {
-            return entry.first.job_high == job.high && entry.first.job_low == job.low;
-        });
     }
+    std::erase_if(impl_->sessions, [&](const auto& owned) { return owned.get() == session; });
+    if (--its_job.sessions == 0) impl_->end_job(its_job);
     return true;
 }
 
@@ -127,7 +133,7 @@ Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_
     made->id = team_id;
     made->rank = rank;
     for (const Member& member : members) {
-        Peer* peer = impl_->find_peer(member.proxy);
+        Peer* peer = impl_->find_peer(session, member.proxy);
         if (peer == nullptr) {
             log::error("team {:x} names proxy {:x} of job rank {}, which was never announced", team_id,
                        member.proxy, member.job_rank);
@@ -138,8 +144,8 @@ Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_
     }
     made->send_order.resize(members.size(), 0);
     made->receive_order.resize(members.size());
-    for (std::uint32_t member : session.gone)
-        made->mark_gone(member);
+    for (const auto& [member, proxy] : session.gone)
+        made->mark_gone(member, proxy);
     *team = made.get();
     impl_->teams.emplace(key, made.get());
     session.teams.push_back(std::move(made));
@@ -147,7 +153,9 @@ Status Engine::create_team(Session& session, std::uint64_t team_id, std::uint32_
         std::vector<EarlyMessage> waiting = std::move(it->second);
         impl_->orphans.erase(it);
         for (EarlyMessage& message : waiting)
-            impl_->on_exchange(message.header, message.payload);
+            impl_->give_room_back(*session.its_job, nullptr, message.payload.size());
+        for (EarlyMessage& message : waiting)
+            impl_->on_exchange(message.header, message.payload, *message.from);
     }
     return Status::ok;
 }
@@ -156,8 +164,21 @@ void Engine::destroy_team(Team* team) {
     team->destroyed = true;
     if (!team->idle()) return;
     Session& session = *team->session;
+    session.its_job->early_bytes -= team->early_bytes;
     impl_->teams.erase({session.job.high, session.job.low, team->id, team->rank});
     std::erase_if(session.teams, [&](const auto& owned) { return owned.get() == team; });
+}
+
+void Engine::trim() {
+    Impl& impl = *impl_;
+    if (!impl.sessions.empty()) return;
+    impl.sends.release_if_unused();
+    impl.recvs.release_if_unused();
+    impl.pieces.release_if_unused();
+    impl.basics.release_if_unused();
+    impl.passes.release_if_unused();
+    impl.scratch.clear();
+    impl.one_sided->trim();
 }
 
 Status Engine::start(Team& team, const Plan& plan, std::uint32_t sequence,
@@ -242,12 +263,6 @@ Team* Engine::Impl::find_team(const Route& route, bool as_dest) {
     return it == teams.end() ? nullptr : it->second;
 }
 
-bool Engine::Impl::knows_job(const Route& route) const {
-    return std::any_of(sessions.begin(), sessions.end(), [&](const auto& s) {
-        return s->job.high == route.job_high && s->job.low == route.job_low;
-    });
-}
-
 bool Engine::Impl::advance() {
     bool moved = false;
     while (!newly_lost.empty()) {
@@ -267,7 +282,7 @@ bool Engine::Impl::advance() {
         for (std::size_t n = local_messages.size(); n > 0; --n) {
             const LocalMessage message = local_messages.front();
             local_messages.pop_front();
-            dispatch({message.bytes.data(), message.size}, nullptr);
+            dispatch({message.bytes.data(), message.size}, nullptr, me);
             again = true;
         }
         again |= one_sided->advance();
@@ -331,7 +346,14 @@ void Engine::Impl::finish_instance(Instance& instance) {
 
 void Engine::on_message(const transport::Incoming& message) {
     ++impl_->counters.messages_received;
-    impl_->dispatch(message.header, &message);
+    Stamp stamp{};
+    if (message.header.size() >= sizeof stamp) std::memcpy(&stamp, message.header.data(), sizeof stamp);
+    const auto header = message.header.subspan(std::min(sizeof stamp, message.header.size()));
+    if (Peer* const from = impl_->sender_of(stamp, header)) return impl_->dispatch(header, &message, *from);
+    if (message.rendezvous != nullptr) impl_->transport.discard(message.rendezvous);
+    const auto ended = impl_->ended_peers.find(stamp.pass);
+    if (ended == impl_->ended_peers.end()) return impl_->refuse("a message without a pass", nullptr);
+    impl_->on_late_message(ended->second, header);
 }
 
 }  // namespace offpath::engine

@@ -12,6 +12,8 @@
 #include "rma/operation.h"
 #include "transport/transport.h"
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,12 +23,17 @@ namespace offpath::engine {
 
 // Names a proxy in the whole job. 0 is none.
 using ProxyId = std::uint64_t;
-// Drawn at random by the job's first rank: it names the job, and whoever does not know it cannot speak to its
-// sessions.
+// Drawn at random by the job's first rank: it names the job.
 struct JobId {
     std::uint64_t high = 0, low = 0;
-    friend bool operator==(const JobId&, const JobId&) = default;
+    friend auto operator<=>(const JobId&, const JobId&) = default;
 };
+// What the ranks of a job tell their proxies, and nobody else: a proxy that knows it may speak to the job's
+// sessions. It never crosses the network between proxies.
+using JobSecret = std::array<std::byte, 32>;
+// What proves, in a message from one proxy to another, that its sender knows the secret of the job: 64 bits
+// of HMAC-SHA256 over the job and both numbers.
+std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, ProxyId to);
 
 struct Config {
     std::size_t chunk_bytes = 512 << 10;  // of what goes through bounce buffers, and of rendezvous messages
@@ -36,6 +43,7 @@ struct Config {
     std::uint64_t most_scratch_bytes = std::uint64_t{256} << 20;  // of one running schedule
     std::uint64_t scratch_kept_bytes = 64 << 20;                  // for the next ones
     std::uint64_t stored_bytes = 256 << 20;                       // of mail that no receive has met
+    std::uint64_t early_bytes = std::uint64_t{1} << 30;  // of messages of a job that come before their time
     std::uint64_t visit_bytes = 256 << 20;  // of operands and results on their way to and from windows
 };
 
@@ -43,6 +51,7 @@ struct Counters {
     std::uint64_t instances_started = 0, instances_done = 0, instances_failed = 0;
     std::uint64_t bytes_sent = 0, bytes_received = 0, bytes_local = 0;
     std::uint64_t messages_sent = 0, messages_received = 0;
+    std::uint64_t messages_refused = 0;  // of strangers, or for what the sender has no part in
     std::uint64_t bytes_reduced = 0;
     std::uint64_t most_visit_bytes = 0;  // at one time
 };
@@ -110,11 +119,11 @@ class Engine final : public transport::Handler {
     // ignored.
     void close();
 
-    // A host rank attaches. `memory` must outlive the session.
-    Status open_session(const JobId& job, std::uint32_t job_rank, memory::HostMemory& memory,
-                        Session** session);
+    // A host rank attaches. `memory` must outlive the session. access: the job is here, with another secret.
+    Status open_session(const JobId& job, const JobSecret& secret, std::uint32_t job_rank,
+                        memory::HostMemory& memory, Session** session);
     // Makes a proxy of the session's job known. Known twice with the same address is fine; with another one
-    // it is Status::invalid. Connects at first use, or by greet().
+    // it is Status::invalid. What one job says holds for that job only. Connects at first use, or by greet().
     Status add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address);
     // Begins to connect to all proxies that the session knows, unless they are many: a connection takes
     // milliseconds, which the first message of each pair would wait for.
@@ -194,8 +203,12 @@ class Engine final : public transport::Handler {
     bool awaits_others() const;
     // Asks the proxies that operations here depend on whether they still go round, and gives up those that
     // have owed an answer for `limit_ns`; their operations end with peer_lost. To be called several times in
-    // that time; time in which it is not called does not count. The endpoint of such a proxy is closed.
+    // that time; time in which it is not called does not count. Each job gives up for itself; a connection
+    // that brings no answer in any job is closed.
     void beat(std::uint64_t now_ns, std::uint64_t limit_ns);
+
+    // Gives back the memory that is kept for the next operations. Does nothing while there are sessions.
+    void trim();
 
     const Counters& counters() const;
 

@@ -9,49 +9,43 @@ using schedule::Op;
 using schedule::OpId;
 using schedule::OpKind;
 
-namespace {
-
-// Messages for teams that nobody has made yet; more than this from one job means that it has gone wrong.
-constexpr std::size_t max_orphans = 1 << 16;
-
-}  // namespace
-
-void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::Incoming* incoming) {
+void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::Incoming* incoming,
+                            Peer& from) {
     const Kind kind = kind_of(bytes);
     if (kind == Kind::chunk) {
         Chunk chunk;
         if (incoming != nullptr && read(bytes, chunk) && incoming->bytes == chunk.bytes)
-            return on_chunk(chunk, *incoming);
+            return on_chunk(chunk, *incoming, from);
     } else if (kind == Kind::one_sided_bundle && incoming != nullptr) {
-        return one_sided->take_bundle(bytes, *incoming);
+        return one_sided->take_bundle(bytes, *incoming, from);
     } else if (incoming != nullptr && incoming->rendezvous != nullptr) {
         transport.discard(incoming->rendezvous);  // nothing else comes that way
         log::warn("a message of kind {} with a payload of {} bytes was dropped",
                   static_cast<std::uint32_t>(kind), incoming->bytes);
         return;
     } else if (kind == Kind::one_sided || kind == Kind::one_sided_answer) {
-        return one_sided->dispatch(bytes, incoming);
+        return one_sided->dispatch(bytes, incoming, from);
     } else if (kind == Kind::grant) {
         Grant grant;
-        if (read(bytes, grant)) return on_grant(grant);
+        if (read(bytes, grant)) return on_grant(grant, from);
     } else if (kind == Kind::finished) {
         Finished finished_message;
-        if (read(bytes, finished_message)) return on_finished(finished_message);
+        if (read(bytes, finished_message)) return on_finished(finished_message, from);
     } else if (kind == Kind::broken) {
         Finished message;
-        if (read(bytes, message)) return on_broken(message);
+        if (read(bytes, message)) return on_broken(message, from);
     } else if (kind == Kind::hello) {
         Hello hello;
         if (read(bytes, hello)) return;
     } else if (kind == Kind::beat) {
         Beat beat;
-        if (read(bytes, beat)) return on_beat(beat);
+        if (read(bytes, beat)) return on_beat(beat, from);
     } else {
         Exchange exchange;
         if (kind >= Kind::eager && kind <= Kind::mail_store && read(bytes, exchange)) {
             std::span<const std::byte> payload;
             if (incoming != nullptr) payload = {incoming->data, incoming->bytes};
-            return on_exchange(exchange, payload);
+            return on_exchange(exchange, payload, from);
         }
     }
     if (incoming != nullptr && incoming->rendezvous != nullptr) transport.discard(incoming->rendezvous);
@@ -59,27 +53,23 @@ void Engine::Impl::dispatch(std::span<const std::byte> bytes, const transport::I
               static_cast<std::uint32_t>(kind), bytes.size());
 }
 
-void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte> payload) {
+void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte> payload, Peer& from) {
+    const JobId job{header.route.job_high, header.route.job_low};
+    if (!from.self && job != from.job) return refuse("a message for another job", &from);
     if (header.kind == Kind::abort && header.route.team == every_team) {
         for (auto& session : sessions) {
-            const bool concerned = session->job == JobId{header.route.job_high, header.route.job_low} &&
-                                   session->job_rank != header.route.source;
-            if (concerned) rank_gone(*session, header.route.source);
+            const bool concerned = session->job == job && session->job_rank != header.route.source;
+            if (concerned) rank_gone(*session, header.route.source, from);
         }
         return;
     }
     Team* team = find_team(header.route, true);
     if (team == nullptr) {
-        auto& waiting =
-            orphans[{header.route.job_high, header.route.job_low, header.route.team, header.route.dest}];
-        if (!knows_job(header.route) || waiting.size() >= max_orphans) {
-            log::warn("a message for an unknown job or team {:x} was dropped", header.route.team);
-            if (waiting.empty())
-                orphans.erase(
-                    {header.route.job_high, header.route.job_low, header.route.team, header.route.dest});
-            return;
-        }
-        waiting.push_back({header, {payload.begin(), payload.end()}});
+        const auto known = jobs.find(job);
+        if (known == jobs.end() || !take_room(*known->second, nullptr, payload.size()))
+            return refuse("a message for a team that nobody has made", &from);
+        orphans[{job.high, job.low, header.route.team, header.route.dest}].push_back(
+            {header, {payload.begin(), payload.end()}, &from});
         return;
     }
     if (header.route.source >= team->peers.size()) {
@@ -87,6 +77,8 @@ void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte
                   team->id, team->peers.size());
         return;
     }
+    if (team->peers[header.route.source] != &from)
+        return refuse("a message in the name of a rank of another proxy", &from);
     if (header.kind == Kind::request) {
         on_request(*team, header, payload);
         return;
@@ -97,11 +89,34 @@ void Engine::Impl::on_exchange(const Exchange& header, std::span<const std::byte
     if (running != team->instances.end()) {
         deliver(*running->second, header, payload);
     } else if (static_cast<std::int32_t>(header.sequence - team->next_sequence) >= 0) {
-        team->early[header.sequence].push_back({header, {payload.begin(), payload.end()}});
+        if (!take_room(*team->session->its_job, team, payload.size()))
+            return too_far_ahead(*team, header.route.source);
+        team->early[header.sequence].push_back({header, {payload.begin(), payload.end()}, nullptr});
     } else if (header.kind != Kind::abort) {
         log::debug("a late message of kind {} for start {} of team {:x} was dropped",
                    static_cast<std::uint32_t>(header.kind), header.sequence, team->id);
     }
+}
+
+bool Engine::Impl::take_room(Job& job, Team* team, std::size_t payload_bytes) {
+    const std::uint64_t room = EarlyMessage::room(payload_bytes);
+    if (job.early_bytes + room > config.early_bytes) return false;
+    job.early_bytes += room;
+    if (team != nullptr) team->early_bytes += room;
+    return true;
+}
+
+void Engine::Impl::give_room_back(Job& job, Team* team, std::size_t payload_bytes) {
+    const std::uint64_t room = EarlyMessage::room(payload_bytes);
+    job.early_bytes -= room;
+    if (team != nullptr) team->early_bytes -= room;
+}
+
+void Engine::Impl::too_far_ahead(Team& team, std::uint32_t rank) {
+    if (team.gone(rank)) return;
+    log::error("rank {} of team {:x} has sent more ahead than the {} bytes that may wait; it counts as gone",
+               rank, team.id, config.early_bytes);
+    rank_gone(*team.session, team.job_ranks[rank], *team.peers[rank]);
 }
 
 void Engine::Impl::deliver(Instance& instance, const Exchange& header, std::span<const std::byte> payload) {
@@ -229,7 +244,7 @@ void Engine::Impl::start_recv(Instance& instance, OpId id) {
     if (eager && !run.has_eager) return;
     if (eager && op.bytes == 0) return op_done(instance, id);
     RecvTransfer* transfer = new_recv(*instance.team->session, {Owner::Kind::op, id, &instance, nullptr},
-                                      locate(instance, op.dst), op.bytes);
+                                      locate(instance, op.dst), op.bytes, peer);
     run.recv = transfer;
     if (eager) {
         if (!store(*transfer, 0, run.eager))
@@ -254,7 +269,7 @@ void Engine::Impl::place_put(Instance& instance, const Exchange& header) {
     }
     const schedule::BufferRef ref{static_cast<std::uint32_t>(header.tag), header.offset};
     RecvTransfer* transfer = new_recv(*instance.team->session, {Owner::Kind::guest, 0, &instance, nullptr},
-                                      locate(instance, ref), header.bytes);
+                                      locate(instance, ref), header.bytes, peer);
     transfer->notify = &peer;
     transfer->notify_token = header.token;
     instance.guest_recvs.push_back(transfer);
@@ -280,16 +295,20 @@ void Engine::Impl::serve_get(Instance& instance, const Exchange& header) {
     begin(*transfer);
 }
 
-void Engine::Impl::on_grant(const Grant& grant) {
+void Engine::Impl::on_grant(const Grant& grant, const Peer& from) {
     SendTransfer* transfer = sends.find(grant.sender);
+    if (transfer != nullptr && transfer->peer != &from)
+        return refuse("a grant for a transfer that is with another proxy", &from);
     if (transfer == nullptr || transfer->dead || transfer->remote_token != 0) return;
     transfer->remote_token = grant.receiver;
     transfer->chunk_limit = grant.chunk_limit;
     begin(*transfer);
 }
 
-void Engine::Impl::on_finished(const Finished& message) {
+void Engine::Impl::on_finished(const Finished& message, const Peer& from) {
     SendTransfer* transfer = sends.find(message.token);
+    if (transfer != nullptr && transfer->peer != &from)
+        return refuse("the end of a transfer that is with another proxy", &from);
     if (transfer == nullptr || transfer->dead) return;
     const auto status = static_cast<Status>(message.status);
     transfer->awaits_finished = false;
@@ -304,8 +323,10 @@ void Engine::Impl::on_finished(const Finished& message) {
         send_over(*transfer);
 }
 
-void Engine::Impl::on_broken(const Finished& message) {
+void Engine::Impl::on_broken(const Finished& message, const Peer& from) {
     RecvTransfer* transfer = recvs.find(message.token);
+    if (transfer != nullptr && transfer->from != &from)
+        return refuse("the end of a transfer that is with another proxy", &from);
     if (transfer == nullptr || transfer->dead) return;
     const auto status = static_cast<Status>(message.status);
     transfer->status = is_error(status) ? status : Status::protocol;

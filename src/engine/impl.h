@@ -1,6 +1,7 @@
 // Engine::Impl: the engine's state and its verbs, by the file that has them. Internal to the room.
 #pragma once
 
+#include "base/log_limit.h"
 #include "engine/slab.h"
 #include "engine/state.h"
 
@@ -17,22 +18,41 @@ struct Engine::Impl {
     ~Impl();
 
     // peers.cpp
-    Peer* find_peer(ProxyId id);
+    Peer* find_peer(const Session& session, ProxyId id);
+    Peer& make_peer(Job& job, ProxyId id);
+    Way& way_to(std::span<const std::byte> address);
+    void end_job(Job& job);
+    // Whoever says it; null: a stranger.
+    Peer* sender_of(const Stamp& stamp, std::span<const std::byte> header);
+    void refuse(const char* what, const Peer* from);
+    template <typename Visit>
+    void each_peer(Visit&& visit) {
+        for (auto& [id, job] : jobs)
+            for (auto& [proxy, peer] : job->peers)
+                visit(*peer);
+    }
     bool connect(Peer& peer);
+    Status transmit(Peer& peer, std::span<const std::byte> header, const void* payload, std::size_t bytes,
+                    Completion* completion);
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload = {});
+    // By the connection that is there, and whatever comes of it.
+    void say(const Peer& peer, std::span<const std::byte> header);
     void not_sent(Peer& peer, Status status);
     void peer_lost(Peer& peer);
-    void rank_gone(Session& session, std::uint32_t job_rank);
+    void rank_gone(Session& session, std::uint32_t job_rank, const Peer& proxy);
     void fail_where(Team& team, const std::function<bool(std::uint32_t rank)>& gone);
 
     // beats.cpp
-    void on_beat(const Beat& beat);
+    void on_beat(const Beat& beat, Peer& from);
+    void on_late_message(const Peer& from, std::span<const std::byte> header);
     void mark_awaited();
+    void ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns);
+    void say_farewell(Peer& peer);
     void give_up_silent(Peer& peer);
+    void give_up_way(Way& way);
 
     // engine.cpp
     Team* find_team(const Route& route, bool as_dest);
-    bool knows_job(const Route& route) const;
     bool advance();
     void finish_instance(Instance& instance);
 
@@ -64,12 +84,18 @@ struct Engine::Impl {
     void kill(ReducePass* pass);
 
     // exchange.cpp
-    void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming);
-    void on_exchange(const Exchange& header, std::span<const std::byte> payload);
+    void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming, Peer& from);
+    void on_exchange(const Exchange& header, std::span<const std::byte> payload, Peer& from);
+    // A message that comes before its time may be kept: there is room for it in its job's share. `team`:
+    // whose it is, if that is known.
+    bool take_room(Job& job, Team* team, std::size_t payload_bytes);
+    void give_room_back(Job& job, Team* team, std::size_t payload_bytes);
+    // The rank has sent so much ahead that there is no room: it counts as gone.
+    void too_far_ahead(Team& team, std::uint32_t rank);
     void deliver(Instance& instance, const Exchange& header, std::span<const std::byte> payload);
-    void on_grant(const Grant& grant);
-    void on_finished(const Finished& finished);
-    void on_broken(const Finished& broken);
+    void on_grant(const Grant& grant, const Peer& from);
+    void on_finished(const Finished& finished, const Peer& from);
+    void on_broken(const Finished& broken, const Peer& from);
     void launch_send(Instance& instance, schedule::OpId op);
     void start_recv(Instance& instance, schedule::OpId op);
     void place_put(Instance& instance, const Exchange& header);
@@ -101,12 +127,14 @@ struct Engine::Impl {
 
     // transfer.cpp
     SendTransfer* new_send(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
-    RecvTransfer* new_recv(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes);
+    // `from`: whose chunks it takes.
+    RecvTransfer* new_recv(Session& session, const Owner& owner, const Location& place, std::uint64_t bytes,
+                           Peer& from);
     void begin(SendTransfer& transfer);
     bool pump(SendTransfer& transfer);
     bool pump_all(std::deque<SendTransfer*>& transfers, std::size_t most);
     bool pump_held();
-    void on_chunk(const Chunk& header, const transport::Incoming& incoming);
+    void on_chunk(const Chunk& header, const transport::Incoming& incoming, const Peer& from);
     bool store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload);
     bool fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t bytes, void* rendezvous);
     void step(Piece& piece, Status status);
@@ -127,7 +155,13 @@ struct Engine::Impl {
     const Config config;
     Counters counters;
 
-    std::unordered_map<ProxyId, std::unique_ptr<Peer>> peers;
+    Peer me;  // of every job
+    std::map<JobId, std::unique_ptr<Job>> jobs;
+    std::list<Way> ways;
+    std::unordered_map<std::uint64_t, Peer*> passes_here;
+    Peer* last_sender = nullptr;
+    std::unordered_map<std::uint64_t, Peer> ended_peers;  // of jobs that have ended, by their passes
+    LogLimit refusals;
     std::list<std::unique_ptr<Session>> sessions;
     std::unordered_map<TeamKey, Team*, TeamKeyHash> teams;
     std::unordered_map<TeamKey, std::vector<EarlyMessage>, TeamKeyHash> orphans;  // for teams not made yet

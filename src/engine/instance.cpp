@@ -88,8 +88,10 @@ Status Engine::Impl::start(Team& team, const Plan& plan, std::uint32_t sequence,
     if (auto early = team.early.find(sequence); early != team.early.end()) {
         std::vector<EarlyMessage> messages = std::move(early->second);
         team.early.erase(early);
-        for (const EarlyMessage& message : messages)
+        for (const EarlyMessage& message : messages) {
+            give_room_back(*team.session->its_job, &team, message.payload.size());
             deliver(instance, message.header, message.payload);
+        }
     }
     const auto lost =
         std::find_if(team.peers.begin(), team.peers.end(), [](const Peer* peer) { return peer->lost; });
@@ -150,7 +152,8 @@ void Engine::Impl::start_op(Instance& instance, OpId id) {
         }
         case OpKind::get: {
             if (op.bytes == 0) return op_done(instance, id);
-            RecvTransfer* transfer = new_recv(*team.session, owner, locate(instance, op.dst), op.bytes);
+            RecvTransfer* transfer =
+                new_recv(*team.session, owner, locate(instance, op.dst), op.bytes, *team.peers[op.peer]);
             run.recv = transfer;
             const Exchange ask{Kind::get_request, instance.sequence, team.route_to(op.peer), op.src.slot,
                                op.src.offset,     op.bytes,          transfer->token};

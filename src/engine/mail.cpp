@@ -58,7 +58,7 @@ Status Engine::Impl::mail_recv(Team& team, const memory::HostRange& buffer, std:
     }
     const Exchange header = arrived->second;
     team.mail_arrived.erase(arrived);
-    take_message(mail, {header, {}});
+    take_message(mail, {header, {}, nullptr});
     return Status::in_progress;
 }
 
@@ -74,7 +74,7 @@ void Engine::Impl::on_mail(Team& team, const Exchange& header) {
         BasicOp& receive = *wanted->second;
         receive.wanted = false;
         team.mail_wanted.erase(wanted);
-        return take_message(receive, {header, {}});
+        return take_message(receive, {header, {}, nullptr});
     }
     if (header.token != 0 && team.mail_arrived.size() < max_waiting &&
         team.mail_arrived.emplace(address, header).second)
@@ -121,7 +121,8 @@ void Engine::Impl::on_mail_store(Team& team, const Exchange& request) {
     storing.kept = stored;
     Location place;
     place.pointer = stored->bytes.get();
-    storing.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &storing}, place, header.bytes);
+    storing.recv = new_recv(*team.session, {Owner::Kind::basic, 0, nullptr, &storing}, place, header.bytes,
+                            *team.peers[address.source]);
     const Grant grant{Kind::grant, static_cast<std::uint32_t>(config.chunk_bytes), header.token,
                       storing.recv->token, header.bytes};
     team.mail_stored.emplace(address, std::move(stored));

@@ -1,7 +1,8 @@
 // What engines of different proxies say to each other: the headers of the transport's messages. Fixed sizes,
-// little endian, naturally aligned, no pointers. A header starts with its kind; read() checks the length
-// against it. Tokens name a transfer at the engine that issued them and carry a generation, so that a late
-// message for a transfer that is gone is recognised.
+// little endian, naturally aligned, no pointers. A Stamp goes first and says who speaks; then comes a header,
+// which starts with its kind; read() checks the length against it. Tokens name a transfer at the engine that
+// issued them. They are random, and stand for one transfer only, so that a late message for a transfer that
+// is gone is recognised. A token counts only in a message of the proxy that the transfer is with.
 //
 // An exchange that both schedules know of needs no request: the receiver's `ready` goes out when its recv op
 // starts, the sender's `chunk`s when both are there; small ones travel in one `eager`. Basic sends announce
@@ -53,7 +54,14 @@ enum class Kind : std::uint32_t {
 enum class BeatWord : std::uint32_t {
     question = 0,
     answer,
-    farewell,  // an answer: the asker counts as lost here
+    farewell,  // an answer: the asker counts as lost here, for this job
+};
+
+// Before every message between two proxies. The pass proves that the sender knows the secret of the job for
+// which it speaks: pass_of() makes it from that secret, the job and the numbers of both proxies.
+struct Stamp {
+    std::uint64_t proxy;  // the sender's number
+    std::uint64_t pass;
 };
 
 // Which team, who speaks to whom. Team ranks.
@@ -98,11 +106,12 @@ struct Finished {
 struct Hello {
     Kind kind;
     std::uint32_t unused;
+    std::uint64_t job_high, job_low;
 };
 struct Beat {
     Kind kind;
     BeatWord word;
-    std::uint64_t proxy;  // who speaks
+    std::uint64_t job_high, job_low;
 };
 // A put, get, update or lock of a window. Payload: the segments (rma::Segment) where there are several, then
 // the operands where `sender` is 0.
@@ -135,9 +144,9 @@ struct Bundled {
     std::uint16_t header_bytes, payload_bytes;
 };
 static_assert(sizeof(OneSidedHeader) == 96 && sizeof(OneSidedAnswer) == 16);
-static_assert(sizeof(OneSidedBundle) == 8 && sizeof(Bundled) == 4);
+static_assert(sizeof(OneSidedBundle) == 8 && sizeof(Bundled) == 4 && sizeof(Stamp) == 16);
 static_assert(sizeof(Route) == 32 && sizeof(Exchange) == 72 && sizeof(Chunk) == 24 && sizeof(Grant) == 32 &&
-              sizeof(Finished) == 16 && sizeof(Hello) == 8 && sizeof(Beat) == 16);
+              sizeof(Finished) == 16 && sizeof(Hello) == 24 && sizeof(Beat) == 24);
 
 template <typename Header>
 std::span<const std::byte> bytes_of(const Header& header) {

@@ -173,16 +173,21 @@ class OneSided {
     void part_moved(MessagePart& part, Status status);
 
     // onesided_owner.cpp
-    void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming);
+    void dispatch(std::span<const std::byte> header, const transport::Incoming* incoming, Peer& from);
     void visit_moved(Visit& visit, Status status);
 
     // onesided_direct.cpp
     Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
 
     // onesided_bundle.cpp
-    void take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming);
+    void take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming, Peer& from);
+    // The peer ends: nothing that is on its way from it counts any more.
+    void forget(const Peer& peer);
     // What was gathered goes out, at the end of a round. Whether there was any.
     bool send_bundles();
+
+    // Gives back what is kept for the next operations.
+    void trim();
 
     bool advance();
     bool has_work() const {
@@ -199,7 +204,7 @@ class OneSided {
     // onesided_origin.cpp
     void pump(Window& window, std::uint32_t target);
     void send_part(Call& call);
-    void on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload);
+    void on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload, Peer& from);
     void end_part(MessagePart& part, Status status);
     void end_call(Call& call);
     void fail_call(Call& call, Status status);
@@ -219,7 +224,7 @@ class OneSided {
     struct Parcel : Completion {
         std::uint64_t token = 0;
         OneSided* home = nullptr;
-        bool comes = false;
+        Peer* from = nullptr;  // who sends it; null: it goes out, or nobody is interested any more
         OneSidedBundle header{};
         std::vector<std::byte> bytes;
         void reset() { *this = Parcel{}; }
@@ -231,12 +236,12 @@ class OneSided {
     void send_large(Bundle& bundle);
     Parcel& new_parcel(std::vector<std::byte> bytes);
     void parcel_over(Parcel& parcel, Status status);
-    void dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload);
+    void dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload, Peer& from);
     std::vector<std::byte> spare_buffer();
 
     // onesided_owner.cpp
     void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
-    void on_request(const OneSidedHeader& header, std::span<const std::byte> payload);
+    void on_request(const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from);
     void take_turn(Window& window, OneSidedRequest request);
     void release(Window& window, std::uint32_t origin);
     void accept(Window& window, const OneSidedRequest& request);

@@ -66,11 +66,10 @@ void OneSided::send(Bundle& bundle) {
 // The transport reads it where it lies.
 void OneSided::send_large(Bundle& bundle) {
     if (engine_.closed || !engine_.connect(*bundle.peer)) return;
-    ++engine_.counters.messages_sent;
     const OneSidedBundle header{Kind::one_sided_bundle, bundle.messages};
     Parcel& parcel = new_parcel(std::exchange(bundle.bytes, spare_buffer()));
-    const Status status = engine_.transport.send(*bundle.peer->endpoint, bytes_of(header),
-                                                 parcel.bytes.data(), parcel.bytes.size(), &parcel);
+    const Status status =
+        engine_.transmit(*bundle.peer, bytes_of(header), parcel.bytes.data(), parcel.bytes.size(), &parcel);
     if (status == Status::in_progress) return;
     parcel_over(parcel, Status::ok);
     if (is_error(status)) engine_.not_sent(*bundle.peer, status);
@@ -97,7 +96,8 @@ OneSided::Parcel& OneSided::new_parcel(std::vector<std::byte> bytes) {
 
 // Of an error on_endpoint_lost tells.
 void OneSided::parcel_over(Parcel& parcel, Status status) {
-    if (parcel.comes && status == Status::ok) dispatch_bundle(parcel.header, parcel.bytes);
+    if (parcel.from != nullptr && status == Status::ok)
+        dispatch_bundle(parcel.header, parcel.bytes, *parcel.from);
     spare_.push_back(std::move(parcel.bytes));
     parcels_.give_back(&parcel);
 }
@@ -112,18 +112,26 @@ bool OneSided::send_bundles() {
     return true;
 }
 
-void OneSided::take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming) {
+void OneSided::forget(const Peer& peer) {
+    (void)send_bundles();
+    parcels_.for_each([&](Parcel& parcel) {
+        if (parcel.from == &peer) parcel.from = nullptr;
+    });
+}
+
+void OneSided::take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming,
+                           Peer& from) {
     OneSidedBundle bundle{};
     const bool sound = read(header, bundle) && incoming.bytes <= bundle_bytes;
     if (incoming.rendezvous == nullptr && sound)
-        return dispatch_bundle(bundle, {incoming.data, incoming.bytes});
+        return dispatch_bundle(bundle, {incoming.data, incoming.bytes}, from);
     if (!sound) {
         if (incoming.rendezvous != nullptr) engine_.transport.discard(incoming.rendezvous);
         log::warn("a bundle of one-sided messages that has {} bytes was dropped", incoming.bytes);
         return;
     }
     Parcel& parcel = new_parcel(spare_buffer());
-    parcel.comes = true;
+    parcel.from = &from;
     parcel.header = bundle;
     parcel.bytes.resize(incoming.bytes);
     const Status status =
@@ -131,7 +139,7 @@ void OneSided::take_bundle(std::span<const std::byte> header, const transport::I
     if (status != Status::in_progress) parcel_over(parcel, status);
 }
 
-void OneSided::dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload) {
+void OneSided::dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload, Peer& from) {
     bool sound = true;
     while (sound && bundle.messages-- > 0) {
         Bundled sizes{};
@@ -147,7 +155,7 @@ void OneSided::dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte>
         message.bytes = sizes.payload_bytes;
         message.data = payload.data() + sizes.header_bytes;
         payload = payload.subspan(inner.size() + sizes.payload_bytes);
-        dispatch(inner, &message);
+        dispatch(inner, &message, from);
     }
     if (!sound) log::warn("a malformed bundle of one-sided messages was dropped");
 }

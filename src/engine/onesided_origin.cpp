@@ -142,15 +142,18 @@ void OneSided::send_part(Call& call) {
         header.sender = part->send->token;
     }
     if (result > 0) {
-        part->recv = engine_.new_recv(*team.session, owner, whole(team, call.result).at(cut.at), result);
+        part->recv =
+            engine_.new_recv(*team.session, owner, whole(team, call.result).at(cut.at), result, peer);
         header.receiver = part->recv->token;
     }
     tell(peer, bytes_of(header), segments, inlined);
 }
 
-void OneSided::on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload) {
+void OneSided::on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload, Peer& from) {
     MessagePart* part = parts_.find(answer.part);
     if (part == nullptr || part->answered) return;
+    if (part->call->window->team->peers[part->call->target] != &from)
+        return engine_.refuse("an answer to what another proxy was asked", &from);
     const auto status = static_cast<Status>(answer.status);
     if (is_error(status)) return end_part(*part, status);
     part->answered = true;
@@ -240,7 +243,7 @@ bool OneSided::advance() {
         const Local message = std::move(local_.front());
         local_.pop_front();
         transport::Incoming incoming{message.header, message.payload.size(), message.payload.data()};
-        dispatch(message.header, &incoming);
+        dispatch(message.header, &incoming, engine_.me);
     }
     std::vector<Visit*> stepped;
     stepped.swap(stepped_);

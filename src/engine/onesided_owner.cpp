@@ -15,19 +15,24 @@ void OneSided::answer(Peer& peer, std::uint64_t part, Status status, std::span<c
     tell(peer, bytes_of(header), payload);
 }
 
-void OneSided::dispatch(std::span<const std::byte> bytes, const transport::Incoming* incoming) {
+void OneSided::dispatch(std::span<const std::byte> bytes, const transport::Incoming* incoming, Peer& from) {
     std::span<const std::byte> payload;
     if (incoming != nullptr) payload = {incoming->data, incoming->bytes};
     OneSidedAnswer answer{};
     OneSidedHeader header{};
-    if (kind_of(bytes) == Kind::one_sided_answer && read(bytes, answer)) return on_answer(answer, payload);
-    if (kind_of(bytes) == Kind::one_sided && read(bytes, header)) return on_request(header, payload);
+    if (kind_of(bytes) == Kind::one_sided_answer && read(bytes, answer))
+        return on_answer(answer, payload, from);
+    if (kind_of(bytes) == Kind::one_sided && read(bytes, header)) return on_request(header, payload, from);
     log::warn("a malformed one-sided message was dropped: header of {} bytes", bytes.size());
 }
 
-void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byte> payload) {
+void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from) {
+    Team* team = engine_.find_team(header.route, true);
+    if (team == nullptr || header.route.source >= team->peers.size() ||
+        team->peers[header.route.source] != &from)
+        return engine_.refuse("an operation on a window in the name of a rank of another proxy", &from);
     Window* window = find(header.route, header.window, true);
-    if (window != nullptr && header.route.source < window->lanes.size()) {
+    if (window != nullptr) {
         auto& gate = window->lanes[header.route.source].gate;
         OneSidedRequest request{header, payload, {}};
         if (!gate.is_next(header.sequence)) request.keep();
@@ -37,9 +42,7 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
     }
     log::warn("rank {} asks for window {} of team {:x}, which rank {} does not have", header.route.source,
               header.window, header.route.team, header.route.dest);
-    const Team* team = engine_.find_team(header.route, true);
-    if (team != nullptr && header.route.source < team->peers.size())
-        answer(*team->peers[header.route.source], header.part, Status::access);
+    answer(from, header.part, Status::access);
 }
 
 void OneSided::take_turn(Window& window, OneSidedRequest request) {
@@ -280,8 +283,9 @@ void OneSided::receive_operands(Visit& visit) {
         visit.operands.resize(bytes);
         to.pointer = visit.operands.data();
     }
-    visit.recv = engine_.new_recv(visit.window->session(),
-                                  {Owner::Kind::visit, 0, nullptr, nullptr, nullptr, &visit}, to, bytes);
+    visit.recv =
+        engine_.new_recv(visit.window->session(), {Owner::Kind::visit, 0, nullptr, nullptr, nullptr, &visit},
+                         to, bytes, peer_of(visit));
     const Grant grant{Kind::grant, static_cast<std::uint32_t>(engine_.config.chunk_bytes), visit.sender,
                       visit.recv->token, bytes};
     engine_.tell(peer_of(visit), bytes_of(grant));

@@ -136,6 +136,16 @@ void OneSided::forget(Session& session) {
     }
 }
 
+void OneSided::trim() {
+    calls_.release_if_unused();
+    parts_.release_if_unused();
+    visits_.release_if_unused();
+    flushes_.release_if_unused();
+    parcels_.release_if_unused();
+    std::vector<std::vector<std::byte>>().swap(spare_);
+    std::vector<std::byte>().swap(direct_result_);
+}
+
 std::size_t OneSided::outstanding(const Session& session) const {
     std::size_t count = 0;
     for (const auto& [key, window] : windows_) {

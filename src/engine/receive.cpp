@@ -4,8 +4,12 @@
 
 namespace offpath::engine {
 
-void Engine::Impl::on_chunk(const Chunk& header, const transport::Incoming& incoming) {
+void Engine::Impl::on_chunk(const Chunk& header, const transport::Incoming& incoming, const Peer& from) {
     RecvTransfer* transfer = recvs.find(header.token);
+    if (transfer != nullptr && transfer->from != &from) {
+        if (incoming.rendezvous != nullptr) transport.discard(incoming.rendezvous);
+        return refuse("a chunk of a transfer that is with another proxy", &from);
+    }
     const bool fits = transfer != nullptr && header.offset <= transfer->bytes &&
                       incoming.bytes <= transfer->bytes - header.offset &&
                       transfer->moved + incoming.bytes <= transfer->bytes;

@@ -46,6 +46,12 @@ class ScratchPool {
         kept_[buffer.size_class].push_back(std::move(buffer.bytes));
     }
 
+    void clear() {
+        for (auto& kept : kept_)
+            std::vector<std::unique_ptr<std::byte[], Free>>().swap(kept);
+        bytes_kept_ = 0;
+    }
+
   private:
     static constexpr std::uint64_t least_bytes = 4 << 10;
     static constexpr std::align_val_t alignment{64};

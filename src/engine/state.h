@@ -1,10 +1,11 @@
 // The engine's records: peers, sessions, teams, running instances, transfers and the pieces that they are cut
 // into.
 //
-// Who owns whom: Engine::Impl owns peers, sessions and the slabs; a session owns its teams; a team owns its
-// running instances (a plan keeps them between runs). A transfer belongs to an op, a basic operation, a part
-// of a call on a window or a visit there (onesided.h), or is a guest of an instance (the far side of a put or
-// get). A record is given back only when no piece refers to it: `pieces` counts those.
+// Who owns whom: Engine::Impl owns jobs, ways, sessions and the slabs; a job owns its peers; a session owns
+// its teams; a team owns its running instances (a plan keeps them between runs). A transfer belongs to an op,
+// a basic operation, a part of a call on a window or a visit there (onesided.h), or is a guest of an instance
+// (the far side of a put or get). A record is given back only when no piece refers to it: `pieces` counts
+// those.
 #pragma once
 
 #include "engine/engine.h"
@@ -14,6 +15,7 @@
 #include <deque>
 #include <list>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -26,17 +28,41 @@ struct Visit;
 struct SendTransfer;
 struct RecvTransfer;
 
+// How a proxy is reached. Peers of several jobs share one, if those jobs say the same address.
+struct Way {
+    std::vector<std::byte> address;
+    transport::Endpoint* endpoint = nullptr;
+    bool lost = false;
+    // beats.cpp
+    bool doubted = false;   // operations here depend on a peer on it, or one was given up
+    bool given_up = false;  // a peer on it was
+    bool answers = false;   // or may do so yet: to one of its peers
+};
+
+// A proxy, for one job: the job's ranks say where it is, and the passes prove that it belongs to the job.
 struct Peer {
     ProxyId id = 0;
+    JobId job;
     bool self = false;
     bool lost = false;
-    transport::Endpoint* endpoint = nullptr;
-    std::vector<std::byte> address;
+    Way* way = nullptr;  // null: it has spoken, and no rank here has said where it is
+    std::uint64_t pass_there = 0, pass_here = 0;
     // beats.cpp
     bool awaited = false;         // operations here depend on it
     bool asked = false;           // a question is open
     bool has_answered = false;    // ever: before, it may not know us yet
     std::uint64_t silent_ns = 0;  // since the question
+
+    transport::Endpoint* endpoint() const { return way == nullptr ? nullptr : way->endpoint; }
+};
+
+// A job with sessions here.
+struct Job {
+    JobId id;
+    JobSecret secret{};
+    std::size_t sessions = 0;
+    std::uint64_t early_bytes = 0;  // of messages that wait, for whatever team
+    std::unordered_map<ProxyId, std::unique_ptr<Peer>> peers;
 };
 
 // Where a payload lies: behind a pointer, or in host memory that only read and write reach.
@@ -104,6 +130,7 @@ struct SendTransfer : Transfer {
 };
 
 struct RecvTransfer : Transfer {
+    Peer* from = nullptr;    // who sends it; null: it comes from here
     Peer* notify = nullptr;  // put: whom to tell when everything is there
     std::uint64_t notify_token = 0;
     SendTransfer* partner = nullptr;
@@ -137,6 +164,10 @@ struct HeldChunk {
 struct EarlyMessage {
     Exchange header{};
     std::vector<std::byte> payload;
+    Peer* from = nullptr;  // who said it; set where that has not been checked against the route yet
+
+    // What one takes, with its place in a list or a map.
+    static std::uint64_t room(std::size_t payload_bytes) { return sizeof(EarlyMessage) + 64 + payload_bytes; }
 };
 
 // A sender and its key.
@@ -260,11 +291,12 @@ class Team {
     std::unordered_set<BasicOp*> basics;
     std::vector<bool> left;  // ranks that are gone, by team rank; empty: none
     std::size_t windows = 0;
+    std::uint64_t early_bytes = 0;  // its share of the job's
     bool destroyed = false;
 
     bool idle() const { return instances.empty() && basics.empty() && windows == 0; }
-    // Returns whether that rank of the job is a member.
-    bool mark_gone(std::uint32_t job_rank);
+    // Returns whether that rank of the job, served by that proxy, is a member.
+    bool mark_gone(std::uint32_t job_rank, const Peer* proxy);
     // Whether the rank, or the proxy that serves it, is no more.
     bool gone(std::uint32_t member) const { return peers[member]->lost || (!left.empty() && left[member]); }
     bool any_gone() const {
@@ -278,12 +310,13 @@ class Team {
 class Session {
   public:
     JobId job;
+    Job* its_job = nullptr;
     std::uint32_t job_rank = 0;
     memory::HostMemory* memory = nullptr;
     std::list<std::unique_ptr<Team>> teams;
-    std::unordered_set<Peer*> acquaintances;  // proxies of its job
-    std::unordered_set<std::uint32_t> gone;   // ranks of the job that have left
-    std::size_t pieces = 0;                   // in flight, touching this session's memory
+    std::unordered_set<Peer*> acquaintances;               // proxies of its job
+    std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left, and whose
+    std::size_t pieces = 0;                                // in flight, touching this session's memory
     bool closing = false;
 };
 

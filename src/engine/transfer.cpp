@@ -17,8 +17,9 @@ SendTransfer* Engine::Impl::new_send(Session& session, const Owner& owner, const
 }
 
 RecvTransfer* Engine::Impl::new_recv(Session& session, const Owner& owner, const Location& place,
-                                     std::uint64_t bytes) {
+                                     std::uint64_t bytes, Peer& from) {
     RecvTransfer* transfer = recvs.take();
+    transfer->from = &from;
     transfer->session = &session;
     transfer->owner = owner;
     transfer->place = place;
@@ -44,7 +45,7 @@ void Engine::Impl::begin(SendTransfer& transfer) {
     }
     std::uint64_t most = config.chunk_bytes;
     if (!transfer.local && transfer.peer != nullptr && connect(*transfer.peer)) {
-        const std::size_t push = transport.push_bytes(*transfer.peer->endpoint);
+        const std::size_t push = transport.push_bytes(*transfer.peer->endpoint());
         if (push > 0) most = std::min<std::uint64_t>(most, push);
     }
     transfer.chunk_limit = static_cast<std::uint32_t>(
@@ -176,10 +177,8 @@ void Engine::Impl::step(Piece& piece, Status status) {
             if (!connect(*transfer.peer)) return piece_over(piece, Status::peer_lost);
             const Chunk header{Kind::chunk, static_cast<std::uint32_t>(piece.bytes), transfer.remote_token,
                                piece.offset};
-            ++counters.messages_sent;
-            status =
-                transport.send(*transfer.peer->endpoint, bytes_of(header),
-                               from.pointer != nullptr ? from.pointer : piece.bounce, piece.bytes, &piece);
+            status = transmit(*transfer.peer, bytes_of(header),
+                              from.pointer != nullptr ? from.pointer : piece.bounce, piece.bytes, &piece);
         }
         if (status != Status::in_progress) step(piece, status);
         return;

@@ -106,7 +106,8 @@ Status Daemon::start_listening(std::string& problem) {
     Status status = options_.key_fd >= 0 ? control::read_key_descriptor(options_.key_fd, key, problem)
                                          : control::read_key_file(options_.key_file, key, problem);
     if (options_.key_fd >= 0) close(options_.key_fd);
-    if (status == Status::ok) status = remote_.open(address, std::move(key), problem);
+    if (status == Status::ok)
+        status = remote_.open(address, std::move(key), options_.ticket_seconds, problem);
     if (status == Status::ok && !options_.directory.empty())
         status = files_.write_port(remote_.port(), problem);
     return status;
@@ -229,12 +230,12 @@ void Daemon::accept_clients() {
         if (peer.uid != geteuid() && peer.uid != 0) {
             const std::string why =
                 fmt::format("this offpathd serves user {} only, not {}", geteuid(), peer.uid);
-            log::error("pid {} was refused: {}", peer.pid, why);
+            refused(peer.pid, why);
             (void)control::send_message(client.get(), control::Refusal{Status::access, why});
             continue;
         }
         if (handshakes_.size() >= max_handshakes) {
-            log::warn("a client was refused: {} others have not said hello yet", handshakes_.size());
+            refused(peer.pid, fmt::format("{} others have not said hello yet", handshakes_.size()));
             (void)control::send_message(client.get(),
                                         control::Refusal{Status::unavailable, "too many clients at once"});
             continue;
@@ -245,11 +246,15 @@ void Daemon::accept_clients() {
     }
 }
 
+void Daemon::refused(pid_t pid, const std::string& why) {
+    if (refusals_.may_speak(now_ns())) log::error("pid {} was refused: {}{}", pid, why, refusals_.left_out());
+}
+
 void Daemon::greet(Handshake& handshake) {
     Newcomer newcomer;
     (void)control::peer_credentials(handshake.socket.fd(), newcomer.peer);
     const auto refuse = [&](Status status, const std::string& why) {
-        log::error("pid {} was refused: {}", newcomer.peer.pid, why);
+        refused(newcomer.peer.pid, why);
         (void)handshake.socket.send(control::Refusal{status, why});
     };
     control::Message message;
@@ -285,7 +290,9 @@ void Daemon::expire_handshakes() {
     const std::uint64_t now = now_ns();
     std::erase_if(handshakes_, [&](const Handshake& handshake) {
         if (handshake.deadline_ns > now) return false;
-        log::warn("a client connected and said nothing for {} s; dropped", handshake_ns / 1'000'000'000);
+        control::Credentials peer;
+        (void)control::peer_credentials(handshake.socket.fd(), peer);
+        refused(peer.pid, fmt::format("it said nothing for {} s", handshake_ns / 1'000'000'000));
         return true;
     });
 }

@@ -30,7 +30,8 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
-    bool kernels = true;       // whether clients may have kernels run
+    bool kernels = true;        // whether clients may have kernels run
+    std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;
     std::uint64_t store_mib = 256;  // of messages without a receive that a proxy takes in
@@ -57,6 +58,7 @@ class Daemon {
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
     void serve();
     void accept_clients();
+    void refused(pid_t pid, const std::string& why);
     void greet(Handshake& handshake);
     void place(Newcomer newcomer);
     void expire_handshakes();
@@ -71,6 +73,7 @@ class Daemon {
     bool imports_ = false;  // xgvmi works here
     std::vector<Handshake> handshakes_;
     RemoteListener remote_;
+    LogLimit refusals_;  // on the unix socket
     std::uint64_t idle_since_ns_ = 0;
     bool listening_ = false;
     std::string why_ = "offpathd ends";

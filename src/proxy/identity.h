@@ -4,6 +4,7 @@
 #include "control/authentication.h"
 #include "control/message_socket.h"
 #include "engine/engine.h"
+#include "proxy/tickets.h"
 
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,7 @@ struct Newcomer {
     control::Credentials peer;  // remote: the number that it says
     control::Hello hello;
     std::unique_ptr<RemotePeer> remote;  // null: on this system
+    TicketUse ticket;                    // of a remote one
 };
 
 }  // namespace offpath::proxy

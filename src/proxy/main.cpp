@@ -69,6 +69,10 @@ int main(int argc, char** argv) try {
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
     app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
+    app.add_option("--ticket-seconds", options.ticket_seconds,
+                   "How long a job's secret lets its ranks in, from when it was made")
+        ->check(CLI::Range(10, 31536000))
+        ->capture_default_str();
     const std::map<std::string, proxy::Direct> direct{
         {"auto", proxy::Direct::automatic}, {"on", proxy::Direct::on}, {"off", proxy::Direct::off}};
     app.add_option(

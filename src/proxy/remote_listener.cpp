@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 namespace offpath::proxy {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 constexpr std::uint64_t handshake_ns = 5'000'000'000;
 constexpr std::size_t max_handshakes = 256;
 constexpr int accepts_per_round = 64;
-constexpr std::uint32_t lines_at_once = 10;
-constexpr std::uint64_t line_interval_ns = 1'000'000'000;
 
 void watch(int epoll, int fd) {
     epoll_event event{};
@@ -27,7 +26,8 @@ void watch(int epoll, int fd) {
 
 }  // namespace
 
-Status RemoteListener::open(const control::TcpAddress& address, control::Key key, std::string& problem) {
+Status RemoteListener::open(const control::TcpAddress& address, control::Key key,
+                            std::uint64_t ticket_seconds, std::string& problem) {
     epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_) {
         problem = fmt::format("epoll: {}", std::strerror(errno));
@@ -37,6 +37,7 @@ Status RemoteListener::open(const control::TcpAddress& address, control::Key key
         return status;
     name_ = control::to_string(control::TcpAddress{address.host, port_});
     key_ = std::move(key);
+    tickets_ = std::make_shared<Tickets>(ticket_seconds);
     accept_again(true);
     return Status::ok;
 }
@@ -126,11 +127,19 @@ bool RemoteListener::check(Handshake& handshake, std::uint64_t now_ns, bool& ove
         return false;
     }
     auto peer = std::make_unique<RemotePeer>();
-    peer->secret = control::job_secret(key_, hello->hello.job_high, hello->hello.job_low);
+    peer->secret = control::job_secret(key_, hello->hello.job_high, hello->hello.job_low, hello->issued);
     if (!control::same(hello->mac,
                        control::handshake_mac(peer->secret, handshake.nonce, hello->nonce, message))) {
         refused(handshake, "it does not know the key", now_ns);
-        (void)handshake.socket.send(control::Refusal{Status::access, "not authenticated"});
+        (void)handshake.socket.send(control::Refusal{Status::access, control::not_authenticated});
+        return false;
+    }
+    if (status = tickets_->enter({hello->hello.job_high, hello->hello.job_low}, hello->hello.job_rank,
+                                 hello->issued, static_cast<std::uint64_t>(time(nullptr)), newcomer.ticket,
+                                 problem);
+        status != Status::ok) {
+        refused(handshake, problem, now_ns);
+        (void)handshake.socket.send(control::Refusal{status, problem});
         return false;
     }
     peer->address = control::tcp_peer_name(handshake.socket.fd());
@@ -138,6 +147,7 @@ bool RemoteListener::check(Handshake& handshake, std::uint64_t now_ns, bool& ove
     peer->client_nonce = hello->nonce;
     peer->link = std::move(hello->link);
     newcomer.hello = hello->hello;
+    newcomer.hello.fabric = control::fabric_secret(peer->secret);
     newcomer.peer.pid = static_cast<pid_t>(hello->hello.pid);
     newcomer.socket = std::move(handshake.socket);
     newcomer.remote = std::move(peer);
@@ -145,19 +155,8 @@ bool RemoteListener::check(Handshake& handshake, std::uint64_t now_ns, bool& ove
 }
 
 void RemoteListener::refused(const Handshake& handshake, const std::string& why, std::uint64_t now_ns) {
-    if (now_ns - lines_ns_ > line_interval_ns) {
-        const std::uint64_t earned = lines_ns_ == 0 ? lines_at_once : (now_ns - lines_ns_) / line_interval_ns;
-        lines_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(lines_ + earned, lines_at_once));
-        lines_ns_ = now_ns;
-    }
-    if (lines_ == 0) {
-        ++silent_;
-        return;
-    }
-    --lines_;
-    log::warn("{} was refused: {}{}", control::tcp_peer_name(handshake.socket.fd()), why,
-              silent_ > 0 ? fmt::format(" (and {} others before)", silent_) : "");
-    silent_ = 0;
+    if (!lines_.may_speak(now_ns)) return;
+    log::warn("{} was refused: {}{}", control::tcp_peer_name(handshake.socket.fd()), why, lines_.left_out());
 }
 
 void RemoteListener::drop(Handshakes::iterator handshake) {

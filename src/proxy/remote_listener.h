@@ -7,6 +7,7 @@
 // Ownership: the daemon. Threads: the daemon's main thread.
 #pragma once
 
+#include "base/log_limit.h"
 #include "control/authentication.h"
 #include "control/message_socket.h"
 #include "control/tcp_socket.h"
@@ -22,7 +23,9 @@ namespace offpath::proxy {
 class RemoteListener {
   public:
     // invalid, system: with `problem`.
-    Status open(const control::TcpAddress& address, control::Key key, std::string& problem);
+    // `ticket_seconds`: for how long a job's secret lets its clients in.
+    Status open(const control::TcpAddress& address, control::Key key, std::uint64_t ticket_seconds,
+                std::string& problem);
     bool listening() const { return static_cast<bool>(listener_); }
     std::uint16_t port() const { return port_; }
     const std::string& name() const { return name_; }
@@ -56,9 +59,8 @@ class RemoteListener {
     std::string name_;
     bool accepting_ = false;
     Handshakes handshakes_;
-    // Lines about refusals: so many at once, then one a second.
-    std::uint64_t lines_ns_ = 0;
-    std::uint32_t lines_ = 0, silent_ = 0;
+    std::shared_ptr<Tickets> tickets_;
+    LogLimit lines_;  // about refusals
 };
 
 }  // namespace offpath::proxy

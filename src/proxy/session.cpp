@@ -142,9 +142,10 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
                               : make_remote(newcomer, hosts, std::move(config), parts, problem);
     if (status != Status::ok) return fail(status, problem);
     const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
-    if (Status opened = engine.open_session(job, newcomer.hello.job_rank, *parts.memory, &parts.session);
-        opened != Status::ok)
-        return fail(opened, "the engine has no room for it");
+    const Status opened = engine.open_session(job, newcomer.hello.fabric, newcomer.hello.job_rank,
+                                              *parts.memory, &parts.session);
+    control::wipe(newcomer.hello.fabric);
+    if (opened != Status::ok) return fail(opened, "its job is here, with another secret");
     if (newcomer.remote != nullptr) direct = nullptr;  // his memory is not here
     if (send_welcome(newcomer, identity, hosts, direct, parts) != Status::ok) {
         log::warn("{} went away before it was welcomed", name);
@@ -163,6 +164,7 @@ Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSetting
     : engine_(engine),
       direct_(direct),
       job_{newcomer.hello.job_high, newcomer.hello.job_low},
+      ticket_(std::move(newcomer.ticket)),
       socket_(std::move(newcomer.socket)),
       process_(socket_.remote() ? FileDescriptor() : control::peer_process(socket_.fd())),
       link_(std::move(parts.link)),

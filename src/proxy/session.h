@@ -100,11 +100,15 @@ class Session {
         Status failure = Status::ok;
         std::uint32_t rank = 0, size = 0;
     };
+    // What teams and windows take grows with their ranks: a client has so many in all, a window's counting
+    // window_members times.
+    static constexpr std::uint64_t max_members = 1 << 22, window_members = 8;
 
     // A window, or the reason why there is none; and the regions that it keeps.
     struct WindowEntry {
         engine::Window* window = nullptr;
         Status failure = Status::ok;
+        std::uint64_t members = 0;
         std::vector<memory::HostRange> pinned;
         std::map<std::uint64_t, std::vector<memory::HostRange>> attached;  // by where they begin
     };
@@ -176,6 +180,8 @@ class Session {
     engine::Engine& engine_;
     DirectPort* const direct_;  // null: nobody reaches this rank without his own proxy
     const engine::JobId job_;
+    TicketUse ticket_;
+    std::uint64_t members_in_use_ = 0;
     control::MessageSocket socket_;
     const control::FileDescriptor process_;   // pidfd
     std::unique_ptr<link::DeviceLink> link_;  // remote only

@@ -4,6 +4,7 @@
 #include "control/message_socket.h"
 #include "control/tcp_socket.h"
 #include "harness.h"
+#include "kernel_calls.h"
 #include "link/load.h"
 
 #include <gtest/gtest.h>
@@ -18,6 +19,8 @@
 
 #include <atomic>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -68,15 +71,18 @@ void write_frame(int fd, const std::vector<std::byte>& bytes, bool swapped = fal
 }
 
 control::RemoteHello hello_for(const Message& challenge, const control::Key& key,
-                               std::vector<std::byte> link = std::vector<std::byte>(10)) {
+                               std::vector<std::byte> link = std::vector<std::byte>(10),
+                               std::uint64_t issued = static_cast<std::uint64_t>(time(nullptr))) {
     control::RemoteHello hello;
     hello.hello.job_high = 7;
+    hello.issued = issued;
     hello.nonce = control::draw_nonce();
     hello.link = std::move(link);
     const auto* c = std::get_if<control::Challenge>(&challenge);
     EXPECT_NE(c, nullptr);
     if (c != nullptr)
-        hello.mac = control::handshake_mac(control::job_secret(key, 7, 0), c->nonce, hello.nonce, hello);
+        hello.mac =
+            control::handshake_mac(control::job_secret(key, 7, 0, issued), c->nonce, hello.nonce, hello);
     return hello;
 }
 
@@ -192,6 +198,9 @@ TEST(RemoteDaemon, NeedsAGoodKey) {
     refused({"--listen", "127.0.0.1:0", "--key-file", key, "--host-devices", "nope0"},
             "UCX_NET_DEVICES=nope0");
     refused({"--listen", "127.0.0.1:99999", "--key-file", key}, "is no address");
+    refused({"--listen", "127.0.0.1:0", "--key-file", key, "--allow-kernels", "/"}, "who can read the key");
+    refused({"--listen", "127.0.0.1:0", "--key-file", key, "--allow-kernels", "/nonexistent"},
+            "is no directory");
     refused({"--listen", "192.0.2.1:0", "--key-file", key}, "cannot listen at 192.0.2.1:0");
 }
 
@@ -415,7 +424,7 @@ TEST_F(WrongDevice, DoesNotKnowTheKey) {
         control::RemoteWelcome welcome;
         welcome.token = 1;
         const control::Secret secret =
-            control::job_secret(key_of('x'), hello->hello.job_high, hello->hello.job_low);
+            control::job_secret(key_of('x'), hello->hello.job_high, hello->hello.job_low, hello->issued);
         welcome.mac = control::handshake_mac(secret, nonce, hello->nonce, welcome);
         (void)socket.send(welcome);
         (void)next(socket);
@@ -472,6 +481,72 @@ void busy_job(const Rank& me) {
         shared->fetch_add(1);
     }
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+}
+
+// A secret that somebody kept: whoever has it is let in while the job runs, not after its end, and not for
+// long.
+TEST_F(Remote, ASecretEndsWithItsJob) {
+    const auto now_s = static_cast<std::uint64_t>(time(nullptr));
+    const auto answer = [&](std::uint64_t issued) {
+        MessageSocket socket = MessageSocket::over_tcp(connect_to(daemon.address()));
+        EXPECT_EQ(socket.send(hello_for(next(socket), key_of(), std::vector<std::byte>(10), issued)),
+                  Status::ok);
+        const Message said = next(socket);
+        const auto* refusal = std::get_if<control::Refusal>(&said);
+        return refusal != nullptr ? refusal->text : std::string("no refusal");
+    };
+    EXPECT_NE(answer(now_s - 601).find("good for 600 s"), std::string::npos);
+    EXPECT_NE(answer(now_s + 400).find("clocks"), std::string::npos);
+    // Let in, and out again, since what it says of its link is no address.
+    EXPECT_EQ(answer(now_s).find("has ended"), std::string::npos);
+    std::string last;
+    for (const double give_up = now() + 5; last.find("has ended") == std::string::npos && now() < give_up;)
+        last = answer(now_s);
+    EXPECT_NE(last.find("has ended"), std::string::npos) << last;
+}
+
+// Whoever knows the key attaches, and has no code run: not by a daemon as it is shipped.
+TEST_F(Remote, RunsNoKernelsUnlessToldTo) {
+    EXPECT_TRUE(all_right(1, directory.path(), here([](const Rank& me) {
+                              offpath_context_h context = me.init();
+                              offpath_kernel_h kernel = nullptr;
+                              expect(offpath_kernel_load(context, "libc.so.6", "system", &kernel),
+                                     OFFPATH_ERR_UNSUPPORTED, "load");
+                              expect(offpath_kernel_load(context, OFFPATH_TEST_KERNELS, "test_step", &kernel),
+                                     OFFPATH_ERR_UNSUPPORTED, "load");
+                              expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+                          })));
+    EXPECT_NE(daemon.log().find("--allow-kernels"), std::string::npos);
+}
+
+// Told to, it runs those of the directory that it was told, and runs them as somebody who cannot read the
+// key.
+TEST(RemoteKernels, AreOfTheirDirectoryAndOfAnotherUser) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to run kernels as another user";
+    TemporaryDirectory directory;
+    const std::string key = write_key(directory.path() + "/key"), libraries = directory.path() + "/kernels";
+    std::filesystem::create_directory(libraries);
+    std::filesystem::copy_file(OFFPATH_TEST_KERNELS, libraries + "/kernels.so");
+    chmod(directory.path().c_str(), 0755);
+    DaemonProcess daemon{directory.path(),
+                         {"--listen", "127.0.0.1:0", "--key-file", key, "--allow-kernels", libraries,
+                          "--kernel-user", "nobody"}};
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(1, directory.path(), [&](const Rank& me) {
+        setenv("OFFPATH_DEVICES", daemon.address().c_str(), 1);
+        setenv("OFFPATH_KEY_FILE", key.c_str(), 1);
+        offpath_context_h context = me.init();
+        offpath_kernel_h kernel = nullptr;
+        for (const char* elsewhere : {"libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", OFFPATH_TEST_KERNELS})
+            expect(offpath_kernel_load(context, elsewhere, "system", &kernel), OFFPATH_ERR_ACCESS, elsewhere);
+        expect(offpath_kernel_load(context, "kernels.so", "system", &kernel), OFFPATH_ERR_INVALID,
+               "a symbol of a library that it needs");
+        expect(offpath_kernel_load(context, "kernels.so", "test_user", &kernel), OFFPATH_OK, "load");
+        std::uint32_t user = 0;
+        expect(run(kernel, user, {{&user, sizeof user, OFFPATH_OUT}}), OFFPATH_OK, "run");
+        require(user == 65534, "it runs as user " + std::to_string(user));
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
 }
 
 TEST_F(Remote, StrangersHarmNobody) {

@@ -31,27 +31,32 @@ Nonce counting_nonce(int first) {
 
 RemoteHello hello() {
     RemoteHello m;
-    m.hello = {1, 2, 3, 4, 5, BackEndRequest::staged, 0, 0};
+    m.hello = {1, 2, 3, 4, 5, BackEndRequest::staged, 0, 0, {}};
+    m.issued = 3;
     m.nonce = counting_nonce(0x20);
     m.link = {std::byte{1}, std::byte{2}, std::byte{3}};
     return m;
 }
 
 TEST(Authentication, SecretsAndMacsAreThoseOfHmacSha256) {
-    const Secret secret = job_secret(counting_key(), 1, 2);
-    EXPECT_EQ(test::hex(secret), "35993c6f425405724fea1cab1d1b9abbd9df09bb306d7ba6ecf9ccdc61e734f1");
+    const Secret secret = job_secret(counting_key(), 1, 2, 3);
+    EXPECT_EQ(test::hex(secret), "c3ffb2ab0efce760ff27ab423af4dbfb3b20a0585d49bd0113539493643058f3");
+    EXPECT_EQ(test::hex(fabric_secret(secret)),
+              "6521c291c6c4aeb6f39e4ed2f1d990dd82ef001979d888cfc94e363bb92955f2");
     const RemoteHello m = hello();
     EXPECT_EQ(test::hex(handshake_mac(secret, counting_nonce(0x10), m.nonce, m)),
-              "7fd0d316c62480603d6c2973f39442987a553cec1f02d8b9c010ddbefedd1eb0");
+              "70be529c0f7336cdab853d7aaa2d50f3b3bdc0b2936f2fcc57ea18153c46422a");
 }
 
 TEST(Authentication, MacsDependOnEverything) {
-    const Secret secret = job_secret(counting_key(), 1, 2);
+    const Secret secret = job_secret(counting_key(), 1, 2, 3);
     const Nonce daemon = counting_nonce(0x10);
     RemoteHello m = hello();
     const Mac right = handshake_mac(secret, daemon, m.nonce, m);
-    EXPECT_FALSE(same(right, handshake_mac(job_secret(counting_key(), 1, 3), daemon, m.nonce, m)))
+    EXPECT_FALSE(same(right, handshake_mac(job_secret(counting_key(), 1, 3, 3), daemon, m.nonce, m)))
         << "the job";
+    EXPECT_FALSE(same(right, handshake_mac(job_secret(counting_key(), 1, 2, 4), daemon, m.nonce, m)))
+        << "when it was made";
     EXPECT_FALSE(same(right, handshake_mac(secret, counting_nonce(0x11), m.nonce, m)))
         << "the daemon's nonce";
     EXPECT_FALSE(same(right, handshake_mac(secret, daemon, counting_nonce(0), m))) << "the client's nonce";

@@ -17,7 +17,7 @@ std::array<std::byte, size> filled(int first) {
 }
 
 inline std::vector<Message> messages() {
-    Hello hello{1, 2, 3, 4, 5, BackEndRequest::staged, 6, 7};
+    Hello hello{1, 2, 3, 4, 5, BackEndRequest::staged, 6, 7, filled<32>(0x50)};
     Welcome welcome{8,
                     9,
                     3,
@@ -37,7 +37,7 @@ inline std::vector<Message> messages() {
             RevokeRegion{1},
             Goodbye{},
             Challenge{filled<16>(0x10)},
-            RemoteHello{hello, filled<16>(0x20), {std::byte{4}, std::byte{5}}, filled<32>(0x40)},
+            RemoteHello{hello, 13, filled<16>(0x20), {std::byte{4}, std::byte{5}}, filled<32>(0x40)},
             RemoteWelcome{welcome, 11, true, {std::byte{6}}, filled<32>(0x60)},
             KeepAlive{},
             RegisterExported{2, 0x7f0000000000, 4096, {std::byte{7}, std::byte{8}}},

@@ -1,4 +1,5 @@
 // Proxies that fall silent without a broken connection.
+#include "bare_proxy.h"
 #include "world.h"
 
 #include <gtest/gtest.h>
@@ -99,6 +100,151 @@ TEST_F(Beats, NobodyIsAskedWhenNothingIsOutstanding) {
     EXPECT_FALSE(world.engine_of(0).awaits_others());
     pass(10 * limit);
     EXPECT_EQ(world.engine_of(0).counters().messages_sent, before);
+}
+
+// The engine of proxy 1 with rank 0 of two jobs; rank 1 of both is at proxy 2, which the test plays. Both
+// jobs share the connection there.
+class JobsBeats : public ::testing::Test {
+  protected:
+    struct Part {
+        BareJob job;
+        TestMemory memory{memory::BackEnd::cma};
+        engine::Session* session = nullptr;
+        engine::Team* team = nullptr;
+        Done waiting;
+    };
+
+    JobsBeats() : transport(hub.join()), other(hub, 2) {
+        other.connect(transport->address());
+        engine.emplace(*transport, 1, engine::Config{});
+        a.job = {{7, 9}, secret_of(5)};
+        b.job = {{70, 90}, secret_of(6)};
+        for (Part* part : {&a, &b})
+            EXPECT_EQ(engine->open_session(part->job.id, part->job.secret, 0, part->memory, &part->session),
+                      Status::ok);
+    }
+    ~JobsBeats() override {
+        engine->close();
+        transport.reset();
+    }
+    static engine::JobSecret secret_of(int value) {
+        engine::JobSecret secret;
+        secret.fill(static_cast<std::byte>(value));
+        return secret;
+    }
+    void announce(Part& part) {
+        EXPECT_EQ(engine->add_proxy(*part.session, 2, other.address()), Status::ok);
+        const engine::Member members[] = {{1, 0}, {2, 1}};
+        EXPECT_EQ(engine->create_team(*part.session, 42, 0, members, &part.team), Status::ok);
+        engine->greet(*part.session);
+    }
+    Status receive(Part& part) {
+        return engine->recv(*part.team, World::range(in.data(), in.size()), 1, 1, nullptr, &part.waiting);
+    }
+    void say(const Part& part, engine::BeatWord word) {
+        EXPECT_EQ(
+            other.say(part.job, engine::Beat{engine::Kind::beat, word, part.job.id.high, part.job.id.low}),
+            Status::ok);
+    }
+    void settle() {
+        for (int i = 0; i < 20; ++i) {
+            transport->progress();
+            engine->advance();
+            other.progress();
+        }
+    }
+    // The other proxy answers for these jobs, whether it is asked or not.
+    void pass(std::uint64_t time, const std::vector<const Part*>& answered) {
+        for (std::uint64_t passed = 0; passed < time; passed += interval) {
+            for (const Part* part : answered)
+                say(*part, engine::BeatWord::answer);
+            settle();
+            engine->beat(now += interval, limit);
+            settle();
+        }
+    }
+
+    transport::LoopbackHub hub{transport::LoopbackConfig{}};
+    std::unique_ptr<transport::Transport> transport;
+    BareProxy other;
+    Part a, b;
+    std::optional<engine::Engine> engine;
+    std::vector<char> in = std::vector<char>(9000);
+    std::uint64_t now = 77 * ms;
+};
+
+// Whoever knows the secret of one job can make a proxy look silent there. The others keep their connection.
+TEST_F(JobsBeats, OneJobsSilenceIsNotTheOthers) {
+    for (Part* part : {&a, &b}) {
+        announce(*part);
+        ASSERT_EQ(receive(*part), Status::in_progress);
+    }
+    pass(2 * limit, {&a, &b});
+    pass(2 * limit, {&b});
+    EXPECT_EQ(a.waiting.status, Status::peer_lost);
+    pass(10 * limit, {&b});
+    EXPECT_FALSE(b.waiting.status);
+    Done sent;
+    ASSERT_EQ(engine->mail_send(*b.team, World::range(in.data(), in.size()), 1, {1, 2}, &sent),
+              Status::in_progress);
+    settle();
+    EXPECT_TRUE(other.heard<engine::Exchange>(engine::Kind::mail).has_value());
+}
+
+// The second job has asked nothing until then. What the first one has on the way must not wait for it.
+TEST_F(JobsBeats, AConnectionThatBringsNoAnswerEndsForAllJobs) {
+    announce(a);
+    announce(b);
+    ASSERT_EQ(receive(a), Status::in_progress);
+    pass(2 * limit, {&a});
+    EXPECT_FALSE(a.waiting.status);
+    pass(2 * limit, {});
+    EXPECT_EQ(a.waiting.status, Status::peer_lost);
+    (void)receive(b);
+    settle();
+    EXPECT_EQ(b.waiting.status, Status::peer_lost);
+}
+
+TEST_F(JobsBeats, AFarewellIsOfOneJob) {
+    for (Part* part : {&a, &b}) {
+        announce(*part);
+        ASSERT_EQ(receive(*part), Status::in_progress);
+    }
+    pass(2 * limit, {&a, &b});
+    say(a, engine::BeatWord::farewell);
+    pass(5 * limit, {&b});
+    EXPECT_EQ(a.waiting.status, Status::peer_lost);
+    EXPECT_FALSE(b.waiting.status);
+}
+
+// What the other side still waits for is no matter of this proxy, which goes round.
+TEST_F(JobsBeats, QuestionsOfAJobThatHasEndedAreAnswered) {
+    announce(a);
+    settle();
+    while (!engine->close_session(a.session, Status::canceled))
+        settle();
+    say(a, engine::BeatWord::question);
+    settle();
+    const auto heard = other.heard<engine::Beat>(engine::Kind::beat);
+    ASSERT_TRUE(heard.has_value());
+    EXPECT_EQ(heard->word, engine::BeatWord::answer);
+}
+
+// It cannot be answered yet; so the other one asks again.
+TEST_F(JobsBeats, AQuestionMayComeBeforeItsProxyIsAnnounced) {
+    say(a, engine::BeatWord::question);
+    settle();
+    EXPECT_FALSE(other.heard<engine::Beat>(engine::Kind::beat).has_value());
+    EXPECT_EQ(engine->counters().messages_refused, 0u);
+    announce(a);
+    say(a, engine::BeatWord::question);
+    settle();
+    EXPECT_TRUE(other.heard<engine::Beat>(engine::Kind::beat).has_value());
+    ASSERT_EQ(receive(a), Status::in_progress);
+    const auto before = engine->counters().messages_sent;
+    pass(3 * limit, {});
+    EXPECT_FALSE(a.waiting.status);
+    EXPECT_EQ(engine->counters().messages_sent, before + 3 * limit / interval);
 }
 
 }  // namespace

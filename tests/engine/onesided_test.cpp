@@ -736,7 +736,8 @@ TEST(OneSidedBundles, NonsenseIsDropped) {
             const auto kind = static_cast<std::uint32_t>(40 + random() % 3);
             std::memcpy(payload.data() + 4, &kind, sizeof kind);
         }
-        ASSERT_EQ(stranger->post(*endpoint, engine::bytes_of(header), payload), Status::ok);
+        ASSERT_EQ(stranger->post(*endpoint, World::stamped(1, 2, engine::bytes_of(header)), payload),
+                  Status::ok);
         world.round();
     }
     EXPECT_EQ(windows.memory[1], std::vector<std::byte>(64));

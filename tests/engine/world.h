@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/messages.h"
 #include "transport/faulty/faulty.h"
 #include "transport/loopback/loopback.h"
 
@@ -107,7 +108,8 @@ class World {
         teams_.resize(options.ranks);
         for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
             memories_.push_back(std::make_unique<TestMemory>(options.memory));
-            engines_[proxy_of(rank)]->open_session({7, 9}, rank, *memories_[rank], &sessions_[rank]);
+            engines_[proxy_of(rank)]->open_session({7, 9}, secret(), rank, *memories_[rank],
+                                                   &sessions_[rank]);
             for (std::uint32_t p = 0; p < options.proxies; ++p) {
                 engines_[proxy_of(rank)]->add_proxy(*sessions_[rank], p + 1, transports_[p]->address());
             }
@@ -120,6 +122,20 @@ class World {
             kill_proxy(p);
     }
 
+    static engine::JobSecret secret() {
+        engine::JobSecret secret;
+        secret.fill(std::byte{5});
+        return secret;
+    }
+    // As that proxy says it to the other one.
+    static std::vector<std::byte> stamped(engine::ProxyId from, engine::ProxyId to,
+                                          std::span<const std::byte> header) {
+        const engine::Stamp stamp{from, engine::pass_of(secret(), {7, 9}, from, to)};
+        std::vector<std::byte> bytes(sizeof stamp + header.size());
+        std::memcpy(bytes.data(), &stamp, sizeof stamp);
+        std::memcpy(bytes.data() + sizeof stamp, header.data(), header.size());
+        return bytes;
+    }
     std::uint32_t proxy_of(std::uint32_t rank) const { return rank % options_.proxies; }
     engine::Engine& engine_of(std::uint32_t rank) { return *engines_[proxy_of(rank)]; }
     engine::Team& team(std::uint32_t rank) { return *teams_[rank]; }

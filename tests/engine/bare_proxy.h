@@ -1,0 +1,76 @@
+// BareProxy: a proxy that a test plays by hand, to an engine on the same hub: it says what the test wants,
+// with or without a pass, and keeps what it is told.
+#pragma once
+
+#include "engine/engine.h"
+#include "engine/messages.h"
+#include "transport/loopback/loopback.h"
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace offpath::testing {
+
+struct BareJob {
+    engine::JobId id;
+    engine::JobSecret secret{};
+};
+
+class BareProxy final : transport::Handler {
+  public:
+    BareProxy(transport::LoopbackHub& hub, engine::ProxyId id) : id_(id), transport_(hub.join()) {
+        transport_->set_handler(this);
+    }
+    ~BareProxy() override { transport_->set_handler(nullptr); }
+
+    engine::ProxyId id() const { return id_; }
+    std::vector<std::byte> address() const { return transport_->address(); }
+    void connect(std::span<const std::byte> address) { (void)transport_->connect(address, &endpoint_); }
+
+    // With the pass of that proxy for that job, to the engine of number 1.
+    template <typename Header>
+    Status say(const BareJob& job, const Header& header, std::span<const std::byte> payload = {}) {
+        return say_with({id_, engine::pass_of(job.secret, job.id, id_, 1)}, header, payload);
+    }
+    template <typename Header>
+    Status say_with(const engine::Stamp& stamp, const Header& header,
+                    std::span<const std::byte> payload = {}) {
+        std::vector<std::byte> bytes(sizeof stamp + sizeof header);
+        std::memcpy(bytes.data(), &stamp, sizeof stamp);
+        std::memcpy(bytes.data() + sizeof stamp, &header, sizeof header);
+        return transport_->post(*endpoint_, bytes, payload);
+    }
+    template <typename Header>
+    Status say_without_stamp(const Header& header, std::span<const std::byte> payload = {}) {
+        return transport_->post(*endpoint_, engine::bytes_of(header), payload);
+    }
+
+    void progress() { transport_->progress(); }
+    // The last message of this kind that it was told.
+    template <typename Header>
+    std::optional<Header> heard(engine::Kind kind) const {
+        std::optional<Header> found;
+        for (const auto& message : heard_) {
+            Header header{};
+            if (engine::kind_of(message) == kind && engine::read(message, header)) found = header;
+        }
+        return found;
+    }
+
+  private:
+    void on_message(const transport::Incoming& message) override {
+        const auto header = message.header.subspan(sizeof(engine::Stamp));
+        heard_.emplace_back(header.begin(), header.end());
+        if (message.rendezvous != nullptr) transport_->discard(message.rendezvous);
+    }
+    void on_endpoint_lost(transport::Endpoint&) override {}
+
+    const engine::ProxyId id_;
+    std::unique_ptr<transport::Transport> transport_;
+    transport::Endpoint* endpoint_ = nullptr;
+    std::vector<std::vector<std::byte>> heard_;
+};
+
+}  // namespace offpath::testing

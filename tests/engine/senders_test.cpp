@@ -1,0 +1,357 @@
+// Who may say what to an engine: strangers, proxies of other jobs, and proxies of the same job that have no
+// part in a transfer, although all of them know its token.
+#include "bare_proxy.h"
+#include "world.h"
+
+#include "engine/slab.h"
+#include "engine/state.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace offpath::testing {
+namespace {
+
+using engine::Chunk;
+using engine::Exchange;
+using engine::Finished;
+using engine::Grant;
+using engine::Kind;
+
+engine::JobSecret secret_of(int value) {
+    engine::JobSecret secret;
+    secret.fill(static_cast<std::byte>(value));
+    return secret;
+}
+
+// The engine of proxy 1 with rank 0; ranks 1 and 2 are at the proxies 2 and 3, which the test plays.
+class Senders : public ::testing::Test {
+  protected:
+    static constexpr std::uint64_t team_id = 42;
+
+    explicit Senders(const engine::Config& config = {}) : transport(hub.join()) {
+        for (BareProxy* proxy : {&second, &third, &stranger})
+            proxy->connect(transport->address());
+        engine.emplace(*transport, 1, config);
+        EXPECT_EQ(engine->open_session(job.id, job.secret, 0, memory, &session), Status::ok);
+    }
+    ~Senders() override {
+        engine->close();
+        transport.reset();
+    }
+    void announce() {
+        for (const BareProxy* proxy : {&second, &third})
+            EXPECT_EQ(engine->add_proxy(*session, proxy->id(), proxy->address()), Status::ok);
+    }
+    void make_team() {
+        const engine::Member members[] = {{1, 0}, {2, 1}, {3, 2}};
+        EXPECT_EQ(engine->create_team(*session, team_id, 0, members, &team), Status::ok);
+    }
+    void settle() {
+        for (int i = 0; i < 50; ++i) {
+            transport->progress();
+            engine->advance();
+            for (BareProxy* proxy : {&second, &third, &stranger})
+                proxy->progress();
+        }
+    }
+    Exchange from_rank(std::uint32_t rank, Kind kind, std::uint64_t bytes, std::uint64_t token) const {
+        return {kind, 0, {job.id.high, job.id.low, team_id, rank, 0}, 5, 0, bytes, token};
+    }
+    std::uint64_t refused() const { return engine->counters().messages_refused; }
+    // Rank 0 receives from rank 1, whose proxy has been told where to send: to this token.
+    std::uint64_t receive(std::span<std::byte> buffer, Done& done) {
+        EXPECT_EQ(engine->recv(*team, World::range(buffer.data(), buffer.size()), 1, 5, nullptr, &done),
+                  Status::in_progress);
+        EXPECT_EQ(second.say(job, from_rank(1, Kind::request, buffer.size(), 77)), Status::ok);
+        settle();
+        const auto grant = second.heard<Grant>(Kind::grant);
+        EXPECT_TRUE(grant.has_value() && grant->sender == 77);
+        return grant ? grant->receiver : 0;
+    }
+
+    const BareJob job{{7, 9}, secret_of(5)}, other{{70, 90}, secret_of(6)};
+    transport::LoopbackHub hub{transport::LoopbackConfig{}};
+    std::unique_ptr<transport::Transport> transport;
+    BareProxy second{hub, 2}, third{hub, 3}, stranger{hub, 4};
+    TestMemory memory{memory::BackEnd::cma};
+    std::optional<engine::Engine> engine;
+    engine::Session* session = nullptr;
+    engine::Team* team = nullptr;
+};
+
+TEST_F(Senders, OnlyTheSenderOfATransferWritesIntoIt) {
+    announce();
+    make_team();
+    std::vector<std::byte> buffer(64), right(64, std::byte{1}), wrong(64, std::byte{2});
+    Done done;
+    const Chunk chunk{Kind::chunk, 64, receive(buffer, done), 0};
+    const Finished broken{Kind::broken, static_cast<std::int32_t>(Status::peer_lost), chunk.token};
+
+    // With the pass of a job here, but not of this one; and with the right one, in another's mouth.
+    engine::Session* its_session = nullptr;
+    TestMemory its_memory{memory::BackEnd::cma};
+    ASSERT_EQ(engine->open_session(other.id, other.secret, 0, its_memory, &its_session), Status::ok);
+    ASSERT_EQ(engine->add_proxy(*its_session, 2, second.address()), Status::ok);
+    const std::uint64_t pass = engine::pass_of(job.secret, job.id, 2, 1);
+    EXPECT_EQ(second.say(other, chunk, wrong), Status::ok);
+    EXPECT_EQ(third.say(job, chunk, wrong), Status::ok);
+    EXPECT_EQ(third.say(job, broken), Status::ok);
+    EXPECT_EQ(third.say_with({3, pass}, chunk, wrong), Status::ok);
+    EXPECT_EQ(stranger.say(job, chunk, wrong), Status::ok) << "nobody has announced it";
+    EXPECT_EQ(stranger.say_with({2, pass ^ 1}, chunk, wrong), Status::ok);
+    EXPECT_EQ(stranger.say_with({2, 0}, chunk, wrong), Status::ok);
+    EXPECT_EQ(stranger.say_without_stamp(chunk, wrong), Status::ok);
+    settle();
+    EXPECT_EQ(buffer, std::vector<std::byte>(64));
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_EQ(refused(), 8u);
+
+    EXPECT_EQ(second.say(job, chunk, right), Status::ok);
+    settle();
+    EXPECT_EQ(done.status, Status::ok);
+    EXPECT_EQ(buffer, right);
+    EXPECT_EQ(refused(), 8u);
+}
+
+TEST_F(Senders, OnlyTheReceiverOfATransferAnswersIt) {
+    announce();
+    make_team();
+    std::vector<std::byte> buffer(64);
+    Done done;
+    ASSERT_EQ(engine->mail_send(*team, World::range(buffer.data(), 64), 1, {1, 2}, &done),
+              Status::in_progress);
+    settle();
+    const auto mail = second.heard<Exchange>(Kind::mail);
+    ASSERT_TRUE(mail.has_value());
+    EXPECT_EQ(third.say(job, Finished{Kind::finished, 0, mail->token}), Status::ok);
+    EXPECT_EQ(third.say(job, Grant{Kind::grant, 4096, mail->token, 99, 64}), Status::ok);
+    settle();
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_FALSE(second.heard<Chunk>(Kind::chunk).has_value());
+    EXPECT_FALSE(third.heard<Chunk>(Kind::chunk).has_value());
+    EXPECT_EQ(refused(), 2u);
+    EXPECT_EQ(second.say(job, Grant{Kind::grant, 4096, mail->token, 98, 64}), Status::ok);
+    settle();
+    EXPECT_EQ(done.status, Status::ok);
+    ASSERT_TRUE(second.heard<Chunk>(Kind::chunk).has_value());
+    EXPECT_EQ(second.heard<Chunk>(Kind::chunk)->token, 98u);
+}
+
+TEST_F(Senders, NobodySpeaksForARankOfAnotherProxy) {
+    announce();
+    make_team();
+    std::vector<std::byte> buffer(64);
+    Done done;
+    ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 64), 1, 5, nullptr, &done),
+              Status::in_progress);
+    EXPECT_EQ(third.say(job, from_rank(1, Kind::request, 8, 0), std::vector<std::byte>(8, std::byte{3})),
+              Status::ok);
+    Exchange gone = from_rank(1, Kind::abort, 0, 0);
+    gone.route.team = engine::every_team;
+    EXPECT_EQ(third.say(job, gone), Status::ok);
+    EXPECT_EQ(second.say(other, gone), Status::ok);
+    settle();
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_EQ(buffer, std::vector<std::byte>(64));
+    EXPECT_EQ(second.say(job, gone), Status::ok);
+    settle();
+    EXPECT_EQ(done.status, Status::peer_lost);
+}
+
+TEST_F(Senders, OnlyTheTargetAnswersAndOnlyTheOriginAsks) {
+    announce();
+    make_team();
+    std::vector<std::byte> exposed(64), result(64), wrong(64, std::byte{2}), right(64, std::byte{1});
+    engine::Window* window = nullptr;
+    ASSERT_EQ(engine->create_window(*team, 3, World::range(exposed.data(), 64), false, &window), Status::ok);
+    engine::OneSidedCall get;
+    get.kind = rma::OpKind::get;
+    get.target = 1;
+    get.bytes = 64;
+    get.result = World::range(result.data(), 64);
+    Done done;
+    ASSERT_EQ(engine->one_sided(*window, get, &done), Status::in_progress);
+    settle();
+    const auto asked = second.heard<engine::OneSidedHeader>(Kind::one_sided);
+    ASSERT_TRUE(asked.has_value());
+    const engine::OneSidedAnswer answer{Kind::one_sided_answer, 0, asked->part};
+    EXPECT_EQ(third.say(job, answer, wrong), Status::ok);
+
+    engine::OneSidedHeader put{};
+    put.kind = Kind::one_sided;
+    put.route = {job.id.high, job.id.low, team_id, 1, 0};
+    put.window = 3;
+    put.bytes = 64;
+    put.operation = static_cast<std::uint8_t>(rma::OpKind::put);
+    put.segments = 1;
+    EXPECT_EQ(third.say(job, put, wrong), Status::ok) << "as rank 1, which it does not serve";
+    settle();
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_EQ(exposed, std::vector<std::byte>(64));
+    EXPECT_EQ(refused(), 2u);
+    EXPECT_EQ(second.say(job, answer, right), Status::ok);
+    EXPECT_EQ(second.say(job, put, right), Status::ok);
+    settle();
+    EXPECT_EQ(done.status, Status::ok);
+    EXPECT_EQ(result, right);
+    EXPECT_EQ(exposed, right);
+}
+
+// A proxy whose rank was faster: it is believed by its pass, and its message waits.
+TEST_F(Senders, AProxyMaySpeakBeforeItIsAnnounced) {
+    const std::vector<std::byte> word(8, std::byte{3});
+    EXPECT_EQ(second.say(job, from_rank(1, Kind::request, 8, 0), word), Status::ok);
+    EXPECT_EQ(third.say_with({3, 1234}, from_rank(2, Kind::request, 8, 0), word), Status::ok);
+    settle();
+    EXPECT_EQ(refused(), 1u);
+    announce();
+    make_team();
+    std::vector<std::byte> buffer(8), more(8);
+    Done first, never;
+    ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 8), 1, 5, nullptr, &first),
+              Status::in_progress);
+    ASSERT_EQ(engine->recv(*team, World::range(more.data(), 8), 2, 5, nullptr, &never), Status::in_progress);
+    settle();
+    EXPECT_EQ(first.status, Status::ok);
+    EXPECT_EQ(buffer, word);
+    EXPECT_FALSE(never.status.has_value());
+}
+
+// What one job says of a proxy is nobody else's: here that it is where the stranger is.
+TEST_F(Senders, AJobsAnnouncementsHoldForThatJobOnly) {
+    engine::Session* its_session = nullptr;
+    TestMemory its_memory{memory::BackEnd::cma};
+    ASSERT_EQ(engine->open_session(other.id, other.secret, 0, its_memory, &its_session), Status::ok);
+    ASSERT_EQ(engine->add_proxy(*its_session, 2, stranger.address()), Status::ok);
+    EXPECT_EQ(engine->add_proxy(*its_session, 2, second.address()), Status::invalid);
+    announce();
+    make_team();
+    std::vector<std::byte> buffer(64);
+    Done done;
+    ASSERT_EQ(engine->mail_send(*team, World::range(buffer.data(), 64), 1, {1, 2}, &done),
+              Status::in_progress);
+    settle();
+    EXPECT_TRUE(second.heard<Exchange>(Kind::mail).has_value());
+    EXPECT_FALSE(stranger.heard<Exchange>(Kind::mail).has_value());
+}
+
+TEST_F(Senders, AJobHasOneSecret) {
+    engine::Session* another = nullptr;
+    EXPECT_EQ(engine->open_session(job.id, other.secret, 1, memory, &another), Status::access);
+    EXPECT_EQ(engine->open_session(job.id, job.secret, 1, memory, &another), Status::ok);
+}
+
+// With room for a hundred messages of eight bytes.
+class Crowded : public Senders {
+  protected:
+    static constexpr std::uint64_t room = 100;
+    Crowded() : Senders({.early_bytes = room * engine::EarlyMessage::room(8)}) {}
+    const std::vector<std::byte> word = std::vector<std::byte>(8, std::byte{3});
+};
+
+TEST_F(Crowded, TeamsThatNobodyMakesTakeTheirShareOnly) {
+    announce();
+    for (std::uint32_t i = 0; i < room + 50; ++i) {
+        Exchange message = from_rank(1, Kind::request, 8, 0);
+        message.route.team = 1000 + i;
+        EXPECT_EQ(second.say(job, message, word), Status::ok);
+        settle();
+    }
+    EXPECT_EQ(refused(), 50u);
+    // They end with their job, and so does what they took.
+    while (!engine->close_session(session, Status::canceled))
+        settle();
+    ASSERT_EQ(engine->open_session(job.id, job.secret, 0, memory, &session), Status::ok);
+    announce();
+    EXPECT_EQ(second.say(job, from_rank(1, Kind::request, 8, 0), word), Status::ok);
+    settle();
+    EXPECT_EQ(refused(), 50u);
+}
+
+// A rank far ahead of the others is given up before it takes all memory, and the others stay.
+TEST_F(Crowded, ARankTooFarAheadIsGone) {
+    for (const Kind kind : {Kind::request, Kind::eager}) {
+        if (team == nullptr) {
+            announce();
+            make_team();
+        }
+        const std::uint32_t rank = kind == Kind::request ? 1 : 2;
+        BareProxy& proxy = kind == Kind::request ? second : third;
+        std::vector<std::byte> buffer(8);
+        Done done;
+        ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 8), rank, 6, nullptr, &done),
+                  Status::in_progress);
+        for (std::uint32_t i = 0; i <= room; ++i) {
+            EXPECT_FALSE(done.status.has_value()) << i;
+            Exchange message = from_rank(rank, kind, 8, 0);
+            message.sequence = i;
+            EXPECT_EQ(proxy.say(job, message, word), Status::ok);
+            settle();
+        }
+        EXPECT_EQ(done.status, Status::peer_lost);
+        // What was received is no longer in the way.
+        for (std::uint32_t i = 0; kind == Kind::request && i < room; ++i) {
+            Done taken;
+            ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 8), 1, 5, nullptr, &taken),
+                      Status::in_progress);
+            settle();
+            EXPECT_EQ(taken.status, Status::ok);
+        }
+    }
+}
+
+TEST(Passes, AreOfOneJobAndOneDirection) {
+    const engine::JobSecret secret = secret_of(5);
+    std::set<std::uint64_t> passes{
+        engine::pass_of(secret, {1, 2}, 3, 4), engine::pass_of(secret, {1, 2}, 4, 3),
+        engine::pass_of(secret, {1, 3}, 3, 4), engine::pass_of(secret, {2, 2}, 3, 4),
+        engine::pass_of(secret_of(6), {1, 2}, 3, 4)};
+    EXPECT_EQ(passes.size(), 5u);
+    // Computed with another implementation of HMAC-SHA256.
+    EXPECT_EQ(engine::pass_of(secret, {1, 2}, 3, 4), 0xf8167a97820b7e4au);
+}
+
+struct Thing {
+    std::uint64_t token = 0;
+    void reset() { *this = Thing{}; }
+};
+
+TEST(Slab, TokensTellNothingOfTheNextOnes) {
+    engine::Slab<Thing> first, second;
+    std::set<std::uint64_t> drawn;
+    std::uint64_t last = 0;
+    for (int i = 0; i < 1000; ++i) {
+        Thing* const thing = first.take();
+        EXPECT_EQ(first.find(last), nullptr);
+        EXPECT_EQ(first.find(thing->token), thing);
+        EXPECT_EQ(first.find(thing->token ^ (std::uint64_t{1} << 24)), nullptr);
+        last = thing->token;
+        drawn.insert(last >> 24);
+        first.give_back(thing);
+        Thing* const other = second.take();
+        drawn.insert(other->token >> 24);
+        second.give_back(other);
+    }
+    // Of 2^40, so that two alike are rare.
+    EXPECT_GE(drawn.size(), 1999u);
+}
+
+TEST(Slab, GivesItsMemoryBackWhenNothingIsInUse) {
+    engine::Slab<Thing> slab;
+    Thing* const last = slab.take();
+    for (int i = 0; i < 100; ++i)
+        (void)slab.take();
+    const std::uint64_t token = last->token;
+    slab.release_if_unused();
+    EXPECT_EQ(slab.size(), 101u);
+    slab.for_each([&](Thing& thing) { slab.give_back(&thing); });
+    slab.release_if_unused();
+    EXPECT_EQ(slab.size(), 0u);
+    EXPECT_EQ(slab.find(token), nullptr);
+    EXPECT_NE(slab.take(), nullptr);
+}
+
+}  // namespace
+}  // namespace offpath::testing
