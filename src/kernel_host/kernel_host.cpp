@@ -54,7 +54,8 @@ Status KernelHost::start(const HostConfig& config, std::unique_ptr<KernelHost>& 
     std::string program = config.program, parent = std::to_string(getpid()), cpus;
     for (const int cpu : config.cpus)
         cpus += (cpus.empty() ? "" : ",") + std::to_string(cpu);
-    char* arguments[] = {program.data(), parent.data(), cpus.data(), nullptr};
+    std::string user = config.user, symbols = config.own_symbols ? "own" : "any";
+    char* arguments[] = {program.data(), parent.data(), cpus.data(), user.data(), symbols.data(), nullptr};
     pid_t pid = -1;
     const int error = posix_spawn(&pid, program.c_str(), &files, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&files);

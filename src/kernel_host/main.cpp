@@ -1,5 +1,5 @@
 // offpath-kernel-host: runs the kernels of one client (records.h). Started by a proxy, as
-//   offpath-kernel-host PARENT [CPU,CPU,...]
+//   offpath-kernel-host PARENT [CPU,CPU,...] [UID:GID] own|any
 // with its socket and the shared words at given descriptors. One thread; kernels may make more.
 #include "kernel_host/records.h"
 #include "memory/file.h"
@@ -15,18 +15,29 @@
 #include <map>
 
 #include <dlfcn.h>
+#include <grp.h>
+#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace offpath::kernel_host {
 namespace {
 
+// Whether the library itself has the symbol: a look-up also finds those of all libraries that it needs.
+bool is_of(void* library, void* symbol) {
+    link_map *named = nullptr, *found = nullptr;
+    Dl_info info{};
+    return dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&named)) == 0 &&
+           dladdr1(symbol, &info, reinterpret_cast<void**>(&found), RTLD_DL_LINKMAP) != 0 && named == found;
+}
+
 class Host {
   public:
-    explicit Host(memory::Mapping shared) : shared_(std::move(shared)) {}
+    Host(memory::Mapping shared, bool own_symbols) : shared_(std::move(shared)), own_symbols_(own_symbols) {}
     // Until the proxy hangs up.
     int serve();
 
@@ -46,6 +57,7 @@ class Host {
     Status map(const Region& region, const memory::File& file);
 
     memory::Mapping shared_;
+    const bool own_symbols_;
     std::map<std::uint64_t, Kernel> kernels_;
     std::map<std::uint64_t, memory::Mapping> regions_;
     std::vector<memory::File> files_;  // of the record that is handled
@@ -99,7 +111,12 @@ void Host::handle(const Load& load) {
     } else {
         dlerror();
         kernel.function = reinterpret_cast<offpath_kernel_fn>(dlsym(kernel.library, load.symbol.c_str()));
-        if (kernel.function == nullptr) why = dlerror();
+        if (kernel.function == nullptr) {
+            why = dlerror();
+        } else if (own_symbols_ && !is_of(kernel.library, reinterpret_cast<void*>(kernel.function))) {
+            why = "the symbol is of another library";
+            kernel.function = nullptr;
+        }
     }
     if (kernel.function != nullptr) {
         kernels_[load.kernel] = kernel;
@@ -191,22 +208,43 @@ void use_cpus(const char* list) {
     if (CPU_COUNT(&cpus) > 0) sched_setaffinity(0, sizeof cpus, &cpus);
 }
 
+// Becomes another user, for good, and gives up what rights there are. Empty: stays who it is.
+bool become(const char* user) {
+    if (*user == '\0') return true;
+    char* end = nullptr;
+    const auto uid = static_cast<uid_t>(std::strtoul(user, &end, 10));
+    if (uid == 0 || *end != ':') return false;
+    const auto gid = static_cast<gid_t>(std::strtoul(end + 1, nullptr, 10));
+    if (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
+        return false;
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    // Version 3, this thread; no rights at all.
+    const std::uint32_t header[2] = {0x20080522, 0}, none[6] = {};
+    return syscall(SYS_capset, header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 }  // namespace
 }  // namespace offpath::kernel_host
 
 // NOLINTNEXTLINE(bugprone-exception-escape): what is thrown here ends this process, and its proxy tells so
 int main(int argc, char** argv) {
     using namespace offpath;
-    if (argc != 3) {
+    if (argc != 5) {
         std::fprintf(stderr, "offpath-kernel-host is started by offpathd\n");
         return 2;
     }
+    const bool fine = kernel_host::become(argv[3]);
+    // A change of users takes the signal back.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!fine) {
+        std::fprintf(stderr, "offpath-kernel-host cannot become user %s\n", argv[3]);
+        return 1;
+    }
     if (getppid() != std::atoi(argv[1])) return 1;
     kernel_host::use_cpus(argv[2]);
     memory::Mapping shared;
     if (memory::Mapping::map(kernel_host::shared_fd, sizeof(kernel_host::Shared), shared) != Status::ok)
         return 1;
     close(kernel_host::shared_fd);
-    return kernel_host::Host(std::move(shared)).serve();
+    return kernel_host::Host(std::move(shared), std::strcmp(argv[4], "own") == 0).serve();
 }

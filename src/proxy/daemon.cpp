@@ -3,14 +3,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "link/ways.h"
+#include "proxy/kernel_places.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/ucx_transport.h"
 
+#include <pwd.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,6 +76,11 @@ Status Daemon::start(std::string& problem) {
         problem = std::string("signalfd and epoll: ") + std::strerror(errno);
         return Status::system;
     }
+    kernels_.enabled = options_.kernels;
+    kernels_.host.program = beside_this_program("offpath-kernel-host");
+    kernels_.host.cpus = options_.cpus;
+    kernels_.beside_proxies = !options_.cpus.empty() && options_.proxies >= options_.cpus.size();
+    if (Status status = allow_kernels(problem); status != Status::ok) return status;
     if (Status status = start_listening(problem); status != Status::ok) return status;
     for (std::uint32_t i = 0; i < options_.proxies; ++i) {
         if (Status status = start_proxy(i, problem); status != Status::ok) return status;
@@ -113,6 +121,41 @@ Status Daemon::start_listening(std::string& problem) {
     return status;
 }
 
+// What hosts with an operating system of their own may have run here, and as whom. Their kernels must not be
+// able to read the key: neither its file, nor this process. A key that came through a pipe has no file and
+// was made for this daemon; then the kernels are those of whoever started it.
+Status Daemon::allow_kernels(std::string& problem) {
+    if (options_.allow_kernels.empty()) return Status::ok;
+    Status status = parse_kernel_places(options_.allow_kernels, kernels_.remote_places, problem);
+    if (status != Status::ok) {
+        problem = "--allow-kernels: " + problem;
+        return status;
+    }
+    kernels_.remote_host = kernels_.host;
+    kernels_.remote_host.own_symbols = true;
+    uid_t user = geteuid();
+    if (!options_.kernel_user.empty()) {
+        const passwd* const entry = getpwnam(options_.kernel_user.c_str());
+        if (entry == nullptr || entry->pw_uid == 0) {
+            problem = fmt::format("--kernel-user {}: {}", options_.kernel_user,
+                                  entry == nullptr ? "there is no such user" : "kernels never run as root");
+            return Status::invalid;
+        }
+        user = entry->pw_uid;
+        kernels_.remote_host.user = fmt::format("{}:{}", entry->pw_uid, entry->pw_gid);
+    }
+    struct stat key {};
+    const int found =
+        options_.key_fd >= 0 ? fstat(options_.key_fd, &key) : stat(options_.key_file.c_str(), &key);
+    if (found != 0 || !S_ISREG(key.st_mode) || (user != key.st_uid && user != geteuid())) return Status::ok;
+    problem = fmt::format(
+        "--allow-kernels: kernels of remote hosts would run as user {}, who can read the key; name another "
+        "user with "
+        "--kernel-user",
+        user);
+    return Status::access;
+}
+
 Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     ProxyConfig config;
     config.node = options_.node;
@@ -120,10 +163,7 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     config.spin_us = options_.spin_us;
     config.stored_bytes = options_.store_mib << 20;
     if (!options_.cpus.empty()) config.cpu = options_.cpus[index % options_.cpus.size()];
-    config.kernels.enabled = options_.kernels;
-    config.kernels.host.program = beside_this_program("offpath-kernel-host");
-    config.kernels.host.cpus = options_.cpus;
-    config.kernels.beside_proxies = !options_.cpus.empty() && options_.proxies >= options_.cpus.size();
+    config.kernels = kernels_;
     transport::UcxConfig ucx;
     ucx.net_devices = options_.net_devices;
     std::unique_ptr<transport::Transport> fabric;

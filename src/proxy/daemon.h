@@ -31,6 +31,8 @@ struct Options {
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
     bool kernels = true;        // whether clients may have kernels run
+    std::string allow_kernels;  // directories of what those on other systems may load; empty: nothing
+    std::string kernel_user;    // whom their kernels run as; empty: this process's user
     std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;
@@ -53,6 +55,7 @@ class Daemon {
 
     Status start(std::string& problem);
     Status start_listening(std::string& problem);
+    Status allow_kernels(std::string& problem);
     Status start_proxy(std::uint32_t index, std::string& problem);
     std::unique_ptr<transport::Transport> open_direct(const transport::Transport& fabric, bool first);
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
@@ -73,6 +76,7 @@ class Daemon {
     bool imports_ = false;  // xgvmi works here
     std::vector<Handshake> handshakes_;
     RemoteListener remote_;
+    KernelSettings kernels_;
     LogLimit refusals_;  // on the unix socket
     std::uint64_t idle_since_ns_ = 0;
     bool listening_ = false;

@@ -33,6 +33,10 @@ struct KernelSettings {
     // time from it.
     bool beside_proxies = false;
     kernel_host::HostConfig host;
+    // For clients on other systems: where their libraries must lie (none: they have no kernels), and how they
+    // run.
+    std::vector<std::string> remote_places;
+    kernel_host::HostConfig remote_host;
 };
 
 class KernelJobs {

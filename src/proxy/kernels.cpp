@@ -1,17 +1,23 @@
 // Session's part of kernels: who may have them, and the commands for them.
 #include "base/log.h"
+#include "proxy/kernel_places.h"
 #include "proxy/session.h"
 
 #include <unistd.h>
 
 namespace offpath::proxy {
 
-// A kernel is code that runs as the daemon's user. Whoever knows the key of remote attach counts as that
-// user; on this system the kernel tells who it is.
+// A kernel is code that runs on this system. A client of this system has it run as itself. One on another
+// system may do so only where the daemon was told of it, with libraries of the directories that it was told.
 bool Session::admit_kernel(Status& status, std::string& why) const {
     if (!kernel_settings_.enabled) {
         status = Status::unsupported;
         why = "this offpathd runs no kernels (--no-kernels)";
+        return false;
+    }
+    if (remote() && kernel_settings_.remote_places.empty()) {
+        status = Status::unsupported;
+        why = "this offpathd runs no kernels of other systems (--allow-kernels)";
         return false;
     }
     if (!remote() && peer_.uid != geteuid()) {
@@ -35,9 +41,15 @@ void Session::load_kernel(const control::LoadKernel& message) {
         if (!ended_) reply(control::KernelReply{id, result, text});
     };
     if (!admit_kernel(status, why)) return answer(status, why);
+    control::LoadKernel kernel = message;
+    if (remote()) {
+        status = find_kernel_library(kernel_settings_.remote_places, message.path, kernel.path, why);
+        if (status != Status::ok) return answer(status, why);
+    }
     if (kernels_ == nullptr)
-        kernels_ = std::make_unique<KernelJobs>(kernel_settings_.host, epoll_, *memory_, name_);
-    if (status = kernels_->load(message, answer); status != Status::ok)
+        kernels_ = std::make_unique<KernelJobs>(
+            remote() ? kernel_settings_.remote_host : kernel_settings_.host, epoll_, *memory_, name_);
+    if (status = kernels_->load(kernel, answer); status != Status::ok)
         answer(status, "too many kernels, or the number of another one");
 }
 

@@ -69,6 +69,12 @@ int main(int argc, char** argv) try {
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
     app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
+    app.add_option(
+           "--allow-kernels", options.allow_kernels,
+           "DIR[:DIR...] of the libraries whose kernels hosts on other systems may have run; default: none")
+        ->needs(listen);
+    app.add_option("--kernel-user", options.kernel_user,
+                   "User whom kernels of hosts on other systems run as; needs the right to become it");
     app.add_option("--ticket-seconds", options.ticket_seconds,
                    "How long a job's secret lets its ranks in, from when it was made")
         ->check(CLI::Range(10, 31536000))

@@ -69,6 +69,17 @@ void make_key(const std::string& directory) {
     close(fd);
 }
 
+// The key, as a pipe brings it: then it belongs to no file, and kernels may be those of the daemon's user.
+int key_pipe(const std::string& directory) {
+    std::ifstream file(key_path(directory), std::ios::binary);
+    const std::string key(std::istreambuf_iterator<char>(file), {});
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(write(ends[1], key.data(), key.size()), static_cast<ssize_t>(key.size()));
+    close(ends[1]);
+    return ends[0];
+}
+
 // Of the daemon that serves this host name from a directory; one where nobody listens if there is none.
 std::string port_in(const std::string& path) {
     std::string port = "1";
@@ -127,10 +138,12 @@ DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::stri
     EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
     std::vector<std::string> words{OFFPATHD, "--dir", directory, "--ready-fd", "3", "--log-file", log_path_};
     const bool listens = std::find(options.begin(), options.end(), "--listen") != options.end();
+    int key = -1;
     if (remote_mode() && !listens) {
         make_key(directory);
+        key = key_pipe(directory);
         options.insert(options.end(),
-                       {"--listen", std::string(local_host) + ":0", "--key-file", key_path(directory)});
+                       {"--listen", std::string(local_host) + ":0", "--key-fd", "4", "--allow-kernels", "/"});
     }
     port_path_ = directory + "/" + (host.empty() ? control::host_name() : host) + ".port";
     words.insert(words.end(), options.begin(), options.end());
@@ -144,15 +157,15 @@ DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::stri
         if (!host.empty() && !become_host(host)) _exit(126);
         const int err = open((log_path_ + ".err").c_str(), O_WRONLY | O_CREAT, 0600);
         dup2(err, 2);
-        if (ready[1] == 3) {
-            fcntl(3, F_SETFD, 0);
-        } else {
-            dup2(ready[1], 3);
-        }
+        // Out of each other's way first.
+        const int ready_end = fcntl(ready[1], F_DUPFD_CLOEXEC, 10), key_end = fcntl(key, F_DUPFD_CLOEXEC, 10);
+        dup2(ready_end, 3);
+        if (key >= 0) dup2(key_end, 4);
         execv(arguments[0], arguments.data());
         _exit(127);
     }
     close(ready[1]);
+    if (key >= 0) close(key);
     pollfd entry{ready[0], POLLIN, 0};
     char byte = 0;
     ready_ = poll(&entry, 1, 20000) > 0 && read(ready[0], &byte, 1) == 1 && byte == '1';

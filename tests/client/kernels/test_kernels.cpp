@@ -45,6 +45,13 @@ OFFPATH_API int test_combine(const void* arguments, size_t argument_bytes, void*
 }
 
 // Each element becomes 3 * element + argument, modulo 2^64; scribbles over what it may only read.
+// Whom the kernel runs as.
+OFFPATH_API int test_user(const void*, size_t, void* const* buffers, const size_t*, size_t) {
+    const std::uint32_t user = geteuid();
+    std::memcpy(buffers[0], &user, sizeof user);
+    return 0;
+}
+
 OFFPATH_API int test_step(const void* arguments, size_t, void* const* buffers, const size_t* bytes, size_t) {
     std::uint64_t add;
     std::memcpy(&add, arguments, sizeof add);

@@ -80,14 +80,30 @@ class Daemon {
         const std::string key = directory_ + "/key", log = directory_ + "/log";
         std::ofstream(key) << std::string(40, 'k') << rank_;
         fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write);
-        std::vector<std::string> words{OFFPATHD,     "--dir", directory_,   "--listen", "127.0.0.1:0",
-                                       "--key-file", key,     "--log-file", log};
+        // By a pipe: then kernels may run as whoever started the daemon.
+        int ends[2];
+        EXPECT_EQ(pipe(ends), 0);
+        const std::string text = std::string(40, 'k') + std::to_string(rank_);
+        EXPECT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+        close(ends[1]);
+        std::vector<std::string> words{OFFPATHD,
+                                       "--dir",
+                                       directory_,
+                                       "--listen",
+                                       "127.0.0.1:0",
+                                       "--key-fd",
+                                       std::to_string(ends[0]),
+                                       "--log-file",
+                                       log,
+                                       "--allow-kernels",
+                                       "/"};
         if (!option.empty()) words.push_back(option);
         std::vector<char*> arguments;
         for (std::string& word : words)
             arguments.push_back(word.data());
         arguments.push_back(nullptr);
         EXPECT_EQ(posix_spawn(&pid_, OFFPATHD, nullptr, nullptr, arguments.data(), environ), 0);
+        close(ends[0]);
     }
     int wait_for_port() const {
         for (int i = 0; i < 2000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
