@@ -31,7 +31,15 @@ bool Session::execute(const control::Ranks& command) {
 }
 
 bool Session::execute(const control::CreateTeam& command) {
-    if (command.first == 0) team_draft_ = {command.team, command.rank, {}};
+    if (command.first == 0) {
+        if (command.size > proxies_.size() || members_in_use_ + command.size > max_members) {
+            problem_ =
+                fmt::format("team {:x} has {} ranks; the job has {}, and all teams together may have {} more",
+                            command.team, command.size, proxies_.size(), max_members - members_in_use_);
+            return false;
+        }
+        team_draft_ = {command.team, command.rank, {}};
+    }
     if (command.team != team_draft_.id || command.first != team_draft_.ranks.size() ||
         teams_.contains(command.team) || teams_.size() >= max_teams) {
         problem_ = fmt::format("team {:x} in the wrong order, or twice, or beyond the {} that are accepted",
@@ -46,6 +54,7 @@ bool Session::execute(const control::CreateTeam& command) {
     entry.size = command.size;
     make_team(command.team, entry);
     teams_.emplace(command.team, entry);
+    members_in_use_ += entry.size;
     return true;
 }
 
@@ -69,6 +78,7 @@ bool Session::execute(const control::DestroyTeam& command) {
     TeamEntry* entry = find_team(command.team);
     if (entry == nullptr) return false;
     if (entry->team != nullptr) engine_.destroy_team(entry->team);
+    members_in_use_ -= entry->size;
     teams_.erase(command.team);
     return true;
 }

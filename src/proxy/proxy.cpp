@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -276,6 +277,7 @@ void Proxy::drop(std::size_t i) {
     if (sessions_[i]->memory_event() >= 0)
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->memory_event(), nullptr);
     sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(i));
+    trim_due_ = true;
     load_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -304,6 +306,12 @@ void Proxy::sleep_until_event() {
         } else if (!session->prepare_sleep()) {
             quiet = false;
         }
+    }
+    // A session may have taken gigabytes, which the allocator would keep. Nobody waits for this proxy now.
+    if (quiet && trim_due_) {
+        trim_due_ = false;
+        engine_->trim();
+        malloc_trim(0);
     }
     // A session that is being closed has nobody who would wake us for it, and silence is no event.
     int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;

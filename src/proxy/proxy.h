@@ -92,6 +92,7 @@ class Proxy {
     const std::uint64_t lost_after_ns_ = offpath::lost_after_ns();
     const std::uint64_t beat_interval_ns_ = std::min(lost_after_ns_ / 8, longest_beat_interval_ns);
     std::uint32_t remote_sessions_ = 0;
+    bool trim_due_ = false;  // a session has ended since the heap was given back
     bool ending_ = false;
 
     // Shared with the main thread.

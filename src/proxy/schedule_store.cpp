@@ -21,8 +21,9 @@ bool ScheduleStore::add_part(const control::SchedulePart& part, std::string& pro
             return false;
         }
         draft_id_ = part.schedule;
+        draft_total_ = part.total;
     }
-    if (part.schedule != draft_id_ || part.offset != draft_.size()) {
+    if (part.schedule != draft_id_ || part.offset != draft_.size() || part.total != draft_total_) {
         problem = fmt::format("part at {} of schedule {} where {} of schedule {} was due", part.offset,
                               part.schedule, draft_.size(), draft_id_);
         return false;

@@ -44,6 +44,7 @@ class ScheduleStore {
     std::vector<std::unique_ptr<StoredSchedule>> forgotten_;
     std::uint64_t total_bytes_ = 0;
     std::uint64_t draft_id_ = 0;
+    std::uint64_t draft_total_ = 0;
     std::vector<std::byte> draft_;
 };
 

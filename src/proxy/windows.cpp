@@ -30,6 +30,12 @@ bool Session::execute(const control::CreateWindow& command) {
     const memory::HostRange range = to_range(command.range);
     WindowEntry entry;
     Status status = team->failure;
+    const std::uint64_t members = window_members * team->size;
+    if (status == Status::ok && members_in_use_ + members > max_members) {
+        log::error("{}: window {} of {} ranks is one too many: windows and teams have {} ranks in all", name_,
+                   command.window, team->size, max_members);
+        status = Status::memory;
+    }
     if (status == Status::ok && !pin(operation, range)) status = Status::access;
     if (status == Status::ok)
         status =
@@ -38,6 +44,8 @@ bool Session::execute(const control::CreateWindow& command) {
         // From here on the window keeps the region.
         entry.pinned = std::move(operation.pinned);
         operation.pinned.clear();
+        entry.members = members;
+        members_in_use_ += members;
     } else {
         entry.window = nullptr;
         entry.failure = status;
@@ -52,6 +60,7 @@ bool Session::execute(const control::DestroyWindow& command) {
     if (entry == nullptr || !check_slot(command.completion)) return false;
     Operation& operation = take_operation(command.completion);
     engine::Window* window = entry->window;
+    members_in_use_ -= entry->members;
     operation.pinned = std::move(entry->pinned);
     for (const auto& [begin, ranges] : entry->attached)
         operation.pinned.insert(operation.pinned.end(), ranges.begin(), ranges.end());

@@ -202,6 +202,20 @@ TEST(Faults, MalformedClientsHarmNobody) {
 }
 
 // Nonsense in the ring: the session ends with a word to its client, and nothing else.
+TEST(Faults, RefusalsDoNotFillTheLog) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    for (int i = 0; i < 500; ++i) {
+        const FileDescriptor socket = connect(directory);
+        send_raw(socket.get(), std::vector<std::byte>(100, std::byte{0xa5}));
+        (void)answer(socket.get());
+    }
+    const std::string log = daemon.log();
+    EXPECT_NE(log.find("was refused"), std::string::npos);
+    EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 60);
+}
+
 TEST(Faults, MalformedCommandsEndTheirSession) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
@@ -235,6 +249,17 @@ TEST(Faults, MalformedCommandsEndTheirSession) {
          [](control::ClientChannel& channel) {
              const std::vector<std::byte> bytes(10);
              (void)channel.post(control::SchedulePart{1, 100, 50, bytes});
+         }},
+        {"a team larger than its job",
+         [&](control::ClientChannel& channel) {
+             (void)channel.post(control::CreateTeam{1, 0, 1u << 20, 0,
+                                                    control::pack(std::span<const std::uint32_t>(ranks))});
+         }},
+        {"parts of a schedule that grows",
+         [](control::ClientChannel& channel) {
+             const std::vector<std::byte> bytes(10);
+             (void)channel.post(control::SchedulePart{1, 20, 0, bytes});
+             (void)channel.post(control::SchedulePart{1, 2000, 10, bytes});
          }},
         {"a rank beyond the job",
          [](control::ClientChannel& channel) {

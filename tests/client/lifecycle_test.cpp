@@ -136,6 +136,56 @@ TEST(Lifecycle, HoldsNothingOfClientsThatAreGone) {
     EXPECT_LE(daemon.descriptors(), before);
 }
 
+std::size_t resident_bytes(pid_t pid) {
+    std::size_t all = 0, resident = 0;
+    std::ifstream("/proc/" + std::to_string(pid) + "/statm") >> all >> resident;
+    return resident * 4096;
+}
+
+// A large client leaves no large daemon.
+TEST(Lifecycle, GivesMemoryBack) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon{directory.path()};
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    const std::size_t before = resident_bytes(daemon.pid());
+    Job job(1, directory.path(), [](const Rank& me) {
+        constexpr std::uint32_t pieces = 30'000;
+        offpath_context_h context = me.init();
+        std::vector<std::uint64_t> out(pieces, 7), in(pieces);
+        std::vector<offpath_group_h> groups(8);
+        for (offpath_group_h& group : groups) {
+            expect(offpath_group_create(me.world(context), &group), OFFPATH_OK, "create");
+            for (std::uint32_t i = 0; i < pieces; ++i) {
+                expect(offpath_group_send(group, &out[i], 8, 0, i), OFFPATH_OK, "send");
+                expect(offpath_group_recv(group, &in[i], 8, 0, i), OFFPATH_OK, "recv");
+            }
+            expect(offpath_group_end(group), OFFPATH_OK, "end");
+            expect(offpath_group_start(group), OFFPATH_OK, "start");
+            expect(offpath_group_wait(group), OFFPATH_OK, "wait");
+        }
+        require(in == out, "data");
+        static_cast<std::atomic<int>*>(me.shared)->store(1);
+        while (static_cast<std::atomic<int>*>(me.shared)->load() == 1)
+            usleep(1000);
+        for (offpath_group_h group : groups)
+            expect(offpath_group_destroy(group), OFFPATH_OK, "destroy");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    });
+    auto& step = *static_cast<std::atomic<int>*>(job.shared());
+    for (const double give_up = now() + 60; step.load() == 0 && now() < give_up;)
+        usleep(1000);
+    const std::size_t most = resident_bytes(daemon.pid());
+    step = 2;
+    EXPECT_EQ(job.wait(), std::vector<int>{0});
+    ASSERT_GT(most, before + (20 << 20)) << "the client was not large";
+    std::size_t after = most;
+    for (const double give_up = now() + 10; after > before + (most - before) / 4 && now() < give_up;) {
+        usleep(10000);
+        after = resident_bytes(daemon.pid());
+    }
+    EXPECT_LE(after, before + (most - before) / 4) << "of " << most << " bytes, " << before << " before";
+}
+
 TEST(Lifecycle, IsStartedByTheFirstRank) {
     TemporaryDirectory directory;
     setenv("OFFPATH_AUTOSTART", "1", 1);
