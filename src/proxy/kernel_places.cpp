@@ -37,7 +37,7 @@ Status find_kernel_library(const std::vector<std::string>& places, const std::st
         return Status::ok;
     }
     problem = fmt::format("there is no library {} in the directories of --allow-kernels", path);
-    return Status::access;
+    return Status::invalid;
 }
 
 }  // namespace offpath::proxy
