@@ -5,6 +5,7 @@
 // target which it must not overtake; and what goes through the own proxy waits for direct ones where the
 // program has ordered it behind them, or where both are updates (start(), window_operations.cpp).
 #include "base/clock.h"
+#include "base/patience.h"
 #include "client/caught.h"
 #include "client/context.h"
 #include "client/windows.h"
@@ -160,6 +161,7 @@ bool offpath_context::sleep_direct() {
     int fd = -1;
     {
         auto guard = lock();
+        direct->look(SteadyClock().now_ns(), lost_after_ns());
         if (!direct->arm()) return false;
         fd = direct->event_fd();
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace offpath::client {
 
@@ -244,6 +245,24 @@ void DirectPaths::close(Path& path) {
     pending.swap(path.pending);
     for (const Path::Pending& each : pending)
         end(each.asker, Status::peer_lost);
+}
+
+void DirectPaths::look(std::uint64_t now_ns, std::uint64_t limit_ns) {
+    const std::uint64_t passed_ns = std::min(now_ns - looked_ns_, limit_ns / 4);
+    looked_ns_ = now_ns;
+    for (const auto& path : paths_) {
+        if (path->pending.empty()) {
+            path->looked_number = Path::none;
+            continue;
+        }
+        const std::uint64_t oldest = path->pending.front().number;
+        const bool same = std::exchange(path->looked_number, oldest) == oldest;
+        path->silent_ns = same ? path->silent_ns + passed_ns : 0;
+        if (path->silent_ns < limit_ns) continue;
+        log::error("the proxy of rank {} has not answered for {:.1f} s: no direct path to it", path->target,
+                   static_cast<double>(path->silent_ns) * 1e-9);
+        close(*path);
+    }
 }
 
 void DirectPaths::on_endpoint_lost(transport::Endpoint& endpoint) {

@@ -60,6 +60,9 @@ class DirectPaths final : transport::Handler {
         std::uint32_t in_a_row = 0;       // asked for since somebody last waited for an answer
         std::vector<std::byte> bundle;    // requests that wait for others to go with
         std::uint32_t bundled = 0;
+        static constexpr std::uint64_t none = UINT64_MAX;
+        std::uint64_t looked_number = none;  // of the oldest request at the last look()
+        std::uint64_t silent_ns = 0;         // that it has waited since
     };
 
     DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank, std::vector<Home> homes);
@@ -96,6 +99,9 @@ class DirectPaths final : transport::Handler {
     void progress() {
         if (transport_ != nullptr) transport_->progress();
     }
+    // While somebody waits: gives up paths whose proxy has owed an answer for `limit_ns`. Time between two
+    // looks counts up to a quarter of it.
+    void look(std::uint64_t now_ns, std::uint64_t limit_ns);
     // To sleep: readable when something comes. False: something has.
     bool arm() { return transport_->arm() == Status::ok; }
     int event_fd() const { return transport_->event_fd(); }
@@ -119,6 +125,7 @@ class DirectPaths final : transport::Handler {
     std::vector<Home> homes_;  // by rank
     std::unique_ptr<transport::Transport> transport_;
     bool unusable_ = false;
+    std::uint64_t looked_ns_ = 0;
     std::vector<std::unique_ptr<Path>> paths_;
     std::unordered_map<std::uint64_t, Path*> by_proxy_;
 };

@@ -1,6 +1,6 @@
 // A device that is stopped (SIGSTOP): its ranks learn it within the limit, and what it does when it goes on
 // touches nothing of those who gave it up.
-#include "harness.h"
+#include "direct_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -177,6 +177,37 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
     two.signal(SIGCONT);
     shared[2] = 1;
     EXPECT_EQ(job.wait(20), zeros(2));
+    unsetenv("OFFPATH_LOST_AFTER_S");
+    unsetenv("UCX_TLS");
+}
+
+// What its ranks' peers have asked it for directly ends, too.
+TEST(StoppedElsewhere, DaemonEndsWhatWasAskedDirectly) {
+    if (geteuid() != 0) GTEST_SKIP() << "host names need root";
+    if (remote_mode()) GTEST_SKIP() << "ranks with a device of its own system have no direct paths";
+    setenv("OFFPATH_LOST_AFTER_S", "1", 1);
+    setenv("UCX_TLS", "tcp,self", 1);
+    TemporaryDirectory directory;
+    DaemonProcess one(directory.path(), {"--direct", "on"}, "node-one");
+    DaemonProcess two(directory.path(), {"--direct", "on"}, "node-two");
+    ASSERT_TRUE(one.ready()) << one.log();
+    ASSERT_TRUE(two.ready()) << two.log();
+    Job job(2, directory.path(), [&](const Rank& me) {
+        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
+        Fixture f(me);
+        if (me.rank == 0) {
+            f.open(1);
+            stop(two.pid());
+            const double stopped = now();
+            std::uint64_t word = 0;
+            expect(offpath_direct_get(f.window, &word, sizeof word, 1, 0), OFFPATH_ERR_PEER_LOST, "get");
+            require(now() - stopped < 10 * limit_s, "it takes long to notice");
+        }
+        me.barrier();
+        _exit(0);
+    });
+    EXPECT_EQ(job.wait(30), zeros(2));
+    two.signal(SIGCONT);
     unsetenv("OFFPATH_LOST_AFTER_S");
     unsetenv("UCX_TLS");
 }
