@@ -18,7 +18,7 @@ namespace {
 std::unique_ptr<KernelHost> start(const char* program) {
     std::unique_ptr<KernelHost> host;
     std::string problem;
-    EXPECT_EQ(KernelHost::start({program, {}}, host, problem), Status::ok) << problem;
+    EXPECT_EQ(KernelHost::start({program, {}, {}}, host, problem), Status::ok) << problem;
     return host;
 }
 
