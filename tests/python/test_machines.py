@@ -20,7 +20,7 @@ LINK, PCIE = 100e6, 400e6
 DEVICE = """
 import argparse, hashlib, json, os, socket, threading
 parser = argparse.ArgumentParser()
-for name in ("--listen", "--name", "--host-devices", "--net-devices", "--cpus", "--log-file", "--log-level"):
+for name in ("--listen", "--name", "--host-devices", "--net-devices", "--cpus", "--log-file", "--log-level", "--allow-kernels"):
     parser.add_argument(name, required=True)
 for name in ("--key-fd", "--ready-fd"):
     parser.add_argument(name, type=int, required=True)
