@@ -39,10 +39,10 @@ OFFPATH_API offpath_status_t offpath_init(const offpath_init_params_t* params, o
  * requests, regions and memory of the context end with it. */
 OFFPATH_API offpath_status_t offpath_finalize(offpath_context_h context);
 
-/* Ends this process's part in the launcher's PMIx server before offpath_finalize does. Local; does nothing with
- * an allgather callback. A program that a script may start twice under one launcher calls it on every rank, lets
- * the ranks meet (offpath_ibarrier) and then calls offpath_finalize: so no rank of the second run asks the
- * server for anything while it still waits for a rank of the first. Errors: INVALID. */
+/* Ends this process's part in the launcher's PMIx server before offpath_finalize does. Local; does nothing
+ * with an allgather callback. A program that a script may start twice under one launcher calls it on every
+ * rank, lets the ranks meet (offpath_ibarrier) and then calls offpath_finalize: so no rank of the second run
+ * asks the server for anything while it still waits for a rank of the first. Errors: INVALID. */
 OFFPATH_API offpath_status_t offpath_context_leave_launcher(offpath_context_h context);
 
 typedef enum offpath_back_end {
