@@ -28,6 +28,11 @@ std::uint64_t page_bytes() {
     return bytes;
 }
 
+// At most 64, the bits of a word: no page is smaller than 4 KiB.
+std::uint64_t pages_per_block() {
+    return std::max<std::uint64_t>(block_bytes / page_bytes(), 1);
+}
+
 File open_pagemap(pid_t pid) {
     return File(::open(("/proc/" + std::to_string(pid) + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
 }
@@ -69,65 +74,67 @@ void Residency::open(pid_t pid) {
 
 bool Residency::resident(std::uint64_t address, std::size_t bytes, bool writes, std::uint64_t now_ns) {
     if (!pagemap_ || bytes == 0 || address > UINT64_MAX - bytes) return true;
-    if (fresh(address / block_bytes, (address + bytes - 1) / block_bytes, writes, now_ns)) return true;
-    return look(address, address + bytes, writes, now_ns);
+    const std::uint64_t first = address / page_bytes(), end = (address + bytes - 1) / page_bytes() + 1;
+    return known(first, end, writes, now_ns) || look(first, end, writes, now_ns);
 }
 
-bool Residency::fresh(std::uint64_t first, std::uint64_t last, bool writes, std::uint64_t now_ns) const {
-    for (std::uint64_t number = first; number <= last; ++number) {
+bool Residency::known(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) const {
+    const std::uint64_t per_block = pages_per_block();
+    for (std::uint64_t page = first; page < end;) {
+        const std::uint64_t number = page / per_block, in_block = page % per_block;
+        const std::uint64_t count = std::min(per_block - in_block, end - page);
         const Block& block = blocks_[number % blocks_.size()];
-        if (block.number != number + 1) return false;
-        if (now_ns - (writes ? block.writable_ns : block.readable_ns) > holds_ns) return false;
+        if (block.number != number + 1 || now_ns - block.seen_ns > holds_ns) return false;
+        const std::uint64_t wanted = ((2ull << (count - 1)) - 1) << in_block;
+        if ((wanted & ~(writes ? block.writable : block.readable)) != 0) return false;
+        page += count;
     }
     return true;
 }
 
-// At whole blocks, so that what is found can be kept; the answer is about the range alone.
-bool Residency::look(std::uint64_t begin, std::uint64_t end, bool writes, std::uint64_t now_ns) {
-    const std::uint64_t page = page_bytes(), per_block = block_bytes / page;
-    bool whole = true;  // the range
+// At whole blocks, so that neighbours need no look of their own.
+bool Residency::look(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) {
+    const std::uint64_t per_block = pages_per_block();
     std::array<std::uint64_t, entries_at_a_time> entries;
-    std::uint64_t at = begin / block_bytes * per_block;
-    const std::uint64_t stop = ((end - 1) / block_bytes + 1) * per_block;
+    std::uint64_t at = first / per_block * per_block;
+    const std::uint64_t stop = ((end - 1) / per_block + 1) * per_block;
+    bool all = true;
     while (at < stop) {
-        const std::size_t count = static_cast<std::size_t>(
-            std::min<std::uint64_t>(entries.size(), stop - at) / per_block * per_block);
+        const std::size_t count = std::min<std::uint64_t>(entries.size(), stop - at) / per_block * per_block;
         const ssize_t got = pread(pagemap_.get(), entries.data(), count * sizeof entries[0],
                                   static_cast<off_t>(at * sizeof entries[0]));
         // A process that is gone, or addresses that no process has: the copy itself will tell.
         if (got != static_cast<ssize_t>(count * sizeof entries[0])) return true;
-        for (std::size_t first = 0; first < count; first += per_block) {
-            bool reads_fine = true, writes_fine = true;
-            for (std::size_t i = first; i < first + per_block; ++i) {
-                const std::uint64_t number = at + i, entry = entries[i];
-                const bool here = (entry & present) != 0;
-                const bool takes =
-                    here && (entry & write_protected) == 0 &&
-                    ((entry & of_a_file) == 0 || !writes || in_memory_file(number * page, now_ns));
-                reads_fine &= here;
-                writes_fine &= takes && ((entry & of_a_file) == 0 || writes);
-                if (number * page < end && (number + 1) * page > begin) whole &= writes ? takes : here;
-            }
-            const std::uint64_t number = (at + first) / per_block;
-            Block& block = blocks_[number % blocks_.size()];
-            if (block.number != number + 1) block = {number + 1, 0, 0};
-            if (reads_fine) block.readable_ns = now_ns;
-            if (writes_fine) block.writable_ns = now_ns;
-        }
+        for (std::size_t i = 0; i < count; i += per_block)
+            remember((at + i) / per_block, std::span(entries).subspan(i, per_block), now_ns);
+        all = all && known(std::max(first, at), std::min(end, at + count), writes, now_ns);
         at += count;
     }
-    return whole;
+    return all;
 }
 
-bool Residency::in_memory_file(std::uint64_t page, std::uint64_t now_ns) const {
-    return std::ranges::any_of(memory_files_, [&](const Known& known) {
-        return page >= known.range.begin && page < known.range.end && now_ns - known.seen_ns <= holds_ns;
+void Residency::remember(std::uint64_t number, std::span<const std::uint64_t> entries, std::uint64_t now_ns) {
+    Block& block = blocks_[number % blocks_.size()];
+    block = {number + 1, now_ns, 0, 0};
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const std::uint64_t entry = entries[i], address = (number * entries.size() + i) * page_bytes();
+        if ((entry & present) == 0) continue;
+        block.readable |= 1ull << i;
+        if ((entry & write_protected) == 0 && ((entry & of_a_file) == 0 || in_memory_file(address, now_ns)))
+            block.writable |= 1ull << i;
+    }
+}
+
+bool Residency::in_memory_file(std::uint64_t address, std::uint64_t now_ns) const {
+    return std::ranges::any_of(memory_files_, [&](const MemoryFile& known) {
+        return address >= known.range.begin && address < known.range.end &&
+               now_ns - known.seen_ns <= holds_ns;
     });
 }
 
 void Residency::learn(const AddressRange& memory_file, std::uint64_t now_ns) {
     if (memory_file.end == 0) return;
-    std::erase_if(memory_files_, [&](const Known& known) {
+    std::erase_if(memory_files_, [&](const MemoryFile& known) {
         return now_ns - known.seen_ns > holds_ns ||
                (known.range.begin < memory_file.end && memory_file.begin < known.range.end);
     });

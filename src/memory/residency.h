@@ -1,7 +1,8 @@
 // Residency: whether copying another process's memory can make the copying thread wait. A page that is not
 // there may have to come from a file system that hangs, or from a userfaultfd that nobody serves; a thread
 // that waits for such a page in process_vm_readv cannot be called back. So pages are looked at first, in
-// /proc/PID/pagemap. What was seen holds for a second, which keeps the look out of most copies.
+// /proc/PID/pagemap. What was seen of a page holds for a second, which keeps the look out of most copies, of
+// a few bytes in a page whose neighbours are absent too.
 //
 // What can still wait: a page that was seen, is taken away within the second, and does not come back.
 // Ownership: the session's memory. Threads: one, but for memory_file_at().
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <sys/types.h>
@@ -38,21 +40,25 @@ class Residency {
     void learn(const AddressRange& memory_file, std::uint64_t now_ns);
 
   private:
+    // 64 KiB and what was seen of their pages: a bit each, the lowest for the first.
     struct Block {
         std::uint64_t number = 0;  // plus one; 0: none
-        std::uint64_t readable_ns = 0, writable_ns = 0;
+        std::uint64_t seen_ns = 0;
+        std::uint64_t readable = 0, writable = 0;
     };
-    struct Known {
+    struct MemoryFile {
         AddressRange range;
         std::uint64_t seen_ns = 0;
     };
-    bool fresh(std::uint64_t first, std::uint64_t last, bool writes, std::uint64_t now_ns) const;
-    bool look(std::uint64_t begin, std::uint64_t end, bool writes, std::uint64_t now_ns);
-    bool in_memory_file(std::uint64_t page, std::uint64_t now_ns) const;
+    // Whether every page from `first` to before `end`, by number, is known to be as wanted.
+    bool known(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) const;
+    bool look(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns);
+    void remember(std::uint64_t number, std::span<const std::uint64_t> entries, std::uint64_t now_ns);
+    bool in_memory_file(std::uint64_t address, std::uint64_t now_ns) const;
 
     File pagemap_;
     std::array<Block, 1024> blocks_{};  // by their number's last bits
-    std::vector<Known> memory_files_;
+    std::vector<MemoryFile> memory_files_;
 };
 
 }  // namespace offpath::memory
