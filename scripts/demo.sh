@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh: an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by side. About four minutes.
+# demo.sh: an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by side. About three minutes.
 # DEMO_RUNS, DEMO_NODES, DEMO_LINK, DEMO_BASELINES and DEMO_PROGRAM (a command line) change what is run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,16 +16,16 @@ offpath demo
 
 This is a distributed 3-D FFT on plain MPI, which knows nothing of offpath. It runs on an emulated cluster on this machine:
 $nodes nodes, each a network namespace with a link of $link, ranks started by the real mpirun. It is run $runs time(s) each way:
-  host         Open MPI alone: the host's core must itself move the data, so communication waits while it computes
-  offpath      the same program; a device beside each node takes the non-blocking collectives over and moves the data meanwhile
-  host+thread  Open MPI with its own progress thread for TCP, on the host's core
-  host+core    Open MPI alone, given the core that offpath's devices have
+  host               Open MPI alone: the host's core must itself move the data, so communication waits while it computes
+  offpath            the same program; a device beside each node takes the non-blocking collectives over and moves the data meanwhile
+  host+thread        Open MPI with its own progress thread for TCP, on the host's core
+  host+core          Open MPI alone, given the core that offpath's devices have
 
 TEXT
 
 mkdir -p results
 # shellcheck disable=SC2086  # the program is a command line
-"$build/bin/offpath" lab compare --nodes "$nodes" --link "$link" --runs "$runs" --baselines "${DEMO_BASELINES:-rivals}" \
+"$build/bin/offpath" lab compare --nodes "$nodes" --link "$link" --runs "$runs" --baselines "${DEMO_BASELINES:-host+thread,host+core}" \
     --json results/demo.json --plot results/demo.png -- $program
 
 cat <<TEXT

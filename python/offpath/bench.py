@@ -13,7 +13,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from offpath import console, stats, units
+from offpath import console, stats, twins, units
+from offpath.artifacts import Artifacts
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, measured
 from offpath.lab.mpi import Engine
@@ -71,12 +72,16 @@ def overlap_percent(pure: float, compute: float, total: float) -> float:
     return max(0.0, 100.0 * (1.0 - (total - compute) / pure)) if pure > 0 else 0.0
 
 
+def program(artifacts: Artifacts) -> str:
+    return str(artifacts.program(PROGRAM))
+
+
 class Bench:
     """One benchmark session on one cluster."""
 
     def __init__(self, cluster: Cluster, spec: BenchSpec):
         self.cluster, self.spec = cluster, spec
-        self.program = str(cluster.artifacts.program(PROGRAM))
+        self.program = program(cluster.artifacts)
         self.progress = console.progress()
 
     def overlap(self) -> list[dict]:
@@ -145,7 +150,7 @@ class Bench:
         return rows
 
     def _measure(self, engine: Engine, command: str, operation: str, size: int, iterations: int, arguments: list[str] | None = None) -> dict:
-        line = [self.program, command, "--op", operation, "--bytes", str(size), "--iterations", str(iterations),
+        line = [*twins.command(engine, [self.program]), command, "--op", operation, "--bytes", str(size), "--iterations", str(iterations),
                 "--warmup", str(min(3, iterations)), *(arguments or []), "--shared-clock", "--json", "-"]
         result = self.cluster.run(engine, line, capture=True)
         return measured(result, f"{operation} of {units.format_size(size)} on {engine.label}")

@@ -9,31 +9,38 @@ from pathlib import Path
 
 from rich.table import Table
 
-from offpath import console, metrics, stats, timing_lines, units
+from offpath import console, metrics, stats, timing_lines, twins, units
 from offpath.errors import OffpathError
-from offpath.lab import mpi
+from offpath.lab import mpi, sandbox
 from offpath.lab.cluster import Cluster, JobResult
 from offpath.lab.mpi import Engine
 
 WALL = metrics.WALL
 
 
-def choose_engines(names: str | None, baselines: str) -> list[Engine]:
-    """The engines in the order they run; the first is what the others are compared with."""
+def choose_engines(names: str | None, baselines: str, program: list[str]) -> list[Engine]:
+    """The engines for `program` in the order they run; the first is what the others are compared with.
+
+    An engine that the user names and that cannot run is an error; `rivals` and `all` leave it out and say why.
+    """
     if names is not None:
-        wanted = units.split_list(names, "engines")
+        named, more = units.split_list(names, "engines"), []
     else:
-        wanted = [mpi.HOST.name, mpi.OFFPATH.name]
+        named, more = [mpi.HOST.name, mpi.OFFPATH.name], []
         if baselines == "all":
-            wanted += [engine.name for engine in mpi.BASELINES]
+            more = [engine.name for engine in mpi.BASELINES]
         elif baselines == "rivals":
-            wanted += mpi.RIVALS
+            more = twins.rivals(program)
         elif baselines != "none":
-            wanted += units.split_list(baselines, "baselines")
-    for name in wanted:
+            named += units.split_list(baselines, "baselines")
+    for name in named:
         if name not in mpi.ENGINES:
             raise OffpathError(f"engine {name!r} is not known", "use " + ", ".join(mpi.ENGINES))
-    return [mpi.ENGINES[name] for name in dict.fromkeys(wanted)]
+    twins.check([mpi.ENGINES[name] for name in named], program)
+    possible = [name for name in more if not mpi.ENGINES[name].mpich or twins.missing(program) is None]
+    if possible != more and not sandbox.inside():
+        console.note(f"{', '.join(name for name in more if name not in possible)}: left out, since {twins.missing(program)}")
+    return [mpi.ENGINES[name] for name in dict.fromkeys(named + possible)]
 
 
 def compare(
@@ -48,7 +55,7 @@ def compare(
         for run in range(runs):
             for engine in engines:
                 progress.update(task, description=f"run {run + 1} of {runs}: {engine.label}")
-                result = cluster.run(engine, [*program, *(extra if engine.offload else [])], capture=True)
+                result = cluster.run(engine, [*twins.command(engine, program), *(extra if engine.offload else [])], capture=True)
                 records.append(_record(run, engine, result))
                 if show_output and run == 0:
                     progress.console.print(f"--- {engine.label} ---")
@@ -66,9 +73,9 @@ def compare(
         "offload_arguments": extra,
         "lab": stats.describe_cluster(cluster),
         "environment": environment,
-        "engines": {engine.name: {"label": engine.label, "mca": engine.mca} for engine in engines},
+        "engines": {engine.name: {"label": engine.label, "mca": engine.mca, "alone": engine.alone} for engine in engines},
         "reference": engines[0].name,
-        "summary": summarize(records, [engine.name for engine in engines]),
+        "summary": summarize(records, engines),
         "differences": differences(records, ignored={word.lstrip("-") for word in extra if word.startswith("--")}),
         "runs": records,
         "exit_code": next((record["exit_code"] for record in records if record["failed"]), 0),
@@ -93,20 +100,30 @@ def _record(run: int, engine: Engine, result: JobResult) -> dict:
     }
 
 
-def summarize(records: list[dict], engines: list[str]) -> dict:
-    """{measurement: {engine: {median, low, high, count, ratio}}}, the ratio being to the first engine. Failed runs do not count."""
+def summarize(records: list[dict], engines: list[Engine]) -> dict:
+    """{measurement: {engine: {median, low, high, count, ratio, ratio_to_alone}}}. Failed runs do not count.
+
+    The ratio is to the first engine. `ratio_to_alone` is that of an engine with more than its MPI library to the library alone.
+    """
     good = [record for record in records if not record["failed"]]
     names = dict.fromkeys(name for record in good for name in record["measurements"])
     summary: dict = {}
     for name in names:
+        found = summary[name] = {}
         for engine in engines:
-            values = [r["measurements"][name] for r in good if r["engine"] == engine and name in r["measurements"]]
+            values = [r["measurements"][name] for r in good if r["engine"] == engine.name and name in r["measurements"]]
             if values:
-                summary.setdefault(name, {})[engine] = asdict(stats.summarize(values))
-        reference = summary[name].get(engines[0], {}).get("median")
-        for entry in summary[name].values():
-            entry["ratio"] = entry["median"] / reference if reference else None
+                found[engine.name] = asdict(stats.summarize(values))
+        for engine in engines:
+            if entry := found.get(engine.name):
+                entry["ratio"] = _over(entry, found.get(engines[0].name))
+                if engine.alone:
+                    entry["ratio_to_alone"] = _over(entry, found.get(engine.alone))
     return summary
+
+
+def _over(entry: dict, other: dict | None) -> float | None:
+    return entry["median"] / other["median"] if other and other["median"] else None
 
 
 def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[str]:
@@ -131,38 +148,19 @@ def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[st
 
 
 def show(report: dict) -> None:
-    """Prints the table of medians. Ratios are to the reference; below 1 is faster where seconds are compared."""
+    """Prints the tables of medians. Ratios are to the reference; below 1 is faster where seconds are compared."""
     engines = [name for name in report["engines"] if any(name in entry for entry in report["summary"].values())]
     if not engines:
         console.warn("no run succeeded, so there is nothing to compare")
         return
-    reference = report["reference"]
     runs = max((record["run"] for record in report["runs"]), default=0) + 1
-    table = Table(title=f"medians of {runs} run{'s' if runs > 1 else ''}; ratios are to {reference}", title_justify="left")
-    table.add_column("")
-    for name in engines:
-        table.add_column(name, justify="right", no_wrap=True)
-        if name != reference:
-            table.add_column("ratio", justify="right")
-    for measurement, entries in report["summary"].items():
-        row = [console.escape(measurement)]
-        for name in engines:
-            entry = entries.get(name)
-            row.append(_value(measurement, entry["median"]) if entry else "-")
-            if name != reference:
-                row.append(_ratio(measurement, entry["ratio"] if entry else None))
-        table.add_row(*row)
-    for link in ("wire", "pcie"):
-        if not any(record[link] for record in report["runs"]):
-            continue
-        row = [link]
-        for name in engines:
-            row.append(units.format_size(_bytes_median(report, name, link)) + "B")
-            if name != reference:
-                of_reference = _bytes_median(report, reference, link)
-                row.append(_ratio("", _bytes_median(report, name, link) / of_reference) if of_reference and link == "wire" else "")
-        table.add_row(*row)
-    console.out.print(table)
+    # Each library has a table of its own, so that tables fit a terminal.
+    of_mpich = [name for name in engines if mpi.ENGINES[name].mpich]
+    title = f"medians of {runs} run{'s' if runs > 1 else ''}; ratios are to {report['reference']}"
+    if others := [name for name in engines if name not in of_mpich]:
+        console.out.print(_table(report, others, title))
+    if of_mpich:
+        console.out.print(_table(report, of_mpich, title + ", or to what the column says" if others else title))
     for name in engines:
         console.out.print(f"{name}: {report['engines'][name]['label']}")
     wire = "; wire: bytes that all nodes together sent over their links" if any(record["wire"] for record in report["runs"]) else ""
@@ -172,6 +170,43 @@ def show(report: dict) -> None:
         console.out.print(console.escape(line), soft_wrap=True)
         break
     _show_verdict(report)
+
+
+def _table(report: dict, engines: list[str], title: str) -> Table:
+    """Medians of these engines, a row a measurement."""
+    reference = report["reference"]
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    columns = []  # of each engine, and the key of a ratio or None for the value
+    for name in engines:
+        columns.append((name, None))
+        table.add_column(name, justify="right", no_wrap=True)
+        if name != reference:
+            columns.append((name, "ratio"))
+            table.add_column("ratio", justify="right")
+        alone = report["engines"][name]["alone"]
+        if alone in engines and alone != reference:
+            columns.append((name, "ratio_to_alone"))
+            table.add_column(f"to {alone}", justify="right")
+    for measurement, entries in report["summary"].items():
+        row = [console.escape(measurement)]
+        for name, key in columns:
+            entry = entries.get(name, {})
+            if key is None:
+                row.append(_value(measurement, entry["median"]) if entry else "-")
+            else:
+                row.append(_ratio(measurement, entry.get(key)))
+        table.add_row(*row)
+    for link in ("wire", "pcie"):
+        if not any(record[link] for record in report["runs"]):
+            continue
+        row = [link]
+        for name, key in columns:
+            sent = _bytes_median(report, name, link)
+            of = _bytes_median(report, reference if key == "ratio" else report["engines"][name]["alone"], link) if key else 0
+            row.append(units.format_size(sent) + "B" if key is None else _ratio("", sent / of) if of and link == "wire" else "")
+        table.add_row(*row)
+    return table
 
 
 def _show_verdict(report: dict) -> None:
@@ -213,26 +248,32 @@ def verdicts(report: dict) -> list[str]:
         return []
     found = []
     for name in (name for name in values if name != reference):
-        ours, theirs = values[name], values[reference]
-        entry = report["summary"][time]
-        change = _change(entry[name]["median"], entry[reference]["median"])
-        if len(ours) < 2 or len(theirs) < 2:
-            found.append(f"{name} took {change} than {reference} ({time}). One run of each does not tell whether that is a difference: use more --runs.")
-            continue
-        chance = stats.chance(ours, theirs)
-        apart = max(ours) < min(theirs) or min(ours) > max(theirs)
-        if chance <= 0.05:
-            verdict = "That is a difference"
-        elif apart:
-            verdict = "That is probably a difference, and more --runs would tell"
-        else:
-            verdict = "That is no difference that these runs can tell"
-        how = f"every one of its runs was {'faster' if max(ours) < min(theirs) else 'slower'}" if apart else "the runs of both overlap"
-        found.append(f"{name} took {change} than {reference} ({time}). {verdict}: {how}, as happens in {_percent(chance)} of equals.")
+        found.append(_verdict(report, time, values, name, reference))
+        alone = report["engines"][name]["alone"]
+        if alone in values and alone != reference:
+            found.append(_verdict(report, time, values, name, alone))
     busy = report["environment"]["load_average"]
     if busy > 1:
         found.append(f"The machine was not idle (load average {busy:.1f}), which spoils such a comparison.")
     return found
+
+
+def _verdict(report: dict, time: str, values: dict[str, list[float]], name: str, other: str) -> str:
+    ours, theirs = values[name], values[other]
+    entry = report["summary"][time]
+    change = _change(entry[name]["median"], entry[other]["median"])
+    if len(ours) < 2 or len(theirs) < 2:
+        return f"{name} took {change} than {other} ({time}). One run of each does not tell whether that is a difference: use more --runs."
+    chance = stats.chance(ours, theirs)
+    apart = max(ours) < min(theirs) or min(ours) > max(theirs)
+    if chance <= 0.05:
+        verdict = "That is a difference"
+    elif apart:
+        verdict = "That is probably a difference, and more --runs would tell"
+    else:
+        verdict = "That is no difference that these runs can tell"
+    how = f"every one of its runs was {'faster' if max(ours) < min(theirs) else 'slower'}" if apart else "the runs of both overlap"
+    return f"{name} took {change} than {other} ({time}). {verdict}: {how}, as happens in {_percent(chance)} of equals."
 
 
 def _circumstances(report: dict) -> list[str]:

@@ -10,7 +10,10 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from offpath import metrics, units  # noqa: E402
 
-_COLORS = {"host": "#8d99ae", "offpath": "#2a9d8f", "host+thread": "#e9c46a", "host+core": "#f4a261", "host+core+thread": "#e76f51"}
+_COLORS = {
+    "host": "#8d99ae", "offpath": "#2a9d8f", "host+thread": "#e9c46a", "host+core": "#f4a261", "host+core+thread": "#e76f51",
+    "mpich": "#9d8189", "mpich+core+thread": "#6d597a",
+}
 
 
 def _color(engine: str) -> str:

@@ -3,6 +3,7 @@
 import pytest
 
 from offpath import compare, stats, timing_lines
+from offpath.lab import mpi
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,11 @@ def test_printed_times_may_differ_and_other_texts_are_told_once():
 
 def _verdict(host, offpath):
     runs = [_record("host", i, s) for i, s in enumerate(host)] + [_record("offpath", i, s) for i, s in enumerate(offpath)]
-    report = {"runs": runs, "reference": "host", "summary": compare.summarize(runs, ["host", "offpath"]), "environment": {"load_average": 0.0}}
+    engines = [mpi.HOST, mpi.OFFPATH]
+    report = {
+        "runs": runs, "reference": "host", "summary": compare.summarize(runs, engines), "environment": {"load_average": 0.0},
+        "engines": {engine.name: {"alone": engine.alone} for engine in engines},
+    }
     (said,) = compare.verdicts(report)
     return said
 

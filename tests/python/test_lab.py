@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,6 +96,30 @@ def test_compare_gives_medians_of_the_programs_numbers_and_the_bytes_on_the_wire
     assert found["summary"]["wall_s"]["host"]["median"] > 0
     assert all(node["sent"] > 0 for r in found["runs"] for node in r["wire"])
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
+def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path):
+    """The twin is started by MPICH's launcher, which its text names, with that library's progress thread and the device's cores where asked."""
+    program, report = tmp_path / "program", tmp_path / "c.json"
+    program.write_text("""#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 4, "cores": "same"}'\n""")
+    tmp_path.joinpath("program-mpich").write_text(
+        """#!/bin/sh\n: mpiexec.mpich\n[ $PMI_RANK = 0 ] || exit 0\n[ "$MPIR_CVAR_ASYNC_PROGRESS" = 1 ] && t=1 || t=2\n"""
+        """echo "$t $(nproc)" >>"$0.seen"; echo "{\\"total_s\\": $t, \\"cores\\": \\"same\\"}"\n"""
+    )
+    for file in (program, tmp_path / "program-mpich"):
+        file.chmod(0o755)
+    done = offpath("lab", "compare", "--nodes", "1", "--runs", "2", "--engines", "host,mpich,mpich+core+thread", "--json", str(report), "--", str(program))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())["summary"]["total_s"]
+    assert (found["mpich"]["ratio"], found["mpich+core+thread"]["ratio"], found["mpich+core+thread"]["ratio_to_alone"]) == (0.5, 0.25, 0.5)
+    assert re.search(r"┃ +mpich ┃ ratio ┃ mpich\+core\+thread ┃ ratio ┃ to mpich ┃", done.stdout)
+    assert "mpich+core+thread took 50 % less than mpich (total_s)" in done.stdout
+    cores = len(os.sched_getaffinity(0))
+    alone, wide = ({line.split()[1] for line in (tmp_path / "program-mpich.seen").read_text().splitlines() if line[0] == t} for t in "21")
+    assert wide == {str(cores)} and (cores == 1 or all(int(n) < cores for n in alone))
+    done = offpath("lab", "compare", "--nodes", "1", "--engines", "host,mpich", "--", "true")
+    assert done.returncode == 2 and "mpich cannot run: there is no true-mpich" in done.stderr
 
 
 def test_compare_reports_failures_and_differences(offpath):

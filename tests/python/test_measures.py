@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from offpath import bench, compare, metrics, staging, stats
+from offpath import bench, compare, metrics, staging, stats, twins
 from offpath.errors import OffpathError
-from offpath.lab import perftest
+from offpath.lab import mpi, perftest
 from offpath.lab.cluster import LabSpec
 from offpath.lab.network import Link
 
@@ -32,7 +32,7 @@ def test_measurements_and_results_are_told_apart():
 def test_medians_and_ratios_leave_failed_runs_out():
     records = [record("host", i, wall_s=w) for i, w in enumerate((4.0, 2.0, 3.0))]
     records += [record("offpath", 0, wall_s=1.5), record("offpath", 1, failed=True, wall_s=100.0)]
-    summary = compare.summarize(records, ["host", "offpath"])["wall_s"]
+    summary = compare.summarize(records, [mpi.HOST, mpi.OFFPATH])["wall_s"]
     assert summary["host"] == {"median": 3.0, "low": 2.0, "high": 4.0, "count": 3, "ratio": 1.0}
     assert summary["offpath"]["median"] == 1.5 and summary["offpath"]["ratio"] == 0.5 and summary["offpath"]["count"] == 1
 
@@ -48,12 +48,42 @@ def test_differences_name_the_run_and_the_value():
     assert compare.differences(records) == []
 
 
-def test_engines_are_chosen_by_name():
-    assert [e.name for e in compare.choose_engines(None, "none")] == ["host", "offpath"]
-    assert {"host+thread", "host+core"} < {e.name for e in compare.choose_engines(None, "all")}
-    assert [e.name for e in compare.choose_engines("offpath,host", "all")] == ["offpath", "host"]
+def test_engines_are_chosen_by_name(tmp_path):
+    program = [str(tmp_path / "program")]
+    assert [e.name for e in compare.choose_engines(None, "none", program)] == ["host", "offpath"]
+    assert {"host+thread", "host+core"} < {e.name for e in compare.choose_engines(None, "all", program)}
+    assert [e.name for e in compare.choose_engines("offpath,host", "all", program)] == ["offpath", "host"]
     with pytest.raises(OffpathError, match="hots"):
-        compare.choose_engines("hots", "none")
+        compare.choose_engines("hots", "none", program)
+
+
+def test_mpich_is_a_rival_of_programs_that_are_made_with_it_too(tmp_path, monkeypatch, capfd):
+    program = tmp_path / "program"
+    ours = ["host", "offpath", "host+thread", "host+core"]
+    monkeypatch.setattr(twins.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert [e.name for e in compare.choose_engines(None, "rivals", [str(program)])] == ours
+    assert "mpich, mpich+core+thread: left out, since there is no program-mpich" in capfd.readouterr().err
+    for options in (("host,mpich", "none"), (None, "mpich+core+thread")):
+        with pytest.raises(OffpathError, match="mpich.* cannot run: there is no program-mpich"):
+            compare.choose_engines(*options, [str(program)])
+    (tmp_path / "program-mpich").touch()
+    assert [e.name for e in compare.choose_engines(None, "rivals", [str(program)])] == [*ours, "mpich", "mpich+core+thread"]
+    with pytest.raises(OffpathError, match="mpiexec.mpich is not installed"):
+        monkeypatch.setattr(twins.shutil, "which", lambda name: None)
+        compare.choose_engines("mpich", "none", [str(program)])
+
+
+def test_the_rivals_of_a_program_of_mpich_are_settings_of_mpich(monkeypatch):
+    monkeypatch.setattr(twins.mpi_library, "of_program", lambda program: "mpich")
+    assert [e.name for e in compare.choose_engines(None, "rivals", ["program"])] == ["host", "offpath", "host+core", "host+core+thread"]
+
+
+def test_an_engine_with_more_than_its_library_is_compared_with_the_library_too():
+    engines = [mpi.HOST, mpi.ENGINES["mpich"], mpi.ENGINES["mpich+core+thread"]]
+    records = [{"engine": e.name, "failed": False, "measurements": {"total_s": s}} for e, s in zip(engines, (4.0, 2.0, 1.0))]
+    found = compare.summarize(records, engines)["total_s"]
+    assert (found["mpich+core+thread"]["ratio"], found["mpich+core+thread"]["ratio_to_alone"]) == (0.25, 0.5)
+    assert found["mpich"]["ratio"] == 0.5 and "ratio_to_alone" not in found["mpich"]
 
 
 def test_wire_limit_is_what_the_busiest_node_moves():

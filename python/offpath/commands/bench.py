@@ -39,7 +39,8 @@ def overlap(
     pure: post and wait. compute: a fixed amount of work, as long as the host MPI's pure time, timed alone with all ranks computing.
     total: post, that work, wait. overlap = 100 x (1 - (total - compute) / pure). wire: the least time that the link's rate allows.
 
-    The host's MPI is also run with its progress thread and with the device's core. What differs from OSU's osu_i... programs is in
+    The host's MPI is also run with its progress thread and with the device's core, and MPICH alone and with its asynchronous progress
+    and that core. What differs from OSU's osu_i... programs is in
     docs/performance.md.
     """
     _run("overlap", lab, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
@@ -236,7 +237,7 @@ def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, 
     for value, option in ((runs, "--runs"), (iterations, "--iterations")):
         if value is not None and not 1 <= value <= 10000:
             raise OffpathError(f"{option} {value} is out of range", "use 1 to 10000")
-    return bench.BenchSpec(operations, units.parse_sizes(sizes), choose_engines(engines, baselines), runs, iterations)
+    return bench.BenchSpec(operations, units.parse_sizes(sizes), choose_engines(engines, baselines, [bench.program(find_artifacts())]), runs, iterations)
 
 
 @contextmanager
@@ -244,7 +245,7 @@ def _cluster_for(spec: bench.BenchSpec, lab: clusters.LabSpec, no_namespaces: bo
     """The cluster, described; what would fail after the measurement (a path to write to, a program that is not built) fails before it."""
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
-    artifacts.program(bench.PROGRAM)
+    bench.program(artifacts)
     if any(engine.offload for engine in spec.engines):
         artifacts.device(lab.dpu), artifacts.mpi_preload
     options.enter_lab(lab, no_namespaces)

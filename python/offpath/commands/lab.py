@@ -69,7 +69,8 @@ def compare(
         str,
         typer.Option(
             "--baselines", metavar="none|rivals|all|NAMES",
-            help=f"More host MPI settings beside the plain one: {', '.join(e.name for e in mpi.BASELINES)}. rivals: {', '.join(mpi.RIVALS)}.",
+            help=f"More host MPI settings beside the plain one: {', '.join(e.name for e in mpi.BASELINES)}. rivals: {', '.join(mpi.RIVALS)}. "
+            "Those of mpich run PROGRAM-mpich, the same program made with MPICH.",
         ),
     ] = "none",
     engines: Annotated[
@@ -92,8 +93,8 @@ def compare(
     """
     if not 1 <= runs <= 1000:
         raise OffpathError(f"--runs {runs} is out of range", "use 1 to 1000")
-    chosen = comparison.choose_engines(engines, baselines)
     program = options.lab_program(program)
+    chosen = comparison.choose_engines(engines, baselines, program)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     if any(engine.offload for engine in chosen):

@@ -20,6 +20,8 @@ class Engine:
     wide: bool = False  # host ranks may use the device's cores too, and there is no device
     mca: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)  # more variables of the ranks
+    mpich: bool = False  # PROGRAM-mpich runs in place of PROGRAM: twins.py
+    alone: str | None = None  # the engine that has the same library and nothing else, with which this one is compared too
     local: bool = False  # the device runs on the node itself, also in a lab whose devices have machines of their own
     front_end: bool = True  # the MPI front end is loaded where communication is offloaded; other libraries know their device themselves
 
@@ -27,15 +29,19 @@ class Engine:
 HOST = Engine("host", "host MPI")
 OFFPATH = Engine("offpath", "offpath", offload=True)
 # The rivals in software: the host's MPI with its own progress thread, with the device's core, and with both. Open MPI's thread drains
-# the sockets of the TCP transport, and the protocol above still advances only inside MPI calls; MPICH's makes all of its progress.
+# the sockets of the TCP transport, and the protocol above still advances only inside MPI calls; MPICH's makes all of its progress. So
+# a program that is made with both libraries runs on MPICH as well.
 _THREAD = {"mca": {"btl_tcp_progress_thread": "1"}, "environment": {"MPIR_CVAR_ASYNC_PROGRESS": "1"}}
 _THREAD_NAME = "its progress thread"
 BASELINES = [
     Engine("host+thread", f"host MPI with {_THREAD_NAME}", **_THREAD),
     Engine("host+core", "host MPI given the device's cores", wide=True),
     Engine("host+core+thread", f"host MPI given the device's cores, with {_THREAD_NAME}", wide=True, **_THREAD),
+    Engine("mpich", "MPICH", mpich=True),
+    Engine("mpich+core+thread", "MPICH given the device's cores, with its asynchronous progress", wide=True, mpich=True, alone="mpich", **_THREAD),
 ]
-RIVALS = ["host+thread", "host+core"]  # the two that were measured to be the strongest: docs/performance.md
+RIVALS = ["host+thread", "host+core", "mpich", "mpich+core+thread"]  # the strongest, and what the last is compared with
+RIVALS_OF_MPICH = ["host+core", "host+core+thread"]  # of a program that is made with MPICH anyway
 ENGINES = {engine.name: engine for engine in [HOST, OFFPATH, *BASELINES]}
 
 
