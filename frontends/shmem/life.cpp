@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
 #include <type_traits>
 
 #include <unistd.h>
@@ -59,11 +58,6 @@ bool has_launcher() {
     return std::getenv("PMIX_RANK") != nullptr;
 }
 
-// Before the library knows its number.
-bool is_first_pe() {
-    return !has_launcher() || std::string_view(std::getenv("PMIX_RANK")) == "0";
-}
-
 void attach(int threads) {
     // There is always a device: where nobody has started one, the library does.
     setenv("OFFPATH_AUTOSTART", "1", 0);
@@ -72,11 +66,8 @@ void attach(int threads) {
     params.threads = threads == thread_multiple ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
     params.size = 1;
     if (!has_launcher()) params.allgather = alone;
-    // What is wrong was said by the call, with the rank that it happened to; all have the same status.
-    if (const offpath_status_t status = offpath_init(&params, &world.context); status != OFFPATH_OK) {
-        if (is_first_pe()) complain(fmt::format("there is no device: {}", offpath_status_string(status)));
-        end_job(1);
-    }
+    // What is wrong was said by the call, for all ranks, with the rank that it happened to.
+    if (offpath_init(&params, &world.context) != OFFPATH_OK) end_job(1);
     std::uint32_t pe = 0, pes = 0;
     must(offpath_team_world(world.context, &world.team), "the team of all PEs");
     must(offpath_team_rank(world.team, &pe), "the team of all PEs");
@@ -260,9 +251,9 @@ void stop() {
         region = nullptr;
     }
     close_peer_watch();
-    // A script may start the next program as soon as this one has ended here. The launcher's server miscounts
-    // the ranks of an exchange when it loses a connection meanwhile, so all of them close theirs before any
-    // PE ends.
+    // A script may start the next program as soon as this one has ended here. A launcher's server that offers
+    // fences only miscounts the ranks of one when it loses a connection meanwhile, so all of them close
+    // theirs before any PE ends.
     must(offpath_context_leave_launcher(world.context), "leaving the launcher");
     meet();
     offpath_finalize(world.context);

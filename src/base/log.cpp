@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/log_silence.h"
+
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -65,12 +67,23 @@ Level parse_level(std::string_view name) {
         fmt::format("unknown log level '{}': use trace, debug, info, warn, error or off", name));
 }
 
+namespace {
+thread_local int silences = 0;
+}
+
+Silence::Silence() {
+    ++silences;
+}
+Silence::~Silence() {
+    --silences;
+}
+
 bool enabled(Level level) {
-    return logger()->should_log(to_spdlog(level));
+    return silences == 0 && logger()->should_log(to_spdlog(level));
 }
 
 void write(Level level, std::string_view line) {
-    logger()->log(to_spdlog(level), "{}", line);
+    if (silences == 0) logger()->log(to_spdlog(level), "{}", line);
 }
 
 }  // namespace offpath::log

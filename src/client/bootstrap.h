@@ -29,6 +29,8 @@ class Bootstrap {
         all.resize(size_);
         return allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
     }
+    // There will be no more allgathers.
+    virtual void end_exchanges() {}
 
   protected:
     std::uint32_t rank_ = 0, size_ = 1, local_rank_ = 0;

@@ -1,12 +1,20 @@
 // Bootstrap through PMIx, as mpirun, prterun and srun --mpi=pmix offer it. The library is opened at run time,
 // so that programs which bring their own bootstrap do not need it.
+//
+// Records go over a tree of connections whose addresses the server's data store tells, since servers (Open
+// MPI 4.1 with PMIx 4.2 at least) miscount the processes of a fence where several programs run in turn under
+// one launch, and keep counting those that ended without a goodbye. Where the server has no store, by fences.
 #include "client/bootstrap.h"
+
+#include "base/log.h"
+#include "client/exchange_tree.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <pmix.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -21,6 +29,9 @@ struct Library {
     decltype(&PMIx_Commit) commit;
     decltype(&PMIx_Fence) fence;
     decltype(&PMIx_Get) get;
+    decltype(&PMIx_Publish) publish;
+    decltype(&PMIx_Unpublish) unpublish;
+    decltype(&PMIx_Lookup) lookup;
     decltype(&PMIx_Error_string) error_string;
 };
 
@@ -39,13 +50,19 @@ bool load(Library& library, std::string& problem) {
     if (find(handle, "PMIx_Init", library.init) && find(handle, "PMIx_Finalize", library.finalize) &&
         find(handle, "PMIx_Put", library.put) && find(handle, "PMIx_Commit", library.commit) &&
         find(handle, "PMIx_Fence", library.fence) && find(handle, "PMIx_Get", library.get) &&
+        find(handle, "PMIx_Publish", library.publish) && find(handle, "PMIx_Unpublish", library.unpublish) &&
+        find(handle, "PMIx_Lookup", library.lookup) &&
         find(handle, "PMIx_Error_string", library.error_string))
         return true;
     problem = "the PMIx library lacks calls of its standard";
     return false;
 }
 
-class PmixBootstrap final : public Bootstrap {
+bool lacks(pmix_status_t status) {
+    return status == PMIX_ERR_NOT_SUPPORTED || status == PMIX_ERR_NOT_IMPLEMENTED;
+}
+
+class PmixBootstrap final : public Bootstrap, private Board {
   public:
     Status open(std::string& problem) {
         if (!load(pmix_, problem)) return Status::unavailable;
@@ -79,6 +96,27 @@ class PmixBootstrap final : public Bootstrap {
     }
 
     Status allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+        if (size_ == 1) {
+            std::copy(mine.begin(), mine.end(), all.begin());
+            return Status::ok;
+        }
+        if (!joined_) {
+            joined_ = true;
+            tree_ = std::make_unique<ExchangeTree>(static_cast<Board&>(*this), rank_, size_);
+            std::string problem;
+            const Status status = tree_->join(problem);
+            if (status != Status::ok) tree_.reset();
+            if (status != Status::ok && status != Status::unsupported) {
+                log::error("rank {} cannot meet the others: {}", rank_, problem);
+                return status;
+            }
+        }
+        return tree_ != nullptr ? tree_->allgather(mine, all) : allgather_by_fence(mine, all);
+    }
+    void end_exchanges() override { tree_.reset(); }
+
+  private:
+    Status allgather_by_fence(std::span<const std::byte> mine, std::span<std::byte> all) {
         const std::string key = fmt::format("offpath.{}", gathered_++);
         pmix_value_t value{};
         value.type = PMIX_BYTE_OBJECT;
@@ -105,7 +143,37 @@ class PmixBootstrap final : public Bootstrap {
         return Status::ok;
     }
 
-  private:
+    std::string board_key(std::uint32_t rank) const { return fmt::format("offpath.{}.{}", me_.nspace, rank); }
+    Status publish(std::span<const std::byte> record) override {
+        std::string key = board_key(rank_);
+        char* keys[] = {key.data(), nullptr};
+        if (lacks(pmix_.unpublish(keys, nullptr, 0))) return Status::unsupported;
+        pmix_info_t info[2] = {};
+        std::strncpy(info[0].key, key.c_str(), PMIX_MAX_KEYLEN);
+        info[0].value.type = PMIX_BYTE_OBJECT;
+        info[0].value.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(record.data()));
+        info[0].value.data.bo.size = record.size();
+        std::strncpy(info[1].key, PMIX_PERSISTENCE, PMIX_MAX_KEYLEN);
+        info[1].value.type = PMIX_PERSIST;
+        info[1].value.data.persist = PMIX_PERSIST_APP;
+        const pmix_status_t status = pmix_.publish(info, 2);
+        if (lacks(status)) return Status::unsupported;
+        return status == PMIX_SUCCESS ? Status::ok : Status::system;
+    }
+    Status look_up(std::uint32_t rank, std::vector<std::byte>& record) override {
+        pmix_pdata_t found{};
+        std::strncpy(found.key, board_key(rank).c_str(), PMIX_MAX_KEYLEN);
+        const pmix_status_t status = pmix_.lookup(&found, 1, nullptr, 0);
+        if (lacks(status)) return Status::unsupported;
+        if (status != PMIX_SUCCESS || found.value.type != PMIX_BYTE_OBJECT)
+            return status == PMIX_SUCCESS || status == PMIX_ERR_NOT_FOUND ? Status::unavailable
+                                                                          : Status::system;
+        const auto* const bytes = reinterpret_cast<const std::byte*>(found.value.data.bo.bytes);
+        record.assign(bytes, bytes + found.value.data.bo.size);
+        std::free(found.value.data.bo.bytes);
+        return Status::ok;
+    }
+
     pmix_proc_t process(pmix_rank_t rank) const {
         pmix_proc_t result{};
         std::memcpy(result.nspace, me_.nspace, sizeof result.nspace);
@@ -124,7 +192,8 @@ class PmixBootstrap final : public Bootstrap {
 
     Library pmix_{};
     pmix_proc_t me_{};
-    bool attached_ = false;
+    bool attached_ = false, joined_ = false;
+    std::unique_ptr<ExchangeTree> tree_;
     std::uint32_t gathered_ = 0;
 };
 

@@ -216,7 +216,12 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
         log::error("offpath_init: the bootstrap's allgather failed");
         return Status::unavailable;
     }
-    if (Status verdict = judge(*bootstrap, reports); verdict != Status::ok) return verdict;
+    if (Status verdict = judge(*bootstrap, reports); verdict != Status::ok) {
+        // A rank that knows of the failure may end the job: not before it has been said.
+        std::vector<char> said;
+        (void)bootstrap->allgather('\1', said);
+        return verdict;
+    }
 
     std::size_t stride = 1;
     for (const Report& other : reports)
@@ -229,6 +234,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
         return Status::unavailable;
     }
     control::wipe(address);
+    bootstrap->end_exchanges();
 
     auto context = std::make_unique<offpath_context>(std::move(attachment),
                                                      params.threads == OFFPATH_THREADS_MULTIPLE, spin_us);
@@ -242,7 +248,11 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     status = announce(*context, reports, addresses, stride);
     control::wipe(addresses);
     if (status == Status::ok) status = make_world(*context);
-    if (status != Status::ok) return status;
+    if (status != Status::ok) {
+        log::error("offpath_init: rank {} cannot make the team of all ranks: {}", context->rank,
+                   to_string(status));
+        return status;
+    }
     context->ring();
     *result = context.release();
     return Status::ok;
@@ -262,6 +272,7 @@ offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_conte
     try {
         return to_c(initialize(*params, context));
     } catch (const std::bad_alloc&) {
+        log::error("offpath_init: out of memory");
         return OFFPATH_ERR_MEMORY;
     } catch (const std::exception& error) {
         log::error("offpath_init: {}", error.what());

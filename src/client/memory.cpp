@@ -164,10 +164,8 @@ offpath_status_t offpath_mem_share(offpath_context_h context, int fd, void* addr
         if (status == Status::ok) made->exported = adopted.region;
         // A device of its own stages what it cannot import.
         const bool must = context->attachment.link == nullptr || status == Status::peer_lost;
-        if (status != Status::ok && must) {
-            log::error("offpath_mem_share: the device did not take {} bytes: {}", bytes, to_string(status));
-            return to_c(status);
-        }
+        // The status says all that there is to say; what the memory was for, the caller says.
+        if (status != Status::ok && must) return to_c(status);
     }
     *region = keep(*context, std::move(made));
     return OFFPATH_OK;

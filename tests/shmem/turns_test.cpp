@@ -1,6 +1,7 @@
-// turns_test [CODE]: one of several programs that a script starts in turn as the same PEs (turns.sh). The PEs
-// leave one after the other, a tenth of a second apart, so that some are in the next program while others are
-// still in this one. With CODE, PE 1 ends with it after its shmem_finalize.
+// turns_test [CODE | fail | quick]: one of several programs that a script starts in turn as the same PEs
+// (turns.sh). The PEs leave one after the other, a tenth of a second apart unless it is to be quick, so that
+// some are in the next program while others are still in this one. With CODE, PE 1 ends with it after its
+// shmem_finalize. `fail`: all PEs end with 9 and without it.
 #include <offpath/context.h>
 #include <shmem.h>
 
@@ -8,12 +9,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "check.h"
 
 namespace {
 
 int pe;
+bool quick;
 long counter;
 
 void ring_and_sum() {
@@ -34,15 +37,18 @@ void ring_and_sum() {
 // In the place of the client's own.
 extern "C" __attribute__((visibility("default"))) offpath_status_t offpath_finalize(
     offpath_context_h context) {
-    usleep(static_cast<useconds_t>(pe) * 100'000);
+    if (!quick) usleep(static_cast<useconds_t>(pe) * 100'000);
     const auto real = reinterpret_cast<decltype(&offpath_finalize)>(dlsym(RTLD_NEXT, "offpath_finalize"));
     return real(context);
 }
 
 int main(int count, char** arguments) {
+    const std::string_view how = count > 1 ? arguments[1] : "";
+    quick = how == "quick";
     shmem_init();
     pe = shmem_my_pe();
     ring_and_sum();
+    if (how == "fail") std::_Exit(9);
     const int verdict = check::verdict();
-    return count > 1 && pe == 1 ? std::atoi(arguments[1]) : verdict;
+    return count > 1 && !quick && pe == 1 ? std::atoi(arguments[1]) : verdict;
 }

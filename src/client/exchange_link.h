@@ -1,0 +1,120 @@
+// The two ends of the connections of an ExchangeTree. A child calls and proves that it knows the secret that
+// its parent has published, the parent answers with a proof of its own; then `go` comes down once the tree
+// stands, and after that data, up and down in turn. Threads: one.
+#pragma once
+
+#include "client/exchange_tree.h"
+
+namespace offpath::client {
+
+// How both sides announce what they send.
+struct ExchangeHeader {
+    enum class Kind : std::uint32_t { handshake = 0x6f666578, go, data };
+    Kind kind = Kind::handshake;
+    std::uint32_t rank = 0;   // the child's
+    std::uint64_t token = 0;  // of the connection, drawn by the parent; 0 in handshakes
+};
+
+// What is published.
+struct ExchangeRecord {
+    control::Secret secret{};
+    std::vector<std::byte> address;
+
+    std::vector<std::byte> bytes() const;
+    bool read(std::span<const std::byte> from);
+};
+
+// Bytes on their way in, which may come before anybody waits for them.
+struct ExchangeInput : Completion {
+    std::vector<std::byte> bytes;
+    bool running = false, complete = false, failed = false;
+
+    ExchangeInput();
+    void take(transport::Transport& transport, const transport::Incoming& message);
+    // False: it is not as long as `to`. Afterwards the next may come.
+    bool take_out(std::span<std::byte> to);
+};
+
+// Sends that have not ended yet.
+struct ExchangeOutput : Completion {
+    std::size_t running = 0;
+    bool failed = false;
+
+    ExchangeOutput();
+    Status send(transport::Transport& transport, transport::Endpoint& endpoint, const ExchangeHeader& header,
+                std::span<const std::byte> data);
+};
+
+// A child's end.
+class ExchangeTree::Up final : public transport::Handler {
+  public:
+    ~Up() override;
+    // Does not wait. unavailable: that is no way.
+    Status call(std::uint32_t rank, std::uint32_t parent, const ExchangeRecord& record, std::string& problem);
+    bool lost() const { return lost_; }
+    bool go() const { return go_; }
+    transport::Transport& transport() { return *transport_; }
+    Status send(std::span<const std::byte> data);
+    bool sent() const { return output_.running == 0; }
+    ExchangeInput input;
+
+    void on_message(const transport::Incoming& message) override;
+    void on_endpoint_lost(transport::Endpoint&) override { lost_ = true; }
+
+  private:
+    void on_handshake(const control::Message& message);
+    void say(const control::Message& message);
+
+    std::unique_ptr<transport::Transport> transport_;
+    transport::Endpoint* endpoint_ = nullptr;
+    std::uint32_t rank_ = 0, parent_ = 0;
+    control::Secret secret_{};
+    control::Nonce challenge_{}, nonce_{};
+    std::uint64_t token_ = 0;
+    ExchangeOutput output_;
+    bool lost_ = false, go_ = false;
+};
+
+// The parent's end, of all its children.
+class ExchangeTree::Down final : public transport::Handler {
+  public:
+    Down(std::uint32_t rank, std::span<const TreePlace::Child> children);
+    ~Down() override;
+    Status open(std::string& problem);
+    ExchangeRecord record() const;
+    // The first child that has not come; size(): all have.
+    std::size_t first_absent() const;
+    std::size_t size() const { return children_.size(); }
+    bool complete() const { return first_absent() == children_.size(); }
+    transport::Transport& transport() { return *transport_; }
+    Status go();
+    ExchangeInput& input(std::size_t child) { return children_[child].input; }
+    Status send(std::size_t child, std::span<const std::byte> data);
+    bool sent() const { return output_.running == 0; }
+    bool send_failed() const { return output_.failed; }
+
+    void on_message(const transport::Incoming& message) override;
+    void on_endpoint_lost(transport::Endpoint& endpoint) override;
+
+  private:
+    struct Child {
+        std::uint32_t rank = 0;
+        transport::Endpoint* endpoint = nullptr;  // null: it has not called
+        control::Nonce challenge{};
+        std::uint64_t token = 0;  // 0: it has not proved anything
+        ExchangeInput input;
+    };
+    Child* find(std::uint32_t rank);
+    void on_call(std::uint32_t rank, const control::DirectCall& call);
+    void on_proof(Child& child, const control::DirectProof& proof);
+    void say(Child& child, const control::Message& message);
+    void drop(Child& child);
+
+    const std::uint32_t rank_;
+    std::unique_ptr<transport::Transport> transport_;
+    control::Secret secret_ = control::draw_secret();
+    std::vector<Child> children_;
+    ExchangeOutput output_;
+};
+
+}  // namespace offpath::client
