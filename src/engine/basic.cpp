@@ -77,7 +77,13 @@ void Engine::Impl::on_request(Team& team, const Exchange& header, std::span<cons
                   header.route.source, team.id, payload.size(), header.bytes);
         return;
     }
+    auto& order = team.receive_order[header.route.source];
+    const bool early = !order.is_next(header.sequence);
+    if (early && !take_room(*team.session->its_job, &team, payload.size()))
+        return too_far_ahead(team, header.route.source);
     auto pass = [&](EarlyMessage message) {
+        if (message.header.sequence != header.sequence)
+            give_room_back(*team.session->its_job, &team, message.payload.size());
         const matching::Envelope envelope{message.header.route.source,
                                           static_cast<std::uint32_t>(message.header.tag)};
         const std::uint64_t cookie = team.next_cookie++;
@@ -89,8 +95,9 @@ void Engine::Impl::on_request(Team& team, const Exchange& header, std::span<cons
             team.arrived.emplace(cookie, std::move(message));
         }
     };
-    team.receive_order[header.route.source].arrive(
-        header.sequence, EarlyMessage{header, {payload.begin(), payload.end()}, nullptr}, pass);
+    const bool fresh =
+        order.arrive(header.sequence, EarlyMessage{header, {payload.begin(), payload.end()}, nullptr}, pass);
+    if (early && !fresh) give_room_back(*team.session->its_job, &team, payload.size());
 }
 
 void Engine::Impl::take_message(BasicOp& receive, EarlyMessage message) {

@@ -2,6 +2,7 @@
 // that is stopped, or a link that is cut while only the other side has something to send, breaks no
 // connection. So an engine asks the proxies that its operations depend on, and each engine answers.
 #include "base/log.h"
+#include "base/log_silence.h"
 #include "engine/onesided.h"
 
 #include <fmt/format.h>
@@ -21,9 +22,8 @@ bool Engine::awaits_others() const {
     return false;
 }
 
-// Those with an endpoint: with others nothing has been exchanged yet.
 void Engine::Impl::mark_awaited() {
-    each_peer([](Peer& peer) { peer.awaited = false; });
+    each_peer([](Peer& peer) { peer.awaited = peer.named = false; });
     const auto mark_all = [](const Team& team) {
         for (Peer* peer : team.peers)
             peer->awaited = true;
@@ -40,10 +40,43 @@ void Engine::Impl::mark_awaited() {
                     mark_all(*team);
                     break;
                 }
-                team->peers[basic->peer]->awaited = true;
+                Peer& peer = *team->peers[basic->peer];
+                peer.awaited = peer.named = true;
             }
         }
     }
+}
+
+// In a large job nothing may have been exchanged with the proxy of a rank from which one here receives; a
+// connection tells whether it is there.
+void Engine::Impl::probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns) {
+    for (transport::Endpoint* endpoint : std::exchange(retired, {}))
+        transport.disconnect(endpoint);
+    for (Way& way : ways)
+        if (way.failed || way.failing_ns > 0) way.failing_ns += passed_ns;
+    each_peer([&](Peer& peer) {
+        if (peer.named && !peer.self && !peer.lost && peer.way != nullptr && !peer.way->lost)
+            probe(peer, limit_ns);
+    });
+}
+
+// Nothing of ours has gone by it, so an attempt that fails is made again until the limit: the link may be
+// back by then.
+void Engine::Impl::probe(Peer& peer, std::uint64_t limit_ns) {
+    Way& way = *peer.way;
+    if (way.endpoint != nullptr && !way.failed) return;
+    if (way.failed && way.failing_ns >= limit_ns) {
+        log::error("proxy {:x} was lost: it cannot be reached for {:.1f} s", peer.id,
+                   static_cast<double>(way.failing_ns) * 1e-9);
+        peer.lost = way.given_up = true;
+        newly_lost.push_back(&peer);
+        return;
+    }
+    if (way.endpoint != nullptr) transport.disconnect(std::exchange(way.endpoint, nullptr));
+    const log::Silence until_the_limit;
+    way.failed = transport.connect(way.address, &way.endpoint) != Status::ok;
+    way.probing = !way.failed;
+    if (way.probing) say(peer, bytes_of(Hello{Kind::hello, 0, peer.job.high, peer.job.low}));
 }
 
 // A job's silence is its own: whoever knows its secret can feign that. A connection that jobs share ends when
@@ -55,6 +88,7 @@ void Engine::beat(std::uint64_t now_ns, std::uint64_t limit_ns) {
     impl.mark_awaited();
     for (Way& way : impl.ways)
         way.doubted = way.given_up = false;
+    impl.probe_named(passed_ns, limit_ns);
     impl.each_peer([](Peer& peer) {
         if (peer.endpoint() == nullptr) return;
         peer.way->doubted |= peer.awaited || peer.lost;
@@ -72,7 +106,7 @@ void Engine::beat(std::uint64_t now_ns, std::uint64_t limit_ns) {
 }
 
 void Engine::Impl::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns) {
-    if (peer.lost || peer.endpoint() == nullptr || !peer.way->doubted) {
+    if (peer.lost || peer.endpoint() == nullptr || peer.way->failed || !peer.way->doubted) {
         peer.asked = false;
         return;
     }
@@ -82,8 +116,10 @@ void Engine::Impl::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_
         peer.silent_ns = 0;
     }
     // One that has never answered may not have known us when it was asked.
-    if (!peer.asked || !peer.has_answered)
-        tell(peer, bytes_of(Beat{Kind::beat, BeatWord::question, peer.job.high, peer.job.low}));
+    if (!peer.asked || !peer.has_answered) {
+        const Beat question{Kind::beat, BeatWord::question, peer.job.high, peer.job.low};
+        peer.way->probing ? say(peer, bytes_of(question)) : tell(peer, bytes_of(question));
+    }
     peer.asked = true;
     if (peer.awaited && peer.has_answered && peer.silent_ns >= limit_ns) give_up_silent(peer);
 }
@@ -97,6 +133,8 @@ void Engine::Impl::on_beat(const Beat& beat, Peer& from) {
         case BeatWord::answer:
             from.has_answered = true;
             from.asked = false;
+            from.way->probing = false;
+            from.way->failing_ns = 0;
             return;
         case BeatWord::farewell:
             // The next round acts on it: an endpoint is not closed from within the transport.
@@ -136,7 +174,7 @@ void Engine::Impl::give_up_silent(Peer& peer) {
 // that.
 void Engine::Impl::give_up_way(Way& way) {
     way.lost = true;
-    transport.disconnect(std::exchange(way.endpoint, nullptr));
+    if (way.endpoint != nullptr) transport.disconnect(std::exchange(way.endpoint, nullptr));
     each_peer([&](Peer& peer) {
         if (peer.way != &way || peer.lost) return;
         log::error("proxy {:x} was lost: no answer in any job", peer.id);

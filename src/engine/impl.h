@@ -46,6 +46,8 @@ struct Engine::Impl {
     void on_beat(const Beat& beat, Peer& from);
     void on_late_message(const Peer& from, std::span<const std::byte> header);
     void mark_awaited();
+    void probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns);
+    void probe(Peer& peer, std::uint64_t limit_ns);
     void ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns);
     void say_farewell(Peer& peer);
     void give_up_silent(Peer& peer);
@@ -190,6 +192,7 @@ struct Engine::Impl {
     bool closed = false;
     std::uint64_t beaten_ns = 0;  // the last round of beats
     std::vector<Peer*> newly_lost;
+    std::vector<transport::Endpoint*> retired;  // to be closed outside of the transport
     std::deque<Instance*> runnable;
     std::vector<Instance*> finished;
     std::vector<BasicOp*> finished_basics;

@@ -8,7 +8,8 @@
 // target, so that a flush is a count (rma/epochs.h). Visits get memory in the order of arrival, up to
 // Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
 // A message that is ordered is held back, and with it those behind it, until the visits before it in its
-// lane are over; what is held back has no memory and no place in other queues, so nobody waits for it.
+// lane are over; what is held back has no memory and no place in other queues, so nobody waits for it. What
+// comes out of order or is held back counts among its job's messages that wait (Config::early_bytes).
 // What is said to one proxy in a round of work travels together, up to bundle_bytes (onesided_bundle.cpp);
 // the sequence numbers are the messages' own. A small put or get of memory that has a pointer is no visit: it
 // is done when it is its turn. So is what a host rank asks without its own proxy (rma/direct.h): it is done
@@ -38,6 +39,7 @@ struct OneSidedRequest {
     OneSidedHeader header{};
     std::span<const std::byte> payload;  // segments, then operands
     std::vector<std::byte> own;          // the payload, if it is kept longer than its message
+    bool counted = false;                // among what waits for its time (Config::early_bytes)
 
     void keep() {
         if (!own.empty() || payload.empty()) return;
@@ -84,7 +86,8 @@ class Window {
     bool running_updates = false;   // run_updates() is on the stack
     rma::LockQueue lock;
     std::unordered_set<Visit*> visits;
-    std::size_t held = 0;  // in all lanes
+    std::size_t held = 0;           // in all lanes
+    std::uint64_t early_bytes = 0;  // of its job's: what the lanes keep
 
     Session& session() const { return *team->session; }
     bool idle() const { return calls.empty() && visits.empty() && held == 0; }
@@ -242,6 +245,8 @@ class OneSided {
     // onesided_owner.cpp
     void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
     void on_request(const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from);
+    bool keep(Window& window, OneSidedRequest& request);
+    void let_go(Window& window, std::size_t payload_bytes);
     void take_turn(Window& window, OneSidedRequest request);
     void release(Window& window, std::uint32_t origin);
     void accept(Window& window, const OneSidedRequest& request);

@@ -35,9 +35,11 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
     if (window != nullptr) {
         auto& gate = window->lanes[header.route.source].gate;
         OneSidedRequest request{header, payload, {}};
-        if (!gate.is_next(header.sequence)) request.keep();
-        gate.arrive(header.sequence, std::move(request),
-                    [&](OneSidedRequest due) { take_turn(*window, std::move(due)); });
+        const bool early = !gate.is_next(header.sequence);
+        if (early && !keep(*window, request)) return;
+        const bool fresh = gate.arrive(header.sequence, std::move(request),
+                                       [&](OneSidedRequest due) { take_turn(*window, std::move(due)); });
+        if (early && !fresh) let_go(*window, payload.size());
         return;
     }
     log::warn("rank {} asks for window {} of team {:x}, which rank {} does not have", header.route.source,
@@ -45,11 +47,32 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
     answer(from, header.part, Status::access);
 }
 
+// Beyond its message, if there is room; else its origin counts as gone.
+bool OneSided::keep(Window& window, OneSidedRequest& request) {
+    if (request.counted) return true;
+    Team& team = *window.team;
+    if (!engine_.take_room(*team.session->its_job, &team, request.payload.size())) {
+        engine_.too_far_ahead(team, request.header.route.source);
+        return false;
+    }
+    window.early_bytes += EarlyMessage::room(request.payload.size());
+    request.counted = true;
+    request.keep();
+    return true;
+}
+
+void OneSided::let_go(Window& window, std::size_t payload_bytes) {
+    window.early_bytes -= EarlyMessage::room(payload_bytes);
+    engine_.give_room_back(*window.team->session->its_job, window.team, payload_bytes);
+}
+
 void OneSided::take_turn(Window& window, OneSidedRequest request) {
     Window::Lane& lane = window.lanes[request.header.route.source];
-    if (lane.held.empty() && (request.header.ordered == 0 || lane.visits == 0))
+    if (lane.held.empty() && (request.header.ordered == 0 || lane.visits == 0)) {
+        if (request.counted) let_go(window, request.payload.size());
         return accept(window, request);
-    request.keep();
+    }
+    if (!keep(window, request)) return;
     lane.held.push_back(std::move(request));
     ++window.held;
 }
@@ -63,6 +86,7 @@ void OneSided::release(Window& window, std::uint32_t origin) {
         const OneSidedRequest request = std::move(lane.held.front());
         lane.held.pop_front();
         --window.held;
+        let_go(window, request.payload.size());
         accept(window, request);
     }
     if (window.ending) unsettled_.push_back(&window);

@@ -77,6 +77,8 @@ void OneSided::settle(Window& window) {
         Team* team = window.team;
         const JobId& job = team->session->job;
         --team->windows;
+        team->early_bytes -= window.early_bytes;
+        team->session->its_job->early_bytes -= window.early_bytes;
         drop(window);
         windows_.erase(std::make_tuple(job.high, job.low, team->id, team->rank, window.id));
         if (team->destroyed && team->idle()) engine_.outer.destroy_team(team);

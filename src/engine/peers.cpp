@@ -163,6 +163,11 @@ void Engine::Impl::refuse(const char* what, const Peer* from) {
 bool Engine::Impl::connect(Peer& peer) {
     if (peer.lost || peer.way == nullptr) return false;
     Way& way = *peer.way;
+    if (way.endpoint != nullptr && !way.probing) return true;
+    // From here on something depends on it.
+    way.probing = false;
+    if (way.failed && way.endpoint != nullptr) retired.push_back(std::exchange(way.endpoint, nullptr));
+    way.failed = false;
     if (way.endpoint != nullptr) return true;
     const Status status = way.lost ? Status::peer_lost : transport.connect(way.address, &way.endpoint);
     if (status == Status::ok) return true;
@@ -210,7 +215,12 @@ void Engine::Impl::not_sent(Peer& peer, Status status) {
 
 void Engine::on_endpoint_lost(transport::Endpoint& endpoint) {
     for (Way& way : impl_->ways) {
-        if (way.endpoint == &endpoint) way.lost = true;
+        if (way.endpoint != &endpoint) continue;
+        if (way.probing) {
+            way.failed = true;
+            return;
+        }
+        way.lost = true;
     }
     impl_->each_peer([&](Peer& peer) {
         if (peer.endpoint() == &endpoint) impl_->peer_lost(peer);

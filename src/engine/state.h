@@ -34,9 +34,12 @@ struct Way {
     transport::Endpoint* endpoint = nullptr;
     bool lost = false;
     // beats.cpp
-    bool doubted = false;   // operations here depend on a peer on it, or one was given up
-    bool given_up = false;  // a peer on it was
-    bool answers = false;   // or may do so yet: to one of its peers
+    bool probing = false;          // its endpoint was made to see who is there: nothing depends on it yet
+    bool failed = false;           // that endpoint, or the attempt to make it
+    std::uint64_t failing_ns = 0;  // since the first of those failures
+    bool doubted = false;          // operations here depend on a peer on it, or one was given up
+    bool given_up = false;         // a peer on it was
+    bool answers = false;          // or may do so yet: to one of its peers
 };
 
 // A proxy, for one job: the job's ranks say where it is, and the passes prove that it belongs to the job.
@@ -49,6 +52,7 @@ struct Peer {
     std::uint64_t pass_there = 0, pass_here = 0;
     // beats.cpp
     bool awaited = false;         // operations here depend on it
+    bool named = false;           // one of them on it alone
     bool asked = false;           // a question is open
     bool has_answered = false;    // ever: before, it may not know us yet
     std::uint64_t silent_ns = 0;  // since the question

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace offpath::testing {
 namespace {
 
@@ -245,6 +247,191 @@ TEST_F(JobsBeats, AQuestionMayComeBeforeItsProxyIsAnnounced) {
     pass(3 * limit, {});
     EXPECT_FALSE(a.waiting.status);
     EXPECT_EQ(engine->counters().messages_sent, before + 3 * limit / interval);
+}
+
+// The way to the others, which can be cut: what is connected is lost, and nothing can be connected.
+class Cuttable final : public transport::Transport {
+  public:
+    explicit Cuttable(std::unique_ptr<transport::Transport> inner) : inner_(std::move(inner)) {}
+    void cut() { cut_ = true; }
+    void mend() { cut_ = false; }
+    std::size_t connected() const { return endpoints_.size(); }
+
+    void set_handler(transport::Handler* handler) override { inner_->set_handler(handler_ = handler); }
+    std::vector<std::byte> address() const override { return inner_->address(); }
+    Status connect(std::span<const std::byte> address, transport::Endpoint** endpoint) override {
+        if (cut_) return Status::unavailable;
+        const Status status = inner_->connect(address, endpoint);
+        if (status == Status::ok) endpoints_.insert(*endpoint);
+        return status;
+    }
+    void disconnect(transport::Endpoint* endpoint) override {
+        endpoints_.erase(endpoint);
+        told_.erase(endpoint);
+        inner_->disconnect(endpoint);
+    }
+    Status post(transport::Endpoint& endpoint, std::span<const std::byte> header,
+                std::span<const std::byte> payload) override {
+        return told_.contains(&endpoint) ? Status::peer_lost : inner_->post(endpoint, header, payload);
+    }
+    Status send(transport::Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
+                std::size_t bytes, Completion* completion) override {
+        return inner_->send(endpoint, header, payload, bytes, completion);
+    }
+    Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override {
+        return inner_->fetch(rendezvous, destination, bytes, completion);
+    }
+    void discard(void* rendezvous) override { inner_->discard(rendezvous); }
+    unsigned progress() override {
+        unsigned events = inner_->progress();
+        const auto all = endpoints_;
+        for (transport::Endpoint* endpoint : all) {
+            if (!cut_ || !told_.insert(endpoint).second) continue;
+            handler_->on_endpoint_lost(*endpoint);
+            ++events;
+        }
+        return events;
+    }
+    int event_fd() const override { return inner_->event_fd(); }
+    Status arm() override { return inner_->arm(); }
+    std::string describe() const override { return inner_->describe(); }
+
+  private:
+    std::unique_ptr<transport::Transport> inner_;
+    transport::Handler* handler_ = nullptr;
+    std::set<transport::Endpoint*> endpoints_, told_;
+    bool cut_ = false;
+};
+
+// Rank 0 of a job whose proxies are too many to be greeted, and rank 1, with whose proxy nothing has been
+// exchanged: rank 0 waits for its message.
+class LargeJob : public ::testing::Test {
+  protected:
+    static constexpr engine::ProxyId proxies = 80;
+
+    LargeJob() : transport(hub.join()) {
+        other.emplace(hub, 2);
+        other->connect(transport.address());
+        engine.emplace(transport, 1, engine::Config{});
+        EXPECT_EQ(engine->open_session(job.id, job.secret, 0, memory, &session), Status::ok);
+        EXPECT_EQ(engine->add_proxy(*session, 2, other->address()), Status::ok);
+        for (engine::ProxyId id = 3; id <= proxies; ++id) {
+            idle.push_back(hub.join());
+            EXPECT_EQ(engine->add_proxy(*session, id, idle.back()->address()), Status::ok);
+        }
+        const engine::Member members[] = {{1, 0}, {2, 1}};
+        EXPECT_EQ(engine->create_team(*session, 42, 0, members, &team), Status::ok);
+        engine->greet(*session);
+        settle();
+        EXPECT_EQ(transport.connected(), 0u);
+        EXPECT_EQ(engine->mail_recv(*team, World::range(in.data(), in.size()), 1, {1, 2}, nullptr, &waiting),
+                  Status::in_progress);
+    }
+    ~LargeJob() override { engine->close(); }
+    void settle() {
+        for (int i = 0; i < 20; ++i) {
+            transport.progress();
+            engine->advance();
+            if (other) other->progress();
+        }
+    }
+    void pass(std::uint64_t time) {
+        for (std::uint64_t passed = 0; passed < time; passed += interval) {
+            engine->beat(now += interval, limit);
+            settle();
+        }
+    }
+    bool is_asked() {
+        const auto heard = other->heard<engine::Beat>(engine::Kind::beat);
+        return heard.has_value() && heard->word == engine::BeatWord::question;
+    }
+
+    const BareJob job{{7, 9}, {}};
+    transport::LoopbackHub hub{transport::LoopbackConfig{}};
+    Cuttable transport;
+    std::optional<BareProxy> other;
+    std::vector<std::unique_ptr<transport::Transport>> idle;
+    TestMemory memory{memory::BackEnd::cma};
+    std::optional<engine::Engine> engine;
+    engine::Session* session = nullptr;
+    engine::Team* team = nullptr;
+    std::vector<char> in = std::vector<char>(64);
+    Done waiting;
+    std::uint64_t now = 77 * ms;
+};
+
+TEST_F(LargeJob, OneThatNobodyHasConnectedToIsLostToo) {
+    other.reset();
+    pass(limit - interval);
+    EXPECT_FALSE(waiting.status);
+    pass(3 * interval);
+    EXPECT_EQ(waiting.status, Status::peer_lost);
+}
+
+TEST_F(LargeJob, OneThatEndsBeforeItHasAnsweredIsLost) {
+    pass(2 * interval);
+    EXPECT_TRUE(is_asked());
+    other.reset();
+    pass(limit + 3 * interval);
+    EXPECT_EQ(waiting.status, Status::peer_lost);
+}
+
+TEST_F(LargeJob, OneThatHasAnsweredIsLostAtOnce) {
+    pass(2 * interval);
+    EXPECT_EQ(other->say(job, engine::Beat{engine::Kind::beat, engine::BeatWord::answer, 7, 9}), Status::ok);
+    settle();
+    other.reset();
+    settle();
+    EXPECT_EQ(waiting.status, Status::peer_lost);
+}
+
+TEST_F(LargeJob, OnlyThoseThatAreWaitedForAreConnectedTo) {
+    pass(3 * limit);
+    EXPECT_EQ(transport.connected(), 1u);
+    EXPECT_FALSE(waiting.status);
+}
+
+TEST_F(LargeJob, ALinkThatIsBackWithinTheLimitLosesNobody) {
+    transport.cut();
+    pass(limit - interval);
+    transport.mend();
+    pass(2 * interval);
+    EXPECT_TRUE(is_asked());
+    EXPECT_FALSE(waiting.status);
+}
+
+TEST_F(LargeJob, NorDoesOneThatBreaksTheFirstConnection) {
+    pass(2 * interval);
+    transport.cut();
+    pass(limit - 2 * interval);
+    transport.mend();
+    pass(2 * interval);
+    EXPECT_EQ(other->say(job, engine::Beat{engine::Kind::beat, engine::BeatWord::answer, 7, 9}), Status::ok);
+    pass(limit - interval);
+    EXPECT_FALSE(waiting.status);
+}
+
+TEST_F(LargeJob, ALinkThatStaysDownIsTold) {
+    transport.cut();
+    pass(limit - interval);
+    EXPECT_FALSE(waiting.status);
+    pass(3 * interval);
+    EXPECT_EQ(waiting.status, Status::peer_lost);
+}
+
+// What is sent meanwhile connects anew.
+TEST_F(LargeJob, AMessageGoesWhereAProbeHasFailed) {
+    pass(interval);
+    transport.cut();
+    settle();
+    transport.mend();
+    Done sent;
+    ASSERT_EQ(engine->mail_send(*team, World::range(in.data(), in.size()), 1, {3, 4}, &sent),
+              Status::in_progress);
+    settle();
+    EXPECT_TRUE(other->heard<engine::Exchange>(engine::Kind::mail).has_value());
+    pass(interval);
+    EXPECT_EQ(transport.connected(), 1u);
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 
 #include "engine/slab.h"
 #include "engine/state.h"
+#include "rma/operation.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace offpath::testing {
@@ -300,6 +302,122 @@ TEST_F(Crowded, ARankTooFarAheadIsGone) {
             EXPECT_EQ(taken.status, Status::ok);
         }
     }
+}
+
+// A basic message out of order waits for those before it, and counts while it does.
+TEST_F(Crowded, MessagesOutOfOrderTakeTheirShareOnly) {
+    announce();
+    make_team();
+    const auto say = [&](std::uint32_t sequence) {
+        Exchange message = from_rank(1, Kind::request, 8, 0);
+        message.sequence = sequence;
+        EXPECT_EQ(second.say(job, message, word), Status::ok);
+        settle();
+    };
+    const auto receive_all = [&](std::uint32_t count) {
+        std::vector<std::byte> buffer(8);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            Done taken;
+            ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 8), 1, 5, nullptr, &taken),
+                      Status::in_progress);
+            settle();
+            EXPECT_EQ(taken.status, Status::ok) << i;
+        }
+    };
+    // Backwards, and the last of them twice: as many as there is room for, and what they took comes back.
+    for (std::uint32_t i = room - 1; i > 0; --i)
+        say(i);
+    say(room - 1);
+    say(0);
+    receive_all(room);
+    std::vector<std::byte> buffer(8);
+    Done done;
+    ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 8), 1, 6, nullptr, &done), Status::in_progress);
+    for (std::uint32_t i = 0; i < room; ++i)
+        say(room + 1 + i);
+    EXPECT_FALSE(done.status.has_value());
+    say(2 * room + 1);
+    EXPECT_EQ(done.status, Status::peer_lost);
+}
+
+// The same for what is asked of windows: out of order, or held back until what was before it is done.
+class CrowdedWindow : public Crowded {
+  protected:
+    void make_window() {
+        announce();
+        make_team();
+        ASSERT_EQ(
+            engine->create_window(*team, 3, World::range(memory_.data(), memory_.size()), false, &window),
+            Status::ok);
+        ASSERT_EQ(engine->recv(*team, World::range(buffer_.data(), 8), 1, 6, nullptr, &lost),
+                  Status::in_progress);
+    }
+    // sender: of a transfer that brings the operand, which nobody begins.
+    void put(std::uint32_t sequence, std::uint64_t offset, bool ordered = false, std::uint64_t sender = 0) {
+        engine::OneSidedHeader header{};
+        header.kind = Kind::one_sided;
+        header.sequence = sequence;
+        header.route = from_rank(1, Kind::request, 8, 0).route;
+        header.window = 3;
+        header.offset = offset;
+        header.bytes = 8;
+        header.part = 1 + sequence;
+        header.operation = static_cast<std::uint8_t>(rma::OpKind::put);
+        header.ordered = ordered ? 1 : 0;
+        header.sender = sender;
+        header.segments = 1;
+        const std::span<const std::byte> operand(word);
+        EXPECT_EQ(second.say(job, header, sender == 0 ? operand : operand.first(0)), Status::ok);
+        settle();
+    }
+    engine::Window* window = nullptr;
+    std::vector<std::byte> memory_ = std::vector<std::byte>(8 * room + 16);
+    Done lost;  // when rank 1 counts as gone
+
+  private:
+    std::vector<std::byte> buffer_ = std::vector<std::byte>(8);
+};
+
+TEST_F(CrowdedWindow, RequestsOutOfOrderTakeTheirShareOnly) {
+    make_window();
+    for (std::uint32_t i = room - 1; i > 0; --i)
+        put(i, 8 * i);
+    put(room - 1, 0);  // it came before: neither done nor kept
+    EXPECT_EQ(memory_, std::vector<std::byte>(memory_.size()));
+    put(0, 0);
+    EXPECT_EQ(std::count(memory_.begin(), memory_.end(), std::byte{3}), 8 * room);
+    // There is room again for as many, and for no more.
+    for (std::uint32_t i = 0; i < room; ++i)
+        put(room + 1 + i, 0);
+    EXPECT_FALSE(lost.status.has_value());
+    put(2 * room + 1, 0);
+    EXPECT_EQ(lost.status, Status::peer_lost);
+}
+
+TEST_F(CrowdedWindow, RequestsThatAreHeldBackTakeTheirShareOnly) {
+    make_window();
+    put(0, 0, false, 77);
+    for (std::uint32_t i = 0; i < room; ++i)
+        put(1 + i, 8, i == 0);
+    EXPECT_FALSE(lost.status.has_value());
+    put(room + 1, 8);
+    EXPECT_EQ(lost.status, Status::peer_lost);
+    EXPECT_EQ(memory_, std::vector<std::byte>(memory_.size()));
+}
+
+TEST_F(CrowdedWindow, WhatWaitedGoesWithItsWindow) {
+    make_window();
+    for (std::uint32_t i = room; i > 0; --i)
+        put(i, 0);
+    Done ended;
+    ASSERT_EQ(engine->destroy_window(*window, &ended), Status::in_progress);
+    settle();
+    EXPECT_EQ(ended.status, Status::ok);
+    ASSERT_EQ(engine->create_window(*team, 3, World::range(memory_.data(), memory_.size()), false, &window),
+              Status::ok);
+    for (std::uint32_t i = room; i > 0; --i)
+        put(i, 0);
+    EXPECT_FALSE(lost.status.has_value());
 }
 
 TEST(Passes, AreOfOneJobAndOneDirection) {
