@@ -7,6 +7,7 @@
 #include "operations.h"
 #include "p2p/state.h"
 #include "runtime.h"
+#include "tuning/agreement.h"
 
 using namespace offpath::mpi;
 
@@ -21,14 +22,17 @@ bool may_be_ours(const MPI_Comm* comm) {
 extern "C" {
 
 OFFPATH_API int MPI_Comm_free(MPI_Comm* comm) {
-    return may_be_ours(comm) && keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_free(comm);
+    if (!may_be_ours(comm)) return PMPI_Comm_free(comm);
+    keep_for_votes(find_team(*comm));
+    return keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_free(comm);
 }
 
 OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
     if (!may_be_ours(comm)) return PMPI_Comm_disconnect(comm);
-    const Team& team = find_team(*comm);
+    Team& team = find_team(*comm);
     finish_operations_of(team);
     p2p::finish_of(team);
+    settle_votes(team);
     return keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_disconnect(comm);
 }
 

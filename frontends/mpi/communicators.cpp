@@ -8,6 +8,7 @@
 #include "collectives/topology.h"
 #include "losses.h"
 #include "p2p/pairs.h"
+#include "rma/ways.h"
 #include "runtime.h"
 #include "tuning/agreement.h"
 #include "tuning/explain.h"
@@ -97,6 +98,7 @@ void give_team(MPI_Comm comm, int rank, int size, const std::vector<int>& member
                Make make) {
     auto* team = new Team;
     team->comm = comm;
+    team->id = id;
     team->rank = rank;
     team->size = size;
     team->of_world = comm == MPI_COMM_WORLD;
@@ -110,6 +112,18 @@ void give_team(MPI_Comm comm, int rank, int size, const std::vector<int>& member
     if (team->handle != nullptr && !team->of_world) offpath_team_destroy(team->handle);
     delete team;
     set_team(comm, shared_record(HostReason::no_team));
+}
+
+// Of a team beside another one. Apart from agree_on_id's by the second-highest bit; two alike would need 2^31
+// such teams at a time.
+std::uint64_t id_beside(std::uint64_t team, std::uint64_t number) {
+    constexpr std::uint64_t beside = std::uint64_t{1} << 62;
+    std::uint64_t mixed = team * 0x9e3779b97f4a7c15 + number;
+    for (const int shift : {30, 27, 31}) {
+        mixed ^= mixed >> shift;
+        mixed *= 0xbf58476d1ce4e5b9;
+    }
+    return beside | (mixed & (beside - 1));
 }
 
 }  // namespace
@@ -158,6 +172,18 @@ void end_use(Team& team) {
     offpath_team_destroy(team.handle);
 }
 
+offpath_team_h make_team_beside(const Team& team, MPI_Comm comm, std::uint64_t number) {
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_group(comm, &group);
+    const std::vector<int> members = world_ranks(group, team.size);
+    PMPI_Group_free(&group);
+    const std::vector<std::uint32_t> ranks(members.begin(), members.end());
+    offpath_team_h made = nullptr;
+    offpath_team_create(runtime().context, ranks.data(), static_cast<std::uint32_t>(ranks.size()),
+                        id_beside(team.id, number), &made);
+    return made;
+}
+
 void begin_message(Team& team) {
     retain(team);
     team.messages.fetch_add(1, std::memory_order_relaxed);
@@ -173,7 +199,7 @@ void end_message(Team& team) {
 
 bool keep_for_messages(MPI_Comm* comm) {
     Team& team = find_team(*comm);
-    if (team.pairs == nullptr || team.of_world) return false;
+    if (team.handle == nullptr || team.of_world) return false;
     team.freed = *comm;
     if (team.messages.fetch_sub(1, std::memory_order_acq_rel) == 1) return false;
     *comm = MPI_COMM_NULL;

@@ -22,6 +22,7 @@ namespace offpath::mpi {
 
 struct Neighbours;
 struct TeamTuning;
+struct WindowMeetings;
 namespace p2p {
 struct Pairs;
 }
@@ -35,17 +36,21 @@ struct Team {
     offpath_team_h handle = nullptr;  // null: calls stay on the host, `reason` says why
     HostReason reason = HostReason::none;
     std::atomic<MPI_Comm> comm{MPI_COMM_NULL};  // the user's; null again once it was freed
+    std::uint64_t id = 0;                       // of the handle, agreed on by its ranks; 0: of the world
     SmallMessages small_messages;               // of pairs of ranks that decide against the device
     p2p::Pairs* pairs = nullptr;                // null: all messages are the host's
     std::unique_ptr<Neighbours> neighbours;     // of its process topology, once they were asked for
     int rank = rank_unknown;
     int size = 0;
-    bool of_world = false;                     // the context owns the handle
-    std::atomic<std::uint32_t> under_way{0};   // operations that are not done
-    std::atomic<std::uint32_t> users{1};       // the communicator and its persistent requests
+    bool of_world = false;                    // the context owns the handle
+    std::atomic<std::uint32_t> under_way{0};  // operations that are not done
+    std::atomic<std::uint64_t> persistent_made{
+        0};                               // persistent operations, in the order that all ranks make them in
+    std::atomic<std::uint32_t> users{1};  // the communicator and its persistent requests
     std::atomic<std::uint32_t> messages{1};    // that use the communicator: persistent ones, and the user's
-    MPI_Comm freed = MPI_COMM_NULL;            // by the user, and kept for persistent messages
+    MPI_Comm freed = MPI_COMM_NULL;            // by the user, and kept for persistent messages or a vote
     std::unique_ptr<TeamTuning> tuning;        // null where the handle is
+    std::unique_ptr<WindowMeetings> meetings;  // of windows that were made of the communicator; null: none
     std::atomic<std::uint32_t> references{1};  // the communicator's one, and one for each operation under way
 };
 
@@ -56,6 +61,10 @@ void retain(Team& team);
 void release(Team& team);
 // Of one user. With the last one the device's team ends.
 void end_use(Team& team);
+
+// A team of the device for the same ranks, whose operations have an order of their own. `number` differs
+// among those beside `team` and is the same on all ranks. Local; null where it cannot be made.
+offpath_team_h make_team_beside(const Team& team, MPI_Comm comm, std::uint64_t number);
 
 // A persistent message, which may be started when the user has freed its communicator. That ends with the
 // last.

@@ -67,8 +67,10 @@ bool is_contiguous(MPI_Datatype type) {
     return inner && has_no_gaps(type);
 }
 
-// Not a duplicate: that would call the copy callbacks of the user's attributes.
+// Not a duplicate: that would call the copy callbacks of the user's attributes. Predefined types need none,
+// and nobody would ever free it.
 MPI_Datatype type_of_one(MPI_Datatype type) {
+    if (is_predefined(type)) return type;
     MPI_Datatype made = MPI_DATATYPE_NULL;
     PMPI_Type_contiguous(1, type, &made);
     PMPI_Type_commit(&made);
@@ -237,7 +239,7 @@ void retain(Layout& layout) {
 
 void release(Layout& layout) {
     if (layout.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (layout.held != MPI_DATATYPE_NULL) free_type(&layout.held);
+    if (layout.held != MPI_DATATYPE_NULL && !is_predefined(layout.held)) free_type(&layout.held);
     delete &layout;
 }
 

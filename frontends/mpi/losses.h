@@ -4,7 +4,8 @@
 // between a rank and those of a lost node leave the device at each end by itself: a receive takes either
 // form. Collectives leave it together: communicators and windows that are made when one of their ranks knows
 // of a loss are the host's, and an existing communicator becomes the host's at the next agreement
-// (tuning/agreement.h) after one of its ranks has met the loss there.
+// (tuning/agreement.h) after one of its ranks has met the loss there, or by the votes of its ranks
+// (tuning/votes.h).
 //
 // Threads: any. Nothing here costs anything before the first loss.
 #pragma once

@@ -74,7 +74,9 @@ int start_one(MPI_Request* request) {
 
 int make_persistent(StartOperation start, MPI_Request* request) {
     MPI_Request handle = MPI_REQUEST_NULL;
-    const int result = PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &handle);
+    // Not of MPI_PROC_NULL: in MPICH 4.0 a persistent collective that is made in its place later never
+    // starts.
+    const int result = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &handle);
     if (result != MPI_SUCCESS) return result;
     {
         const std::lock_guard lock(mutex);

@@ -20,6 +20,7 @@
 #include "p2p/state.h"
 #include "rma/windows.h"
 #include "staging.h"
+#include "tuning/agreement.h"
 #include "tuning/samples.h"
 #include "tuning/switches.h"
 
@@ -239,6 +240,7 @@ void detach() {
     Runtime& r = runtime();
     finish_all_operations();
     p2p::finish_all();
+    settle_all_votes();
     forget_samples();
     bool said = print_summary();
     said = p2p::print_summary() || said;

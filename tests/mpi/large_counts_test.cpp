@@ -190,8 +190,8 @@ void isendrecv() {
     PMPI_Error_class(MPI_Wait(&request, &status), &error);
     check::that(error == MPI_ERR_TRUNCATE, "isendrecv into too little room: error class {}", error);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-    PMPI_Type_free(&gaps);
-    PMPI_Type_free(&spread);
+    MPI_Type_free(&gaps);
+    MPI_Type_free(&spread);
 }
 
 void collectives() {
@@ -382,7 +382,7 @@ void one_sided_with_gaps(MPI_Count n, MPI_Count gets) {
     MPI_Win_fence(0, win);
     check::that(is_as_sent(memory, n, 9, previous), "put_c beyond the window has put nothing");
     MPI_Win_free(&win);
-    PMPI_Type_free(&spread);
+    MPI_Type_free(&spread);
 }
 
 // More elements than an int counts, in one message and in one broadcast.
@@ -449,7 +449,7 @@ void huge_with_gaps() {
         MPI_Isend_c(data.data(), n, spread, 0, 2, MPI_COMM_WORLD, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-    PMPI_Type_free(&spread);
+    MPI_Type_free(&spread);
 }
 
 }  // namespace

@@ -1,8 +1,16 @@
 // One of two daemons dies, and errors are returned: messages that are sent when the loss is known, new
-// communicators and new windows are the host's at once, the collectives of an old communicator soon after a
-// few blocking ones. Two ranks, each with a daemon of its own (two_daemons.sh).
+// communicators and new windows are the host's at once, the collectives of an old communicator soon, whether
+// blocking ones are among them or not, and old persistent ones with them. Two ranks, each with a daemon of
+// its own (two_daemons.sh).
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <vector>
 
 #include "check.h"
 #include "kill_daemon.h"
@@ -44,6 +52,73 @@ bool sum(MPI_Comm comm) {
     return true;
 }
 
+// A sum and an exchange of blocks of several sizes that were made once, with the arrays of their counts and
+// their datatype gone.
+class Persistent {
+  public:
+    explicit Persistent(MPI_Comm comm) {
+#if defined(OPEN_MPI)
+        const auto sum_init = MPIX_Allreduce_init;
+        const auto blocks_init = MPIX_Alltoallv_init;
+#else
+        const auto sum_init = MPI_Allreduce_init;
+        const auto blocks_init = MPI_Alltoallv_init;
+#endif
+        sum_init(mine_.data(), all_.data(), ints, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests_[0]);
+        std::vector<int> counts{ints / 4, ints / 2}, displacements{0, ints / 4};
+        if (rank == 1) counts = {ints / 2, ints / 4}, displacements = {0, ints / 2};
+        const std::vector<int> sent{rank == 0 ? ints / 4 : ints / 2, rank == 0 ? ints / 2 : ints / 4};
+        MPI_Datatype number;
+        MPI_Type_contiguous(static_cast<int>(sizeof(int)), MPI_BYTE, &number);
+        MPI_Type_commit(&number);
+        blocks_init(mine_.data(), sent.data(), displacements.data(), number, blocks_.data(), counts.data(),
+                    displacements.data(), number, comm, MPI_INFO_NULL, &requests_[1]);
+        MPI_Type_free(&number);
+        std::fill(counts.begin(), counts.end(), -1);
+        std::fill(displacements.begin(), displacements.end(), -1);
+    }
+    ~Persistent() {
+        for (MPI_Request& request : requests_)
+            MPI_Request_free(&request);
+    }
+    Persistent(const Persistent&) = delete;
+    Persistent& operator=(const Persistent&) = delete;
+
+    bool run() {
+        std::fill(mine_.begin(), mine_.end(), rank + 1);
+        std::fill(all_.begin(), all_.end(), 0);
+        std::fill(blocks_.begin(), blocks_.end(), 0);
+        bool good = true;
+        for (MPI_Request& request : requests_)
+            good = MPI_Start(&request) == MPI_SUCCESS &&
+                   MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && good;
+        if (!good) return false;
+        check::that(all_ == std::vector<int>(ints, 3), "a persistent sum is wrong");
+        for (int i = 0; i < 3 * ints / 4; ++i) {
+            const int from = i < (rank == 0 ? ints / 4 : ints / 2) ? 0 : 1;
+            check::that(blocks_[static_cast<std::size_t>(i)] == from + 1,
+                        "element {} of a persistent exchange", i);
+        }
+        return true;
+    }
+
+  private:
+    std::vector<int> mine_ = std::vector<int>(ints), all_ = std::vector<int>(ints),
+                     blocks_ = std::vector<int>(ints);
+    MPI_Request requests_[2];
+};
+
+// How many rounds of `round` it took until one went well on both ranks; -1: none of `most` did.
+template <typename Round>
+int rounds_until_it_works(int most, Round round) {
+    for (int i = 0; i < most; ++i) {
+        int mine = round() ? 1 : 0, all = 0;
+        PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        if (all == 1) return i;
+    }
+    return -1;
+}
+
 bool put(MPI_Win win, int* memory) {
     const int value = 100 + rank;
     *memory = -1;
@@ -74,7 +149,12 @@ int main(int argc, char** argv) {
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     rank = check::rank_of(MPI_COMM_WORLD);
     other = 1 - rank;
-    check::that(exchange(0, other) && sum(MPI_COMM_WORLD) && works_with_a_new_window(),
+    MPI_Comm blocking, started;
+    for (MPI_Comm* comm : {&blocking, &started})
+        MPI_Comm_dup(MPI_COMM_WORLD, comm);
+    std::optional<Persistent> on_world(MPI_COMM_WORLD), on_blocking(blocking), on_started(started);
+    check::that(exchange(0, other) && sum(MPI_COMM_WORLD) && sum(blocking) && sum(started) &&
+                    on_world->run() && on_blocking->run() && on_started->run() && works_with_a_new_window(),
                 "something failed while both daemons lived");
     PMPI_Barrier(MPI_COMM_WORLD);
     const auto start = std::chrono::steady_clock::now();
@@ -99,19 +179,31 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&made);
     check::that(works_with_a_new_window(), "a new window failed");
 
-    // The old communicator: errors until the ranks have agreed, and none after.
+    // Old communicators: errors until the ranks have agreed, and none after. With blocking collectives:
     int one = 1, ranks = 0;
-    bool works = false;
-    for (int i = 0; i < 2000 && !works; ++i) {
-        int mine = sum(MPI_COMM_WORLD) ? 1 : 0, all = 0;
-        PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-        works = all == 1;
-        for (int call = 0; call < 20; ++call)
-            MPI_Allreduce(&one, &ranks, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    check::that(rounds_until_it_works(2000,
+                                      [&] {
+                                          const bool works = sum(blocking);
+                                          for (int call = 0; call < 20; ++call)
+                                              MPI_Allreduce(&one, &ranks, 1, MPI_INT, MPI_SUM, blocking);
+                                          return works;
+                                      }) >= 0,
+                "the collectives of an old communicator do not come back");
+    // With collectives that are only started, and with starts of persistent ones.
+    const int after = rounds_until_it_works(200, [&] { return sum(started); });
+    check::that(after >= 0, "an old communicator does not come back where collectives are only started");
+    const int starts_after = rounds_until_it_works(200, [&] { return on_world->run(); });
+    check::that(starts_after >= 0, "old persistent collectives do not come back by themselves");
+    for (int i = 0; i < 5; ++i) {
+        check::that(sum(blocking) && sum(started) && sum(MPI_COMM_WORLD),
+                    "sum {} on an old communicator failed after others worked", i);
+        check::that(on_world->run() && on_blocking->run() && on_started->run(),
+                    "start {} of old persistent collectives failed", i);
     }
-    check::that(works, "the collectives of an old communicator do not come back");
-    for (int i = 0; i < 5; ++i)
-        check::that(sum(MPI_COMM_WORLD), "sum {} on an old communicator failed after others worked", i);
+    for (auto* persistent : {&on_world, &on_blocking, &on_started})
+        persistent->reset();
+    for (MPI_Comm* comm : {&blocking, &started})
+        MPI_Comm_free(comm);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     check::that(took.count() < 30, "all of it took {:.1f} s", took.count());
     return check::finish();

@@ -1,6 +1,7 @@
 // Persistent collectives next to everything else: in arrays with active and inactive requests of all sorts,
 // through every request call; their arrays, datatypes and communicators gone since they were made.
 #include <algorithm>
+#include <array>
 
 #include "forms.h"
 
@@ -257,14 +258,83 @@ void with_the_hosts_own() {
     MPI_Request_free(&requests[2]);
 }
 
+// Only the calls that make persistent operations come in one order on all ranks, not their starts; others of
+// the communicator may come between.
+void started_in_any_order() {
+    const int ranks = check::size_of(MPI_COMM_WORLD);
+    const int rank = check::rank_of(MPI_COMM_WORLD);
+    const auto n = static_cast<std::size_t>(ranks);
+    std::vector<int> word(count), vector_in(n * count, -1), all_in(n, -1);
+    // Pairs of both kinds, of one size with those of the second request.
+    std::vector<int> counts(n), gaps(n);
+    for (int r = 0; r < ranks; ++r) {
+        counts[static_cast<std::size_t>(r)] = (rank + r) % 2 == 0 ? 7 : count;
+        gaps[static_cast<std::size_t>(r)] = r * count;
+    }
+    std::vector<int> vector_out(n * count), second_in(n * count, -1), second_out(n * count);
+    std::array<MPI_Request, 4> requests{};
+    INIT(Bcast)(word.data(), count, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    INIT(Alltoallv)
+    (vector_out.data(), counts.data(), gaps.data(), MPI_INT, vector_in.data(), counts.data(), gaps.data(),
+     MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    INIT(Alltoallv)
+    (second_out.data(), counts.data(), gaps.data(), MPI_INT, second_in.data(), counts.data(), gaps.data(),
+     MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
+    for (int round = 0; round < 6; ++round) {
+        std::fill(word.begin(), word.end(), rank == 0 ? round : -1);
+        std::fill(vector_out.begin(), vector_out.end(), 100 * rank + round);
+        std::fill(second_out.begin(), second_out.end(), 100 * rank + round + 50);
+        std::array<int, 3> order = {0, 1, 2};
+        for (int i = 0; i < (rank * 5 + round) % 6; ++i)
+            std::next_permutation(order.begin(), order.end());
+        for (const int which : order)
+            MPI_Start(&requests[static_cast<std::size_t>(which)]);
+        MPI_Iallgather(&rank, 1, MPI_INT, all_in.data(), 1, MPI_INT, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE);
+        bool good = word.front() == round && word.back() == round;
+        for (int r = 0; r < ranks; ++r) {
+            const auto i = static_cast<std::size_t>(r);
+            const auto last = static_cast<std::size_t>(gaps[i] + counts[i] - 1);
+            good = good && all_in[i] == r && vector_in[last] == 100 * r + round &&
+                   second_in[last] == 100 * r + round + 50;
+        }
+        check::that(good, "started in any order, round {}", round);
+    }
+    for (int i = 0; i < 3; ++i)
+        MPI_Request_free(&requests[static_cast<std::size_t>(i)]);
+}
+
+// The host's MPI may make its own where a handle of ours was: MPICH 4.0 keeps some of what that one was.
+void a_hosts_collective_after_ours() {
+    const auto first = [](void* in, void* inout, int* length, MPI_Datatype*) {
+        std::copy_n(static_cast<int*>(in), *length, static_cast<int*>(inout));
+    };
+    for (int i = 0; i < 3; ++i) {
+        Repeated ours(MPI_COMM_WORLD);
+    }
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(first, 0, &op);
+    int mine = check::rank_of(MPI_COMM_WORLD) + 1;
+    int result = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    INIT(Scan)(&mine, &result, 1, MPI_INT, op, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(result == 1, "a scan of the host's has {}", result);
+    MPI_Request_free(&request);
+    MPI_Op_free(&op);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
+    a_hosts_collective_after_ours();
     every_request_call();
     status_while_active();
     nothing_left_but_the_request();
     with_the_hosts_own();
+    started_in_any_order();
     // One is never freed: MPI_Finalize has to cope.
     auto* left = new Repeated(MPI_COMM_WORLD);
     left->new_data(1);

@@ -35,6 +35,10 @@ struct Allgather : Call {
                static_cast<std::size_t>(sendcount) * send_use.bytes == block;
     }
 
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         const auto ranks = static_cast<std::size_t>(team->size);
         const auto rank = static_cast<std::size_t>(team->rank);
@@ -51,7 +55,7 @@ struct Allgather : Call {
         }
         from_others = decided_by - block;
         return start_on_device(
-            [&] { return offpath_iallgather(team->handle, send, recv, block, &operation.device); });
+            [&] { return offpath_iallgather(device_team, send, recv, block, &operation.device); });
     }
 
     void keep(Kept& kept) {

@@ -78,6 +78,10 @@ struct Allgatherv : Call {
         return operation.recv_staging.address;
     }
 
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         void* recv = place_blocks(operation);
         if (recv == nullptr && !recv_use.contiguous()) return OFFPATH_ERR_MEMORY;
@@ -97,7 +101,7 @@ struct Allgatherv : Call {
         }
         from_others = decided_by - own_bytes();
         return start_on_device([&] {
-            return offpath_iallgatherv(team->handle, send, recv, operation.recv_bytes.data(),
+            return offpath_iallgatherv(device_team, send, recv, operation.recv_bytes.data(),
                                        operation.recv_offsets.data(), &operation.device);
         });
     }

@@ -37,6 +37,8 @@ struct Everywhere : Call {
 
     bool prepare() { return true; }
 
+    auto host_arguments() const { return std::tuple(sendbuf, recvbuf, count, type, operation, comm); }
+
     offpath_status_t start(Operation& started) {
         // In place, where nothing arrives, its operand stays as it is.
         const bool in_place = sendbuf == MPI_IN_PLACE;
@@ -49,7 +51,7 @@ struct Everywhere : Call {
         if (bytes > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
         from_others = op == Op::iallreduce || team->rank > 0 ? decided_by : 0;
         return start_on_device([&] {
-            return start_it(team->handle, send, result, static_cast<std::size_t>(count), reducer.type,
+            return start_it(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
                             reducer.reduction, &started.device);
         });
     }

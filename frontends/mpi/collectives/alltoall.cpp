@@ -36,6 +36,10 @@ struct Alltoall : Call {
                static_cast<std::size_t>(sendcount) * send_use.bytes == decided_by;
     }
 
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         const auto ranks = static_cast<std::size_t>(team->size);
         const std::size_t to_send = ranks * static_cast<std::size_t>(sendcount);
@@ -46,7 +50,7 @@ struct Alltoall : Call {
         if (send == nullptr || recv == nullptr) return OFFPATH_ERR_MEMORY;
         from_others = (ranks - 1) * decided_by;
         return start_on_device(
-            [&] { return offpath_ialltoall(team->handle, send, recv, decided_by, &operation.device); });
+            [&] { return offpath_ialltoall(device_team, send, recv, decided_by, &operation.device); });
     }
 
     void keep(Kept& kept) {

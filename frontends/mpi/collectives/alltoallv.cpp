@@ -6,10 +6,10 @@ using namespace offpath::mpi;
 namespace {
 
 // Every rank begins with itself and the next, so that not all send to rank 0 first.
-offpath_status_t start_alltoall(Call& call, Operation& operation, Op op, Exchange& exchange) {
+offpath_status_t start_alltoall(Call& call, Operation& operation, Exchange& exchange) {
     exchange.first_send = static_cast<std::size_t>(call.team->rank);
-    return start_exchange(call, operation, op, exchange, [&](const DeviceExchange& device) {
-        return offpath_ialltoallv(call.team->handle, device.from, device.send_bytes, device.send_offsets,
+    return start_exchange(call, operation, exchange, [&](const DeviceExchange& device) {
+        return offpath_ialltoallv(call.device_team, device.from, device.send_bytes, device.send_offsets,
                                   device.to, device.recv_bytes, device.recv_offsets, &operation.device);
     });
 }
@@ -56,6 +56,11 @@ struct Alltoallv : Call {
                    static_cast<std::size_t>(recvcounts[self]) * recv_use.bytes;
     }
 
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                          comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
@@ -66,7 +71,7 @@ struct Alltoallv : Call {
             exchange.recvs.push_back(
                 {i, at(recvbuf, rdispls[i] * recv_use.extent), recvcounts[i], recvtype, recv_use});
         }
-        return start_alltoall(*this, operation, op, exchange);
+        return start_alltoall(*this, operation, exchange);
     }
 
     void keep(Kept& kept) {
@@ -135,6 +140,11 @@ struct Alltoallw : Call {
         return count > 0 ? count * type_bytes(types[team->rank]) : 0;
     }
 
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+                          comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
@@ -143,7 +153,7 @@ struct Alltoallw : Call {
             exchange.sends.push_back(block(i, at(from, sdispls[i]), sendcounts[i], sendtypes[i]));
             exchange.recvs.push_back(block(i, at(recvbuf, rdispls[i]), recvcounts[i], recvtypes[i]));
         }
-        return start_alltoall(*this, operation, op, exchange);
+        return start_alltoall(*this, operation, exchange);
     }
 
     void keep(Kept& kept) {

@@ -12,8 +12,10 @@ struct Barrier : Call {
 
     bool plausible() { return true; }
     bool prepare() { return true; }
+    auto host_arguments() const { return std::tuple(comm); }
+
     offpath_status_t start(Operation& operation) {
-        return start_on_device([&] { return offpath_ibarrier(team->handle, &operation.device); });
+        return start_on_device([&] { return offpath_ibarrier(device_team, &operation.device); });
     }
     void keep(Kept&) {}
 };

@@ -26,6 +26,8 @@ struct Bcast : Call {
         return use.usable && root >= 0 && root < team->size;
     }
 
+    auto host_arguments() const { return std::tuple(buffer, count, type, root, comm); }
+
     offpath_status_t start(Operation& operation) {
         const bool is_root = root == team->rank;
         const auto elements = static_cast<std::size_t>(count);
@@ -34,7 +36,7 @@ struct Bcast : Call {
         if (data == nullptr) return OFFPATH_ERR_MEMORY;
         from_others = is_root ? 0 : decided_by;
         return start_on_device([&] {
-            return offpath_ibcast(team->handle, data, decided_by, static_cast<std::uint32_t>(root),
+            return offpath_ibcast(device_team, data, decided_by, static_cast<std::uint32_t>(root),
                                   &operation.device);
         });
     }

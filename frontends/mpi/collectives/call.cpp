@@ -4,14 +4,18 @@
 
 namespace offpath::mpi {
 
-Kept::Kept(Team& team) : team_(team) {
+Kept::Kept(Team& team, MPI_Comm comm) : team_(team) {
     retain(team);
     team.users.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t number = team.persistent_made.fetch_add(1, std::memory_order_relaxed);
+    own_ = make_team_beside(team, comm, number);
+    lane_ = SmallLane::of_persistent(number);
 }
 
 Kept::~Kept() {
     for (MPI_Datatype& type : types_)
         free_type(&type);
+    if (own_ != nullptr && active()) offpath_team_destroy(own_);
     end_use(team_);
     release(team_);
 }
@@ -26,11 +30,7 @@ void Kept::type(MPI_Datatype& type) {
 
 void Kept::array(Counts& numbers, int count) {
     if (numbers == nullptr) return;
-    auto copy = std::make_shared<std::vector<std::int64_t>>();
-    for (int i = 0; i < count; ++i)
-        copy->push_back(numbers[i]);
-    numbers = copy->data();
-    owned_.push_back(std::move(copy));
+    numbers = numbers.copy(count, owned_);
 }
 
 void Kept::types(const MPI_Datatype*& types, int count) {
@@ -54,6 +54,9 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op, bool each_pair_decides) {
                                        : choices.next_by_parts(op, call.form);
         if (reason == HostReason::none)
             reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
+        // A persistent call is none yet.
+        if (reason == HostReason::none && call.form != Form::persistent && !stays_on_device(*call.team))
+            reason = call.team->reason;
         if (choice.sampled != nullptr && call.host_reason == HostReason::none &&
             call.team->reason == HostReason::none) {
             begin_sample(*call.team, *choice.sampled, choice.call);

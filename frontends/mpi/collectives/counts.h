@@ -1,5 +1,5 @@
 // Counts: an array of counts or displacements as MPI passes it, of int or, in the calls with large counts, of
-// MPI_Count or MPI_Aint. Borrowed; a value.
+// MPI_Count or MPI_Aint. Borrowed; a value. It can be passed on to a call that takes the same kind.
 #pragma once
 
 #include <mpi.h>
@@ -7,6 +7,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace offpath::mpi {
 
@@ -25,7 +27,24 @@ class Counts {
         return ints_ == nullptr && longs_ == nullptr && long_longs_ == nullptr;
     }
 
+    operator const int*() const { return ints_; }
+    operator const long*() const { return longs_; }
+    operator const long long*() const { return long_longs_; }
+
+    // Of the same kind; in memory that `owner` keeps.
+    Counts copy(int count, std::vector<std::shared_ptr<void>>& owner) const {
+        if (ints_ != nullptr) return copy_of(ints_, count, owner);
+        return longs_ != nullptr ? copy_of(longs_, count, owner) : copy_of(long_longs_, count, owner);
+    }
+
   private:
+    template <typename Number>
+    static Counts copy_of(const Number* numbers, int count, std::vector<std::shared_ptr<void>>& owner) {
+        auto made = std::make_shared<std::vector<Number>>(numbers, numbers + count);
+        owner.push_back(made);
+        return made->data();
+    }
+
     // MPI libraries differ in which of the two MPI_Count is.
     const int* ints_ = nullptr;
     const long* longs_ = nullptr;

@@ -46,6 +46,9 @@ struct Rooted : Call {
         return root < team->size && (!is_root() || all.prepare(block)) && (in_place() || one.prepare(block));
     }
 
+    // Nobody else has to name one, or keeps it.
+    MPI_Datatype type_of_all() const { return is_root() ? all.type : MPI_BYTE; }
+
     void keep(Kept& kept) {
         if (!in_place()) kept.type(one.type);
         if (is_root()) kept.type(all.type);
@@ -67,6 +70,10 @@ struct Gather : Rooted {
         root = the_root;
     }
 
+    auto host_arguments() const {
+        return std::tuple(one.buffer, one.count, one.type, all.buffer, all.count, type_of_all(), root, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         void* recv = nullptr;
         const void* send = OFFPATH_IN_PLACE;  // NOLINT(performance-no-int-to-ptr)
@@ -84,7 +91,7 @@ struct Gather : Rooted {
             return OFFPATH_ERR_MEMORY;
         }
         return start_on_device([&] {
-            return offpath_igather(team->handle, send, recv, block, static_cast<std::uint32_t>(root),
+            return offpath_igather(device_team, send, recv, block, static_cast<std::uint32_t>(root),
                                    &operation.device);
         });
     }
@@ -103,6 +110,10 @@ struct Scatter : Rooted {
         root = the_root;
     }
 
+    auto host_arguments() const {
+        return std::tuple(all.buffer, all.count, type_of_all(), one.buffer, one.count, one.type, root, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         const void* send = nullptr;
         void* recv = const_cast<void*>(OFFPATH_IN_PLACE);  // NOLINT(performance-no-int-to-ptr)
@@ -118,7 +129,7 @@ struct Scatter : Rooted {
             if (recv == nullptr) return OFFPATH_ERR_MEMORY;
         }
         return start_on_device([&] {
-            return offpath_iscatter(team->handle, send, recv, block, static_cast<std::uint32_t>(root),
+            return offpath_iscatter(device_team, send, recv, block, static_cast<std::uint32_t>(root),
                                     &operation.device);
         });
     }

@@ -41,6 +41,9 @@ struct RootedBlocks : Call {
                    static_cast<std::size_t>(counts[root]) * all_use.bytes;
     }
 
+    // Nobody else has to name one, or keeps it.
+    MPI_Datatype type_of_all() const { return is_root() ? all_type : MPI_BYTE; }
+
     void keep(Kept& kept) {
         if (!in_place()) kept.type(one_type);
         if (!is_root()) return;
@@ -79,13 +82,17 @@ struct Gatherv : RootedBlocks {
         root = the_root;
     }
 
+    auto host_arguments() const {
+        return std::tuple(one, one_count, one_type, all, counts, displs, type_of_all(), root, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         Exchange& exchange = fresh_exchange();
         add_one(exchange.sends);
         add_all(exchange.recvs);
-        return start_exchange(*this, operation, op, exchange, [&](const DeviceExchange& device) {
+        return start_exchange(*this, operation, exchange, [&](const DeviceExchange& device) {
             const void* send = in_place() ? OFFPATH_IN_PLACE : device.from;
-            return offpath_igatherv(team->handle, send, in_place() ? 0 : device.send_bytes[0], device.to,
+            return offpath_igatherv(device_team, send, in_place() ? 0 : device.send_bytes[0], device.to,
                                     device.recv_bytes, device.recv_offsets, static_cast<std::uint32_t>(root),
                                     &operation.device);
         });
@@ -110,13 +117,17 @@ struct Scatterv : RootedBlocks {
         root = the_root;
     }
 
+    auto host_arguments() const {
+        return std::tuple(all, counts, displs, type_of_all(), one, one_count, one_type, root, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         Exchange& exchange = fresh_exchange();
         add_all(exchange.sends);
         add_one(exchange.recvs);
-        return start_exchange(*this, operation, op, exchange, [&](const DeviceExchange& device) {
+        return start_exchange(*this, operation, exchange, [&](const DeviceExchange& device) {
             void* recv = in_place() ? const_cast<void*>(OFFPATH_IN_PLACE) : device.to;
-            return offpath_iscatterv(team->handle, device.from, device.send_bytes, device.send_offsets, recv,
+            return offpath_iscatterv(device_team, device.from, device.send_bytes, device.send_offsets, recv,
                                      in_place() ? 0 : device.recv_bytes[0], static_cast<std::uint32_t>(root),
                                      &operation.device);
         });

@@ -18,13 +18,12 @@ const Neighbours* neighbours_of(Team& team, MPI_Comm comm) {
 }
 
 // Blocks without bytes for the device have none at the other end either.
-offpath_status_t Neighbourhood::start_neighbours(Call& call, Operation& operation, Op op,
-                                                 const Exchange& exchange) {
+offpath_status_t Neighbourhood::start_neighbours(Call& call, Operation& operation, const Exchange& exchange) {
     const std::vector<std::uint32_t> destinations = peers_of(exchange.sends);
     const std::vector<std::uint32_t> sources = peers_of(exchange.recvs);
-    return start_exchange(call, operation, op, exchange, [&](const DeviceExchange& device) {
+    return start_exchange(call, operation, exchange, [&](const DeviceExchange& device) {
         return offpath_ineighbor_alltoallv(
-            call.team->handle, device.from, static_cast<std::uint32_t>(destinations.size()),
+            call.device_team, device.from, static_cast<std::uint32_t>(destinations.size()),
             destinations.data(), device.send_bytes, device.send_offsets, device.to,
             static_cast<std::uint32_t>(sources.size()), sources.data(), device.recv_bytes,
             device.recv_offsets, &operation.device);

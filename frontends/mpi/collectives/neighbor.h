@@ -46,12 +46,11 @@ struct Neighbourhood : Call {
             const int peer = around->sources[static_cast<std::size_t>(i)];
             if (peer != MPI_PROC_NULL) exchange.recvs.push_back(recv_block(peer, i));
         }
-        return start_neighbours(*this, operation, op, exchange);
+        return start_neighbours(*this, operation, exchange);
     }
 
   private:
-    static offpath_status_t start_neighbours(Call& call, Operation& operation, Op op,
-                                             const Exchange& exchange);
+    static offpath_status_t start_neighbours(Call& call, Operation& operation, const Exchange& exchange);
 };
 
 }  // namespace offpath::mpi

@@ -27,6 +27,10 @@ struct NeighborAllgather : Neighbourhood {
         recv_use = use_type_of(recvtype, recvcount > 0, recvbuf);
         return send_use.usable && recv_use.usable;
     }
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         return start_blocks(
             operation, op,
@@ -71,6 +75,10 @@ struct NeighborAllgatherv : Neighbourhood {
         recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()), recvbuf);
         return send_use.usable && recv_use.usable;
     }
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         return start_blocks(
             operation, op,

@@ -29,6 +29,10 @@ struct NeighborAlltoall : Neighbourhood {
         recv_use = use_type_of(recvtype, recvcount > 0, recvbuf);
         return send_use.usable && recv_use.usable;
     }
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         return start_blocks(
             operation, op,
@@ -96,6 +100,11 @@ struct NeighborAlltoallv : Blocks {
         recv_use = use_type_of(recvtype, any_elements(recvcounts, indegree()), recvbuf);
         return send_use.usable && recv_use.usable;
     }
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                          comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         return start_blocks(
             operation, op,
@@ -153,6 +162,11 @@ struct NeighborAlltoallw : Blocks {
         return usable_types(sendcounts, sendtypes, outdegree()) &&
                usable_types(recvcounts, recvtypes, indegree());
     }
+    auto host_arguments() const {
+        return std::tuple(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+                          comm);
+    }
+
     offpath_status_t start(Operation& operation) {
         const auto block = [](int peer, char* elements, std::int64_t count, MPI_Datatype type) {
             return Block{peer, elements, count, type, use_type_of(type, count > 0, elements)};

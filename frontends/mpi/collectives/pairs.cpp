@@ -131,11 +131,9 @@ Exchange& fresh_exchange() {
     return exchange;
 }
 
-offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange& exchange,
-                        DeviceExchange& device) {
+offpath_status_t divide(Call& call, Operation& operation, const Exchange& exchange, DeviceExchange& device) {
     // A message of the host's MPI counts its bytes in an int.
-    const std::uint64_t threshold =
-        std::min<std::uint64_t>(call.team->tuning->choices.threshold(op, call.form), INT_MAX);
+    const std::uint64_t threshold = std::min<std::uint64_t>(call.pairs_from, INT_MAX);
     Places sent =
         place(exchange.sends, exchange.send_copies, threshold, operation.send_bytes, operation.send_offsets);
     share_places(exchange.sends, sent, operation);
@@ -154,7 +152,7 @@ offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange&
     return OFFPATH_OK;
 }
 
-void start_small(const Exchange& exchange, Operation& operation) {
+void start_small(const Exchange& exchange, SmallLane lane, Operation& operation) {
     const SmallMessages& messages = operation.team->small_messages;
     int result = MPI_SUCCESS;
     const auto next = [&]() -> MPI_Request* {
@@ -164,8 +162,8 @@ void start_small(const Exchange& exchange, Operation& operation) {
     for (std::size_t i = 0; i < exchange.recvs.size() && result == MPI_SUCCESS; ++i) {
         const Block& block = exchange.recvs[i];
         if (operation.recv_bytes[i] != 0 || block.bytes() == 0) continue;
-        result =
-            messages.receive(block.elements, static_cast<int>(block.count), block.type, block.peer, next());
+        result = messages.receive(block.elements, static_cast<int>(block.count), block.type, block.peer, lane,
+                                  next());
     }
     const std::size_t sends = exchange.sends.size();
     for (std::size_t step = 0; step < sends && result == MPI_SUCCESS; ++step) {
@@ -175,10 +173,11 @@ void start_small(const Exchange& exchange, Operation& operation) {
         if (exchange.send_copies) {
             const void* packed =
                 at(operation.send_staging.address, static_cast<MPI_Aint>(operation.send_offsets[i]));
-            result = messages.send(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, next());
-        } else {
             result =
-                messages.send(block.elements, static_cast<int>(block.count), block.type, block.peer, next());
+                messages.send(packed, static_cast<int>(block.bytes()), MPI_PACKED, block.peer, lane, next());
+        } else {
+            result = messages.send(block.elements, static_cast<int>(block.count), block.type, block.peer,
+                                   lane, next());
         }
     }
     operation.host_failed = result != MPI_SUCCESS;

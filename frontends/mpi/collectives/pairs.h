@@ -48,20 +48,19 @@ struct DeviceExchange {
 
 // Makes places for the blocks; large ones are for the device, in arrays of the operation. Sets what `call`
 // tells of the sizes.
-offpath_status_t divide(Call& call, Operation& operation, Op op, const Exchange& exchange,
-                        DeviceExchange& device);
+offpath_status_t divide(Call& call, Operation& operation, const Exchange& exchange, DeviceExchange& device);
 
 // Starts the messages of the small ones. One that cannot be started ends the operation with an error, once
 // the device is done.
-void start_small(const Exchange& exchange, Operation& operation);
+void start_small(const Exchange& exchange, SmallLane lane, Operation& operation);
 
 template <typename StartDevice>
-offpath_status_t start_exchange(Call& call, Operation& operation, Op op, const Exchange& exchange,
+offpath_status_t start_exchange(Call& call, Operation& operation, const Exchange& exchange,
                                 StartDevice start) {
     DeviceExchange device{};
-    offpath_status_t status = divide(call, operation, op, exchange, device);
+    offpath_status_t status = divide(call, operation, exchange, device);
     if (status == OFFPATH_OK) status = start_on_device([&] { return start(device); });
-    if (status == OFFPATH_OK) start_small(exchange, operation);
+    if (status == OFFPATH_OK) start_small(exchange, call.lane, operation);
     return status;
 }
 

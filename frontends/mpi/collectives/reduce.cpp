@@ -33,6 +33,8 @@ struct Reduce : Call {
 
     bool prepare() { return root < team->size; }
 
+    auto host_arguments() const { return std::tuple(sendbuf, recvbuf, count, type, operation, root, comm); }
+
     offpath_status_t start(Operation& started) {
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t bytes = bytes_in_memory(type, static_cast<std::size_t>(count));
@@ -41,7 +43,7 @@ struct Reduce : Call {
         if (bytes > 0 && (send == nullptr || (is_root() && result == nullptr))) return OFFPATH_ERR_MEMORY;
         from_others = is_root() ? decided_by : 0;
         return start_on_device([&] {
-            return offpath_ireduce(team->handle, send, result, static_cast<std::size_t>(count), reducer.type,
+            return offpath_ireduce(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
                                    reducer.reduction, static_cast<std::uint32_t>(root), &started.device);
         });
     }

@@ -36,6 +36,8 @@ struct ReduceScatter : Call {
 
     bool prepare() { return true; }
 
+    auto host_arguments() const { return std::tuple(sendbuf, recvbuf, recvcounts, type, operation, comm); }
+
     offpath_status_t start(Operation& started) {
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t own = bytes_in_memory(type, static_cast<std::size_t>(recvcounts[team->rank]));
@@ -50,8 +52,8 @@ struct ReduceScatter : Call {
             started.recv_bytes.push_back(static_cast<std::size_t>(recvcounts[i]));
         from_others = static_cast<std::size_t>(recvcounts[team->rank]) * type_bytes(type);
         return start_on_device([&] {
-            return offpath_ireduce_scatter(team->handle, send, result, started.recv_bytes.data(),
-                                           reducer.type, reducer.reduction, &started.device);
+            return offpath_ireduce_scatter(device_team, send, result, started.recv_bytes.data(), reducer.type,
+                                           reducer.reduction, &started.device);
         });
     }
 
@@ -81,6 +83,8 @@ struct ReduceScatterBlock : Call {
 
     bool prepare() { return true; }
 
+    auto host_arguments() const { return std::tuple(sendbuf, recvbuf, recvcount, type, operation, comm); }
+
     offpath_status_t start(Operation& started) {
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t own = bytes_in_memory(type, static_cast<std::size_t>(recvcount));
@@ -89,7 +93,7 @@ struct ReduceScatterBlock : Call {
         void* result = place_of_result(started, recvbuf, in_place ? all : 0, own);
         if (own > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
         return start_on_device([&] {
-            return offpath_ireduce_scatter_block(team->handle, send, result,
+            return offpath_ireduce_scatter_block(device_team, send, result,
                                                  static_cast<std::size_t>(recvcount), reducer.type,
                                                  reducer.reduction, &started.device);
         });

@@ -8,6 +8,8 @@ namespace offpath::mpi {
 namespace {
 
 MPI_Comm shared = MPI_COMM_NULL;
+// Of the first lane: more communicators than a host's MPI has.
+constexpr int lane_tags = 65536;
 int largest_tag = 32767;
 
 std::mutex mutex;
@@ -22,7 +24,7 @@ int take_tag() {
         given_back.pop_back();
         return tag;
     }
-    return next_unused <= largest_tag ? next_unused++ : -1;
+    return next_unused <= largest_tag && next_unused < lane_tags ? next_unused++ : -1;
 }
 
 void give_back(int tag) {
@@ -31,6 +33,14 @@ void give_back(int tag) {
 }
 
 }  // namespace
+
+SmallLane SmallLane::of_persistent(std::uint64_t number) {
+    // With lane 0 all of them have to fit.
+    const std::uint64_t lanes = (static_cast<std::uint64_t>(largest_tag) + 1) / lane_tags;
+    SmallLane lane;
+    lane.first_tag_ = number + 1 < lanes ? static_cast<int>(number + 1) * lane_tags : -1;
+    return lane;
+}
 
 SmallMessages::~SmallMessages() {
     if (tag_ >= 0 && reusable_) give_back(tag_);
@@ -50,16 +60,16 @@ bool SmallMessages::open(MPI_Comm comm, const std::vector<int>& world_ranks, boo
     return all_good;
 }
 
-int SmallMessages::receive(void* elements, int count, MPI_Datatype type, int source,
+int SmallMessages::receive(void* elements, int count, MPI_Datatype type, int source, SmallLane lane,
                            MPI_Request* request) const {
     const SmallPeer& peer = peers_[static_cast<std::size_t>(source)];
-    return PMPI_Irecv(elements, count, type, peer.world_rank, tag_, shared, request);
+    return PMPI_Irecv(elements, count, type, peer.world_rank, lane.first_tag() + tag_, shared, request);
 }
 
-int SmallMessages::send(const void* elements, int count, MPI_Datatype type, int dest,
+int SmallMessages::send(const void* elements, int count, MPI_Datatype type, int dest, SmallLane lane,
                         MPI_Request* request) const {
     const SmallPeer& peer = peers_[static_cast<std::size_t>(dest)];
-    return PMPI_Isend(elements, count, type, peer.world_rank, peer.tag, shared, request);
+    return PMPI_Isend(elements, count, type, peer.world_rank, lane.first_tag() + peer.tag, shared, request);
 }
 
 void open_small_messages() {

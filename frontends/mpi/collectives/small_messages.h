@@ -3,8 +3,8 @@
 // All communicators of the job share one communicator of ours, because the host's MPI may have few of them
 // (MPICH has 2,048). The tag of a message says to which of the user's communicators it belongs. The receiver
 // chooses that tag, so that it differs among the receiver's own communicators; the ranks tell each other
-// their tags when a communicator is made. Messages of one communicator between two ranks have one tag, and
-// thus keep their order.
+// their tags when a communicator is made. Messages of one communicator and lane between two ranks have one
+// tag, and thus keep their order.
 //
 // A tag is given back with the last use of its communicator. Every message with it has been received by then,
 // unless an operation failed; such a tag is never used again. Threads: any.
@@ -13,9 +13,25 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstdint>
 #include <vector>
 
 namespace offpath::mpi {
+
+// Messages of persistent operations, which ranks may start in different orders, have tags of their own: the
+// communicator's, on another lane. There are as many lanes as the host's MPI has room for in its tags.
+class SmallLane {
+  public:
+    SmallLane() = default;  // of the communicator's other operations
+    static SmallLane of_persistent(std::uint64_t number);
+
+    // False: there is none left.
+    bool usable() const { return first_tag_ >= 0; }
+    int first_tag() const { return first_tag_; }
+
+  private:
+    int first_tag_ = 0;
+};
 
 // A rank of a communicator, as its small messages address it.
 struct SmallPeer {
@@ -34,8 +50,10 @@ class SmallMessages {
     // had a tag left.
     bool open(MPI_Comm comm, const std::vector<int>& world_ranks, bool good);
 
-    int receive(void* elements, int count, MPI_Datatype type, int source, MPI_Request* request) const;
-    int send(const void* elements, int count, MPI_Datatype type, int dest, MPI_Request* request) const;
+    int receive(void* elements, int count, MPI_Datatype type, int source, SmallLane lane,
+                MPI_Request* request) const;
+    int send(const void* elements, int count, MPI_Datatype type, int dest, SmallLane lane,
+             MPI_Request* request) const;
 
     // An operation failed, and one of its messages may still be pending.
     void never_reuse_tag() { reusable_.store(false, std::memory_order_relaxed); }

@@ -110,6 +110,7 @@ extern "C" {
 OFFPATH_API int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                              void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                              MPI_Comm comm, MPI_Status* status) {
+    const presence::Inside inside;
     const Arguments out{const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag, comm};
     const Arguments in{recvbuf, recvcount, recvtype, source, recvtag, comm};
     if (all_on_host(out, in))
@@ -120,6 +121,7 @@ OFFPATH_API int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype se
 
 OFFPATH_API int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, int sendtag,
                                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+    const presence::Inside inside;
     const Arguments in{buffer, count, type, source, recvtag, comm};
     Arguments out{buffer, count, type, dest, sendtag, comm};
     if (all_on_host(out, in) || !is_usable(out))

@@ -180,6 +180,7 @@ OFFPATH_API int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_St
 }
 
 OFFPATH_API int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+    const presence::Inside inside;
     Team* team = nullptr;
     Pairs* pairs = find_pairs(comm, &team);
     const bool ours = pairs != nullptr && pairs->may_get_header(source) && plausible(&team, tag);
@@ -202,6 +203,7 @@ OFFPATH_API int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_M
 }
 
 OFFPATH_API int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+    const presence::Inside inside;
     Team* team = nullptr;
     Pairs* pairs = find_pairs(comm, &team);
     const bool ours = pairs != nullptr && pairs->may_get_header(source) && plausible(message, tag);
@@ -214,6 +216,7 @@ OFFPATH_API int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* mess
 
 OFFPATH_API int MPI_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
                           MPI_Status* status) {
+    const presence::Inside inside;
     Matched matched;
     if (!take_matched(message, matched)) return PMPI_Mrecv(buffer, count, type, message, status);
     PMPI_Mrecv(nullptr, 0, MPI_BYTE, message, MPI_STATUS_IGNORE);

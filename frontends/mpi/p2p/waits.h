@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../rma/presence.h"
 #include "habit.h"
 #include "trial.h"
 
@@ -104,6 +105,7 @@ class InCall {
     void enter();
     void leave();
 
+    presence::Inside inside_;
     bool entered_ = false;
 };
 

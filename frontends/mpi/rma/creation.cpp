@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <offpath/types.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "../operations.h"
 #include "../runtime.h"
@@ -16,6 +18,7 @@
 #include "base/environment.h"
 #include "exposed.h"
 #include "handles.h"
+#include "ways.h"
 
 using namespace offpath;
 using namespace offpath::mpi;
@@ -23,27 +26,32 @@ using namespace offpath::mpi;
 namespace {
 
 // Why a window stays on the host.
-enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room };
-constexpr std::array<const char*, 6> reasons = {"",
+enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room, waiting };
+constexpr std::array<const char*, 7> reasons = {"",
                                                 "within one node",
                                                 "switched off by OFFPATH_RMA",
                                                 "asked for by the program",
                                                 "on communicators without a team",
-                                                "for which the device had no room"};
+                                                "for which the device had no room",
+                                                "beside which nobody computed"};
 std::atomic<std::uint64_t> made{0};
 std::array<std::atomic<std::uint64_t>, reasons.size()> left{};
 
-enum class Mode : std::uint64_t { off, remote, all, asked_host };
+enum class Mode : std::uint64_t { off, remote, all, asked_host, both, turns };
+constexpr std::array<std::pair<std::string_view, Mode>, 5> modes = {{{"off", Mode::off},
+                                                                     {"remote", Mode::remote},
+                                                                     {"all", Mode::all},
+                                                                     {"both", Mode::both},
+                                                                     {"turns", Mode::turns}}};
 
 Mode read_mode() {
     const std::string text = environment::text("OFFPATH_RMA", "remote");
-    if (text == "off") return Mode::off;
-    if (text == "all") return Mode::all;
-    if (text != "remote") {
-        say(fmt::format("OFFPATH_RMA='{}'; accepted are off, remote and all", text));
-        PMPI_Abort(MPI_COMM_WORLD, 2);
+    for (const auto& [name, mode] : modes) {
+        if (text == name) return mode;
     }
-    return Mode::remote;
+    say(fmt::format("OFFPATH_RMA='{}'; accepted are off, remote, all, both and turns", text));
+    PMPI_Abort(MPI_COMM_WORLD, 2);
+    return Mode::off;
 }
 
 // What the program says of this window goes before the environment, but for `off`.
@@ -57,16 +65,36 @@ Mode mode_of(MPI_Info info) {
     return asked == "host" ? Mode::asked_host : asked == "device" ? Mode::all : mode;
 }
 
+// What the ranks agree on before they make a window.
+struct Decision {
+    Left left = Left::no;
+    WayRule rule = WayRule::always_device;
+    bool busy = false;  // ranks were seen to compute
+};
+
 // Collective over `comm`; the same on all ranks.
-Left decide(MPI_Comm comm, MPI_Info info) {
+Decision decide(MPI_Comm comm, MPI_Info info) {
     const Team& team = find_team(comm);
-    if (team.handle == nullptr) return Left::no_team;
-    auto mode = static_cast<std::uint64_t>(mode_of(info));
-    PMPI_Bcast(&mode, 1, MPI_UINT64_T, 0, comm);
-    if (static_cast<Mode>(mode) == Mode::off) return Left::off;
-    if (static_cast<Mode>(mode) == Mode::asked_host) return Left::asked;
-    const bool on_one_node = team.tuning->choices.shape().nodes == 1;
-    return static_cast<Mode>(mode) == Mode::remote && on_one_node ? Left::one_node : Left::no;
+    if (team.handle == nullptr) return {Left::no_team};
+    // The first rank's mode counts, and of the others what they saw.
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    std::array<std::uint64_t, 4> words{};
+    if (rank == 0) words[0] = static_cast<std::uint64_t>(mode_of(info));
+    const presence::Reading seen = presence::seen_lately();
+    words[1] = seen.now_ns;
+    words[2] = seen.now_ns - std::min(seen.inside_ns, seen.now_ns);
+    words[3] = runtime().threads ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MAX, comm);
+    const auto mode = static_cast<Mode>(words[0]);
+    if (mode == Mode::off) return {Left::off};
+    if (mode == Mode::asked_host) return {Left::asked};
+    if (mode == Mode::remote && team.tuning->choices.shape().nodes == 1) return {Left::one_node};
+    Decision decision;
+    decision.busy = WayChoice().next({words[1], words[2]}) == Way::device;
+    if (mode != Mode::all && words[3] == 0)
+        decision.rule = mode == Mode::turns ? WayRule::turns : WayRule::evidence;
+    return decision;
 }
 
 bool is_candidate(MPI_Comm comm) {
@@ -85,11 +113,13 @@ void count(MPI_Comm comm, Left why) {
 }
 
 // Collective over `comm`. Null when some rank could not make its part.
-std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits& traits) {
+std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits& traits,
+                             const Decision& decision) {
     auto window = std::make_unique<Window>();
     window->traits = traits;
     window->dynamic = traits.flavor == MPI_WIN_FLAVOR_DYNAMIC;
     window->handle = make_handle(info);
+    window->creator = &find_team(comm);
     MPI_Group group = MPI_GROUP_NULL;
     PMPI_Comm_group(comm, &group);
     // Not a duplicate: that would call the copy callbacks of the user's attributes.
@@ -105,14 +135,9 @@ std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits&
     static_assert(sizeof(Window::Peer) == 16);
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window->peers.data(), sizeof mine, MPI_BYTE, window->comm);
     window->team = &find_team(window->comm);
-    offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
-    if (window->team->handle != nullptr)
-        status = window->dynamic
-                     ? offpath_window_create_dynamic(window->team->handle, &window->device)
-                     : offpath_window_create(window->team->handle, traits.base,
-                                             static_cast<std::size_t>(traits.bytes), &window->device);
-    if (all_agree(window->comm, status == OFFPATH_OK && window->handle != MPI_WIN_NULL)) return window;
-    if (status == OFFPATH_OK) offpath_window_destroy(window->device);
+    if (all_agree(window->comm, window->handle != MPI_WIN_NULL) &&
+        open_ways(*window, decision.rule, decision.busy))
+        return window;
     PMPI_Comm_free(&window->comm);
     if (window->handle != MPI_WIN_NULL) PMPI_Win_free(&window->handle);
     return nullptr;
@@ -120,10 +145,12 @@ std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits&
 
 // Collective over `comm`. False: the host's MPI has to make the window. `allocated`: the window's memory, if
 // it is ours and ends with the window.
-bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, void* allocated, MPI_Win* win) {
-    std::unique_ptr<Window> window = make(comm, info, traits);
-    count(comm, window != nullptr ? Left::no : Left::no_room);
+bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, const Decision& decision,
+           void* allocated, MPI_Win* win) {
+    std::unique_ptr<Window> window = make(comm, info, traits, decision);
+    count(comm, window == nullptr ? Left::no_room : window->was_on_device ? Left::no : Left::waiting);
     if (window == nullptr) return false;
+    window->counted = true;
     window->allocated = allocated;
     expose(*window, traits.base, static_cast<std::size_t>(traits.bytes));
     *win = window->handle;
@@ -133,15 +160,21 @@ bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, void* all
 }
 
 // Collective over `comm`: whether the ranks would have the device serve a window.
-bool is_wanted(MPI_Comm comm, MPI_Info info) {
-    const Left why = decide(comm, info);
-    if (why != Left::no) count(comm, why);
-    return why == Left::no;
+bool is_wanted(MPI_Comm comm, MPI_Info info, Decision& decision) {
+    decision = decide(comm, info);
+    if (decision.left != Left::no) count(comm, decision.left);
+    return decision.left == Left::no;
 }
 
 }  // namespace
 
 namespace offpath::mpi {
+
+void count_on_device(Window& window) {
+    if (!window.counted || window.rank != 0) return;
+    made.fetch_add(1, std::memory_order_relaxed);
+    left[static_cast<std::size_t>(Left::waiting)].fetch_sub(1, std::memory_order_relaxed);
+}
 
 std::uint64_t windows_made() {
     return made.load();
@@ -170,22 +203,26 @@ extern "C" {
 OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                MPI_Win* win) {
     // What is wrong with the arguments is the host's to say.
-    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr || !is_wanted(comm, info) ||
-        !serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, nullptr, win))
+    Decision decision;
+    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr ||
+        !is_wanted(comm, info, decision) ||
+        !serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, decision, nullptr, win))
         return PMPI_Win_create(base, size, disp_unit, info, comm, win);
     return MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                                  MPI_Win* win) {
+    Decision decision;
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr ||
-        !is_wanted(comm, info))
+        !is_wanted(comm, info, decision))
         return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
     void* base = nullptr;
     const bool mapped = offpath_mem_alloc(runtime().context, size > 0 ? static_cast<std::size_t>(size) : 1,
                                           &base) == OFFPATH_OK;
     const bool all_mapped = all_agree(comm, mapped);
-    if (all_mapped && serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, base, win)) {
+    if (all_mapped &&
+        serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, decision, base, win)) {
         *static_cast<void**>(baseptr) = base;
         return MPI_SUCCESS;
     }
@@ -195,8 +232,9 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 }
 
 OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    if (!is_candidate(comm) || win == nullptr || !is_wanted(comm, info) ||
-        !serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, nullptr, win))
+    Decision decision;
+    if (!is_candidate(comm) || win == nullptr || !is_wanted(comm, info, decision) ||
+        !serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, decision, nullptr, win))
         return PMPI_Win_create_dynamic(info, comm, win);
     return MPI_SUCCESS;
 }
@@ -206,9 +244,15 @@ OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
     if (window == nullptr) return PMPI_Win_attach(win, base, size);
     if (size < 0) return raise(*window, MPI_ERR_SIZE);
     if (size == 0) return MPI_SUCCESS;
-    const offpath_status_t status =
-        offpath_window_attach(window->device, base, static_cast<std::size_t>(size));
-    if (status != OFFPATH_OK) return raise(*window, MPI_ERR_RMA_ATTACH);
+    if (window->device != nullptr &&
+        offpath_window_attach(window->device, base, static_cast<std::size_t>(size)) != OFFPATH_OK)
+        return raise(*window, MPI_ERR_RMA_ATTACH);
+    if (window->host != MPI_WIN_NULL) {
+        if (const int error = PMPI_Win_attach(window->host, base, size); error != MPI_SUCCESS) {
+            if (window->device != nullptr) offpath_window_detach(window->device, base);
+            return raise(*window, error);
+        }
+    }
     expose(*window, base, static_cast<std::size_t>(size));
     return MPI_SUCCESS;
 }
@@ -216,26 +260,37 @@ OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
 OFFPATH_API int MPI_Win_detach(MPI_Win win, const void* base) {
     Window* window = find_window(win);
     if (window == nullptr) return PMPI_Win_detach(win, base);
-    const offpath_status_t status = offpath_window_detach(window->device, const_cast<void*>(base));
-    conceal(*window, base);
     // Nothing was attached for an empty range.
-    const bool good = status == OFFPATH_OK || status == OFFPATH_ERR_INVALID;
-    return good ? MPI_SUCCESS : raise(*window, error_of(status));
+    const bool attached = is_exposed(*window, base);
+    int error = MPI_SUCCESS;
+    if (attached && window->host != MPI_WIN_NULL) error = PMPI_Win_detach(window->host, base);
+    if (window->device != nullptr) {
+        const offpath_status_t status = offpath_window_detach(window->device, const_cast<void*>(base));
+        if (status != OFFPATH_OK && status != OFFPATH_ERR_INVALID) error = error_of(status);
+    }
+    conceal(*window, base);
+    return error == MPI_SUCCESS ? MPI_SUCCESS : raise(*window, error);
 }
 
 OFFPATH_API int MPI_Win_free(MPI_Win* win) {
     Window* window = win != nullptr ? find_window(*win) : nullptr;
     if (window == nullptr) return PMPI_Win_free(win);
-    int error = error_of(flush(*window, all_targets));
+    if (in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
+    int error = MPI_SUCCESS;
+    if (window->device != nullptr) error = error_of(flush(*window, all_targets));
     finish_operations_of(*window->team);  // done by now; what reports an error needs the window
     // Everybody's operations are done here when everybody is here; then nothing touches the memory.
     meet(*window);
-    const offpath_status_t status = offpath_window_destroy(window->device);
-    if (error == MPI_SUCCESS) error = error_of(status);
+    close_ways(*window);
+    if (window->device != nullptr) {
+        const offpath_status_t status = offpath_window_destroy(window->device);
+        if (error == MPI_SUCCESS) error = error_of(status);
+    }
     conceal(*window);
     if (error != MPI_SUCCESS) raise(*window, error);
     // The callbacks of the program's attributes may still ask what the window was.
-    window->device = nullptr;
+    window->live = false;
+    windows_ended.fetch_add(1, std::memory_order_release);
     ending_window = window;
     const int result = PMPI_Win_free(win);
     ending_window = nullptr;

@@ -11,7 +11,9 @@
 namespace offpath::mpi {
 
 int window_keyval();
-// Windows of this rank's lead: on the device, and left to the host's MPI.
+// The window takes the device's way for the first time.
+void count_on_device(Window& window);
+// Windows of this rank's lead: that were on the device, and that the host's MPI served.
 std::uint64_t windows_made();
 std::uint64_t windows_left();
 // "2 within one node"

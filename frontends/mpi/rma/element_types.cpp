@@ -1,6 +1,7 @@
 #include "element_types.h"
 
 #include "../collectives/reductions.h"
+#include "../type_contents.h"
 #include "schedule/op.h"
 
 namespace offpath::mpi {
@@ -26,6 +27,15 @@ bool integer_of(std::size_t bytes, offpath_type_t& type) {
         default:
             return false;
     }
+}
+
+bool may_be_swapped(MPI_Datatype type) {
+    if (!is_predefined(type)) return false;
+    Reducer reducer;
+    const bool pair = find_reducer(type, MPI_MAXLOC, reducer) == HostReason::none;
+    const bool number = find_reducer(type, MPI_SUM, reducer) == HostReason::none;
+    // Sums of integers and of floating-point numbers are defined, bitwise operations of the former only.
+    return !pair && (!number || find_reducer(type, MPI_BXOR, reducer) == HostReason::none);
 }
 
 int find_update(const Shape& target, MPI_Op op, offpath_type_t& type, offpath_reduction_t& reduction,

@@ -13,6 +13,8 @@ namespace offpath::mpi {
 std::size_t element_bytes(offpath_type_t type);
 // An unsigned integer of that size; false: there is none.
 bool integer_of(std::size_t bytes, offpath_type_t& type);
+// What MPI_Compare_and_swap takes: predefined integers, logicals, characters and bytes.
+bool may_be_swapped(MPI_Datatype type);
 
 // MPI_SUCCESS, or the error: a type of several predefined ones, an operation that MPI does not define for it
 // or that the device cannot do. `whole`: pairs go with their gaps.

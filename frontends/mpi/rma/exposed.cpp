@@ -68,6 +68,23 @@ void conceal(const Window& window) {
     forget([&](const Exposed& each) { return each.window == &window; });
 }
 
+bool is_exposed(const Window& window, const void* base) {
+    const std::lock_guard lock(mutex);
+    return std::any_of(exposed.begin(), exposed.end(), [&](const Exposed& each) {
+        return each.window == &window && each.begin == address(base);
+    });
+}
+
+std::vector<std::pair<void*, std::size_t>> exposed_by(const Window& window) {
+    std::vector<std::pair<void*, std::size_t>> found;
+    const std::lock_guard lock(mutex);
+    for (const Exposed& each : exposed) {
+        if (each.window == &window)
+            found.emplace_back(reinterpret_cast<void*>(each.begin), each.end - each.begin);
+    }
+    return found;
+}
+
 void free_memory(void* base, std::size_t bytes) {
     {
         const std::lock_guard lock(mutex);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace offpath::mpi {
 
@@ -14,6 +16,11 @@ void expose(const Window& window, const void* base, std::size_t bytes);
 // It has let go of what it has from `base` on, or of all of it.
 void conceal(const Window& window, const void* base);
 void conceal(const Window& window);
+
+// Whether the window has memory that begins there.
+bool is_exposed(const Window& window, const void* base);
+// What the window has, as addresses and bytes.
+std::vector<std::pair<void*, std::size_t>> exposed_by(const Window& window);
 
 // Ends memory of offpath_mem_alloc: now, or when no window has any of it.
 void free_memory(void* base, std::size_t bytes);

@@ -1,101 +1,51 @@
-// Passive targets: locks and flushes. The lock is the target's proxy's, and is held when the call returns.
+// The MPI calls for passive targets: locks and flushes.
 #include <offpath/types.h>
 
+#include "epochs.h"
+#include "locks.h"
+#include "served.h"
 #include "transfer.h"
 
 using namespace offpath::mpi;
 
 namespace {
 
-using Lock = Window::Lock;
-
-bool is_target(const Window& window, int rank) {
-    return rank >= 0 && rank < window.size;
-}
-
-// Sets the lock's record, unless there is an epoch with which it cannot be.
-bool enter(Window& window, Lock& record, Lock state) {
-    const std::lock_guard guard(window.mutex);
-    if (record != Lock::none || window.all != Lock::none || window.access) return false;
-    record = state;
-    window.fence = false;
-    return true;
-}
-
-// What the lock was; none: it was not held.
-Lock leave(Window& window, Lock& record) {
-    const std::lock_guard guard(window.mutex);
-    const Lock was = record;
-    record = Lock::none;
-    return was;
-}
-
-int lock_one(Window& window, int type, int rank, int assertion) {
-    Lock& record = window.locks[static_cast<std::size_t>(rank)];
-    const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
-    if (!enter(window, record, assumed ? Lock::assumed : Lock::held)) return raise(window, MPI_ERR_RMA_SYNC);
-    if (assumed) return MPI_SUCCESS;
-    const auto target = static_cast<std::uint32_t>(rank);
-    const offpath_lock_t kind = type == MPI_LOCK_EXCLUSIVE ? OFFPATH_LOCK_EXCLUSIVE : OFFPATH_LOCK_SHARED;
-    offpath_status_t status = offpath_direct_lock(window.device, target, kind);
-    if (status == OFFPATH_ERR_UNAVAILABLE) {
-        offpath_request_h request = nullptr;
-        status = offpath_window_lock(window.device, target, kind, &request);
-        if (status == OFFPATH_OK) status = wait_for(request);
-    }
-    if (status == OFFPATH_OK) return MPI_SUCCESS;
-    leave(window, record);
-    return raise(window, error_of(status));
-}
-
-int lock_everybody(Window& window, int assertion) {
-    const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
-    if (!enter(window, window.all, assumed ? Lock::assumed : Lock::held))
-        return raise(window, MPI_ERR_RMA_SYNC);
-    if (assumed) return MPI_SUCCESS;
-    std::vector<offpath_request_h> requests(static_cast<std::size_t>(window.size));
-    offpath_status_t status = OFFPATH_OK;
-    for (std::size_t rank = 0; rank < requests.size() && status == OFFPATH_OK; ++rank)
-        status = offpath_window_lock(window.device, static_cast<std::uint32_t>(rank), OFFPATH_LOCK_SHARED,
-                                     &requests[rank]);
-    for (offpath_request_h request : requests) {
-        if (request == nullptr) continue;
-        const offpath_status_t granted = wait_for(request);
-        if (status == OFFPATH_OK) status = granted;
-    }
-    return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
-}
-
-// An epoch's end: what it did is done, then the next one may have the lock.
-int unlock(Window& window, int target) {
-    Lock& record = target == all_targets ? window.all : window.locks[static_cast<std::size_t>(target)];
-    const Lock was = leave(window, record);
-    if (was == Lock::none) return raise(window, MPI_ERR_RMA_SYNC);
-    offpath_status_t status = flush(window, target);
-    const int first = target == all_targets ? 0 : target;
-    const int last = target == all_targets ? window.size - 1 : target;
-    for (int rank = first; rank <= last && was == Lock::held; ++rank) {
-        const offpath_status_t given = offpath_window_unlock(window.device, static_cast<std::uint32_t>(rank));
-        if (status == OFFPATH_OK) status = given;
-    }
-    return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
-}
-
-bool passive(Window& window, int target) {
-    const std::lock_guard guard(window.mutex);
-    if (window.all != Lock::none) return true;
-    if (target != all_targets) return window.locks[static_cast<std::size_t>(target)] != Lock::none;
-    for (Lock lock : window.locks) {
-        if (lock != Lock::none) return true;
-    }
-    return false;
-}
-
-int flush_call(Window& window, int target) {
-    if (target != all_targets && !is_target(window, target)) return raise(window, MPI_ERR_RANK);
+int end_flush(Window& window, int target) {
     if (!passive(window, target)) return raise(window, MPI_ERR_RMA_SYNC);
     const offpath_status_t status = flush(window, target);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
+}
+
+// What a call says of operations when it returns: done at the target, or only that their buffers are free.
+enum class Done : std::uint8_t { there, here };
+
+// Completes what goes to `target`: the device's part of it, then the host's by `on_host`.
+template <typename OnHost>
+int complete(const Served& call, int target, OnHost on_host, Done done = Done::there) {
+    if (call.known() == nullptr) return on_host();
+    const int error = complete_device_part(call.window(), target);
+    const int result = on_host();
+    if (done == Done::there) end_epoch(call.window(), target);
+    return call.ended(error == MPI_SUCCESS ? result : error);
+}
+
+int flush_one(MPI_Win win, int rank, Done done, int (*on_host)(int, MPI_Win)) {
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host())
+        return complete(
+            call, rank, [&] { return on_host(rank, call.host()); }, done);
+    if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+    return is_target(call.window(), rank) ? end_flush(call.window(), rank)
+                                          : raise(call.window(), MPI_ERR_RANK);
+}
+
+int flush_everyone(MPI_Win win, Done done, int (*on_host)(MPI_Win)) {
+    const presence::Inside inside;
+    const Served call(win);
+    return call.by_host() ? complete(
+                                call, all_targets, [&] { return on_host(call.host()); }, done)
+                          : end_flush(call.window(), all_targets);
 }
 
 }  // namespace
@@ -103,60 +53,76 @@ int flush_call(Window& window, int target) {
 extern "C" {
 
 OFFPATH_API int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_lock(lock_type, rank, assertion, win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host()) {
+        const int result = PMPI_Win_lock(lock_type, rank, assertion, call.host());
+        if (result == MPI_SUCCESS && call.known() != nullptr && rank != MPI_PROC_NULL)
+            note_lock(call.window(), rank, assertion);
+        return call.ended(result);
+    }
+    Window& window = call.window();
     if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
-        return raise(*window, MPI_ERR_LOCKTYPE);
+        return raise(window, MPI_ERR_LOCKTYPE);
     if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    if (!is_target(*window, rank)) return raise(*window, MPI_ERR_RANK);
-    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(*window, MPI_ERR_ASSERT);
-    return lock_one(*window, lock_type, rank, assertion);
+    if (!is_target(window, rank)) return raise(window, MPI_ERR_RANK);
+    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(window, MPI_ERR_ASSERT);
+    return lock_one(window, lock_type, rank, assertion);
 }
 
 OFFPATH_API int MPI_Win_unlock(int rank, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host()) {
+        const int result = complete(call, rank, [&] { return PMPI_Win_unlock(rank, call.host()); });
+        if (call.known() != nullptr && rank != MPI_PROC_NULL) forget_lock(call.window(), rank);
+        return result;
+    }
     if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    return is_target(*window, rank) ? unlock(*window, rank) : raise(*window, MPI_ERR_RANK);
+    return is_target(call.window(), rank) ? unlock(call.window(), rank) : raise(call.window(), MPI_ERR_RANK);
 }
 
 OFFPATH_API int MPI_Win_lock_all(int assertion, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_lock_all(assertion, win);
-    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(*window, MPI_ERR_ASSERT);
-    return lock_everybody(*window, assertion);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host()) {
+        const int result = PMPI_Win_lock_all(assertion, call.host());
+        if (result == MPI_SUCCESS && call.known() != nullptr)
+            note_lock(call.window(), all_targets, assertion);
+        return call.ended(result);
+    }
+    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(call.window(), MPI_ERR_ASSERT);
+    return lock_everybody(call.window(), assertion);
 }
 
 OFFPATH_API int MPI_Win_unlock_all(MPI_Win win) {
-    Window* window = find_window(win);
-    return window == nullptr ? PMPI_Win_unlock_all(win) : unlock(*window, all_targets);
+    const presence::Inside inside;
+    const Served call(win);
+    if (!call.by_host()) return unlock(call.window(), all_targets);
+    const int result = complete(call, all_targets, [&] { return PMPI_Win_unlock_all(call.host()); });
+    if (call.known() != nullptr) forget_lock(call.window(), all_targets);
+    return result;
 }
 
 OFFPATH_API int MPI_Win_flush(int rank, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_flush(rank, win);
-    return rank == MPI_PROC_NULL ? MPI_SUCCESS : flush_call(*window, rank);
+    return flush_one(win, rank, Done::there, PMPI_Win_flush);
 }
 
 OFFPATH_API int MPI_Win_flush_all(MPI_Win win) {
-    Window* window = find_window(win);
-    return window == nullptr ? PMPI_Win_flush_all(win) : flush_call(*window, all_targets);
+    return flush_everyone(win, Done::there, PMPI_Win_flush_all);
 }
 
 OFFPATH_API int MPI_Win_flush_local(int rank, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_flush_local(rank, win);
-    return rank == MPI_PROC_NULL ? MPI_SUCCESS : flush_call(*window, rank);
+    return flush_one(win, rank, Done::here, PMPI_Win_flush_local);
 }
 
 OFFPATH_API int MPI_Win_flush_local_all(MPI_Win win) {
-    Window* window = find_window(win);
-    return window == nullptr ? PMPI_Win_flush_local_all(win) : flush_call(*window, all_targets);
+    return flush_everyone(win, Done::here, PMPI_Win_flush_local_all);
 }
 
 OFFPATH_API int MPI_Win_sync(MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_sync(win);
+    const Served call(win);
+    if (call.by_host()) return call.ended(PMPI_Win_sync(call.host()));
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MPI_SUCCESS;
 }

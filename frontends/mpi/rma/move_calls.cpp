@@ -1,6 +1,8 @@
 // MPI_Put, Get and their forms with a request.
 #include <offpath/types.h>
 
+#include "epochs.h"
+#include "served.h"
 #include "transfer.h"
 
 using namespace offpath::mpi;
@@ -20,46 +22,58 @@ int move(Window& window, Transfer::Kind kind, const char* call, const void* orig
     return error == MPI_SUCCESS ? start(window, transfer, call, request) : raise(window, error);
 }
 
+// Of a put or a get that a flush completes.
+bool by_host(const Served& call, Moved kind, int rank, int count, MPI_Datatype type) {
+    if (!call.by_host() || call.known() == nullptr) return call.by_host();
+    return way_of(call.window(), kind, rank, count, type) == Way::host;
+}
+
 }  // namespace
 
 extern "C" {
 
 OFFPATH_API int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                         MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr)
-        return PMPI_Put(origin, origin_count, origin_type, rank, disp, target_count, target_type, win);
-    return move(*window, Transfer::Kind::put, "MPI_Put", origin, origin_count, origin_type, rank, disp,
+    const presence::OneSided timed(origin_count);
+    const Served call(win);
+    if (by_host(call, Moved::put, rank, origin_count, origin_type))
+        return call.ended(
+            PMPI_Put(origin, origin_count, origin_type, rank, disp, target_count, target_type, call.host()));
+    return move(call.window(), Transfer::Kind::put, "MPI_Put", origin, origin_count, origin_type, rank, disp,
                 target_count, target_type, nullptr);
 }
 
 OFFPATH_API int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
                         int target_count, MPI_Datatype target_type, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr)
-        return PMPI_Get(origin, origin_count, origin_type, rank, disp, target_count, target_type, win);
-    return move(*window, Transfer::Kind::get, "MPI_Get", origin, origin_count, origin_type, rank, disp,
+    const presence::OneSided timed(origin_count);
+    const Served call(win);
+    if (by_host(call, Moved::get, rank, origin_count, origin_type))
+        return call.ended(
+            PMPI_Get(origin, origin_count, origin_type, rank, disp, target_count, target_type, call.host()));
+    return move(call.window(), Transfer::Kind::get, "MPI_Get", origin, origin_count, origin_type, rank, disp,
                 target_count, target_type, nullptr);
 }
 
 OFFPATH_API int MPI_Rput(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                          MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win,
                          MPI_Request* request) {
-    Window* window = find_window(win);
-    if (window == nullptr || request == nullptr)
-        return PMPI_Rput(origin, origin_count, origin_type, rank, disp, target_count, target_type, win,
-                         request);
-    return move(*window, Transfer::Kind::put, "MPI_Rput", origin, origin_count, origin_type, rank, disp,
+    const presence::OneSided timed(origin_count);
+    const Served call(win);
+    if (call.by_host() || request == nullptr)
+        return call.ended(PMPI_Rput(origin, origin_count, origin_type, rank, disp, target_count, target_type,
+                                    call.host(), request));
+    return move(call.window(), Transfer::Kind::put, "MPI_Rput", origin, origin_count, origin_type, rank, disp,
                 target_count, target_type, request);
 }
 
 OFFPATH_API int MPI_Rget(void* origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
                          int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
-    Window* window = find_window(win);
-    if (window == nullptr || request == nullptr)
-        return PMPI_Rget(origin, origin_count, origin_type, rank, disp, target_count, target_type, win,
-                         request);
-    return move(*window, Transfer::Kind::get, "MPI_Rget", origin, origin_count, origin_type, rank, disp,
+    const presence::OneSided timed(origin_count);
+    const Served call(win);
+    if (call.by_host() || request == nullptr)
+        return call.ended(PMPI_Rget(origin, origin_count, origin_type, rank, disp, target_count, target_type,
+                                    call.host(), request));
+    return move(call.window(), Transfer::Kind::get, "MPI_Rget", origin, origin_count, origin_type, rank, disp,
                 target_count, target_type, request);
 }
 

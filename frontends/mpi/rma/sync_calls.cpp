@@ -6,7 +6,10 @@
 
 #include "../operations.h"
 #include "../p2p/moving.h"
+#include "epochs.h"
+#include "served.h"
 #include "transfer.h"
+#include "ways.h"
 
 using namespace offpath::mpi;
 
@@ -48,18 +51,36 @@ void wait_all(std::vector<MPI_Request>& requests) {
 }
 
 int fence(Window& window, int assertion) {
+    if (in_epoch(window)) return MPI_ERR_RMA_SYNC;
     {
         const std::lock_guard guard(window.mutex);
-        if (window.access || window.exposed || window.all != Window::Lock::none) return MPI_ERR_RMA_SYNC;
-        for (Window::Lock lock : window.locks) {
-            if (lock != Window::Lock::none) return MPI_ERR_RMA_SYNC;
-        }
         window.fence = (assertion & MPI_MODE_NOSUCCEED) == 0;
     }
-    const offpath_status_t status = flush(window, all_targets);
-    meet(window);
+    const int error = fence_either_way(window, assertion);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return error_of(status);
+    return error;
+}
+
+// Epochs of the host's half.
+void note_access(Window& window, MPI_Group group) {
+    std::vector<int> ranks;
+    ranks_of(window, group, ranks);
+    const std::lock_guard guard(window.mutex);
+    window.access = true;
+    window.fence = false;
+    window.started = ranks;
+}
+
+void forget_access(Window& window) {
+    const std::lock_guard guard(window.mutex);
+    window.access = false;
+    window.started.clear();
+}
+
+void note_exposure(Window& window, bool begins) {
+    const std::lock_guard guard(window.mutex);
+    window.exposed = begins;
+    if (begins) window.fence = false;
 }
 
 int start_access(Window& window, MPI_Group group, int assertion) {
@@ -147,56 +168,80 @@ int end_exposure(Window& window, bool waits, bool& over) {
     return MPI_SUCCESS;
 }
 
-int report(Window& window, int error) {
-    return error == MPI_SUCCESS ? error : raise(window, error);
-}
-
 }  // namespace
 
 extern "C" {
 
 OFFPATH_API int MPI_Win_fence(int assertion, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_fence(assertion, win);
-    if ((assertion & ~fence_assertions) != 0) return raise(*window, MPI_ERR_ASSERT);
-    return report(*window, fence(*window, assertion));
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.known() == nullptr) return PMPI_Win_fence(assertion, win);
+    if ((assertion & ~fence_assertions) != 0) return raise(call.window(), MPI_ERR_ASSERT);
+    return call.ended(fence(call.window(), assertion));
 }
 
 OFFPATH_API int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_start(group, assertion, win);
-    if (group == MPI_GROUP_NULL) return raise(*window, MPI_ERR_GROUP);
-    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(*window, MPI_ERR_ASSERT);
-    return report(*window, start_access(*window, group, assertion));
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host()) {
+        const int result = PMPI_Win_start(group, assertion, call.host());
+        if (result == MPI_SUCCESS && call.known() != nullptr) note_access(call.window(), group);
+        return call.ended(result);
+    }
+    if (group == MPI_GROUP_NULL) return raise(call.window(), MPI_ERR_GROUP);
+    if ((assertion & ~MPI_MODE_NOCHECK) != 0) return raise(call.window(), MPI_ERR_ASSERT);
+    return call.ended(start_access(call.window(), group, assertion));
 }
 
 OFFPATH_API int MPI_Win_complete(MPI_Win win) {
-    Window* window = find_window(win);
-    return window == nullptr ? PMPI_Win_complete(win) : report(*window, complete_access(*window));
+    const presence::Inside inside;
+    const Served call(win);
+    if (!call.by_host()) return call.ended(complete_access(call.window()));
+    if (call.known() == nullptr) return PMPI_Win_complete(win);
+    forget_access(call.window());
+    const int error = complete_device_part(call.window(), all_targets);
+    call.window().epoch = {};
+    const int result = PMPI_Win_complete(call.host());
+    return call.ended(error == MPI_SUCCESS ? result : error);
 }
 
 OFFPATH_API int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_post(group, assertion, win);
-    if (group == MPI_GROUP_NULL) return raise(*window, MPI_ERR_GROUP);
-    if ((assertion & ~post_assertions) != 0) return raise(*window, MPI_ERR_ASSERT);
-    return report(*window, post(*window, group, assertion));
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host()) {
+        const int result = PMPI_Win_post(group, assertion, call.host());
+        if (result == MPI_SUCCESS && call.known() != nullptr) note_exposure(call.window(), true);
+        return call.ended(result);
+    }
+    if (group == MPI_GROUP_NULL) return raise(call.window(), MPI_ERR_GROUP);
+    if ((assertion & ~post_assertions) != 0) return raise(call.window(), MPI_ERR_ASSERT);
+    return call.ended(post(call.window(), group, assertion));
 }
 
 OFFPATH_API int MPI_Win_wait(MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Win_wait(win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host()) {
+        const int result = PMPI_Win_wait(call.host());
+        if (result == MPI_SUCCESS && call.known() != nullptr) note_exposure(call.window(), false);
+        return call.ended(result);
+    }
     bool over = false;
-    return report(*window, end_exposure(*window, true, over));
+    return call.ended(end_exposure(call.window(), true, over));
 }
 
 OFFPATH_API int MPI_Win_test(MPI_Win win, int* flag) {
-    Window* window = find_window(win);
-    if (window == nullptr || flag == nullptr) return PMPI_Win_test(win, flag);
+    const Served call(win);
+    if (call.by_host() || flag == nullptr) {
+        const int result = PMPI_Win_test(call.host(), flag);
+        if (result == MPI_SUCCESS && call.known() != nullptr && *flag != 0)
+            note_exposure(call.window(), false);
+        return call.ended(result);
+    }
     bool over = false;
-    const int error = end_exposure(*window, false, over);
+    const int error = end_exposure(call.window(), false, over);
     *flag = over ? 1 : 0;
-    return report(*window, error);
+    return call.ended(error);
 }
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 #include <offpath/types.h>
 
 #include "element_types.h"
+#include "served.h"
 #include "transfer.h"
 
 using namespace offpath::mpi;
@@ -44,7 +45,8 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
     const int error = set_target(window, transfer, rank, disp, 1, type, false);
     if (error != MPI_SUCCESS) return raise(window, error);
     offpath_type_t element{};
-    if (!transfer.at.plain() || !integer_of(transfer.at.bytes(), element)) return raise(window, MPI_ERR_TYPE);
+    if (!may_be_swapped(type) || !transfer.at.plain() || !integer_of(transfer.at.bytes(), element))
+        return raise(window, MPI_ERR_TYPE);
     const std::uint64_t size = window.peers[static_cast<std::size_t>(rank)].bytes;
     if (!window.dynamic && (transfer.offset > size || transfer.at.bytes() > size - transfer.offset))
         return raise(window, MPI_ERR_RMA_RANGE);
@@ -63,22 +65,24 @@ extern "C" {
 OFFPATH_API int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                                MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr)
-        return PMPI_Accumulate(origin, origin_count, origin_type, rank, disp, target_count, target_type, op,
-                               win);
-    return update(*window, "MPI_Accumulate", {origin, origin_count, origin_type}, nullptr, rank, disp,
+    const presence::OneSided timed(origin_count);
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Accumulate(origin, origin_count, origin_type, rank, disp, target_count,
+                                          target_type, op, call.host()));
+    return update(call.window(), "MPI_Accumulate", {origin, origin_count, origin_type}, nullptr, rank, disp,
                   target_count, target_type, op, nullptr);
 }
 
 OFFPATH_API int MPI_Raccumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                                 MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                 MPI_Win win, MPI_Request* request) {
-    Window* window = find_window(win);
-    if (window == nullptr || request == nullptr)
-        return PMPI_Raccumulate(origin, origin_count, origin_type, rank, disp, target_count, target_type, op,
-                                win, request);
-    return update(*window, "MPI_Raccumulate", {origin, origin_count, origin_type}, nullptr, rank, disp,
+    const presence::OneSided timed(origin_count);
+    const Served call(win);
+    if (call.by_host() || request == nullptr)
+        return call.ended(PMPI_Raccumulate(origin, origin_count, origin_type, rank, disp, target_count,
+                                           target_type, op, call.host(), request));
+    return update(call.window(), "MPI_Raccumulate", {origin, origin_count, origin_type}, nullptr, rank, disp,
                   target_count, target_type, op, request);
 }
 
@@ -86,12 +90,14 @@ OFFPATH_API int MPI_Get_accumulate(const void* origin, int origin_count, MPI_Dat
                                    void* result, int result_count, MPI_Datatype result_type, int rank,
                                    MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                    MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr)
-        return PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count, result_type, rank,
-                                   disp, target_count, target_type, op, win);
+    const presence::OneSided timed(result_count);
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count,
+                                              result_type, rank, disp, target_count, target_type, op,
+                                              call.host()));
     const Arguments into{result, result_count, result_type};
-    return update(*window, "MPI_Get_accumulate", {origin, origin_count, origin_type}, &into, rank, disp,
+    return update(call.window(), "MPI_Get_accumulate", {origin, origin_count, origin_type}, &into, rank, disp,
                   target_count, target_type, op, nullptr);
 }
 
@@ -99,28 +105,35 @@ OFFPATH_API int MPI_Rget_accumulate(const void* origin, int origin_count, MPI_Da
                                     void* result, int result_count, MPI_Datatype result_type, int rank,
                                     MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                     MPI_Win win, MPI_Request* request) {
-    Window* window = find_window(win);
-    if (window == nullptr || request == nullptr)
-        return PMPI_Rget_accumulate(origin, origin_count, origin_type, result, result_count, result_type,
-                                    rank, disp, target_count, target_type, op, win, request);
+    const presence::OneSided timed(result_count);
+    const Served call(win);
+    if (call.by_host() || request == nullptr)
+        return call.ended(PMPI_Rget_accumulate(origin, origin_count, origin_type, result, result_count,
+                                               result_type, rank, disp, target_count, target_type, op,
+                                               call.host(), request));
     const Arguments into{result, result_count, result_type};
-    return update(*window, "MPI_Rget_accumulate", {origin, origin_count, origin_type}, &into, rank, disp,
-                  target_count, target_type, op, request);
+    return update(call.window(), "MPI_Rget_accumulate", {origin, origin_count, origin_type}, &into, rank,
+                  disp, target_count, target_type, op, request);
 }
 
 OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
                                  MPI_Op op, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
+    const presence::OneSided timed(1);
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Fetch_and_op(origin, result, type, rank, disp, op, call.host()));
     const Arguments into{result, 1, type};
-    return update(*window, "MPI_Fetch_and_op", {origin, 1, type}, &into, rank, disp, 1, type, op, nullptr);
+    return update(call.window(), "MPI_Fetch_and_op", {origin, 1, type}, &into, rank, disp, 1, type, op,
+                  nullptr);
 }
 
 OFFPATH_API int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
                                      int rank, MPI_Aint disp, MPI_Win win) {
-    Window* window = find_window(win);
-    if (window == nullptr) return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
-    return compare_and_swap(*window, origin, compare, result, type, rank, disp);
+    const presence::OneSided timed(1);
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, call.host()));
+    return compare_and_swap(call.window(), origin, compare, result, type, rank, disp);
 }
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "../backoff.h"
@@ -12,6 +13,7 @@
 #include "../runtime.h"
 #include "creation.h"
 #include "handles.h"
+#include "ways.h"
 
 namespace offpath::mpi {
 namespace {
@@ -37,8 +39,20 @@ Window* record_of(MPI_Win win) {
 }
 
 Window* find_window(MPI_Win win) {
+    if (windows_served.load(std::memory_order_relaxed) == 0 || !active()) return nullptr;
+    // The host's look-up of an attribute takes as long as a small put.
+    struct Latest {
+        MPI_Win win;
+        Window* window;
+        std::uint64_t ended;
+    };
+    thread_local Latest latest{MPI_WIN_NULL, nullptr, 0};
+    const std::uint64_t ended = windows_ended.load(std::memory_order_acquire);
+    if (latest.window != nullptr && latest.win == win && latest.ended == ended) return latest.window;
     Window* window = record_of(win);
-    return window != nullptr && window->device != nullptr ? window : nullptr;
+    if (window == nullptr || !window->live) return nullptr;
+    latest = {win, window, ended};
+    return window;
 }
 
 int raise(const Window& window, int error) {
@@ -110,20 +124,31 @@ void meet(Window& window) {
     p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
 }
 
+bool in_epoch(Window& window) {
+    const std::lock_guard guard(window.mutex);
+    if (window.access || window.exposed || window.all != Window::Lock::none) return true;
+    return std::any_of(window.locks.begin(), window.locks.end(),
+                       [](Window::Lock lock) { return lock != Window::Lock::none; });
+}
+
 void count_one_sided(std::uint64_t bytes) {
     operations.fetch_add(1, std::memory_order_relaxed);
     moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 bool print_one_sided_summary() {
-    std::array<std::uint64_t, 4> mine{operations.load(), moved_bytes.load(), windows_made(), windows_left()};
-    std::array<std::uint64_t, 4> all{};
+    std::array<std::uint64_t, 5> mine{operations.load(), moved_bytes.load(), windows_made(), windows_left(),
+                                      ways_changed()};
+    std::array<std::uint64_t, 5> all{};
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[2] + all[3] == 0) return false;
-    say(fmt::format("one-sided: {} operations ({}) on {} of {} windows on the device{}", all[0],
-                    human_bytes(all[1]), all[2], all[2] + all[3],
-                    all[3] > 0 ? fmt::format(", {} on the host: {}", all[3], why_windows_left()) : ""));
+    const std::string host =
+        all[3] > 0 ? fmt::format(", {} on the host: {}", all[3], why_windows_left()) : "";
+    const std::string changed =
+        all[4] > 0 ? fmt::format("; windows changed their way {} time{}", all[4], all[4] > 1 ? "s" : "") : "";
+    say(fmt::format("one-sided: {} operations ({}) by the device, {} of {} windows altogether there{}{}",
+                    all[0], human_bytes(all[1]), all[2], all[2] + all[3], host, changed));
     return true;
 }
 

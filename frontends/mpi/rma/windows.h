@@ -1,6 +1,7 @@
-// Windows that the device serves. The MPI_Win that the program holds is one of the host's MPI on this process
-// alone (handles.h); the calls that move data or synchronise come here. A window is served on all of its
-// ranks or on none; the ranks agree on it when it is made.
+// Windows that the device can serve. The MPI_Win that the program holds is one of the host's MPI on this
+// process alone (handles.h); the calls that move data or synchronise come here. The ranks agree on it when a
+// window is made, and later on the way that it takes: the device, or a second window of the host's MPI over
+// the same memory (ways.h).
 //
 // Ownership: a window belongs to the MPI_Win, as an attribute, until MPI_Win_free. Threads: any; `mutex`
 // guards the lists and the epochs, and is not held while anybody waits.
@@ -16,13 +17,46 @@
 
 #include "../communicators.h"
 #include "../staging.h"
+#include "epoch_trial.h"
+#include "presence.h"
 #include "shapes.h"
+#include "way_choice.h"
 
 namespace offpath::mpi {
 
+enum class WayRule : std::uint8_t;
+
 struct Window {
-    offpath_window_h device = nullptr;
     MPI_Win handle = MPI_WIN_NULL;
+    bool live = true;  // until MPI_Win_free calls the program's callbacks
+    Way way = Way::device;
+    offpath_window_h device = nullptr;  // null: not made yet
+    MPI_Win host = MPI_WIN_NULL;        // likewise
+
+    // Of a window that may change its way (ways.h).
+    bool adapts = false;
+    WayRule rule{};
+    bool host_fails = false, device_fails = false;  // to make their window
+    bool was_on_device = false;
+    bool counted = false;  // for the summary
+    WayChoice choice;
+    WayPace fences;              // at which the ranks compare what they saw
+    presence::Reading observed;  // since then
+    // Its puts and gets while it is on the host's way (epochs.h).
+    struct Epoch {
+        EpochTrial* trial = nullptr;  // null: not compared
+        std::uint64_t began_ns = 0;
+        std::uint32_t operations = 0;
+        Way way = Way::host;
+        bool touches = false;  // the device has some of them
+    } epoch;
+    std::vector<bool> near;     // by target: on this node
+    std::vector<bool> touched;  // by target: it may have some of the device's
+    // By target: whether its lock is known to be held. Some MPIs ask for it with the first operation.
+    enum class Granted : std::uint8_t { unknown, asked, yes };
+    std::vector<Granted> granted;
+    Team* creator = nullptr;  // of the communicator that the program named; held
+
     // As MPI_Win_get_attr tells it.
     struct Traits {
         void* base = nullptr;
@@ -69,7 +103,7 @@ struct Window {
     std::size_t pieces_told = 0;  // of operations with lists of pieces, since a flush of all targets
 };
 
-// Null: the host's MPI serves the window. One load while there is no window of ours.
+// Null: the window is the host's alone. One load while there is no window of ours.
 Window* find_window(MPI_Win win);
 // The same, also while MPI_Win_free calls the program's callbacks, when there is no device any more.
 Window* record_of(MPI_Win win);
@@ -77,6 +111,8 @@ Window* record_of(MPI_Win win);
 inline thread_local Window* ending_window = nullptr;
 
 inline std::atomic<std::uint32_t> windows_served{0};
+// How many have come to their end; a handle may be another window's after that.
+inline std::atomic<std::uint64_t> windows_ended{0};
 
 // Calls the window's error handler and returns what the MPI call returns.
 int raise(const Window& window, int error);
@@ -92,6 +128,9 @@ offpath_status_t flush(Window& window, int target);
 
 // A barrier of the window's ranks. Receives that are pending are looked after meanwhile.
 void meet(Window& window);
+
+// Whether an epoch is open that a call of its own ends: any but a fence's.
+bool in_epoch(Window& window);
 
 void count_one_sided(std::uint64_t bytes);
 // The summary's third line: as the others'. Collective over the world.

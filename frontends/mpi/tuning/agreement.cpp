@@ -23,6 +23,8 @@ constexpr std::size_t buckets = 256;
 // Which teams there are, and the latest switch that this process knows of.
 std::mutex mutex;
 std::vector<Team*> teams;
+// The program has freed their communicators, on which a vote is under way.
+std::vector<Team*> kept_for_votes;
 Switch latest;
 // The most calls that were made on teams that are no more, by bucket. Another rank may not have made them
 // yet, and has to make them as this one did.
@@ -115,6 +117,20 @@ void catch_up(Team& team, const std::vector<std::uint64_t>& sums, const Switch& 
         follow(team, team.tuning->choices.calls(), known);
 }
 
+void free_where_votes_are_over() {
+    std::vector<Team*> over;
+    {
+        const std::lock_guard lock(mutex);
+        std::erase_if(kept_for_votes, [&](Team* team) {
+            if (!team->tuning->votes.over()) return false;
+            over.push_back(team);
+            return true;
+        });
+    }
+    for (Team* team : over)
+        end_message(*team);
+}
+
 // On all ranks of the team at the same place of its collectives.
 void leave_device(Team& team) {
     team.reason = HostReason::no_team;
@@ -162,6 +178,35 @@ void agree(Team& team, MPI_Comm comm) {
     const std::span<const std::uint64_t> measured = std::span(sums).subspan(fixed_words);
     for (const Slot* slot : tuning.choices.conclude(measured, ranks, sums[elapsed] / ranks))
         explain_finding(team, *slot);
+}
+
+bool stays_on_device(Team& team, bool start) {
+    if (team.reason != HostReason::none) return false;
+    const MPI_Comm comm = team.comm;
+    if (team.tuning == nullptr || comm == MPI_COMM_NULL || (start && !team.of_world)) return true;
+    if (team.tuning->votes.stays(met_loss(team), comm, team.size)) return true;
+    leave_device(team);
+    return false;
+}
+
+void settle_votes(Team& team) {
+    if (team.tuning != nullptr) team.tuning->votes.settle();
+}
+
+void keep_for_votes(Team& team) {
+    free_where_votes_are_over();
+    if (team.tuning == nullptr || team.tuning->votes.over()) return;
+    if (team.of_world) return;
+    begin_message(team);
+    const std::lock_guard lock(mutex);
+    kept_for_votes.push_back(&team);
+}
+
+void settle_all_votes() {
+    settle_votes(find_team(MPI_COMM_WORLD));
+    for (Team* team : kept_for_votes)
+        settle_votes(*team);
+    free_where_votes_are_over();
 }
 
 void open_tuning(Team& team, TeamShape shape, std::uint64_t id) {

@@ -1,0 +1,80 @@
+// Which way is faster for the puts, or the gets, of one size: both are tried, and the faster one is taken.
+// Pure. One trial belongs to one process, which need not agree with anybody: puts and gets of an epoch may go
+// either way (epochs.h).
+//
+// A sample is the time from an epoch's first operation to the end of its flush. Epochs of another length, in
+// operations, begin the trial anew.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "way_choice.h"
+
+namespace offpath::mpi {
+
+class EpochTrial {
+  public:
+    static constexpr std::uint32_t pairs_wanted = 3;
+    // One that is slower by this factor is not tried again at once.
+    static constexpr std::uint64_t clearly = 2;
+    static constexpr std::uint32_t epochs_between_tries = 2048;
+    // A target that left MPI: this long, and this many times what is usual.
+    static constexpr std::uint64_t stall_ns = 1'000'000;
+    static constexpr std::uint64_t stall_factor = 10;
+    static constexpr std::uint32_t epochs_after_stall = 64;
+
+    // Of the next epoch.
+    Way next() const {
+        if (stalled_ > 0) return Way::device;
+        if (is_decided()) return since_try_ >= epochs_between_tries ? other(faster()) : faster();
+        return tries_[at(Way::host)] <= tries_[at(Way::device)] ? Way::host : Way::device;
+    }
+
+    void ended(Way way, std::uint32_t operations, std::uint64_t nanoseconds) {
+        const auto length = static_cast<std::uint32_t>(std::bit_width(operations));
+        if (length != length_) {
+            *this = EpochTrial();
+            length_ = length;
+        }
+        if (stalled_ > 0) --stalled_;
+        std::uint64_t& usual = usual_[at(way)];
+        if (way == Way::host && usual > 0 && nanoseconds > stall_ns && nanoseconds > stall_factor * usual) {
+            stalled_ = epochs_after_stall;
+            return;
+        }
+        const bool again = is_decided() && way != faster();
+        since_try_ = again ? 0 : since_try_ + 1;
+        if (tries_[at(way)]++ < pairs_wanted) {
+            usual = usual == 0 ? nanoseconds : std::min(usual, nanoseconds);
+        } else {
+            // The slower one is seen seldom, so each sample of it counts for much.
+            usual = again ? (usual + nanoseconds) / 2 : (usual * 7 + nanoseconds) / 8;
+        }
+    }
+
+    bool is_decided() const {
+        const std::uint64_t host = usual_[at(Way::host)], device = usual_[at(Way::device)];
+        if (host == 0 || device == 0) return false;
+        if (std::max(host, device) >= clearly * std::min(host, device)) return true;
+        return std::min(tries_[0], tries_[1]) >= pairs_wanted;
+    }
+    // The host's, unless the device is faster by more than the clock's noise.
+    Way faster() const {
+        return usual_[at(Way::device)] < usual_[at(Way::host)] / 100 * 97 ? Way::device : Way::host;
+    }
+
+  private:
+    static std::size_t at(Way way) { return static_cast<std::size_t>(way); }
+    static Way other(Way way) { return way == Way::host ? Way::device : Way::host; }
+
+    std::array<std::uint64_t, 2> usual_{};  // nanoseconds; 0: not tried
+    std::array<std::uint32_t, 2> tries_{};
+    std::uint32_t length_ = 0;
+    std::uint32_t since_try_ = 0;
+    std::uint32_t stalled_ = 0;
+};
+
+}  // namespace offpath::mpi
