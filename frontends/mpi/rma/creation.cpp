@@ -18,6 +18,7 @@
 #include "base/environment.h"
 #include "exposed.h"
 #include "handles.h"
+#include "locks.h"
 #include "ways.h"
 
 using namespace offpath;
@@ -82,8 +83,8 @@ Decision decide(MPI_Comm comm, MPI_Info info) {
     std::array<std::uint64_t, 4> words{};
     if (rank == 0) words[0] = static_cast<std::uint64_t>(mode_of(info));
     const presence::Reading seen = presence::seen_lately();
-    words[1] = seen.now_ns;
-    words[2] = seen.now_ns - std::min(seen.inside_ns, seen.now_ns);
+    words[1] = seen.counted_ns;
+    words[2] = seen.counted_ns - std::min(seen.inside_ns, seen.counted_ns);
     words[3] = runtime().threads ? 1 : 0;
     PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MAX, comm);
     const auto mode = static_cast<Mode>(words[0]);
@@ -202,6 +203,7 @@ extern "C" {
 
 OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                MPI_Win* win) {
+    const presence::Inside inside;
     // What is wrong with the arguments is the host's to say.
     Decision decision;
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr ||
@@ -213,6 +215,7 @@ OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Inf
 
 OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                                  MPI_Win* win) {
+    const presence::Inside inside;
     Decision decision;
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr ||
         !is_wanted(comm, info, decision))
@@ -232,6 +235,7 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 }
 
 OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    const presence::Inside inside;
     Decision decision;
     if (!is_candidate(comm) || win == nullptr || !is_wanted(comm, info, decision) ||
         !serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, decision, nullptr, win))
@@ -273,9 +277,10 @@ OFFPATH_API int MPI_Win_detach(MPI_Win win, const void* base) {
 }
 
 OFFPATH_API int MPI_Win_free(MPI_Win* win) {
+    const presence::Inside inside;
     Window* window = win != nullptr ? find_window(*win) : nullptr;
     if (window == nullptr) return PMPI_Win_free(win);
-    if (in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
+    if (open_epochs(*window).to_be_ended()) return raise(*window, MPI_ERR_RMA_SYNC);
     int error = MPI_SUCCESS;
     if (window->device != nullptr) error = error_of(flush(*window, all_targets));
     finish_operations_of(*window->team);  // done by now; what reports an error needs the window

@@ -61,7 +61,10 @@ Way way_of(Window& window, Moved kind, int rank, int count, MPI_Datatype type) {
         window.touched[at] = epoch.touches = true;
         return Way::device;
     }
-    if (window.granted[at] == Window::Granted::unknown) window.granted[at] = Window::Granted::asked;
+    if (window.granted[at] == Window::Granted::unknown) {
+        window.granted[at] = Window::Granted::asked;
+        window.asks = true;
+    }
     return Way::host;
 }
 
@@ -83,7 +86,8 @@ void end_epoch(Window& window, int target) {
         epoch.trial->ended(epoch.way, epoch.operations, SteadyClock().now_ns() - epoch.began_ns);
     epoch.trial = nullptr;
     epoch.operations = 0;
-    if (!window.adapts) return;
+    if (!window.asks) return;
+    if (target == all_targets) window.asks = false;
     for_targets(window, target, [&](std::size_t at) {
         if (window.granted[at] == Window::Granted::asked) window.granted[at] = Window::Granted::yes;
     });

@@ -2,6 +2,8 @@
 
 #include <offpath/types.h>
 
+#include <algorithm>
+
 #include "epochs.h"
 
 namespace offpath::mpi {
@@ -28,6 +30,12 @@ Lock leave(Window& window, Lock& record) {
 
 Lock& record_of(Window& window, int target) {
     return target == all_targets ? window.all : window.locks[static_cast<std::size_t>(target)];
+}
+
+// With MPI_Win_lock, of any target.
+bool holds_a_lock(const Window& window) {
+    return std::any_of(window.locks.begin(), window.locks.end(),
+                       [](Lock lock) { return lock != Lock::none; });
 }
 
 }  // namespace
@@ -113,23 +121,16 @@ void forget_lock(Window& window, int target) {
     if (target == all_targets || is_target(window, target)) leave(window, record_of(window, target));
 }
 
-bool has_open_epoch(Window& window) {
+OpenEpochs open_epochs(Window& window) {
     const std::lock_guard guard(window.mutex);
-    if (window.fence || window.access || window.exposed) return true;
-    for (Lock lock : window.locks) {
-        if (lock != Lock::none) return true;
-    }
-    return false;
+    return {window.fence, window.access, window.exposed, window.all != Lock::none, holds_a_lock(window)};
 }
 
 bool passive(Window& window, int target) {
     const std::lock_guard guard(window.mutex);
     if (window.all != Lock::none) return true;
-    if (target != all_targets) return window.locks[static_cast<std::size_t>(target)] != Lock::none;
-    for (Lock lock : window.locks) {
-        if (lock != Lock::none) return true;
-    }
-    return false;
+    return target == all_targets ? holds_a_lock(window)
+                                 : window.locks[static_cast<std::size_t>(target)] != Lock::none;
 }
 
 }  // namespace offpath::mpi

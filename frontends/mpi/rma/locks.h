@@ -12,8 +12,15 @@ namespace offpath::mpi {
 bool is_target(const Window& window, int rank);
 // Whether this rank has a passive epoch to `target`, or with all_targets to anybody.
 bool passive(Window& window, int target);
-// Whether this rank has an epoch other than that of MPI_Win_lock_all.
-bool has_open_epoch(Window& window);
+// This rank's epochs, of either way.
+struct OpenEpochs {
+    bool fence, access, exposure, lock_all, lock;
+    // One that a call of its own ends: any but a fence's.
+    bool to_be_ended() const { return access || exposure || lock_all || lock; }
+    // One during which the window cannot change its way: any but that of MPI_Win_lock_all.
+    bool keeps_way() const { return fence || access || exposure || lock; }
+};
+OpenEpochs open_epochs(Window& window);
 
 // The MPI calls on the device; they call the error handler.
 int lock_one(Window& window, int type, int rank, int assertion);

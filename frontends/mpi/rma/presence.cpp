@@ -13,8 +13,9 @@ int windows = 0;
 int depth = 0;  // of calls that can block
 std::uint64_t entered_ns = 0;
 std::uint64_t inside_ns = 0;
+std::uint64_t began_ns = 0;  // the present time of counting
+std::uint64_t counted_before_ns = 0;
 std::uint64_t calls = 0;
-bool seen_any = false;  // windows with two ways
 Reading lately;
 
 std::uint64_t now_ns() {
@@ -24,27 +25,30 @@ std::uint64_t now_ns() {
 }  // namespace
 
 Reading read() {
+    if (!counted) return {counted_before_ns, inside_ns};
     const std::uint64_t now = now_ns();
-    return {now, inside_ns + (depth > 0 ? now - entered_ns : 0)};
+    return {counted_before_ns + (now - began_ns), inside_ns + (depth > 0 ? now - entered_ns : 0)};
 }
 
 Reading seen_lately() {
-    if (!seen_any) return {};
     const Reading now = read();
-    const Reading since = {now.now_ns - lately.now_ns, now.inside_ns - lately.inside_ns};
+    const Reading since = {now.counted_ns - lately.counted_ns, now.inside_ns - lately.inside_ns};
     lately = now;
     return since;
 }
 
 void begin() {
-    if (!seen_any) lately = read();
-    seen_any = true;
-    ++windows;
+    if (windows++ > 0) return;
+    began_ns = now_ns();
     counted = true;
 }
 
 void end() {
-    counted = --windows > 0;
+    if (--windows > 0) return;
+    const Reading now = read();
+    counted_before_ns = now.counted_ns;
+    inside_ns = now.inside_ns;
+    counted = false;
 }
 
 void Inside::enter() {
@@ -52,7 +56,7 @@ void Inside::enter() {
 }
 
 void Inside::leave() {
-    if (--depth == 0) inside_ns += now_ns() - entered_ns;
+    if (--depth == 0 && counted) inside_ns += now_ns() - entered_ns;
 }
 
 void OneSided::begin_call(int elements) {

@@ -1,8 +1,9 @@
 // Presence: how much of its time this rank spends outside MPI. That tells whether peers that need it for
 // their one-sided operations would have to wait, and so whether a device pays (ways.h).
 //
-// Counted from the first window that can be served in two ways to the last. Calls that can block are timed
-// (Inside). One-sided calls are shorter: one in 16 is timed and stands for all of them (OneSided).
+// Counted while there is a window that can be served in two ways; what lies between such windows is neither
+// inside nor outside. Calls that can block are timed (Inside). One-sided calls are shorter: one in 16 is
+// timed and stands for all of them (OneSided).
 //
 // Threads: one at a time. With MPI_THREAD_MULTIPLE nothing is counted.
 #pragma once
@@ -16,12 +17,12 @@ inline bool counted = false;
 
 // Both cumulative, in nanoseconds; the difference between two readings is what counts.
 struct Reading {
-    std::uint64_t now_ns = 0;
+    std::uint64_t counted_ns = 0;
     std::uint64_t inside_ns = 0;
 };
 Reading read();
 
-// Since the latest such call, or since counting began: the time, and how much of it was inside MPI.
+// Since the latest such call, or since the first window.
 Reading seen_lately();
 
 // Begin and end of a window with two ways.

@@ -6,7 +6,7 @@
 
 #include "../operations.h"
 #include "../p2p/moving.h"
-#include "epochs.h"
+#include "locks.h"
 #include "served.h"
 #include "transfer.h"
 #include "ways.h"
@@ -51,7 +51,7 @@ void wait_all(std::vector<MPI_Request>& requests) {
 }
 
 int fence(Window& window, int assertion) {
-    if (in_epoch(window)) return MPI_ERR_RMA_SYNC;
+    if (open_epochs(window).to_be_ended()) return MPI_ERR_RMA_SYNC;
     {
         const std::lock_guard guard(window.mutex);
         window.fence = (assertion & MPI_MODE_NOSUCCEED) == 0;
@@ -199,10 +199,8 @@ OFFPATH_API int MPI_Win_complete(MPI_Win win) {
     if (!call.by_host()) return call.ended(complete_access(call.window()));
     if (call.known() == nullptr) return PMPI_Win_complete(win);
     forget_access(call.window());
-    const int error = complete_device_part(call.window(), all_targets);
     call.window().epoch = {};
-    const int result = PMPI_Win_complete(call.host());
-    return call.ended(error == MPI_SUCCESS ? result : error);
+    return call.ended(PMPI_Win_complete(call.host()));
 }
 
 OFFPATH_API int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {

@@ -26,23 +26,25 @@ using Words = std::array<std::uint64_t, words>;
 bool make_host(Window& window) {
     PMPI_Comm_set_errhandler(window.comm, MPI_ERRORS_RETURN);
     const Window::Traits& t = window.traits;
-    const int error = window.dynamic ? PMPI_Win_create_dynamic(MPI_INFO_NULL, window.comm, &window.host)
-                                     : PMPI_Win_create(t.base, t.bytes, t.disp_unit, MPI_INFO_NULL,
-                                                       window.comm, &window.host);
-    bool good = error == MPI_SUCCESS;
-    if (good) {
-        PMPI_Win_set_errhandler(window.host, MPI_ERRORS_RETURN);
-        int* model = nullptr;
-        int found = 0;
-        PMPI_Win_get_attr(window.host, MPI_WIN_MODEL, static_cast<void*>(&model), &found);
-        good = found != 0 && *model == MPI_WIN_UNIFIED;
+    int error = window.dynamic
+                    ? PMPI_Win_create_dynamic(MPI_INFO_NULL, window.comm, &window.host)
+                    : PMPI_Win_create(t.base, t.bytes, t.disp_unit, MPI_INFO_NULL, window.comm, &window.host);
+    // Where a rank has none, the others cannot free theirs, which is collective; that is a rare leak.
+    if (!all_agree(window.comm, error == MPI_SUCCESS)) {
+        window.host = MPI_WIN_NULL;
+        return false;
     }
+    PMPI_Win_set_errhandler(window.host, MPI_ERRORS_RETURN);
+    int* model = nullptr;
+    int found = 0;
+    PMPI_Win_get_attr(window.host, MPI_WIN_MODEL, static_cast<void*>(&model), &found);
+    if (found == 0 || *model != MPI_WIN_UNIFIED) error = MPI_ERR_WIN;
     for (const auto& [base, bytes] : exposed_by(window)) {
-        if (good && window.dynamic)
-            good = PMPI_Win_attach(window.host, base, static_cast<MPI_Aint>(bytes)) == MPI_SUCCESS;
+        if (error == MPI_SUCCESS && window.dynamic)
+            error = PMPI_Win_attach(window.host, base, static_cast<MPI_Aint>(bytes));
     }
-    if (all_agree(window.comm, good)) return true;
-    if (error == MPI_SUCCESS) PMPI_Win_free(&window.host);
+    if (all_agree(window.comm, error == MPI_SUCCESS)) return true;
+    PMPI_Win_free(&window.host);
     window.host = MPI_WIN_NULL;
     return false;
 }
@@ -98,10 +100,10 @@ void take(Window& window, Way way) {
 Words told_by(Window& window, bool in_fence) {
     const presence::Reading now = presence::read();
     Words mine{};
-    mine[observed] = now.now_ns - window.observed.now_ns;
+    mine[observed] = now.counted_ns - window.observed.counted_ns;
     const std::uint64_t inside = now.inside_ns - window.observed.inside_ns;
     mine[outside] = mine[observed] - std::min(inside, mine[observed]);
-    mine[blocked] = !in_fence && has_open_epoch(window) ? 1 : 0;
+    mine[blocked] = !in_fence && open_epochs(window).keeps_way() ? 1 : 0;
     mine[lost] = any_loss.load(std::memory_order_relaxed) ? 1 : 0;
     return mine;
 }
@@ -126,8 +128,8 @@ int leave(Window& window) {
         const int error = complete_device_part(window, all_targets);
         window.epoch = {};
         forget_grant(window, all_targets);
-        const int result = window.all != Window::Lock::none ? PMPI_Win_unlock_all(window.host) : MPI_SUCCESS;
-        return error == MPI_SUCCESS ? result : error;
+        return window.all == Window::Lock::none ? error
+                                                : first_error(error, PMPI_Win_unlock_all(window.host));
     }
     offpath_status_t status = flush(window, all_targets);
     if (window.all == Window::Lock::held) {
@@ -151,13 +153,13 @@ int change(Window& window, Way way) {
     int error = leave(window);
     meet(window);
     take(window, way);
-    const int entered = enter(window);
+    error = first_error(error, enter(window));
     meet(window);
     if (window.rank == 0) changes.fetch_add(1, std::memory_order_relaxed);
     if (window.rank == 0 && runtime().settings.verbose >= 2)
         say(fmt::format("a window of {} ranks goes on {}", window.size,
                         way == Way::host ? "by the host's MPI" : "on the device"));
-    return error == MPI_SUCCESS ? entered : error;
+    return error;
 }
 
 // The largest words of all ranks of the window, in its fence.
@@ -225,17 +227,12 @@ int fence_either_way(Window& window, int assertion) {
     const int closing = assertion | MPI_MODE_NOSUCCEED;
     const int opening = MPI_MODE_NOPRECEDE | (assertion & MPI_MODE_NOSUCCEED);
     const Way before = window.way;
-    int error = MPI_SUCCESS;
-    if (before == Way::host) {
-        error = complete_device_part(window, all_targets);
-        window.epoch = {};
-    }
-    if (before == Way::host && !(window.adapts && window.fences.due())) {
-        const int result = PMPI_Win_fence(assertion, window.host);
-        return error == MPI_SUCCESS ? result : error;
-    }
+    // All of an epoch between fences goes the window's way.
+    window.epoch = {};
+    if (before == Way::host && !(window.adapts && window.fences.due()))
+        return PMPI_Win_fence(assertion, window.host);
 
-    if (before == Way::device) error = error_of(flush(window, all_targets));
+    int error = before == Way::device ? error_of(flush(window, all_targets)) : MPI_SUCCESS;
     Way next = before;
     if (window.adapts) {
         next = choose(window, compare(window).data());
@@ -246,33 +243,34 @@ int fence_either_way(Window& window, int assertion) {
     if (before == Way::host) error = PMPI_Win_fence(next == before ? assertion : closing, window.host);
     if (next == before) return error;
     window.fences.restart();
-    const int changed = change(window, next);
-    if (error == MPI_SUCCESS) error = changed;
-    if (window.way == Way::host) {
-        const int opened = PMPI_Win_fence(opening, window.host);
-        if (error == MPI_SUCCESS) error = opened;
-    }
-    return error;
+    error = first_error(error, change(window, next));
+    return window.way == Way::host ? first_error(error, PMPI_Win_fence(opening, window.host)) : error;
 }
 
 bool meet_for_windows(WindowMeetings& meetings, MPI_Comm comm, bool costs_nothing) {
     if (meetings.windows.empty() || !(costs_nothing || meetings.pace.due())) return false;
-    std::vector<std::uint64_t> mine, all;
+    std::vector<std::uint64_t>& mine = meetings.told;
+    mine.clear();
     for (Window* window : meetings.windows) {
         const Words told = told_by(*window, false);
         mine.insert(mine.end(), told.begin(), told.end());
     }
-    all.resize(mine.size());
-    if (PMPI_Allreduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_MAX, comm) !=
-        MPI_SUCCESS)
+    meetings.all.resize(mine.size());
+    if (PMPI_Allreduce(mine.data(), meetings.all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_MAX,
+                       comm) != MPI_SUCCESS)
         return false;
-    // A copy: an error handler of the program may free windows.
-    const std::vector<Window*> windows = meetings.windows;
-    for (std::size_t i = 0; i < windows.size(); ++i) {
-        const Way next = choose(*windows[i], all.data() + i * words);
-        if (next == windows[i]->way) continue;
+    std::vector<std::pair<Window*, int>> failed;
+    for (std::size_t i = 0; i < meetings.windows.size(); ++i) {
+        Window& window = *meetings.windows[i];
+        const Way next = choose(window, meetings.all.data() + i * words);
+        if (next == window.way) continue;
         meetings.pace.restart();
-        if (const int error = change(*windows[i], next); error != MPI_SUCCESS) raise(*windows[i], error);
+        if (const int error = change(window, next); error != MPI_SUCCESS) failed.emplace_back(&window, error);
+    }
+    // At the end, and if it is there still: an error handler of the program may free windows.
+    for (const auto& [window, error] : failed) {
+        const auto& present = meetings.windows;
+        if (std::find(present.begin(), present.end(), window) != present.end()) raise(*window, error);
     }
     return true;
 }

@@ -30,10 +30,11 @@ namespace offpath::mpi {
 struct WindowMeetings {
     std::vector<Window*> windows;
     WayPace pace;
+    std::vector<std::uint64_t> told, all;  // of a meeting, kept for the next
 };
 
 // How ways are chosen; for tests other than by evidence.
-enum class WayRule : std::uint8_t { evidence, always_host, always_device, turns };
+enum class WayRule : std::uint8_t { evidence, always_device, turns };
 
 // Makes the window that serves `way`, where it is not there yet. Collective over the window's communicator.
 // False: some rank could not.

@@ -124,13 +124,6 @@ void meet(Window& window) {
     p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
 }
 
-bool in_epoch(Window& window) {
-    const std::lock_guard guard(window.mutex);
-    if (window.access || window.exposed || window.all != Window::Lock::none) return true;
-    return std::any_of(window.locks.begin(), window.locks.end(),
-                       [](Window::Lock lock) { return lock != Window::Lock::none; });
-}
-
 void count_one_sided(std::uint64_t bytes) {
     operations.fetch_add(1, std::memory_order_relaxed);
     moved_bytes.fetch_add(bytes, std::memory_order_relaxed);

@@ -55,6 +55,7 @@ struct Window {
     // By target: whether its lock is known to be held. Some MPIs ask for it with the first operation.
     enum class Granted : std::uint8_t { unknown, asked, yes };
     std::vector<Granted> granted;
+    bool asks = false;        // some are `asked`
     Team* creator = nullptr;  // of the communicator that the program named; held
 
     // As MPI_Win_get_attr tells it.
@@ -118,6 +119,9 @@ inline std::atomic<std::uint64_t> windows_ended{0};
 int raise(const Window& window, int error);
 // The MPI error of a device's status; says what it was.
 int error_of(offpath_status_t status);
+inline int first_error(int first, int second) {
+    return first == MPI_SUCCESS ? second : first;
+}
 
 // Waits for a request of the device, frees it, and lets the host's MPI progress meanwhile.
 offpath_status_t wait_for(offpath_request_h request);
@@ -128,9 +132,6 @@ offpath_status_t flush(Window& window, int target);
 
 // A barrier of the window's ranks. Receives that are pending are looked after meanwhile.
 void meet(Window& window);
-
-// Whether an epoch is open that a call of its own ends: any but a fence's.
-bool in_epoch(Window& window);
 
 void count_one_sided(std::uint64_t bytes);
 // The summary's third line: as the others'. Collective over the world.
