@@ -34,7 +34,7 @@ extern "C" {
 
 OFFPATH_API int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                         MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
-    const presence::OneSided timed(origin_count);
+    const presence::Inside inside;
     const Served call(win);
     if (by_host(call, Moved::put, rank, origin_count, origin_type))
         return call.ended(
@@ -45,7 +45,7 @@ OFFPATH_API int MPI_Put(const void* origin, int origin_count, MPI_Datatype origi
 
 OFFPATH_API int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
                         int target_count, MPI_Datatype target_type, MPI_Win win) {
-    const presence::OneSided timed(origin_count);
+    const presence::Inside inside;
     const Served call(win);
     if (by_host(call, Moved::get, rank, origin_count, origin_type))
         return call.ended(
@@ -57,7 +57,7 @@ OFFPATH_API int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type
 OFFPATH_API int MPI_Rput(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                          MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win,
                          MPI_Request* request) {
-    const presence::OneSided timed(origin_count);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host() || request == nullptr)
         return call.ended(PMPI_Rput(origin, origin_count, origin_type, rank, disp, target_count, target_type,
@@ -68,7 +68,7 @@ OFFPATH_API int MPI_Rput(const void* origin, int origin_count, MPI_Datatype orig
 
 OFFPATH_API int MPI_Rget(void* origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
                          int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
-    const presence::OneSided timed(origin_count);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host() || request == nullptr)
         return call.ended(PMPI_Rget(origin, origin_count, origin_type, rank, disp, target_count, target_type,

@@ -1,33 +1,44 @@
 #include "presence.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
+#include "base/ticks.h"
 
 namespace offpath::mpi::presence {
 namespace {
 
-constexpr std::uint64_t one_in = 16;
-// Calls with this many elements copy enough for the clock to cost little.
-constexpr int always_timed = 4096;
-
 int windows = 0;
-int depth = 0;  // of calls that can block
-std::uint64_t entered_ns = 0;
-std::uint64_t inside_ns = 0;
-std::uint64_t began_ns = 0;  // the present time of counting
-std::uint64_t counted_before_ns = 0;
-std::uint64_t calls = 0;
+int depth = 0;
+std::uint64_t entered = 0;  // in ticks, as the time inside
+std::uint64_t inside = 0;
+// When counting began, by both clocks.
+std::uint64_t began_ns = 0;
+std::uint64_t began = 0;
+// Of the earlier times of counting.
+Reading before;
 Reading lately;
+std::uint64_t told_inside_ns = 0;
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
+// Cores may differ by a few ticks.
+std::uint64_t since(std::uint64_t first) {
+    const std::uint64_t now = ticks();
+    return now > first ? now - first : 0;
 }
 
 }  // namespace
 
 Reading read() {
-    if (!counted) return {counted_before_ns, inside_ns};
-    const std::uint64_t now = now_ns();
-    return {counted_before_ns + (now - began_ns), inside_ns + (depth > 0 ? now - entered_ns : 0)};
+    if (!counted) return before;
+    const std::uint64_t counted_ns = SteadyClock().now_ns() - began_ns;
+    const std::uint64_t counted_ticks = since(began);
+    const std::uint64_t inside_ticks = inside + (depth > 0 ? since(entered) : 0);
+    if (counted_ticks == 0) return before;
+    const double share = static_cast<double>(inside_ticks) / static_cast<double>(counted_ticks);
+    const auto inside_ns = static_cast<std::uint64_t>(share * static_cast<double>(counted_ns));
+    // Never less than was told before, whatever the rounding.
+    told_inside_ns = std::max(told_inside_ns, before.inside_ns + inside_ns);
+    return {before.counted_ns + counted_ns, told_inside_ns};
 }
 
 Reading seen_lately() {
@@ -39,36 +50,24 @@ Reading seen_lately() {
 
 void begin() {
     if (windows++ > 0) return;
-    began_ns = now_ns();
+    inside = 0;
+    began_ns = SteadyClock().now_ns();
+    began = ticks();
     counted = true;
 }
 
 void end() {
     if (--windows > 0) return;
-    const Reading now = read();
-    counted_before_ns = now.counted_ns;
-    inside_ns = now.inside_ns;
+    before = read();
     counted = false;
 }
 
 void Inside::enter() {
-    if (depth++ == 0) entered_ns = now_ns();
+    if (depth++ == 0) entered = ticks();
 }
 
 void Inside::leave() {
-    if (--depth == 0 && counted) inside_ns += now_ns() - entered_ns;
-}
-
-void OneSided::begin_call(int elements) {
-    if (depth > 0) return;
-    const bool large = elements >= always_timed;
-    if (!large && calls++ % one_in != 0) return;
-    stands_for_ = large ? 1 : one_in;
-    began_ns_ = now_ns();
-}
-
-void OneSided::end_call() const {
-    inside_ns += stands_for_ * (now_ns() - began_ns_);
+    if (--depth == 0) inside += since(entered);
 }
 
 }  // namespace offpath::mpi::presence

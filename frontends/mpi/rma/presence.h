@@ -2,13 +2,12 @@
 // their one-sided operations would have to wait, and so whether a device pays (ways.h).
 //
 // Counted while there is a window that can be served in two ways; what lies between such windows is neither
-// inside nor outside. Calls that can block are timed (Inside). One-sided calls are shorter: one in 16 is
-// timed and stands for all of them (OneSided).
+// inside nor outside. Calls that can block and one-sided calls are timed, each of them: a rank that shares
+// its core is stopped anywhere, and samples would take it for one that computes.
 //
 // Threads: one at a time. With MPI_THREAD_MULTIPLE nothing is counted.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace offpath::mpi::presence {
@@ -29,7 +28,7 @@ Reading seen_lately();
 void begin();
 void end();
 
-// Around a call that can block. May be nested.
+// Around a call of MPI. May be nested.
 class Inside {
   public:
     Inside() : counts_(counted) {
@@ -46,26 +45,6 @@ class Inside {
     static void leave();
 
     bool counts_;
-};
-
-// Around a call that starts a one-sided operation of `elements` elements.
-class OneSided {
-  public:
-    explicit OneSided(int elements) {
-        if (counted) begin_call(elements);
-    }
-    ~OneSided() {
-        if (began_ns_ != 0) end_call();
-    }
-    OneSided(const OneSided&) = delete;
-    OneSided& operator=(const OneSided&) = delete;
-
-  private:
-    void begin_call(int elements);
-    void end_call() const;
-
-    std::uint64_t began_ns_ = 0;  // 0: not timed
-    std::uint64_t stands_for_ = 1;
 };
 
 }  // namespace offpath::mpi::presence

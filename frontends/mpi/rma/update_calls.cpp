@@ -65,7 +65,7 @@ extern "C" {
 OFFPATH_API int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                                MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                MPI_Win win) {
-    const presence::OneSided timed(origin_count);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host())
         return call.ended(PMPI_Accumulate(origin, origin_count, origin_type, rank, disp, target_count,
@@ -77,7 +77,7 @@ OFFPATH_API int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatyp
 OFFPATH_API int MPI_Raccumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                                 MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                 MPI_Win win, MPI_Request* request) {
-    const presence::OneSided timed(origin_count);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host() || request == nullptr)
         return call.ended(PMPI_Raccumulate(origin, origin_count, origin_type, rank, disp, target_count,
@@ -90,7 +90,7 @@ OFFPATH_API int MPI_Get_accumulate(const void* origin, int origin_count, MPI_Dat
                                    void* result, int result_count, MPI_Datatype result_type, int rank,
                                    MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                    MPI_Win win) {
-    const presence::OneSided timed(result_count);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host())
         return call.ended(PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count,
@@ -105,7 +105,7 @@ OFFPATH_API int MPI_Rget_accumulate(const void* origin, int origin_count, MPI_Da
                                     void* result, int result_count, MPI_Datatype result_type, int rank,
                                     MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                     MPI_Win win, MPI_Request* request) {
-    const presence::OneSided timed(result_count);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host() || request == nullptr)
         return call.ended(PMPI_Rget_accumulate(origin, origin_count, origin_type, result, result_count,
@@ -118,7 +118,7 @@ OFFPATH_API int MPI_Rget_accumulate(const void* origin, int origin_count, MPI_Da
 
 OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
                                  MPI_Op op, MPI_Win win) {
-    const presence::OneSided timed(1);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host())
         return call.ended(PMPI_Fetch_and_op(origin, result, type, rank, disp, op, call.host()));
@@ -129,7 +129,7 @@ OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype 
 
 OFFPATH_API int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
                                      int rank, MPI_Aint disp, MPI_Win win) {
-    const presence::OneSided timed(1);
+    const presence::Inside inside;
     const Served call(win);
     if (call.by_host())
         return call.ended(PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, call.host()));
