@@ -56,6 +56,16 @@ TEST(EpochTrial, WhatHasBecomeFasterIsFound) {
     EXPECT_EQ(trial.next(), Way::device);
 }
 
+TEST(EpochTrial, ANeighboursFindingHoldsForAWhile) {
+    EpochTrial neighbour, trial;
+    run(neighbour, 100, 20'000, 30'000);
+    trial.follow(neighbour);
+    EXPECT_FALSE(trial.is_fresh());
+    EXPECT_EQ(run(trial, 128, 20'000, 5'000), 0);
+    // Then it is found wrong.
+    EXPECT_GT(run(trial, 100, 20'000, 5'000), 95);
+}
+
 TEST(EpochTrial, EpochsOfAnotherLengthAreComparedAnew) {
     EpochTrial trial;
     run(trial, 100, 20'000, 30'000);

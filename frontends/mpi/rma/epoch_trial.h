@@ -4,6 +4,9 @@
 //
 // A sample is the time from an epoch's first operation to the end of its flush. Epochs of another length, in
 // operations, begin the trial anew.
+//
+// A trial costs what the slower way costs. So one that follows another's finding, for a neighbouring size,
+// keeps to that at first, and is made only where many epochs pay for it.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +28,13 @@ class EpochTrial {
     static constexpr std::uint64_t stall_ns = 1'000'000;
     static constexpr std::uint64_t stall_factor = 10;
     static constexpr std::uint32_t epochs_after_stall = 64;
+    // By another's finding.
+    static constexpr std::uint32_t epochs_led = 128;
 
     // Of the next epoch.
     Way next() const {
         if (stalled_ > 0) return Way::device;
+        if (led_ > 0) return lead_;
         if (is_decided()) return since_try_ >= epochs_between_tries ? other(faster()) : faster();
         return tries_[at(Way::host)] <= tries_[at(Way::device)] ? Way::host : Way::device;
     }
@@ -36,9 +42,10 @@ class EpochTrial {
     void ended(Way way, std::uint32_t operations, std::uint64_t nanoseconds) {
         const auto length = static_cast<std::uint32_t>(std::bit_width(operations));
         if (length != length_) {
-            *this = EpochTrial();
+            if (length_ != 0) *this = EpochTrial();
             length_ = length;
         }
+        if (led_ > 0) --led_;
         if (stalled_ > 0) --stalled_;
         std::uint64_t& usual = usual_[at(way)];
         if (way == Way::host && usual > 0 && nanoseconds > stall_ns && nanoseconds > stall_factor * usual) {
@@ -53,6 +60,12 @@ class EpochTrial {
             // The slower one is seen seldom, so each sample of it counts for much.
             usual = again ? (usual + nanoseconds) / 2 : (usual * 7 + nanoseconds) / 8;
         }
+    }
+
+    bool is_fresh() const { return length_ == 0 && led_ == 0; }
+    void follow(const EpochTrial& other) {
+        lead_ = other.faster();
+        led_ = epochs_led;
     }
 
     bool is_decided() const {
@@ -75,6 +88,8 @@ class EpochTrial {
     std::uint32_t length_ = 0;
     std::uint32_t since_try_ = 0;
     std::uint32_t stalled_ = 0;
+    std::uint32_t led_ = 0;  // epochs for which `lead_` is taken
+    Way lead_ = Way::host;
 };
 
 }  // namespace offpath::mpi

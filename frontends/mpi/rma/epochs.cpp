@@ -20,7 +20,16 @@ EpochTrial& trial_of(const Window& window, Moved kind, int rank, std::size_t byt
     const std::size_t group =
         (kind == Moved::get ? 2U : 0U) + (window.near[static_cast<std::size_t>(rank)] ? 1U : 0U);
     const auto magnitude = static_cast<std::size_t>(std::bit_width(bytes));
-    return trials[group * magnitudes + std::min(magnitude, magnitudes - 1)];
+    const std::size_t at = std::min(magnitude, magnitudes - 1);
+    EpochTrial* of_group = &trials[group * magnitudes];
+    for (std::size_t apart = 1; of_group[at].is_fresh() && apart < magnitudes; ++apart) {
+        if (at >= apart && of_group[at - apart].is_decided()) {
+            of_group[at].follow(of_group[at - apart]);
+        } else if (at + apart < magnitudes && of_group[at + apart].is_decided()) {
+            of_group[at].follow(of_group[at + apart]);
+        }
+    }
+    return of_group[at];
 }
 
 // Under a lock that excludes others, or that the program says is not needed.
