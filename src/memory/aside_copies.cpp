@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "memory/cma.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -18,15 +19,52 @@
 namespace offpath::memory {
 namespace {
 
+constexpr std::uint64_t least_page_bytes = 4096;
+
 struct Job {
     bool writes = false;
-    std::uint64_t address = 0;
-    std::byte* local = nullptr;        // of a read
+    std::vector<ForeignPiece> pieces;  // as they were given
     Completion* completion = nullptr;  // null: given up
-    std::vector<std::byte> bytes;
-    AddressRange memory_file;
+    std::vector<std::byte> bytes;      // of all pieces, one after the other
+    std::vector<AddressRange> memory_files;
     Status status = Status::ok;
+
+    void copy(const Cma& cma);
+    // Those that the pieces lie in, where they can be told.
+    void find_memory_files(pid_t pid);
+    void hand_out() const;
 };
+
+void Job::copy(const Cma& cma) {
+    std::vector<ForeignPiece> here = pieces;
+    std::byte* at = bytes.data();
+    for (ForeignPiece& piece : here) {
+        piece.local = at;
+        at += piece.bytes;
+    }
+    status = writes ? cma.write(here) : cma.read(here);
+}
+
+void Job::find_memory_files(pid_t pid) {
+    std::uint64_t looked_at = 0;
+    for (const ForeignPiece& piece : pieces) {
+        const bool known = std::ranges::any_of(memory_files, [&](const AddressRange& file) {
+            return piece.address >= file.begin && piece.address < file.end;
+        });
+        if (known || piece.address / least_page_bytes == looked_at) continue;
+        looked_at = piece.address / least_page_bytes;
+        const AddressRange file = memory_file_at(pid, piece.address);
+        if (file.end != 0) memory_files.push_back(file);
+    }
+}
+
+void Job::hand_out() const {
+    const std::byte* from = bytes.data();
+    for (const ForeignPiece& piece : pieces) {
+        std::memcpy(piece.local, from, piece.bytes);
+        from += piece.bytes;
+    }
+}
 
 }  // namespace
 
@@ -59,9 +97,8 @@ void AsideCopies::Shared::run() {
                           : Status::ok;
         lock.unlock();
         if (job->status == Status::ok) {
-            job->status = job->writes ? cma.write(job->address, job->bytes.data(), job->bytes.size())
-                                      : cma.read(job->address, job->bytes.data(), job->bytes.size());
-            if (job->writes) job->memory_file = memory_file_at(pid, job->address);
+            job->copy(cma);
+            if (job->writes) job->find_memory_files(pid);
         }
         lock.lock();
         begun = nullptr;
@@ -91,16 +128,19 @@ AsideCopies::~AsideCopies() {
     shared_->changed.notify_all();
 }
 
-Status AsideCopies::start(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
-                          Completion* completion) {
+Status AsideCopies::start(bool writes, std::span<const ForeignPiece> pieces, Completion* completion) {
     auto job = std::make_unique<Job>();
     job->writes = writes;
-    job->address = address;
+    job->pieces.assign(pieces.begin(), pieces.end());
     job->completion = completion;
+    std::size_t bytes = 0;
+    for (const ForeignPiece& piece : pieces)
+        bytes += piece.bytes;
     if (writes) {
-        job->bytes.assign(local, local + bytes);
+        job->bytes.reserve(bytes);
+        for (const ForeignPiece& piece : pieces)
+            job->bytes.insert(job->bytes.end(), piece.local, piece.local + piece.bytes);
     } else {
-        job->local = local;
         job->bytes.resize(bytes);
     }
     std::lock_guard lock(shared_->mutex);
@@ -131,10 +171,10 @@ unsigned AsideCopies::progress(Residency& residency, std::uint64_t now_ns) {
     }
     unsigned ended = 0;
     for (const auto& job : over) {
-        residency.learn(job->memory_file, now_ns);
+        for (const AddressRange& file : job->memory_files)
+            residency.learn(file, now_ns);
         if (job->completion == nullptr) continue;  // given up
-        if (!job->writes && job->status == Status::ok)
-            std::memcpy(job->local, job->bytes.data(), job->bytes.size());
+        if (!job->writes && job->status == Status::ok) job->hand_out();
         --outstanding_;
         ++ended;
         (*job->completion)(job->status);

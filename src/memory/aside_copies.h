@@ -9,12 +9,14 @@
 #pragma once
 
 #include "base/completion.h"
+#include "memory/piece_lists.h"
 #include "memory/residency.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace offpath::memory {
 
@@ -27,10 +29,9 @@ class AsideCopies {
     AsideCopies(const AsideCopies&) = delete;
     AsideCopies& operator=(const AsideCopies&) = delete;
 
-    // in_progress, or an error. What is written is taken from `local` at once; what is read comes there
-    // before the completion.
-    Status start(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
-                 Completion* completion);
+    // One copy of many pieces. in_progress, or an error. What is written is taken from here at once; what is
+    // read comes here before the completion.
+    Status start(bool writes, std::span<const ForeignPiece> pieces, Completion* completion);
     // Returns how many have ended; `residency` learns what was found on the way.
     unsigned progress(Residency& residency, std::uint64_t now_ns);
     std::size_t outstanding() const { return outstanding_; }

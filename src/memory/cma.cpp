@@ -16,9 +16,6 @@ namespace offpath::memory {
 
 namespace {
 
-// Bounds the time in the kernel per call; larger pieces measured no faster.
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-
 Status from_errno(int error) {
     switch (error) {
         case EFAULT:
@@ -37,37 +34,37 @@ Status from_errno(int error) {
 
 using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-Status transfer(Call call, pid_t pid, std::uint64_t address, std::byte* local, std::size_t bytes, int& error,
+Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
                 const std::atomic<std::uint32_t>* given_up = nullptr) {
-    while (bytes > 0) {
+    while (!lists.over()) {
         // As late as can be: this process may have been stopped for hours.
         if (given_up != nullptr && given_up->load(std::memory_order_acquire) != 0) {
             error = ESRCH;
             return Status::peer_lost;
         }
-        const std::size_t piece = std::min(bytes, piece_bytes);
-        const iovec here{local, piece};
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of another process arrive as numbers
-        const iovec there{reinterpret_cast<void*>(address), piece};
-        const ssize_t moved = call(pid, &here, 1, &there, 1, 0);
+        lists.fill();
+        const std::span<const iovec> here = lists.here(), there = lists.there();
+        const ssize_t moved = call(pid, here.data(), here.size(), there.data(), there.size(), 0);
         if (moved <= 0) {
             error = moved == 0 ? EFAULT : errno;
             if (error == EINTR) continue;
             return from_errno(error);
         }
-        local += moved;
-        address += static_cast<std::uint64_t>(moved);
-        bytes -= static_cast<std::size_t>(moved);
+        lists.moved(static_cast<std::size_t>(moved));
     }
     return Status::ok;
 }
 
 // That a process is gone its session says, once for all that was under way.
-void say(const char* what, std::size_t bytes, std::uint64_t address, pid_t pid, int error) {
+void say(const char* what, std::span<const ForeignPiece> pieces, std::uint64_t address, pid_t pid,
+         int error) {
     const auto level = error == ESRCH ? log::Level::debug : log::Level::warn;
     if (!log::enabled(level)) return;
-    log::write(level, fmt::format("{} {} bytes at {:#x} of process {}: {}", what, bytes, address, pid,
-                                  std::strerror(error)));
+    std::size_t bytes = 0;
+    for (const ForeignPiece& piece : pieces)
+        bytes += piece.bytes;
+    log::write(level, fmt::format("{} {} bytes in {} pieces of process {}, at {:#x}: {}", what, bytes,
+                                  pieces.size(), pid, address, std::strerror(error)));
 }
 
 }  // namespace
@@ -83,8 +80,9 @@ Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::str
     }
     std::uint64_t found = 0;
     int error = 0;
-    if (transfer(process_vm_readv, pid, address, reinterpret_cast<std::byte*>(&found), sizeof found, error) !=
-        Status::ok) {
+    const ForeignPiece word{address, reinterpret_cast<std::byte*>(&found), sizeof found};
+    PieceLists lists({&word, 1}, false);
+    if (transfer(process_vm_readv, pid, lists, error) != Status::ok) {
         why_not = fmt::format("process_vm_readv of process {}: {}", pid, std::strerror(error));
         if (error == EPERM)
             why_not += " (needs the same user, a dumpable process, and ptrace allowed by seccomp and Yama)";
@@ -117,20 +115,31 @@ bool Cma::alive() const {
 }
 
 Status Cma::read(std::uint64_t address, void* destination, std::size_t bytes) const {
-    if (!alive()) return Status::peer_lost;
-    int error = 0;
-    const Status status = transfer(process_vm_readv, pid_, address, static_cast<std::byte*>(destination),
-                                   bytes, error, given_up_);
-    if (status != Status::ok) say("reading", bytes, address, pid_, error);
-    return status;
+    const ForeignPiece piece{address, static_cast<std::byte*>(destination), bytes};
+    return read({&piece, 1});
 }
 
 Status Cma::write(std::uint64_t address, const void* source, std::size_t bytes) const {
+    auto* const from = static_cast<std::byte*>(const_cast<void*>(source));  // an iovec has no const
+    const ForeignPiece piece{address, from, bytes};
+    return write({&piece, 1});
+}
+
+Status Cma::read(std::span<const ForeignPiece> pieces) const {
     if (!alive()) return Status::peer_lost;
     int error = 0;
-    auto* const from = static_cast<std::byte*>(const_cast<void*>(source));  // an iovec has no const
-    const Status status = transfer(process_vm_writev, pid_, address, from, bytes, error, given_up_);
-    if (status != Status::ok) say("writing", bytes, address, pid_, error);
+    PieceLists lists(pieces, true);
+    const Status status = transfer(process_vm_readv, pid_, lists, error, given_up_);
+    if (status != Status::ok) say("reading", pieces, lists.address(), pid_, error);
+    return status;
+}
+
+Status Cma::write(std::span<const ForeignPiece> pieces) const {
+    if (!alive()) return Status::peer_lost;
+    int error = 0;
+    PieceLists lists(pieces, false);
+    const Status status = transfer(process_vm_writev, pid_, lists, error, given_up_);
+    if (status != Status::ok) say("writing", pieces, lists.address(), pid_, error);
     return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace offpath::memory {
 
@@ -20,6 +21,12 @@ struct HostRange {
     std::uint64_t region = 0;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
+};
+
+// All of a range, and the bytes of ours that it is copied to or from.
+struct HostPiece {
+    HostRange range;
+    std::byte* local = nullptr;
 };
 
 class HostMemory {
@@ -40,6 +47,12 @@ class HostMemory {
                         Completion* completion) = 0;
     virtual Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                          Completion* completion) = 0;
+
+    // Reads all pieces, or writes them, as by a call for each, where possible by fewer; several that overlap
+    // in no promised order. Not in_progress: ok, or the first error, after which no more are begun. `later`:
+    // how often `completion`, which is not null, will be called from now on, after an error too.
+    virtual Status copy_pieces(bool writes, std::span<const HostPiece> pieces, Completion* completion,
+                               std::uint32_t& later);
 
     // Whether read() of this part answers at once: only then may its completion be null.
     virtual bool reads_at_once(const HostRange& /*range*/, std::uint64_t /*offset*/,

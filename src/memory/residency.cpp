@@ -75,7 +75,17 @@ void Residency::open(pid_t pid) {
 bool Residency::resident(std::uint64_t address, std::size_t bytes, bool writes, std::uint64_t now_ns) {
     if (!pagemap_ || bytes == 0 || address > UINT64_MAX - bytes) return true;
     const std::uint64_t first = address / page_bytes(), end = (address + bytes - 1) / page_bytes() + 1;
-    return known(first, end, writes, now_ns) || look(first, end, writes, now_ns);
+    if (known(first, end, writes, now_ns)) return true;
+    return !just_seen(first, end, now_ns) && look(first, end, writes, now_ns);
+}
+
+bool Residency::just_seen(std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) const {
+    const std::uint64_t per_block = pages_per_block();
+    for (std::uint64_t number = first / per_block; number <= (end - 1) / per_block; ++number) {
+        const Block& block = blocks_[number % blocks_.size()];
+        if (block.number != number + 1 || block.seen_ns != now_ns) return false;
+    }
+    return true;
 }
 
 bool Residency::known(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) const {

@@ -34,7 +34,8 @@ class Residency {
     void open(pid_t pid);
 
     // Whether reading the range, or writing to it, waits for nothing. Pages of files may wait when they are
-    // written to (for the file system), unless they are known to be memory files.
+    // written to (for the file system), unless they are known to be memory files. Ranges that are asked for
+    // with the same `now_ns` share their looks.
     bool resident(std::uint64_t address, std::size_t bytes, bool writes, std::uint64_t now_ns);
     // What memory_file_at() found.
     void learn(const AddressRange& memory_file, std::uint64_t now_ns);
@@ -52,6 +53,8 @@ class Residency {
     };
     // Whether every page from `first` to before `end`, by number, is known to be as wanted.
     bool known(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) const;
+    // Whether all of it was looked at in this very moment.
+    bool just_seen(std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) const;
     bool look(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns);
     void remember(std::uint64_t number, std::span<const std::uint64_t> entries, std::uint64_t now_ns);
     bool in_memory_file(std::uint64_t address, std::uint64_t now_ns) const;

@@ -9,8 +9,10 @@
 #include "memory/residency.h"
 #include "memory/shared_staged_transfers.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <vector>
 
 namespace offpath::memory {
 
@@ -48,6 +50,9 @@ class Session final : public SessionMemory {
                 Completion* completion) override;
     Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                  Completion* completion) override;
+
+    Status copy_pieces(bool writes, std::span<const HostPiece> pieces, Completion* completion,
+                       std::uint32_t& later) override;
 
     bool reads_at_once(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override {
         return range.region == 0 && staged_ == nullptr &&
@@ -122,7 +127,8 @@ class Session final : public SessionMemory {
     BackEnd general_;
     Cma cma_;
     Residency residency_;
-    std::unique_ptr<AsideCopies> aside_;  // with cma
+    std::unique_ptr<AsideCopies> aside_;          // with cma
+    std::vector<ForeignPiece> present_, absent_;  // of a call of copy_pieces()
     std::unique_ptr<StagedTransfers> staged_;
     StagingFiles staging_files_;
     Status stopped_ = Status::ok;
@@ -320,8 +326,10 @@ Status Session::read(const HostRange& range, std::uint64_t offset, void* destina
 
 Status Session::copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
                             Completion* completion) {
-    if (completion != nullptr && !residency_.resident(address, bytes, writes, now_ns()))
-        return aside_->start(writes, address, local, bytes, completion);
+    if (completion != nullptr && !residency_.resident(address, bytes, writes, now_ns())) {
+        const ForeignPiece piece{address, local, bytes};
+        return aside_->start(writes, {&piece, 1}, completion);
+    }
     return writes ? cma_.write(address, local, bytes) : cma_.read(address, local, bytes);
 }
 
@@ -344,6 +352,32 @@ Status Session::write(const HostRange& range, std::uint64_t offset, const void* 
     std::byte* const base = map_.pin(region->mapped);
     if (base == nullptr) return Status::memory;
     copy_bytes(base + address, source, bytes);
+    return Status::ok;
+}
+
+// By cma: what is there by as few system calls as can be, what is not as one copy beside the loop.
+Status Session::copy_pieces(bool writes, std::span<const HostPiece> pieces, Completion* completion,
+                            std::uint32_t& later) {
+    const bool general =
+        std::ranges::all_of(pieces, [](const HostPiece& each) { return each.range.region == 0; });
+    if (staged_ != nullptr || !general) return HostMemory::copy_pieces(writes, pieces, completion, later);
+    later = 0;
+    if (stopped_ != Status::ok) return stopped_;
+    const std::uint64_t now = now_ns();
+    present_.clear();
+    absent_.clear();
+    for (const HostPiece& piece : pieces) {
+        if (const Status status = check(piece.range, nullptr); status != Status::ok) return status;
+        const ForeignPiece foreign{piece.range.address, piece.local, piece.range.bytes};
+        const bool there = residency_.resident(foreign.address, foreign.bytes, writes, now);
+        (there ? present_ : absent_).push_back(foreign);
+    }
+    Status status = Status::ok;
+    if (!present_.empty()) status = writes ? cma_.write(present_) : cma_.read(present_);
+    if (status != Status::ok || absent_.empty()) return status;
+    status = aside_->start(writes, absent_, completion);
+    if (status != Status::in_progress) return status;
+    later = 1;
     return Status::ok;
 }
 
