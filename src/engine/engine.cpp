@@ -15,6 +15,7 @@ constexpr std::size_t page = 4096;
 // A tile and its counterpart stay in the second-level cache. Its size is a whole number of elements of any
 // type.
 constexpr std::size_t most_tile_bytes = 64 << 10, least_tile_bytes = 64;
+constexpr unsigned most_rounds_without_copy = 16;
 
 }  // namespace
 
@@ -263,6 +264,21 @@ Team* Engine::Impl::find_team(const Route& route, bool as_dest) {
     return it == teams.end() ? nullptr : it->second;
 }
 
+// A copy in memory takes this core's time and no link's, so it waits until the links have their fill, those
+// of other proxies on the same core too; but not for ever, and not for operations on windows that fill whole
+// rounds, which are such work themselves. `moved`: something else has moved in this round.
+bool Engine::Impl::pump_copies(bool moved) {
+    if (copies.empty()) return false;
+    if (moved && !one_sided->spent() && ++rounds_without_copy < most_rounds_without_copy) return false;
+    rounds_without_copy = 0;
+    bool copied = false;
+    // One that waits for memory must not stop those behind it.
+    for (std::size_t tries = copies.size(); tries > 0 && !copied; --tries)
+        copied = pump_all(copies, 1);
+    if (!moved) std::this_thread::yield();
+    return copied;
+}
+
 bool Engine::Impl::advance() {
     bool moved = false;
     while (!newly_lost.empty()) {
@@ -271,6 +287,7 @@ bool Engine::Impl::advance() {
         peer_lost(*peer);
         moved = true;
     }
+    const bool turns = one_sided->begin_round();
     for (int round = 0; round < 4; ++round) {
         bool again = false;
         for (std::size_t n = runnable.size(); n > 0; --n) {
@@ -292,14 +309,7 @@ bool Engine::Impl::advance() {
         moved |= again;
         if (!again) break;
     }
-    // A copy in memory takes this core's time and no link's, so it waits until the links have their fill,
-    // those of other proxies on the same core too.
-    if (!moved && !copies.empty()) {
-        // One that waits for memory must not stop those behind it.
-        for (std::size_t tries = copies.size(); tries > 0 && !moved; --tries)
-            moved = pump_all(copies, 1);
-        std::this_thread::yield();
-    }
+    moved |= pump_copies(moved);
     while (!finished.empty()) {
         std::vector<Instance*> batch;
         batch.swap(finished);
@@ -324,7 +334,7 @@ bool Engine::Impl::advance() {
         }
         moved = true;
     }
-    return one_sided->send_bundles() || moved;
+    return one_sided->send_bundles() || moved || turns;
 }
 
 void Engine::Impl::finish_instance(Instance& instance) {

@@ -45,6 +45,8 @@ struct Config {
     std::uint64_t stored_bytes = 256 << 20;                       // of mail that no receive has met
     std::uint64_t early_bytes = std::uint64_t{1} << 30;  // of messages of a job that come before their time
     std::uint64_t visit_bytes = 256 << 20;  // of operands and results on their way to and from windows
+    // After so much at windows in a round, what is not small waits for the next one (onesided_turns.cpp).
+    std::uint64_t round_pieces = 1024, round_bytes = 1 << 20;
 };
 
 struct Counters {
@@ -53,7 +55,8 @@ struct Counters {
     std::uint64_t messages_sent = 0, messages_received = 0;
     std::uint64_t messages_refused = 0;  // of strangers, or for what the sender has no part in
     std::uint64_t bytes_reduced = 0;
-    std::uint64_t most_visit_bytes = 0;  // at one time
+    std::uint64_t most_visit_bytes = 0;                         // at one time
+    std::uint64_t most_round_pieces = 0, most_round_bytes = 0;  // at windows
 };
 
 // Names a message between two ranks of a team. Both ends choose it; it is used once at a time.

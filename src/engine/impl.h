@@ -56,6 +56,7 @@ struct Engine::Impl {
     // engine.cpp
     Team* find_team(const Route& route, bool as_dest);
     bool advance();
+    bool pump_copies(bool moved);
     void finish_instance(Instance& instance);
 
     // instance.cpp
@@ -182,8 +183,10 @@ struct Engine::Impl {
 
     std::deque<SendTransfer*> active;  // have bytes for the fabric
     std::deque<SendTransfer*>
-        copies;                  // have bytes for this system's memory: work for when the fabric has its fill
-    std::deque<HeldChunk> held;  // wait for a bounce buffer
+        copies;  // have bytes for this system's memory: work for when the fabric has its fill
+    unsigned rounds_without_copy = 0;
+    std::deque<HeldChunk> held;  // wait for a bounce buffer; none that comes later gets one before them
+    bool pumping_held = false;   // pump_held() is on the stack
     struct LocalMessage {
         std::array<std::byte, sizeof(Exchange)> bytes;
         std::size_t size;

@@ -10,6 +10,9 @@
 // A message that is ordered is held back, and with it those behind it, until the visits before it in its
 // lane are over; what is held back has no memory and no place in other queues, so nobody waits for it. What
 // comes out of order or is held back counts among its job's messages that wait (Config::early_bytes).
+// What touches the memory of windows takes turns: after a bounded amount of work in a round, visits of
+// several pieces or of many bytes wait for the next one, each lane and the updates of each window in their
+// own queue. A visit is done whole, so updates are as atomic to each other as before (onesided_turns.cpp).
 // What is said to one proxy in a round of work travels together, up to bundle_bytes (onesided_bundle.cpp);
 // the sequence numbers are the messages' own. A small put or get of memory that has a pointer is no visit: it
 // is done when it is its turn. So is what a host rank asks without its own proxy (rma/direct.h): it is done
@@ -65,6 +68,7 @@ class Window {
     struct Target {
         std::uint32_t sequence = 0;
         std::uint32_t parts = 0;         // under way
+        std::uint64_t pieces = 0;        // of theirs
         std::uint64_t owner_memory = 0;  // that they take at the owner
         std::deque<Call*> queue;
         rma::Epochs epochs;
@@ -77,6 +81,7 @@ class Window {
         matching::OrderGate<OneSidedRequest> gate;
         std::deque<Visit*> updates;
         bool due = false;
+        std::deque<Visit*> in_turns;       // puts and gets that wait for their turn
         std::uint32_t visits = 0;          // begun and not over
         std::deque<OneSidedRequest> held;  // the first is ordered; none goes before the visits are over
     };
@@ -84,6 +89,7 @@ class Window {
     std::deque<std::uint32_t> due;  // origins whose first update may be done
     bool updating = false;          // one is, by memory that answers later
     bool running_updates = false;   // run_updates() is on the stack
+    bool updates_in_turns = false;  // they wait for their turn
     rma::LockQueue lock;
     std::unordered_set<Visit*> visits;
     std::size_t held = 0;           // in all lanes
@@ -118,6 +124,7 @@ struct MessagePart {
     std::uint64_t token = 0;
     Call* call = nullptr;
     std::uint64_t bytes = 0;
+    std::uint64_t pieces = 0;
     std::uint64_t owner_memory = 0;
     SendTransfer* send = nullptr;
     RecvTransfer* recv = nullptr;
@@ -144,9 +151,11 @@ struct Visit : Completion {
     RecvTransfer* recv = nullptr;
     enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
     bool in_lane = false, has_arrived = false, updates = false, admitted = false;
-    bool ending = false, listed = false, returned_apart = false;
+    bool ending = false, listed = false, returned_apart = false, in_turns = false;
     std::uint32_t accesses = 0;  // of memory that answers later
     Status status = Status::ok;
+    // It costs no more than its message.
+    bool small() const { return segments.size() == 1 && bytes <= rma::inline_bytes; }
     void reset() { *this = Visit{}; }
 };
 
@@ -189,13 +198,19 @@ class OneSided {
     // What was gathered goes out, at the end of a round. Whether there was any.
     bool send_bundles();
 
+    // onesided_turns.cpp
+    // A round of work begins, and with it a new share of work at windows. Returns whether anything was done.
+    bool begin_round();
+    // The round's share is used up.
+    bool spent() const;
+
     // Gives back what is kept for the next operations.
     void trim();
 
     bool advance();
     bool has_work() const {
         return !local_.empty() || !stepped_.empty() || !calls_over_.empty() || !flushes_over_.empty() ||
-               !unsettled_.empty() || !released_.empty() || !gathered_.empty();
+               !unsettled_.empty() || !released_.empty() || !gathered_.empty() || !turns_.empty();
     }
 
   private:
@@ -267,10 +282,20 @@ class OneSided {
     Status across_ranges(Window& window, const DirectOperation& call, std::span<const std::byte>& result);
     Status lock_at_once(Window& window, const DirectOperation& call);
 
+    // onesided_turns.cpp
+    bool may_begin(const Visit& visit) const;
+    void touch(Visit& visit);
+    void wait_for_turn(Window& window);
+    void leave_turns(Visit& visit);
+    void account(const Visit& visit);
+
     // onesided_update.cpp
     void step(Visit& visit);
     void arrived(Visit& visit);
-    void run_updates(Window& window);
+    void begin_access(Visit& visit);
+    Visit* next_update(Window& window);
+    // `its_turn`: one that is not small may be done though others wait.
+    void run_updates(Window& window, bool its_turn = false);
     bool reach(Visit& visit, std::byte* bytes, bool writes);
     void look_at_lane(Window& window, std::uint32_t origin);
     bool update_in_place(Visit& visit);
@@ -302,6 +327,14 @@ class OneSided {
         Window* window = nullptr;
         std::uint32_t origin = 0;
     };
+    // A lane's puts and gets, or the updates of a window, that wait.
+    struct Turn {
+        Window* window = nullptr;
+        std::uint32_t origin = every_target;  // every_target: updates
+    };
+    std::deque<Turn> turns_;
+    std::uint64_t round_pieces_ = 0, round_bytes_ = 0;  // of this round
+    std::vector<memory::HostPiece> pieces_;             // of reach()
     std::vector<std::byte> direct_result_;
     std::vector<Released> released_;  // lanes whose visits are over while something is held back
 };

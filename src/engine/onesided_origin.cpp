@@ -8,8 +8,10 @@ using rma::OpKind;
 
 namespace {
 
-// What may be under way to one target: messages, and memory that they take at its owner.
+// What may be under way to one target: messages, pieces in them, and memory that they take at its owner. The
+// owner takes in at once what arrives, so there must not be many times what it does in a round.
 constexpr std::uint32_t most_parts = 64;
+constexpr std::uint64_t most_pieces = 4096;
 constexpr std::uint64_t most_owner_memory = 4 << 20;
 
 // Straight between the origin's memory and the window's, however large.
@@ -84,7 +86,8 @@ void OneSided::pump(Window& window, std::uint32_t rank) {
     // What waits is about to be failed; its target's owner would never be rid of it.
     if (window.session().closing || window.team->gone(rank)) return;
     Window::Target& target = window.targets[rank];
-    while (!target.queue.empty() && target.parts < most_parts && target.owner_memory < most_owner_memory) {
+    while (!target.queue.empty() && target.parts < most_parts && target.pieces < most_pieces &&
+           target.owner_memory < most_owner_memory) {
         Call& call = *target.queue.front();
         send_part(call);
         if (all_sent(call)) target.queue.pop_front();
@@ -110,9 +113,11 @@ void OneSided::send_part(Call& call) {
     MessagePart* part = parts_.take();
     part->call = &call;
     part->bytes = cut.bytes;
+    part->pieces = cut.segments.size();
     part->owner_memory = plain ? 0 : std::max(operands, result);
     call.parts.insert(part);
     ++target.parts;
+    target.pieces += part->pieces;
     target.owner_memory += part->owner_memory;
     const Owner owner{Owner::Kind::part, 0, nullptr, nullptr, part, nullptr};
 
@@ -195,6 +200,7 @@ void OneSided::end_part(MessagePart& part, Status status) {
     const std::uint32_t rank = call.target;
     Window::Target& target = window.targets[rank];
     --target.parts;
+    target.pieces -= part.pieces;
     target.owner_memory -= part.owner_memory;
     call.parts.erase(&part);
     parts_.give_back(&part);

@@ -283,12 +283,7 @@ void OneSided::admit() {
 void OneSided::proceed(Visit& visit) {
     if (visit.sender != 0) return receive_operands(visit);
     if (visit.kind != OpKind::get) return arrived(visit);
-    if (visit.segments.size() > 1 || visit.bytes <= rma::inline_bytes) {
-        visit.fetched.resize(visit.bytes);
-        visit.stage = Visit::Stage::reading;
-        if (reach(visit, visit.fetched.data(), false)) step(visit);
-        return;
-    }
+    if (visit.segments.size() > 1 || visit.bytes <= rma::inline_bytes) return touch(visit);
     visit.stage = Visit::Stage::returning;
     visit.send =
         engine_.new_send(visit.window->session(), {Owner::Kind::visit, 0, nullptr, nullptr, nullptr, &visit},
@@ -355,6 +350,7 @@ void OneSided::end_visit(Visit& visit, Status status) {
         visit.in_lane = false;
         look_at_lane(window, visit.origin);
     }
+    leave_turns(visit);
     if (visit.send != nullptr || visit.recv != nullptr || visit.accesses > 0 || visit.listed) return;
     if (visit.updates) {
         visit.updates = false;

@@ -38,8 +38,15 @@ void OneSided::arrived(Visit& visit) {
     }
     // A put: already in its place, or to be written there.
     if (visit.operands.empty()) return end_visit(visit, Status::ok);
-    visit.stage = Visit::Stage::writing;
-    if (reach(visit, visit.operands.data(), true)) step(visit);
+    touch(visit);
+}
+
+// A put that has its operands here, or a get.
+void OneSided::begin_access(Visit& visit) {
+    const bool writes = visit.kind == OpKind::put;
+    visit.stage = writes ? Visit::Stage::writing : Visit::Stage::reading;
+    if (!writes) visit.fetched.resize(visit.bytes);
+    if (reach(visit, writes ? visit.operands.data() : visit.fetched.data(), writes)) step(visit);
 }
 
 void OneSided::look_at_lane(Window& window, std::uint32_t origin) {
@@ -49,20 +56,35 @@ void OneSided::look_at_lane(Window& window, std::uint32_t origin) {
     window.due.push_back(origin);
 }
 
+// The first of the origin whose turn it is; null: none is due.
+Visit* OneSided::next_update(Window& window) {
+    for (; !window.due.empty(); window.due.pop_front()) {
+        Window::Lane& lane = window.lanes[window.due.front()];
+        if (!lane.updates.empty() && lane.updates.front()->has_arrived) return lane.updates.front();
+        lane.due = false;
+    }
+    return nullptr;
+}
+
 // Origins take turns, one update each.
-void OneSided::run_updates(Window& window) {
+void OneSided::run_updates(Window& window, bool its_turn) {
     if (window.running_updates) return;
     window.running_updates = true;
-    while (!window.updating && !window.due.empty()) {
-        const std::uint32_t origin = window.due.front();
+    while (!window.updating) {
+        Visit* const next = next_update(window);
+        if (next == nullptr) break;
+        Visit& visit = *next;
+        if (!its_turn && !may_begin(visit)) {
+            wait_for_turn(window);
+            break;
+        }
+        if (!visit.small()) its_turn = false;
+        Window::Lane& lane = window.lanes[visit.origin];
         window.due.pop_front();
-        Window::Lane& lane = window.lanes[origin];
         lane.due = false;
-        if (lane.updates.empty() || !lane.updates.front()->has_arrived) continue;
-        Visit& visit = *lane.updates.front();
         lane.updates.pop_front();
         visit.in_lane = false;
-        look_at_lane(window, origin);
+        look_at_lane(window, visit.origin);
         if (update_in_place(visit)) continue;
         window.updating = visit.updates = true;
         visit.fetched.resize(visit.bytes);
@@ -79,6 +101,7 @@ bool OneSided::update_in_place(Visit& visit) {
         pointers.push_back(place(visit, i).pointer);
         if (pointers.back() == nullptr) return false;
     }
+    account(visit);
     const bool fetches = rma::result_bytes(visit.kind, visit.bytes) > 0;
     if (fetches) visit.fetched.resize(visit.bytes);
     std::uint64_t at = 0;
@@ -104,26 +127,27 @@ bool OneSided::update_in_place(Visit& visit) {
     return true;
 }
 
-// Reads or writes all segments, one after the other in `bytes`. False: the answers come later.
+// Reads or writes all segments, which lie one after the other in `bytes`. False: the answers come later.
 bool OneSided::reach(Visit& visit, std::byte* bytes, bool writes) {
+    account(visit);
+    pieces_.clear();
     for (std::size_t i = 0; i < visit.segments.size(); ++i) {
         const std::uint64_t length = visit.segments[i].bytes;
-        const Location location = place(visit, i);
-        Status status = Status::ok;
-        if (location.pointer != nullptr) {
-            std::memcpy(writes ? location.pointer : bytes, writes ? bytes : location.pointer, length);
+        std::byte* const pointer = place(visit, i).pointer;
+        if (pointer == nullptr) {
+            pieces_.push_back({visit.places[i], bytes});
         } else {
-            status = writes ? location.write(bytes, length, &visit) : location.read(bytes, length, &visit);
+            std::memcpy(writes ? pointer : bytes, writes ? bytes : pointer, length);
         }
         bytes += length;
-        if (status == Status::in_progress) {
-            ++visit.accesses;
-            ++visit.window->session().pieces;
-        } else if (is_error(status)) {
-            if (visit.status == Status::ok) visit.status = status;
-            break;
-        }
     }
+    if (pieces_.empty()) return true;
+    Session& session = visit.window->session();
+    std::uint32_t later = 0;
+    const Status status = session.memory->copy_pieces(writes, pieces_, &visit, later);
+    visit.accesses += later;
+    session.pieces += later;
+    if (is_error(status) && visit.status == Status::ok) visit.status = status;
     return visit.accesses == 0;
 }
 

@@ -61,6 +61,7 @@ Status OneSided::destroy(Window& window, Completion* done) {
 void OneSided::drop(const Window& window) {
     std::erase(unsettled_, &window);
     std::erase_if(released_, [&](const Released& lane) { return lane.window == &window; });
+    std::erase_if(turns_, [&](const Turn& turn) { return turn.window == &window; });
 }
 
 // Ends what waited for the last use of a range, or of the window.
@@ -146,6 +147,7 @@ void OneSided::trim() {
     parcels_.release_if_unused();
     std::vector<std::vector<std::byte>>().swap(spare_);
     std::vector<std::byte>().swap(direct_result_);
+    std::vector<memory::HostPiece>().swap(pieces_);
 }
 
 std::size_t OneSided::outstanding(const Session& session) const {

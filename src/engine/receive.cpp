@@ -90,6 +90,7 @@ bool Engine::Impl::fetch(RecvTransfer& transfer, std::uint64_t offset, std::size
 
 bool Engine::Impl::pump_held() {
     bool moved = false;
+    pumping_held = true;
     while (!held.empty()) {
         HeldChunk& chunk = held.front();
         RecvTransfer* transfer = recvs.find(chunk.token);
@@ -103,6 +104,7 @@ bool Engine::Impl::pump_held() {
         held.pop_front();
         moved = true;
     }
+    pumping_held = false;
     return moved;
 }
 

@@ -63,7 +63,7 @@ void Engine::Impl::begin(SendTransfer& transfer) {
 
 std::byte* Engine::Impl::take_bounce(bool recv_pool) {
     auto& pool = recv_pool ? recv_bounces : send_bounces;
-    if (pool.empty()) return nullptr;
+    if (pool.empty() || (recv_pool && !held.empty() && !pumping_held)) return nullptr;
     std::byte* bounce = pool.back();
     pool.pop_back();
     return bounce;

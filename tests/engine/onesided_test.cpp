@@ -1,7 +1,7 @@
 // Windows: puts, gets, updates, locks and flushes, over every kind of memory and a fabric that reorders; and
 // what happens when something is out of range, or somebody goes away.
 #include "engine/messages.h"
-#include "world.h"
+#include "windows.h"
 
 #include <gtest/gtest.h>
 
@@ -24,63 +24,11 @@ class OneSided : public ::testing::TestWithParam<std::tuple<BackEnd, std::uint32
         made.ranks = ranks;
         made.memory = std::get<0>(GetParam());
         made.proxies = std::min(ranks, std::get<1>(GetParam()));
+        made.engine.round_pieces = 300;
         made.faults = transport::FaultPlan{.seed = 5, .delay_message = 0.4, .delay_completion = 0.2};
         return made;
     }
 };
-
-// A window of `bytes` on every rank of a world.
-struct Windows {
-    Windows(World& made_world, std::size_t bytes)
-        : world(made_world), memory(world.ranks()), window(world.ranks()) {
-        for (std::uint32_t rank = 0; rank < world.ranks(); ++rank) {
-            memory[rank].resize(bytes);
-            EXPECT_EQ(
-                world.engine_of(rank).create_window(
-                    world.team(rank), 3, World::range(memory[rank].data(), bytes), false, &window[rank]),
-                Status::ok);
-        }
-    }
-    void start(std::uint32_t rank, OneSidedCall call, Completion* done = nullptr) {
-        const Status status = world.engine_of(rank).one_sided(*window[rank], std::move(call), done);
-        ASSERT_TRUE(status == Status::in_progress || status == Status::ok) << to_string(status);
-        if (status == Status::ok && done != nullptr) (*done)(status);
-    }
-    Status flush(std::uint32_t rank, std::uint32_t target = engine::every_target) {
-        Done done;
-        const Status status = world.engine_of(rank).flush_window(*window[rank], target, &done);
-        if (status != Status::in_progress) return status;
-        if (!world.run_until([&] { return done.status.has_value(); })) return Status::retry;
-        return *done.status;
-    }
-    World& world;
-    std::vector<std::vector<std::byte>> memory;
-    std::vector<engine::Window*> window;
-};
-
-OneSidedCall put(std::uint32_t target, std::uint64_t offset, std::span<const std::byte> data) {
-    OneSidedCall call;
-    call.target = target;
-    call.offset = offset;
-    call.bytes = data.size();
-    if (data.size() <= 200) {
-        call.inlined.assign(data.begin(), data.end());
-    } else {
-        call.origin = World::range(data.data(), data.size());
-    }
-    return call;
-}
-
-template <typename T>
-OneSidedCall update(OpKind kind, std::uint8_t reduction, DataType type, std::uint32_t target,
-                    std::uint64_t offset, std::span<const T> operands, T* result = nullptr) {
-    OneSidedCall call = put(target, offset, std::as_bytes(operands));
-    call.kind = kind;
-    call.type = type;
-    call.reduction = reduction;
-    if (result != nullptr) call.result = World::range(result, operands.size_bytes());
-    return call;
-}
 
 TEST_P(OneSided, PutsAndGetsOfAllSizesReachTheRightBytes) {
     constexpr std::uint32_t ranks = 3;
