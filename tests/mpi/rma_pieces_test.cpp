@@ -1,6 +1,7 @@
 // One-sided operations of very many small pieces: 100,000 of one int, at even strides and at random places,
 // put, got and accumulated by all ranks at once, beside small operations of the same ranks.
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <random>
 
@@ -9,8 +10,8 @@
 
 namespace {
 
-constexpr int pieces = 100000;
-constexpr int room = 3 * pieces;
+int pieces = 100000;  // or as the first argument says
+int room = 0;
 int me = 0;
 int ranks = 1;
 
@@ -40,16 +41,17 @@ std::vector<Shape> make_shapes() {
 // Everybody puts to its right and gets it back, out of ints side by side and out of as many pieces.
 void test_moves(const Shape& at_origin, const Shape& at_target) {
     const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
-    WindowMemory<int> memory(room, -1);
-    std::vector<int> source(room), back(room, -2), expected(room, -1);
+    const auto ints = static_cast<std::size_t>(room), count = static_cast<std::size_t>(pieces);
+    WindowMemory<int> memory(ints, -1);
+    std::vector<int> source(ints), back(ints, -2), expected(ints, -1);
     std::iota(source.begin(), source.end(), me * 1000000);
     MPI_Win win = MPI_WIN_NULL;
-    MPI_Win_create(memory.data(), static_cast<MPI_Aint>(room * sizeof(int)), sizeof(int), MPI_INFO_NULL,
+    MPI_Win_create(memory.data(), static_cast<MPI_Aint>(ints * sizeof(int)), sizeof(int), MPI_INFO_NULL,
                    MPI_COMM_WORLD, &win);
     MPI_Win_fence(0, win);
     MPI_Put(source.data(), 1, at_origin.type, right, 0, 1, at_target.type, win);
     MPI_Win_fence(0, win);
-    for (std::size_t i = 0; i < pieces; ++i)
+    for (std::size_t i = 0; i < count; ++i)
         expected[static_cast<std::size_t>(at_target.places[i])] = left * 1000000 + at_origin.places[i];
     check::that(std::equal(memory.begin(), memory.end(), expected.begin()), "put of {} into {}",
                 at_origin.name, at_target.name);
@@ -57,7 +59,7 @@ void test_moves(const Shape& at_origin, const Shape& at_target) {
     MPI_Get(back.data(), pieces, MPI_INT, right, 0, 1, at_target.type, win);
     MPI_Win_fence(0, win);
     bool same = true;
-    for (std::size_t i = 0; i < pieces; ++i)
+    for (std::size_t i = 0; i < count; ++i)
         same = same && back[i] == me * 1000000 + at_origin.places[i];
     check::that(same, "get from {}", at_target.name);
     MPI_Win_free(&win);
@@ -67,11 +69,12 @@ void test_moves(const Shape& at_origin, const Shape& at_target) {
 void test_sums(const Shape& shape) {
     const int target = ranks - 1;
     constexpr int times = 3, counts = 20;
-    WindowMemory<int> memory(room + 1, 0);
-    const std::vector<int> ones(pieces, 1);
-    std::vector<int> before(pieces, -1);
+    const auto ints = static_cast<std::size_t>(room), count = static_cast<std::size_t>(pieces);
+    WindowMemory<int> memory(ints + 1, 0);
+    const std::vector<int> ones(count, 1);
+    std::vector<int> before(count, -1);
     MPI_Win win = MPI_WIN_NULL;
-    MPI_Win_create(memory.data(), static_cast<MPI_Aint>((room + 1) * sizeof(int)), sizeof(int), MPI_INFO_NULL,
+    MPI_Win_create(memory.data(), static_cast<MPI_Aint>((ints + 1) * sizeof(int)), sizeof(int), MPI_INFO_NULL,
                    MPI_COMM_WORLD, &win);
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < times; ++i)
@@ -95,11 +98,11 @@ void test_sums(const Shape& shape) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == target) {
         MPI_Win_lock(MPI_LOCK_SHARED, me, 0, win);
-        std::vector<int> expected(room, 0);
+        std::vector<int> expected(ints, 0);
         for (const int place : shape.places)
             expected[static_cast<std::size_t>(place)] = (times + 1) * ranks;
         check::that(std::equal(expected.begin(), expected.end(), memory.begin()), "sums at {}", shape.name);
-        check::that(memory[room] == counts * ranks, "{} counted", memory[room]);
+        check::that(memory[ints] == counts * ranks, "{} counted", memory[ints]);
         MPI_Win_unlock(me, win);
     }
     MPI_Win_free(&win);
@@ -111,6 +114,8 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     me = check::rank_of(MPI_COMM_WORLD);
     ranks = check::size_of(MPI_COMM_WORLD);
+    if (argc > 1) pieces = std::atoi(argv[1]);
+    room = 3 * pieces;
     std::vector<Shape> shapes = make_shapes();
     for (const Shape& at_origin : shapes)
         for (const Shape& at_target : shapes)
