@@ -156,6 +156,70 @@ TEST(WaitingMemory, ThatAnswersLateIsCopiedAsAnyOther) {
     }));
 }
 
+// Put, got and accumulated as many pieces; meanwhile the same rank's operations elsewhere are done.
+TEST(WaitingMemory, OfAWindowHoldsUpItsPiecesOnly) {
+    if (!allowed()) GTEST_SKIP() << "userfaultfd with faults of the kernel needs a privilege";
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        auto& turn = *static_cast<std::atomic<std::uint32_t>*>(me.shared);
+        std::vector<offpath_segment_t> segments;
+        for (std::uint64_t at = 2; at + 4 <= bytes; at += 1022)  // some over the end of a page
+            segments.push_back({at, 4});
+        const auto count = static_cast<std::uint32_t>(segments.size());
+        const offpath_place_t all{1, 0, segments.data(), count}, there{0, 8, nullptr, 0};
+        for (std::uint32_t round = 0; round < 3; ++round) {
+            LateMemory late;
+            std::vector<char> plain(4096);
+            std::atomic<bool> over{false};
+            offpath_window_h window = nullptr;
+            expect(offpath_window_create(world, me.rank == 1 ? late.data() : plain.data(),
+                                         me.rank == 1 ? bytes : plain.size(), &window),
+                   OFFPATH_OK, "create");
+            std::thread server;
+            if (me.rank == 0) {
+                std::vector<std::uint32_t> ours(count, 7), wanted(count, round == 0 ? 7 : 0x70707070);
+                offpath_request_h waits = nullptr, goes = nullptr;
+                if (round == 0)
+                    expect(offpath_put(window, ours.data(), 4 * count, &all, &waits), OFFPATH_OK, "put");
+                if (round == 1)
+                    expect(offpath_get(window, ours.data(), 4 * count, &all, &waits), OFFPATH_OK, "get");
+                if (round == 2)
+                    expect(offpath_accumulate(window, ours.data(), count, OFFPATH_UINT32, OFFPATH_SUM, &all,
+                                              &waits),
+                           OFFPATH_OK, "accumulate");
+                for (int i = 0; i < 100; ++i) {
+                    expect(offpath_put(window, ours.data(), 1000, &there, &goes), OFFPATH_OK, "put");
+                    expect(offpath_request_wait(goes), OFFPATH_OK, "what does not wait");
+                    offpath_request_free(goes);
+                }
+                turn = round + 1;
+                expect(offpath_request_wait(waits), OFFPATH_OK, "what waits");
+                offpath_request_free(waits);
+                if (round == 2) wanted.assign(count, 0x70707077);
+                std::vector<std::uint32_t> back(count);
+                expect(offpath_get(window, back.data(), 4 * count, &all, &waits), OFFPATH_OK, "get");
+                expect(offpath_request_wait(waits), OFFPATH_OK, "get");
+                offpath_request_free(waits);
+                require(back == wanted && (round != 1 || ours == wanted), "data");
+            } else {
+                server = std::thread([&] {
+                    while (turn <= round)
+                        std::this_thread::yield();
+                    late.serve(over);
+                });
+            }
+            expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
+            over = true;
+            if (server.joinable()) server.join();
+        }
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
 // Pages that were never touched, and files: they are there or come at once.
 TEST(WaitingMemory, OrdinaryPagesThatAreNotThereYet) {
     TemporaryDirectory directory;
