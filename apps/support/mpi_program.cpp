@@ -73,6 +73,8 @@ int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<in
     } catch (const std::exception& error) {
         abort_job(app, world, error.what());
     }
+    // MPICH up to 4.1 hangs in MPI_Finalize over TCP if its progress thread runs and ranks come there apart.
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return code;
 }
