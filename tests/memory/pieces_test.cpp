@@ -146,7 +146,7 @@ TEST(MixedPieces, OfRegionsAndOtherMemory) {
     std::string problem;
     for (const GeneralBackEnd general : {GeneralBackEnd::automatic, GeneralBackEnd::staged}) {
         ASSERT_EQ(make_session_memory(host.config(general), memory, problem), Status::ok) << problem;
-        if (general == GeneralBackEnd::staged) {
+        if (memory->general_back_end() == BackEnd::staged) {
             ASSERT_EQ(host.start_agent(memory->take_staging_files()), Status::ok);
         }
         SharedMemory shared = host.allocate_shared(8192);
