@@ -1,5 +1,5 @@
-// The processor's own counter of time: a reading costs a third of the system's clock, for what is timed at
-// each of very many short calls. It runs at one rate on all cores, which the reader finds by comparing two
+// The processor's own counter of time: a reading costs less than half of one of the system's clock.
+// It is for very many short calls, each of which is timed. It runs at one rate on all cores, which the reader finds by comparing two
 // readings with the clock. Thread-safe.
 #pragma once
 
