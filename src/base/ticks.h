@@ -1,6 +1,6 @@
 // The processor's own counter of time: a reading costs less than half of one of the system's clock.
-// It is for very many short calls, each of which is timed. It runs at one rate on all cores, which the reader finds by comparing two
-// readings with the clock. Thread-safe.
+// It is for very many short calls, each of which is timed. It runs at one rate on all cores, which the reader
+// finds by comparing two readings with the clock. Thread-safe.
 #pragma once
 
 #include <cstdint>
