@@ -53,19 +53,26 @@ int exchanges_on_host(Trial& trial, int count, double device, double host) {
 
 TEST(Trial, TriesBothAndStaysWithTheBetter) {
     Trial slow_device, slow_host, equal;
-    EXPECT_EQ(exchanges_on_host(slow_device, 60, 2.0, 1.0), 57);
-    EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 2.0), 3);
+    EXPECT_EQ(exchanges_on_host(slow_device, 60, 1.5, 1.0), 57);
+    EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 1.5), 3);
     EXPECT_EQ(exchanges_on_host(equal, 60, 1.0, 1.0), 57);
     EXPECT_TRUE(slow_host.is_settled_on_device());
     EXPECT_FALSE(slow_device.is_settled_on_device());
     EXPECT_FALSE(equal.is_settled_on_device());
 }
 
+TEST(Trial, EndsEarlyWhereOneIsFarBehind) {
+    Trial slow_device, slow_host;
+    EXPECT_EQ(exchanges_on_host(slow_device, 60, 3.0, 1.0), 59);
+    EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 3.0), 2);
+    EXPECT_EQ(exchanges_on_host(slow_device, 100'000, 3.0, 1.0), 100'000 - 10);  // at first, and after 64, 128, ...
+}
+
 TEST(Trial, OneSlowExchangeDecidesNothing) {
     Trial trial;
     for (const double cost : {9.0, 1.0, 9.0})
         trial.add(Trial::device, cost);
-    EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 2.0), 3);
+    EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 1.5), 3);
 }
 
 TEST(Trial, TheFirstExchangeOfAWayIsNotCounted) {
@@ -84,11 +91,20 @@ TEST(Trial, LooksAgainWhenTimesHaveChanged) {
 
 TEST(Trial, MayBeLeftOut) {
     Trial trial;
-    exchanges_on_host(trial, 3, 1.0, 0.5);
+    EXPECT_TRUE(trial.is_new());
     trial.settle_on_device();
-    EXPECT_TRUE(trial.is_settled_on_device());
     EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 0.5), 0);
+    EXPECT_FALSE(trial.is_new());
+    EXPECT_TRUE(trial.is_settled_on_device());
     EXPECT_GT(exchanges_on_host(trial, 200, 1.0, 0.5), 100);
+}
+
+TEST(Trial, FollowsTheHostForAWhile) {
+    Trial slow_device, slow_host;
+    for (Trial* trial : {&slow_device, &slow_host})
+        trial->follow_host();
+    EXPECT_EQ(exchanges_on_host(slow_device, 120, 4.0, 1.0), 119);
+    EXPECT_EQ(exchanges_on_host(slow_host, 120, 1.0, 4.0), 64);
 }
 
 TEST(Habit, ComputingIsLongForTheMessageOrLongInItself) {

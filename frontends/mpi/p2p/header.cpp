@@ -125,4 +125,11 @@ bool is_header(const HeaderBytes& bytes) {
     return check == check_of(bytes.data());
 }
 
+std::optional<Header> decode_if_whole(const void* received) {
+    HeaderBytes bytes;
+    std::memcpy(bytes.data(), received, bytes.size());
+    if (!is_header(bytes)) return std::nullopt;
+    return decode(received);
+}
+
 }  // namespace offpath::mpi::p2p

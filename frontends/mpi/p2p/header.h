@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace offpath::mpi::p2p {
 
@@ -50,6 +51,8 @@ void open_headers(const HeaderSecret& secret, int rank);
 HeaderBytes encode(const Header& header);
 // Of bytes that are a header.
 Header decode(const void* bytes);
+// Nothing: they are none, or one that was written over.
+std::optional<Header> decode_if_whole(const void* bytes);
 // Whether bytes are a complete header of this job. Any thread.
 bool is_header(const HeaderBytes& bytes);
 

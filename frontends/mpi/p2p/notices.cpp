@@ -14,11 +14,11 @@ namespace {
 
 struct OnWire {
     std::uint64_t pairs = 0;
-    std::int32_t receiver = 0, tag = 0;
-    std::uint32_t only_waits = 0;
-    std::uint32_t here = 0;  // 1, where one has come
+    std::int32_t from = 0, tag = 0;
+    std::uint32_t kind = 0, number = 0;
+    std::uint64_t here = 0;  // 1, where one has come
 };
-static_assert(sizeof(OnWire) == 24);
+static_assert(sizeof(OnWire) == 32);
 
 struct Sent {
     OnWire notice;
@@ -51,7 +51,8 @@ void listen() {
 }
 
 Notice take() {
-    const Notice notice{coming.pairs, coming.receiver, coming.tag, coming.only_waits != 0};
+    const Notice notice{coming.pairs, coming.from, coming.tag, static_cast<Notice::Kind>(coming.kind),
+                        coming.number};
     ++heard;
     listen();
     return notice;
@@ -81,13 +82,12 @@ void close_notices() {
     under_way.clear();
 }
 
-void send_notice(int sender, const Notice& notice) {
+void send_notice(int to, const Notice& notice) {
     forget_sent();
     Sent& sent = under_way.emplace_back();
-    sent.notice = {notice.pairs, notice.receiver, notice.tag, notice.only_waits ? 1U : 0U, 1};
-    PMPI_Isend(&sent.notice, sizeof sent.notice, MPI_BYTE, sender, notice_tag(), payload_comm(),
-               &sent.request);
-    ++sent_to[static_cast<std::size_t>(sender)];
+    sent.notice = {notice.pairs, notice.from, notice.tag, notice.kind, notice.number, 1};
+    PMPI_Isend(&sent.notice, sizeof sent.notice, MPI_BYTE, to, notice_tag(), payload_comm(), &sent.request);
+    ++sent_to[static_cast<std::size_t>(to)];
 }
 
 // Asking the host's MPI whether a notice has come may cost a process its core, where others share that: some

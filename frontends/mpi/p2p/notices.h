@@ -1,4 +1,5 @@
-// Notices: what a receiver tells the sender of its messages, by messages of the host's MPI on payload_comm().
+// Notices: what the two ends of a kind of message tell each other, by messages of the host's MPI on
+// payload_comm().
 //
 // Threads: one; not used with MPI_THREAD_MULTIPLE but for opening and closing, which are collective.
 #pragma once
@@ -9,17 +10,24 @@
 namespace offpath::mpi::p2p {
 
 struct Notice {
-    std::uint64_t pairs = 0;             // of which communicator
-    std::int32_t receiver = 0, tag = 0;  // in it
-    bool only_waits = false;             // the receiver, for such messages
+    enum Kind : std::uint32_t {
+        computes,         // the receiver, beside such messages
+        only_waits,       // the receiver, for such messages
+        shares_a_buffer,  // the receiver, between such messages (shared_buffers.h)
+        without_headers,  // is how the sender sends them, from `number` on
+    };
+    std::uint64_t pairs = 0;         // of which communicator
+    std::int32_t from = 0, tag = 0;  // in it
+    Kind kind = computes;
+    std::uint32_t number = 0;  // of a message
 };
 
 void open_notices();
 // Until all that were sent, on any rank, have come.
 void close_notices();
 
-// `sender`: its rank in the world.
-void send_notice(int sender, const Notice& notice);
+// `to`: the other end's rank in the world.
+void send_notice(int to, const Notice& notice);
 // One that has come.
 std::optional<Notice> next_notice();
 

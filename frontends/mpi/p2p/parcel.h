@@ -71,6 +71,7 @@ struct Parcel {
     // How it is waited for (waits.h).
     bool watched = false;
     bool by_host = false;  // a send without the device's part, or a receive that is expected to be of one
+    bool agreed = false;   // a receive whose message has no header, as the sender has promised
     bool beneath = false;  // a receive whose buffer holds another's header
     bool any_source_or_tag = false;  // as posted
     bool judged = false;             // found to be computed beside, and told

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "buffers.h"
@@ -13,6 +14,7 @@
 #include "gpu/memory.h"
 #include "lock.h"
 #include "moving.h"
+#include "shared_buffers.h"
 #include "watcher.h"
 
 namespace offpath::mpi::p2p {
@@ -82,7 +84,8 @@ int post(Parcel& parcel, const Arguments& arguments, bool awaited) {
         }
     }
     // Before the header can come. What is to be unpacked lies in one piece in `landing` only.
-    if (parcel.large && !parcel.early && !awaited && (!parcel.direct || parcel.use.contiguous()))
+    if (parcel.large && !parcel.early && !parcel.agreed && !awaited &&
+        (!parcel.direct || parcel.use.contiguous()))
         watch(parcel, parcel.direct ? static_cast<char*>(parcel.buffer) : parcel.landing, parcel.capacity);
     if (!parcel.direct) return post_landing(parcel, arguments, &parcel.handle);
     return PMPI_Irecv(arguments.buffer, arguments.count, arguments.type, arguments.peer, arguments.tag,
@@ -99,14 +102,14 @@ bool take_extracted(Pairs& pairs, int source, int tag, Extracted& taken) {
     return true;
 }
 
-Header header_of(const Parcel& parcel) {
-    if (!parcel.direct) return decode(parcel.landing);
-    if (parcel.use.contiguous()) return decode(parcel.buffer);
+std::optional<Header> header_of(const Parcel& parcel) {
+    if (!parcel.direct) return decode_if_whole(parcel.landing);
+    if (parcel.use.contiguous()) return decode_if_whole(parcel.buffer);
     const std::size_t part = part_bytes(*parcel.use.layout);
     const std::size_t parts = (header_bytes + part - 1) / part;
     std::vector<char> packed(parts * part);
     pack_parts(*parcel.use.layout, parcel.buffer, parts, packed.data());
-    return decode(packed.data());
+    return decode_if_whole(packed.data());
 }
 
 void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes) {
@@ -185,6 +188,15 @@ void receive_announced(Parcel& parcel, const Header& header, offpath_request_h m
     if (status != OFFPATH_OK) fail(parcel, MPI_ERR_OTHER, "receive", status);
 }
 
+void lost_header(Parcel& parcel) {
+    say(fmt::format(
+        "rank {}: a receive of {} bytes from rank {}, tag {}, was written over while it was under way; "
+        "do several receives share one buffer?",
+        runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer), parcel.tag));
+    parcel.error = MPI_ERR_OTHER;
+    parcel.error_is_ours = true;
+}
+
 }  // namespace
 
 std::size_t received_bytes(const MPI_Status& status) {
@@ -248,7 +260,8 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
     }
     if (bytes == header_bytes && parcel.pairs->takes_part(parcel.peer)) {
         if (was_asked) return receive_announced(parcel, asked.header, asked.mail);
-        return receive_announced(parcel, header_of(parcel));
+        const std::optional<Header> header = header_of(parcel);
+        return header.has_value() ? receive_announced(parcel, *header) : lost_header(parcel);
     }
     if (parcel.early) drop_early(parcel);
     if (was_asked) take_back_asked(parcel, asked);
@@ -285,10 +298,7 @@ int start_receive(const Arguments& arguments, const TypeUse& use, Team& team, Pa
     Parcel& parcel = make_receive(arguments, use, team, pairs);
     if (is_exact(arguments.peer, arguments.tag)) {
         take_number(parcel);
-        const Overlap overlap = parcel.large && watches_waits() ? overlap_of(parcel) : Overlap::none;
-        parcel.by_host =
-            parcel.large && watches_waits() && overlap == Overlap::none && will_come_by_host(parcel);
-        parcel.beneath = overlap == Overlap::expected;
+        expect(parcel);
         if (parcel.large && !parcel.by_host && !parcel.beneath) try_early(parcel);
     }
     if (const int error = post(parcel, arguments, awaited); error != MPI_SUCCESS) {

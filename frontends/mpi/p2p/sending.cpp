@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "losses.h"
 #include "moving.h"
+#include "shared_buffers.h"
 #include "staging.h"
 
 namespace offpath::mpi::p2p {
@@ -143,7 +144,8 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
     if (!second_message) {
         if (is_full()) make_room();
         offpath_status_t status = OFFPATH_RETRY;
-        if (!is_full() && !is_lost(pairs.world(parcel.peer))) {
+        if (!is_full() && !is_lost(pairs.world(parcel.peer)) &&
+            !has_promised_no_headers(pairs, parcel.peer, parcel.tag)) {
             status = offpath_message_send(world_team(), bytes, parcel.capacity,
                                           static_cast<std::uint32_t>(pairs.world(parcel.peer)), parcel.key,
                                           &parcel.mail);

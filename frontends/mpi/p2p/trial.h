@@ -1,6 +1,9 @@
 // Trial: whether the device or the host's MPI moves several large messages of one size sooner where the
 // program only waits for them. Two directions at a time often go sooner by the device, short ones on a fast
 // wire by the host's MPI. Both are tried, and the loser again later. Pure.
+//
+// A trial costs what the slower engine costs. So it ends early where one is far behind, and one that was told
+// what a neighbour found keeps to that at first.
 #pragma once
 
 #include <algorithm>
@@ -16,51 +19,76 @@ class Trial {
 
     // The next exchange's.
     Engine next() {
-        for (const Engine engine : {device, host}) {
-            if (!costs_[engine].are_enough()) return engine;
+        is_asked_ = true;
+        if (led_ > 0) {
+            --led_;
+            return host;
         }
-        const Engine winner = costs_[device].lower() < most_of_host * costs_[host].lower() ? device : host;
-        if (++since_trial_ < again_after_) return winner;
+        if (!is_decided()) return next_try();
+        if (++since_trial_ < again_after_) return faster();
         since_trial_ = 0;
         again_after_ = std::min(2 * again_after_, longest_again);
-        costs_[1 - winner] = {};
-        return winner == host ? device : host;
+        costs_[1 - faster()] = {};
+        return next_try();
     }
     // What one cost, in a unit that is the same for both.
     void add(Engine engine, double cost) {
         Costs& costs = costs_[engine];
-        costs.before = costs.latest;
+        costs.before = costs.count == 0 ? cost : costs.latest;
         costs.latest = cost;
         ++costs.count;
     }
-    bool is_tried_on_host() const { return costs_[host].count > 0; }
-    // The device is well ahead: with longer messages it will be too.
-    bool is_settled_on_device() const {
-        return costs_[device].are_enough() && costs_[host].are_enough() &&
-               costs_[device].lower() < most_of_host * costs_[host].lower();
+
+    bool is_decided() const {
+        const Costs &by_device = costs_[device], &by_host = costs_[host];
+        if (by_device.count == 0 || by_host.count < 2) return false;
+        const double least = std::min(by_device.lower(), by_host.lower());
+        if (std::max(by_device.lower(), by_host.lower()) > clearly * least) return true;
+        return by_device.count >= tries && by_host.count >= tries;
     }
+    // Of one that is decided: the host's MPI, unless the device is well ahead.
+    Engine faster() const {
+        return costs_[device].lower() < most_of_host * costs_[host].lower() ? device : host;
+    }
+    // With longer messages it will be ahead, too.
+    bool is_settled_on_device() const { return is_decided() && faster() == device; }
+
+    // Nobody has asked for the next engine yet.
+    bool is_new() const { return !is_asked_; }
     // The host's MPI is not tried before the device is doubted.
     void settle_on_device() {
         constexpr double hopeless = std::numeric_limits<double>::max();
         costs_[host] = {hopeless, hopeless, tries};
     }
+    // The device is not tried for a while.
+    void follow_host() { led_ = exchanges_led; }
 
   private:
     // What is no clear gain is left to the host's MPI, as without us: two samples are uncertain by as much.
     static constexpr double most_of_host = 0.9;
+    static constexpr double clearly = 2.0;
     static constexpr std::uint64_t tries = 3;  // the first of which is not counted
+    static constexpr std::uint32_t exchanges_led = 64;
     static constexpr std::uint32_t longest_again = 1U << 16;
 
     struct Costs {
         double latest = 0, before = 0;
         std::uint64_t count = 0;
 
-        bool are_enough() const { return count >= tries; }
         double lower() const { return std::min(latest, before); }
     };
 
+    // The device first: there is a sample of it from before there was a choice, as a rule.
+    Engine next_try() const {
+        if (costs_[device].count == 0) return device;
+        if (costs_[host].count < 2 || costs_[device].count >= tries) return host;
+        return device;
+    }
+
     std::array<Costs, 2> costs_{};
     std::uint32_t since_trial_ = 0, again_after_ = 64;
+    bool is_asked_ = false;
+    std::uint32_t led_ = 0;  // exchanges that are the host's, as a neighbour's are
 };
 
 }  // namespace offpath::mpi::p2p

@@ -1,10 +1,10 @@
 #include "waits.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "base/clock.h"
 #include "lock.h"
@@ -12,6 +12,7 @@
 #include "pairs.h"
 #include "parcel.h"
 #include "runtime.h"
+#include "shared_buffers.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -37,21 +38,8 @@ struct Exchange {
     std::size_t size = 0;
 };
 Exchange exchange;
-std::vector<Parcel*> receives;  // large ones under way
-
-bool overlap(const Parcel& a, const Parcel& b) {
-    const auto begin = [](const Parcel& parcel) { return static_cast<const char*>(parcel.buffer); };
-    const auto bytes = [](const Parcel& parcel) {
-        return parcel.use.contiguous()
-                   ? parcel.capacity
-                   : parcel.count * static_cast<std::size_t>(std::max<MPI_Aint>(parcel.use.extent, 0));
-    };
-    return begin(a) < begin(b) + bytes(b) && begin(b) < begin(a) + bytes(a);
-}
-
-bool waits_for_a_header(const Parcel& parcel) {
-    return parcel.by_host && !parcel.host_done;
-}
+// By size: the latest trial that ended, of whichever peer and tag, was the host's.
+std::array<bool, Watches::sizes> host_won{};
 
 std::uint64_t now_ns() {
     return SteadyClock().now_ns();
@@ -63,40 +51,31 @@ std::size_t size_of(std::size_t bytes) {
                                                static_cast<int>(Watches::sizes) - 1));
 }
 
-std::uint64_t key_of(int peer, int tag) {
-    return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
-}
-
-template <typename Watch>
-Watch* find(std::unordered_map<std::uint64_t, Watch>& watches, int peer, int tag) {
-    const auto found = watches.find(key_of(peer, tag));
-    return found == watches.end() ? nullptr : &found->second;
-}
-
-// Null: there are too many.
-template <typename Watch>
-Watch* find_or_make(std::unordered_map<std::uint64_t, Watch>& watches, int peer, int tag) {
-    if (watches.size() >= Watches::most) return find(watches, peer, tag);
-    return &watches[key_of(peer, tag)];
-}
-
 void tell(const Parcel& parcel, Watches::Received& watch) {
     if (watch.told == watch.habit.only_waits()) return;
     watch.told = watch.habit.only_waits();
     send_notice(parcel.pairs->world(parcel.peer),
-                {parcel.pairs->id, parcel.pairs->own_rank, parcel.tag, watch.told});
+                {.pairs = parcel.pairs->id,
+                 .from = parcel.pairs->own_rank,
+                 .tag = parcel.tag,
+                 .kind = watch.told ? Notice::only_waits : Notice::computes});
 }
 
 void take_in(const Notice& notice) {
     const auto found = watched.find(notice.pairs);
     if (found == watched.end()) return;  // its communicator is gone
-    if (Watches::Sent* watch = find(found->second->watches.sent, notice.receiver, notice.tag))
-        watch->receiver_only_waits = notice.only_waits;
-}
-
-void hear() {
-    while (const std::optional<Notice> notice = next_notice())
-        take_in(*notice);
+    Pairs& pairs = *found->second;
+    switch (notice.kind) {
+        case Notice::computes:
+        case Notice::only_waits:
+            if (Watches::Sent* watch = find(pairs.watches.sent, notice.from, notice.tag))
+                watch->receiver_only_waits = notice.kind == Notice::only_waits;
+            return;
+        case Notice::shares_a_buffer:
+            return promise_no_headers(pairs, notice.from, notice.tag);
+        case Notice::without_headers:
+            return no_headers_from(pairs, notice.from, notice.tag, notice.number);
+    }
 }
 
 void sent_in_exchange(const Parcel& parcel) {
@@ -119,17 +98,29 @@ void exchange_ended() {
     if (watch == nullptr) return;
     watch->was_of_several = exchange.messages > 1;
     if (!exchange.only_waited || exchange.by == Exchange::By::both || !watch->was_of_several) return;
-    watch->trials[exchange.size].add(
-        exchange.by == Exchange::By::host ? Trial::host : Trial::device,
-        static_cast<double>(now_ns() - exchange.began_ns) / static_cast<double>(exchange.bytes));
+    Trial& trial = watch->trials[exchange.size];
+    trial.add(exchange.by == Exchange::By::host ? Trial::host : Trial::device,
+              static_cast<double>(now_ns() - exchange.began_ns) / static_cast<double>(exchange.bytes));
+    if (trial.is_decided()) host_won[exchange.size] = trial.faster() == Trial::host;
+}
+
+bool host_won_near(std::size_t size) {
+    return host_won[size] || (size > 0 && host_won[size - 1]) ||
+           (size + 1 < host_won.size() && host_won[size + 1]);
 }
 
 // For the first send of an exchange of several messages.
 bool host_is_faster(Watches::Sent& watch, std::size_t bytes) {
     const std::size_t size = size_of(bytes);
     Trial& trial = watch.trials[size];
-    if (size > 0 && !trial.is_tried_on_host() && watch.trials[size - 1].is_settled_on_device())
-        trial.settle_on_device();
+    if (trial.is_new()) {
+        if (size > 0 && watch.trials[size - 1].is_settled_on_device()) {
+            trial.settle_on_device();
+        } else if (host_won_near(size)) {
+            trial.follow_host();
+            host_won[size] = true;
+        }
+    }
     return trial.next() == Trial::host;
 }
 
@@ -144,6 +135,12 @@ void receive_ended(Parcel& parcel, bool only_waited, std::uint64_t elapsed_ns) {
     if (only_waited) watch->usual_ns = elapsed_ns;
     watch->habit.add(only_waited);
     tell(parcel, *watch);
+}
+
+// Its message will come by the host's MPI.
+bool will_come_by_host(const Parcel& parcel) {
+    const Watches::Received* watch = find(parcel.pairs->watches.received, parcel.peer, parcel.tag);
+    return watch != nullptr && watch->told && watch->latest_by_host;
 }
 
 }  // namespace
@@ -177,40 +174,30 @@ void cut_off(Parcel& parcel) {
     tell(parcel, *watch);
 }
 
+void hear() {
+    while (const std::optional<Notice> notice = next_notice())
+        take_in(*notice);
+}
+
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
-    if (bytes > most_bytes_by_host) return false;
     Watches::Sent* watch = find(pairs.watches.sent, peer, tag);
-    if (watch == nullptr || !watch->habit.only_waits()) return false;
+    if (watch == nullptr) return false;
     hear();
-    if (!watch->receiver_only_waits) return false;
+    if (watch->without_headers) return true;
+    if (bytes > most_bytes_by_host || !watch->habit.only_waits() || !watch->receiver_only_waits) return false;
     const bool begins = large_under_way.load(std::memory_order_relaxed) == 0;
     if (begins && !watch->was_of_several) return true;
     if (begins || exchange.by == Exchange::By::nothing) return host_is_faster(*watch, bytes);
     return exchange.by == Exchange::By::host && exchange.messages < Exchange::longest;
 }
 
-bool will_come_by_host(const Parcel& parcel) {
-    const Watches::Received* watch = find(parcel.pairs->watches.received, parcel.peer, parcel.tag);
-    return watch != nullptr && watch->told && watch->latest_by_host;
-}
-
-Overlap overlap_of(const Parcel& parcel) {
-    Overlap found = Overlap::none;
-    for (const Parcel* other : receives) {
-        if (!overlap(parcel, *other)) continue;
-        if (waits_for_a_header(*other)) return Overlap::expected;
-        found = Overlap::another;
-    }
-    return found;
-}
-
-std::vector<Parcel*> expected_beneath(const Parcel& parcel) {
-    std::vector<Parcel*> found;
-    for (Parcel* other : receives) {
-        if (other == &parcel) return found;
-        if (waits_for_a_header(*other) && overlap(parcel, *other)) found.push_back(other);
-    }
-    return found;
+void expect(Parcel& parcel) {
+    if (!parcel.large || !watches_waits()) return;
+    const Overlap overlap = overlap_of(parcel);
+    if (overlap != Overlap::none) tell_of_shared_buffer(parcel);
+    parcel.agreed = comes_without_header(parcel);
+    parcel.by_host = parcel.agreed || (overlap == Overlap::none && will_come_by_host(parcel));
+    parcel.beneath = !parcel.agreed && overlap == Overlap::expected;
 }
 
 void posted(Parcel& parcel) {
@@ -223,7 +210,7 @@ void posted(Parcel& parcel) {
     }
     ++exchange.messages;
     if (parcel.receives) {
-        receives.push_back(&parcel);
+        receive_under_way(parcel);
     } else {
         sent_in_exchange(parcel);
     }
@@ -258,7 +245,7 @@ void leave(Parcel& parcel) {
 void ended(Parcel& parcel) {
     if (!parcel.watched) return;
     parcel.watched = false;
-    if (parcel.receives) std::erase(receives, &parcel);
+    if (parcel.receives) receive_over(parcel);
     const std::uint64_t elapsed_ns = now_ns() - parcel.posted_ns;
     // Where nobody has looked at it, who knows.
     const bool only_waited = parcel.left_ns == 0 && !parcel.any_source_or_tag &&

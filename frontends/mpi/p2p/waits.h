@@ -15,15 +15,11 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
 
 #include "../rma/presence.h"
-#include "habit.h"
-#include "trial.h"
+#include "watches.h"
 
 namespace offpath::mpi::p2p {
 
@@ -32,27 +28,6 @@ struct Parcel;
 
 // Beyond it the device's start and end are a small share, and receives need memory for what may come.
 inline constexpr std::size_t most_bytes_by_host = std::size_t{8} << 20;
-
-// By peer and tag.
-struct Watches {
-    static constexpr std::size_t most = 4096;
-    // By the binary magnitude of their bytes, from 128 KiB on.
-    static constexpr std::size_t sizes = 8;
-    struct Sent {
-        Habit habit;
-        bool receiver_only_waits = false;  // as it told
-        bool was_of_several = false;       // the latest exchange that began with it had more messages
-        std::array<Trial, sizes> trials;   // of exchanges that began with it
-    };
-    struct Received {
-        Habit habit;
-        bool told = false;            // what the sender knows of the habit
-        bool latest_by_host = false;  // the latest one came without a header
-        std::uint64_t usual_ns = 0;   // between post and end, when it was only waited for
-    };
-    std::unordered_map<std::uint64_t, Sent> sent;
-    std::unordered_map<std::uint64_t, Received> received;
-};
 
 // Whether anything is watched, and messages may go so. The same on all ranks, but for those with threads.
 bool watches_waits();
@@ -65,20 +40,14 @@ void end_watching(Pairs& pairs);
 
 // The sender's choice for a message of at least the switch-over's bytes.
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes);
-// The receiver's guess for a receive that is posted: its message will come by the host's MPI.
-bool will_come_by_host(const Parcel& parcel);
+// What the other ends have told since.
+void hear();
+// Of a receive with a known source and tag, before it is posted: sets `by_host`, `agreed` and `beneath`.
+void expect(Parcel& parcel);
 
 // A receive was too short for its message. Where that happens messages are the device's: Open MPI 4.1 writes
 // behind receives within a node that are too short for a long message of its own.
 void cut_off(Parcel& parcel);
-
-// Programs post several receives into one buffer, though MPI forbids it. The header of one that is expected
-// from the host's MPI lies in the user's buffer until it is looked at, so nothing else may be written there.
-enum class Overlap : std::uint8_t { none, another, expected };
-// Of a receive that is not posted yet, with large ones under way.
-Overlap overlap_of(const Parcel& parcel);
-// Those that overlap, and whose messages came before this one's.
-std::vector<Parcel*> expected_beneath(const Parcel& parcel);
 
 inline std::atomic<std::uint32_t> large_under_way{0};  // sends and receives of this process
 
