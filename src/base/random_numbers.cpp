@@ -26,7 +26,12 @@ void RandomNumbers::fill() {
     static_assert(sizeof key == key_words * sizeof(std::uint64_t));
     if (!seeded_) {
         prepare();
-        randombytes_buf(key.data(), key.size());
+        if (seed_.has_value()) {
+            key.fill(0);
+            std::memcpy(key.data(), &*seed_, sizeof *seed_);
+        } else {
+            randombytes_buf(key.data(), key.size());
+        }
         seeded_ = true;
     } else {
         std::memcpy(key.data(), numbers_.data(), key.size());

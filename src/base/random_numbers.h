@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace offpath {
@@ -14,6 +15,9 @@ namespace offpath {
 class RandomNumbers {
   public:
     RandomNumbers() = default;
+    // With a seed, numbers that repeat, and that anybody who knows the seed can compute: for runs that have
+    // to repeat exactly.
+    explicit RandomNumbers(std::optional<std::uint64_t> seed) : seed_(seed) {}
     ~RandomNumbers();
     RandomNumbers(const RandomNumbers&) = delete;
     RandomNumbers& operator=(const RandomNumbers&) = delete;
@@ -30,6 +34,7 @@ class RandomNumbers {
     std::array<std::uint64_t, 64 + key_words> numbers_{};  // the first ones are the next key
     std::size_t used_ = numbers_.size();
     bool seeded_ = false;
+    std::optional<std::uint64_t> seed_;
 };
 
 // The first eight bytes, little endian, of HMAC-SHA256 of `message` under `secret`.

@@ -45,7 +45,7 @@ extern "C" {
 offpath_status_t offpath_message_send(offpath_team_h team, const void* buffer, size_t bytes, uint32_t dest,
                                       offpath_message_key_t key, offpath_request_h* request) try {
     if (!usable("offpath_message_send", team, buffer, bytes, dest, request)) return OFFPATH_ERR_INVALID;
-    return to_c(post_message(*team, command_of<control::MailSend>(*team, dest, key), buffer, bytes, request));
+    return to_c(post_message(*team, command_of<control::KeyedSend>(*team, dest, key), buffer, bytes, request));
 } catch (...) {
     return caught("offpath_message_send");
 }
@@ -54,19 +54,19 @@ offpath_status_t offpath_message_recv(offpath_team_h team, void* buffer, size_t 
                                       offpath_message_key_t key, offpath_request_h* request) try {
     if (!usable("offpath_message_recv", team, buffer, bytes, source, request)) return OFFPATH_ERR_INVALID;
     return to_c(
-        post_message(*team, command_of<control::MailRecv>(*team, source, key), buffer, bytes, request));
+        post_message(*team, command_of<control::KeyedRecv>(*team, source, key), buffer, bytes, request));
 } catch (...) {
     return caught("offpath_message_recv");
 }
 
 offpath_status_t offpath_message_cancel(offpath_team_h team, uint32_t source, offpath_message_key_t key) try {
-    return to_c(post_named<control::MailCancel>(team, source, key));
+    return to_c(post_named<control::KeyedCancel>(team, source, key));
 } catch (...) {
     return caught("offpath_message_cancel");
 }
 
 offpath_status_t offpath_message_store(offpath_team_h team, uint32_t dest, offpath_message_key_t key) try {
-    return to_c(post_named<control::MailStore>(team, dest, key));
+    return to_c(post_named<control::KeyedStore>(team, dest, key));
 } catch (...) {
     return caught("offpath_message_store");
 }

@@ -13,7 +13,7 @@ template <typename Command>
 Status post_message(offpath_team& team, Command command, const void* buffer, std::size_t bytes,
                     offpath_request_h* request) {
     constexpr bool receives =
-        std::is_same_v<Command, control::BasicRecv> || std::is_same_v<Command, control::MailRecv>;
+        std::is_same_v<Command, control::BasicRecv> || std::is_same_v<Command, control::KeyedRecv>;
     offpath_context& context = *team.context;
     auto guard = context.lock();
     offpath_request* made = nullptr;

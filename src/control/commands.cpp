@@ -25,10 +25,10 @@ struct BodyBytes {
     std::size_t operator()(const Start& c) const { return 16 + 16 + 4 + c.ranges.bytes().size(); }
     std::size_t operator()(const BasicSend&) const { return 8 + 12 + fixed_range_bytes; }
     std::size_t operator()(const BasicRecv&) const { return 8 + 12 + fixed_range_bytes; }
-    std::size_t operator()(const MailSend&) const { return 8 + 8 + sizeof(MailKey) + fixed_range_bytes; }
-    std::size_t operator()(const MailRecv&) const { return 8 + 8 + sizeof(MailKey) + fixed_range_bytes; }
-    std::size_t operator()(const MailCancel&) const { return 8 + 4 + sizeof(MailKey); }
-    std::size_t operator()(const MailStore&) const { return 8 + 4 + sizeof(MailKey); }
+    std::size_t operator()(const KeyedSend&) const { return 8 + 8 + sizeof(MessageKey) + fixed_range_bytes; }
+    std::size_t operator()(const KeyedRecv&) const { return 8 + 8 + sizeof(MessageKey) + fixed_range_bytes; }
+    std::size_t operator()(const KeyedCancel&) const { return 8 + 4 + sizeof(MessageKey); }
+    std::size_t operator()(const KeyedStore&) const { return 8 + 4 + sizeof(MessageKey); }
 };
 
 struct BodyWriter {
@@ -80,24 +80,24 @@ struct BodyWriter {
     }
     void operator()(const BasicSend& c) const { basic(c); }
     void operator()(const BasicRecv& c) const { basic(c); }
-    template <typename Mail>
-    void mail(const Mail& c) const {
+    template <typename Keyed>
+    void keyed(const Keyed& c) const {
         out.value(c.team);
         out.value(c.peer);
         out.value(c.completion);
         out.value(c.key);
         out.value(c.range);
     }
-    void operator()(const MailSend& c) const { mail(c); }
-    void operator()(const MailRecv& c) const { mail(c); }
+    void operator()(const KeyedSend& c) const { keyed(c); }
+    void operator()(const KeyedRecv& c) const { keyed(c); }
     template <typename Named>
     void named(const Named& c) const {
         out.value(c.team);
         out.value(c.peer);
         out.value(c.key);
     }
-    void operator()(const MailCancel& c) const { named(c); }
-    void operator()(const MailStore& c) const { named(c); }
+    void operator()(const KeyedCancel& c) const { named(c); }
+    void operator()(const KeyedStore& c) const { named(c); }
 };
 
 template <typename T>
@@ -118,13 +118,13 @@ Basic read_basic(FieldReader& in) {
     return c;
 }
 
-template <typename Mail>
-Mail read_mail(FieldReader& in) {
-    Mail c;
+template <typename Keyed>
+Keyed read_message(FieldReader& in) {
+    Keyed c;
     c.team = in.value<std::uint64_t>();
     c.peer = in.value<std::uint32_t>();
     c.completion = in.value<std::uint32_t>();
-    c.key = in.value<MailKey>();
+    c.key = in.value<MessageKey>();
     c.range = in.value<BufferRange>();
     return c;
 }
@@ -149,11 +149,11 @@ std::uint16_t kind_of(const Command& command) {
 }
 
 template <typename Named>
-Named read_named_mail(FieldReader& in) {
+Named read_named_message(FieldReader& in) {
     Named c;
     c.team = in.value<std::uint64_t>();
     c.peer = in.value<std::uint32_t>();
-    c.key = in.value<MailKey>();
+    c.key = in.value<MessageKey>();
     return c;
 }
 
@@ -231,16 +231,16 @@ const char* read_body(std::uint16_t kind, FieldReader& in, Command& command) {
             command = read_basic<BasicRecv>(in);
             return nullptr;
         case 10:
-            command = read_mail<MailSend>(in);
+            command = read_message<KeyedSend>(in);
             return nullptr;
         case 11:
-            command = read_mail<MailRecv>(in);
+            command = read_message<KeyedRecv>(in);
             return nullptr;
         case 12:
-            command = read_named_mail<MailCancel>(in);
+            command = read_named_message<KeyedCancel>(in);
             return nullptr;
         case 13:
-            command = read_named_mail<MailStore>(in);
+            command = read_named_message<KeyedStore>(in);
             return nullptr;
         case CreateWindow::kind:
             return read_as<CreateWindow>(in, command);

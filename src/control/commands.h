@@ -6,6 +6,7 @@
 // into the record. Pure.
 #pragma once
 
+#include "base/message_key.h"
 #include "base/status.h"
 #include "control/command_fields.h"
 #include "control/kernel_commands.h"
@@ -62,41 +63,35 @@ struct BasicRecv {
     std::uint32_t peer = 0, tag = 0, completion = 0;
     BufferRange range;
 };
-
-// What names a message between two ranks of a team; chosen by them, used once at a time.
-struct MailKey {
-    std::uint64_t high = 0, low = 0;
-    friend bool operator==(const MailKey&, const MailKey&) = default;
-};
-struct MailSend {
+struct KeyedSend {
     std::uint64_t team = 0;
     std::uint32_t peer = 0, completion = 0;
-    MailKey key;
+    MessageKey key;
     BufferRange range;
 };
-struct MailRecv {
+struct KeyedRecv {
     std::uint64_t team = 0;
     std::uint32_t peer = 0, completion = 0;
-    MailKey key;
+    MessageKey key;
     BufferRange range;
 };
-// Takes back a MailRecv that no message has met.
-struct MailCancel {
+// Takes back a KeyedRecv that no message has met.
+struct KeyedCancel {
     std::uint64_t team = 0;
     std::uint32_t peer = 0;
-    MailKey key;
+    MessageKey key;
 };
 // Asks the device of `peer` to take in a message of ours that no receive has met.
-struct MailStore {
+struct KeyedStore {
     std::uint64_t team = 0;
     std::uint32_t peer = 0;
-    MailKey key;
+    MessageKey key;
 };
 
 // Windows: window_commands.h; kernels: kernel_commands.h.
 using Command =
     std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start, BasicSend,
-                 BasicRecv, MailSend, MailRecv, MailCancel, MailStore, CreateWindow, DestroyWindow,
+                 BasicRecv, KeyedSend, KeyedRecv, KeyedCancel, KeyedStore, CreateWindow, DestroyWindow,
                  AttachWindow, DetachWindow, WindowOperation, FlushWindow, Compute, UnloadKernel>;
 
 // Bytes of the record, header included.

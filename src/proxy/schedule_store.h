@@ -5,7 +5,7 @@
 #pragma once
 
 #include "control/commands.h"
-#include "engine/plan.h"
+#include "engine/schedules/plan.h"
 
 #include <cstdint>
 #include <memory>

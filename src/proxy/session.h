@@ -143,10 +143,10 @@ class Session {
     bool execute(const control::Start& command);
     bool execute(const control::BasicSend& command);
     bool execute(const control::BasicRecv& command);
-    bool execute(const control::MailSend& command);
-    bool execute(const control::MailRecv& command);
-    bool execute(const control::MailCancel& command);
-    bool execute(const control::MailStore& command);
+    bool execute(const control::KeyedSend& command);
+    bool execute(const control::KeyedRecv& command);
+    bool execute(const control::KeyedCancel& command);
+    bool execute(const control::KeyedStore& command);
     // windows.cpp
     bool execute(const control::CreateWindow& command);
     bool execute(const control::DestroyWindow& command);

@@ -1,4 +1,4 @@
-#include "engine/atomic_update.h"
+#include "engine/reductions/atomic_update.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "engine/messages.h"
+#include "engine/impl.h"
 #include "transport/loopback/loopback.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // Basic sends and receives: matching, order, wildcards, truncation; and what happens when somebody goes away.
 #include "collectives/selection.h"
-#include "engine/plan.h"
+#include "engine/schedules/plan.h"
 #include "world.h"
 
 #include <gtest/gtest.h>

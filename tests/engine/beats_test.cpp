@@ -187,10 +187,10 @@ TEST_F(JobsBeats, OneJobsSilenceIsNotTheOthers) {
     pass(10 * limit, {&b});
     EXPECT_FALSE(b.waiting.status);
     Done sent;
-    ASSERT_EQ(engine->mail_send(*b.team, World::range(in.data(), in.size()), 1, {1, 2}, &sent),
+    ASSERT_EQ(engine->keyed_send(*b.team, World::range(in.data(), in.size()), 1, {1, 2}, &sent),
               Status::in_progress);
     settle();
-    EXPECT_TRUE(other.heard<engine::Exchange>(engine::Kind::mail).has_value());
+    EXPECT_TRUE(other.heard<engine::Keyed>(engine::Kind::keyed).has_value());
 }
 
 // The second job has asked nothing until then. What the first one has on the way must not wait for it.
@@ -324,7 +324,7 @@ class LargeJob : public ::testing::Test {
         engine->greet(*session);
         settle();
         EXPECT_EQ(transport.connected(), 0u);
-        EXPECT_EQ(engine->mail_recv(*team, World::range(in.data(), in.size()), 1, {1, 2}, nullptr, &waiting),
+        EXPECT_EQ(engine->keyed_recv(*team, World::range(in.data(), in.size()), 1, {1, 2}, nullptr, &waiting),
                   Status::in_progress);
     }
     ~LargeJob() override { engine->close(); }
@@ -426,10 +426,10 @@ TEST_F(LargeJob, AMessageGoesWhereAProbeHasFailed) {
     settle();
     transport.mend();
     Done sent;
-    ASSERT_EQ(engine->mail_send(*team, World::range(in.data(), in.size()), 1, {3, 4}, &sent),
+    ASSERT_EQ(engine->keyed_send(*team, World::range(in.data(), in.size()), 1, {3, 4}, &sent),
               Status::in_progress);
     settle();
-    EXPECT_TRUE(other->heard<engine::Exchange>(engine::Kind::mail).has_value());
+    EXPECT_TRUE(other->heard<engine::Keyed>(engine::Kind::keyed).has_value());
     pass(interval);
     EXPECT_EQ(transport.connected(), 1u);
 }

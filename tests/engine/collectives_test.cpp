@@ -1,7 +1,7 @@
 // Every collective through real engines: all team sizes that matter, ranks spread over one, two or as many
 // proxies as ranks, all kinds of memory, several runs in flight, and messages that are delayed and reordered.
 #include "collectives/selection.h"
-#include "engine/plan.h"
+#include "engine/schedules/plan.h"
 #include "world.h"
 
 #include <gtest/gtest.h>

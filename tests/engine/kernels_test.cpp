@@ -1,5 +1,5 @@
 // Every reduction of every type against plain loops in C, with each instruction set that this machine has.
-#include "engine/kernels.h"
+#include "engine/reductions/kernels.h"
 
 #include <hwy/targets.h>
 

@@ -1,6 +1,6 @@
 // Windows: puts, gets, updates, locks and flushes, over every kind of memory and a fabric that reorders; and
 // what happens when something is out of range, or somebody goes away.
-#include "engine/messages.h"
+#include "engine/impl.h"
 #include "windows.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // put, get, signal, wait, reduce and compute, alone and together; scratch memory; replays.
-#include "engine/kernels.h"
-#include "engine/plan.h"
+#include "engine/reductions/kernels.h"
+#include "engine/schedules/plan.h"
 #include "schedule/builder.h"
 #include "schedule/validate.h"
 #include "world.h"

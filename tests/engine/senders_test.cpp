@@ -3,8 +3,7 @@
 #include "bare_proxy.h"
 #include "world.h"
 
-#include "engine/slab.h"
-#include "engine/state.h"
+#include "engine/mover/slab.h"
 #include "rma/operation.h"
 
 #include <gtest/gtest.h>
@@ -16,10 +15,13 @@ namespace offpath::testing {
 namespace {
 
 using engine::Chunk;
-using engine::Exchange;
+using engine::Eager;
 using engine::Finished;
 using engine::Grant;
+using engine::Keyed;
 using engine::Kind;
+using engine::RankGone;
+using engine::Request;
 
 engine::JobSecret secret_of(int value) {
     engine::JobSecret secret;
@@ -58,15 +60,17 @@ class Senders : public ::testing::Test {
                 proxy->progress();
         }
     }
-    Exchange from_rank(std::uint32_t rank, Kind kind, std::uint64_t bytes, std::uint64_t token) const {
-        return {kind, 0, {job.id.high, job.id.low, team_id, rank, 0}, 5, 0, bytes, token};
+    engine::Route from(std::uint32_t rank) const { return {job.id.high, job.id.low, team_id, rank, 0}; }
+    Request request(std::uint32_t rank, std::uint64_t bytes, std::uint64_t token,
+                    std::uint32_t sequence = 0) const {
+        return {{Kind::request, sequence, from(rank)}, 5, bytes, token};
     }
     std::uint64_t refused() const { return engine->counters().messages_refused; }
     // Rank 0 receives from rank 1, whose proxy has been told where to send: to this token.
     std::uint64_t receive(std::span<std::byte> buffer, Done& done) {
         EXPECT_EQ(engine->recv(*team, World::range(buffer.data(), buffer.size()), 1, 5, nullptr, &done),
                   Status::in_progress);
-        EXPECT_EQ(second.say(job, from_rank(1, Kind::request, buffer.size(), 77)), Status::ok);
+        EXPECT_EQ(second.say(job, request(1, buffer.size(), 77)), Status::ok);
         settle();
         const auto grant = second.heard<Grant>(Kind::grant);
         EXPECT_TRUE(grant.has_value() && grant->sender == 77);
@@ -122,19 +126,19 @@ TEST_F(Senders, OnlyTheReceiverOfATransferAnswersIt) {
     make_team();
     std::vector<std::byte> buffer(64);
     Done done;
-    ASSERT_EQ(engine->mail_send(*team, World::range(buffer.data(), 64), 1, {1, 2}, &done),
+    ASSERT_EQ(engine->keyed_send(*team, World::range(buffer.data(), 64), 1, {1, 2}, &done),
               Status::in_progress);
     settle();
-    const auto mail = second.heard<Exchange>(Kind::mail);
-    ASSERT_TRUE(mail.has_value());
-    EXPECT_EQ(third.say(job, Finished{Kind::finished, 0, mail->token}), Status::ok);
-    EXPECT_EQ(third.say(job, Grant{Kind::grant, 4096, mail->token, 99, 64}), Status::ok);
+    const auto message = second.heard<Keyed>(Kind::keyed);
+    ASSERT_TRUE(message.has_value());
+    EXPECT_EQ(third.say(job, Finished{Kind::finished, 0, message->token}), Status::ok);
+    EXPECT_EQ(third.say(job, Grant{Kind::grant, 4096, message->token, 99, 64}), Status::ok);
     settle();
     EXPECT_FALSE(done.status.has_value());
     EXPECT_FALSE(second.heard<Chunk>(Kind::chunk).has_value());
     EXPECT_FALSE(third.heard<Chunk>(Kind::chunk).has_value());
     EXPECT_EQ(refused(), 2u);
-    EXPECT_EQ(second.say(job, Grant{Kind::grant, 4096, mail->token, 98, 64}), Status::ok);
+    EXPECT_EQ(second.say(job, Grant{Kind::grant, 4096, message->token, 98, 64}), Status::ok);
     settle();
     EXPECT_EQ(done.status, Status::ok);
     ASSERT_TRUE(second.heard<Chunk>(Kind::chunk).has_value());
@@ -148,10 +152,8 @@ TEST_F(Senders, NobodySpeaksForARankOfAnotherProxy) {
     Done done;
     ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 64), 1, 5, nullptr, &done),
               Status::in_progress);
-    EXPECT_EQ(third.say(job, from_rank(1, Kind::request, 8, 0), std::vector<std::byte>(8, std::byte{3})),
-              Status::ok);
-    Exchange gone = from_rank(1, Kind::abort, 0, 0);
-    gone.route.team = engine::every_team;
+    EXPECT_EQ(third.say(job, request(1, 8, 0), std::vector<std::byte>(8, std::byte{3})), Status::ok);
+    const RankGone gone{Kind::rank_gone, 1, job.id.high, job.id.low};
     EXPECT_EQ(third.say(job, gone), Status::ok);
     EXPECT_EQ(second.say(other, gone), Status::ok);
     settle();
@@ -204,8 +206,8 @@ TEST_F(Senders, OnlyTheTargetAnswersAndOnlyTheOriginAsks) {
 // A proxy whose rank was faster: it is believed by its pass, and its message waits.
 TEST_F(Senders, AProxyMaySpeakBeforeItIsAnnounced) {
     const std::vector<std::byte> word(8, std::byte{3});
-    EXPECT_EQ(second.say(job, from_rank(1, Kind::request, 8, 0), word), Status::ok);
-    EXPECT_EQ(third.say_with({3, 1234}, from_rank(2, Kind::request, 8, 0), word), Status::ok);
+    EXPECT_EQ(second.say(job, request(1, 8, 0), word), Status::ok);
+    EXPECT_EQ(third.say_with({3, 1234}, request(2, 8, 0), word), Status::ok);
     settle();
     EXPECT_EQ(refused(), 1u);
     announce();
@@ -232,11 +234,11 @@ TEST_F(Senders, AJobsAnnouncementsHoldForThatJobOnly) {
     make_team();
     std::vector<std::byte> buffer(64);
     Done done;
-    ASSERT_EQ(engine->mail_send(*team, World::range(buffer.data(), 64), 1, {1, 2}, &done),
+    ASSERT_EQ(engine->keyed_send(*team, World::range(buffer.data(), 64), 1, {1, 2}, &done),
               Status::in_progress);
     settle();
-    EXPECT_TRUE(second.heard<Exchange>(Kind::mail).has_value());
-    EXPECT_FALSE(stranger.heard<Exchange>(Kind::mail).has_value());
+    EXPECT_TRUE(second.heard<Keyed>(Kind::keyed).has_value());
+    EXPECT_FALSE(stranger.heard<Keyed>(Kind::keyed).has_value());
 }
 
 TEST_F(Senders, AJobHasOneSecret) {
@@ -249,15 +251,15 @@ TEST_F(Senders, AJobHasOneSecret) {
 class Crowded : public Senders {
   protected:
     static constexpr std::uint64_t room = 100;
-    Crowded() : Senders({.early_bytes = room * engine::EarlyMessage::room(8)}) {}
+    Crowded() : Senders({.early_bytes = room * engine::Core::room(8)}) {}
     const std::vector<std::byte> word = std::vector<std::byte>(8, std::byte{3});
 };
 
 TEST_F(Crowded, TeamsThatNobodyMakesTakeTheirShareOnly) {
     announce();
     for (std::uint32_t i = 0; i < room + 50; ++i) {
-        Exchange message = from_rank(1, Kind::request, 8, 0);
-        message.route.team = 1000 + i;
+        Request message = request(1, 8, 0);
+        message.to.route.team = 1000 + i;
         EXPECT_EQ(second.say(job, message, word), Status::ok);
         settle();
     }
@@ -267,7 +269,7 @@ TEST_F(Crowded, TeamsThatNobodyMakesTakeTheirShareOnly) {
         settle();
     ASSERT_EQ(engine->open_session(job.id, job.secret, 0, memory, &session), Status::ok);
     announce();
-    EXPECT_EQ(second.say(job, from_rank(1, Kind::request, 8, 0), word), Status::ok);
+    EXPECT_EQ(second.say(job, request(1, 8, 0), word), Status::ok);
     settle();
     EXPECT_EQ(refused(), 50u);
 }
@@ -287,9 +289,10 @@ TEST_F(Crowded, ARankTooFarAheadIsGone) {
                   Status::in_progress);
         for (std::uint32_t i = 0; i <= room; ++i) {
             EXPECT_FALSE(done.status.has_value()) << i;
-            Exchange message = from_rank(rank, kind, 8, 0);
-            message.sequence = i;
-            EXPECT_EQ(proxy.say(job, message, word), Status::ok);
+            const Eager eager{{Kind::eager, i, from(rank)}, 5, 8};
+            EXPECT_EQ(kind == Kind::request ? proxy.say(job, request(rank, 8, 0, i), word)
+                                            : proxy.say(job, eager, word),
+                      Status::ok);
             settle();
         }
         EXPECT_EQ(done.status, Status::peer_lost);
@@ -309,9 +312,7 @@ TEST_F(Crowded, MessagesOutOfOrderTakeTheirShareOnly) {
     announce();
     make_team();
     const auto say = [&](std::uint32_t sequence) {
-        Exchange message = from_rank(1, Kind::request, 8, 0);
-        message.sequence = sequence;
-        EXPECT_EQ(second.say(job, message, word), Status::ok);
+        EXPECT_EQ(second.say(job, request(1, 8, 0, sequence), word), Status::ok);
         settle();
     };
     const auto receive_all = [&](std::uint32_t count) {
@@ -357,7 +358,7 @@ class CrowdedWindow : public Crowded {
         engine::OneSidedHeader header{};
         header.kind = Kind::one_sided;
         header.sequence = sequence;
-        header.route = from_rank(1, Kind::request, 8, 0).route;
+        header.route = from(1);
         header.window = 3;
         header.offset = offset;
         header.bytes = 8;
@@ -437,7 +438,8 @@ struct Thing {
 };
 
 TEST(Slab, TokensTellNothingOfTheNextOnes) {
-    engine::Slab<Thing> first, second;
+    RandomNumbers random;
+    engine::Slab<Thing> first(random), second(random);
     std::set<std::uint64_t> drawn;
     std::uint64_t last = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -457,7 +459,8 @@ TEST(Slab, TokensTellNothingOfTheNextOnes) {
 }
 
 TEST(Slab, GivesItsMemoryBackWhenNothingIsInUse) {
-    engine::Slab<Thing> slab;
+    RandomNumbers random;
+    engine::Slab<Thing> slab(random);
     Thing* const last = slab.take();
     for (int i = 0; i < 100; ++i)
         (void)slab.take();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "engine/messages.h"
+#include "engine/impl.h"
 #include "transport/faulty/faulty.h"
 #include "transport/loopback/loopback.h"
 

@@ -1,0 +1,30 @@
+// What engines say to each other for messages between ranks. A message that is not small announces itself;
+// the receiver's engine answers with a Grant (mover/wire.h).
+#pragma once
+
+#include "engine/identifiers.h"
+#include "engine/mover/wire.h"
+
+namespace offpath::engine {
+
+// A basic send. Sequence: of the messages from source to dest. The payload comes with it, or `token` names
+// the sending transfer.
+struct Request {
+    Routed to;
+    std::uint64_t tag;
+    std::uint64_t bytes;  // of the whole payload
+    std::uint64_t token;
+};
+struct Keyed {
+    Routed to;
+    MessageKey key;
+    std::uint64_t bytes;
+    std::uint64_t token;  // of the sending transfer
+};
+struct KeyedStore {
+    Routed to;
+    MessageKey key;
+};
+static_assert(sizeof(Request) == 64 && sizeof(Keyed) == 72 && sizeof(KeyedStore) == 56);
+
+}  // namespace offpath::engine

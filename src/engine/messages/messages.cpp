@@ -1,0 +1,164 @@
+// What basic and keyed messages have in common: an operation's life, and the tenant's part in a round.
+#include "engine/messages/messages.h"
+
+namespace offpath::engine {
+
+std::unique_ptr<TeamPart> Messages::join(Team& team) {
+    auto made = std::make_unique<MessagesOfTeam>();
+    made->send_order.resize(team.peers.size(), 0);
+    made->receive_order.resize(team.peers.size());
+    return made;
+}
+
+bool Messages::on_message(Team& team, std::span<const std::byte> header, std::span<const std::byte> payload,
+                          Peer& /*from*/) {
+    switch (kind_of(header)) {
+        case Kind::request: {
+            Request request;
+            if (!read(header, request)) return false;
+            on_request(team, request, payload);
+            return true;
+        }
+        case Kind::keyed: {
+            Keyed message;
+            if (!read(header, message)) return false;
+            on_keyed(team, message);
+            return true;
+        }
+        case Kind::keyed_store: {
+            KeyedStore request;
+            if (!read(header, request)) return false;
+            on_keyed_store(team, request);
+            return true;
+        }
+        default:
+            return false;
+    }
+}
+
+MessageOp& Messages::new_op(Team& team, const memory::HostRange& buffer, std::uint32_t peer, bool receives,
+                            Completion* done) {
+    ++core_.counters.instances_started;
+    MessageOp* op = ops_.take();
+    op->home = this;
+    op->team = &team;
+    op->receives = receives;
+    op->done = done;
+    op->buffer = buffer;
+    op->peer = peer;
+    MessagesOfTeam::of(team).ops.push_back(*op);
+    return *op;
+}
+
+SendTransfer* Messages::new_send(MessageOp& op, const Location& place, std::uint64_t bytes) {
+    SendTransfer* transfer = core_.mover.new_send(*op.team->session, op, 0, place, bytes);
+    transfer->may_be_cut = true;
+    return transfer;
+}
+
+RecvTransfer* Messages::new_recv(MessageOp& op, const Location& place, std::uint64_t bytes, Peer& from) {
+    return core_.mover.new_recv(*op.team->session, op, 0, place, bytes, from);
+}
+
+void Messages::take_message(MessageOp& receive, const Announced& message) {
+    Team& team = *receive.team;
+    Peer& peer = *team.peers[message.source];
+    if (receive.info != nullptr) *receive.info = {message.source, message.tag, message.bytes};
+    if (message.bytes > receive.buffer.bytes || message.bytes == 0) {
+        if (message.token != 0) core_.mover.finish(peer, message.token, Status::ok);
+        return op_over(receive, message.bytes == 0 ? Status::ok : Status::truncated);
+    }
+    // Its announcement is here, its payload will never be.
+    if (message.token != 0 && team.gone(message.source)) return op_over(receive, Status::peer_lost);
+    receive.recv = new_recv(receive, team.location(receive.buffer), message.bytes, peer);
+    if (message.token == 0) return core_.mover.take(*receive.recv, message.payload);
+    core_.mover.grant(peer, message.token, *receive.recv);
+}
+
+void MessageOp::transfer_over(const TransferEnd& end) {
+    if (end.sent) {
+        send = nullptr;
+    } else {
+        recv = nullptr;
+    }
+    home->op_over(*this, end.status);
+}
+
+// The operation has ended, or one of its transfers has been given back after that.
+void Messages::op_over(MessageOp& op, Status status) {
+    if (!op.over) {
+        op.over = true;
+        op.status = status;
+        MessagesOfTeam& of_team = MessagesOfTeam::of(*op.team);
+        if (op.wanted) {
+            of_team.keyed_wanted.erase({op.peer, op.key});
+        } else if (op.receives) {
+            of_team.matcher.cancel_receive(op.token);
+        }
+        if (op.send != nullptr) return core_.mover.kill(op.send);
+        if (op.recv != nullptr) return core_.mover.kill(op.recv);
+    }
+    if (op.send == nullptr && op.recv == nullptr) finished_.push_back(&op);
+}
+
+bool Messages::finish() {
+    bool moved = false;
+    while (!finished_.empty()) {
+        std::vector<MessageOp*> batch;
+        batch.swap(finished_);
+        for (MessageOp* op : batch) {
+            Team* team = op->team;
+            Completion* done = op->done;
+            const Status status = op->status;
+            MessagesOfTeam::of(*team).ops.remove(*op);
+            const std::shared_ptr<StoredMessage> kept = std::move(op->kept);
+            if (kept != nullptr && kept->receive == op) kept->receive = nullptr;
+            ops_.give_back(op);
+            (is_error(status) ? core_.counters.instances_failed : core_.counters.instances_done)++;
+            if (done != nullptr) (*done)(status);
+            core_.settle(*team);
+        }
+        moved = true;
+    }
+    return moved;
+}
+
+void Messages::cancel(Session& session, Status reason) {
+    for (auto& team : session.teams)
+        for (MessageOp* op : MessagesOfTeam::of(*team).ops.all())
+            if (!op->over) op_over(*op, reason);
+}
+
+void Messages::ranks_gone(Team& team, const RanksGone& gone) {
+    std::vector<MessageOp*> touched;
+    for (MessageOp* op : MessagesOfTeam::of(team).ops.all()) {
+        // What is here already outlives its sender.
+        const bool here = op->kept != nullptr && op->kept->here;
+        if (!op->over && !here && (op->peer == matching::any || gone(op->peer))) touched.push_back(op);
+    }
+    for (MessageOp* op : touched)
+        op_over(*op, Status::peer_lost);
+}
+
+std::size_t Messages::outstanding(const Session& session) const {
+    std::size_t count = 0;
+    for (const auto& team : session.teams)
+        count += MessagesOfTeam::of(*team).ops.size();
+    return count;
+}
+
+void Messages::mark_awaited(const Session& session) const {
+    for (const auto& team : session.teams) {
+        const auto& ops = MessagesOfTeam::of(*team).ops;
+        for (const MessageOp* op = ops.first(); op != nullptr; op = ops.after(*op)) {
+            if (op->peer == matching::any) {
+                team->mark_awaited();
+                break;
+            }
+            Peer& peer = *team->peers[op->peer];
+            peer.awaited = peer.named = true;
+        }
+    }
+}
+
+}  // namespace offpath::engine

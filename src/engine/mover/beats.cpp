@@ -1,0 +1,162 @@
+// Signs of life between proxies. A connection says that the other side's system is there, at best; a proxy
+// that is stopped, or a link that is cut while only the other side has something to send, breaks no
+// connection. So an engine asks the proxies that its operations depend on, and each engine answers.
+#include "base/log.h"
+#include "base/log_silence.h"
+#include "engine/mover/peers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace offpath::engine {
+namespace {
+
+// Of the limit: what passes between two rounds counts up to this.
+constexpr std::uint64_t most_shares = 4;
+constexpr std::uint64_t long_silence_ns = UINT64_MAX / 2;
+
+}  // namespace
+
+// In a large job nothing may have been exchanged with the proxy of a rank from which one here receives; a
+// connection tells whether it is there.
+void Peers::probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns) {
+    for (transport::Endpoint* endpoint : std::exchange(retired_, {}))
+        transport_.disconnect(endpoint);
+    for (Way& way : ways_)
+        if (way.failed || way.failing_ns > 0) way.failing_ns += passed_ns;
+    each_peer([&](Peer& peer) {
+        if (peer.named && !peer.self && !peer.lost && peer.way != nullptr && !peer.way->lost)
+            probe(peer, limit_ns);
+    });
+}
+
+// Nothing of ours has gone by it, so an attempt that fails is made again until the limit: the link may be
+// back by then.
+void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
+    Way& way = *peer.way;
+    if (way.endpoint != nullptr && !way.failed) return;
+    if (way.failed && way.failing_ns >= limit_ns) {
+        log::error("proxy {:x} was lost: it cannot be reached for {:.1f} s", peer.id,
+                   static_cast<double>(way.failing_ns) * 1e-9);
+        peer.lost = way.given_up = true;
+        newly_lost_.push_back(&peer);
+        return;
+    }
+    if (way.endpoint != nullptr) transport_.disconnect(std::exchange(way.endpoint, nullptr));
+    const log::Silence until_the_limit;
+    way.failed = transport_.connect(way.address, &way.endpoint) != Status::ok;
+    way.probing = !way.failed;
+    if (way.probing) say(peer, bytes_of(Hello{Kind::hello, 0, peer.job.high, peer.job.low}));
+}
+
+// A job's silence is its own: whoever knows its secret can feign that. A connection that jobs share ends when
+// it brings no answer for any of them. So the others on it are asked, too, once one waits or was given up.
+void Peers::beat(std::uint64_t now_ns, std::uint64_t limit_ns, const std::function<void()>& mark_awaited) {
+    const std::uint64_t passed_ns = std::min(now_ns - beaten_ns_, limit_ns / most_shares);
+    beaten_ns_ = now_ns;
+    each_peer([](Peer& peer) { peer.awaited = peer.named = false; });
+    mark_awaited();
+    for (Way& way : ways_)
+        way.doubted = way.given_up = false;
+    probe_named(passed_ns, limit_ns);
+    each_peer([](Peer& peer) {
+        if (peer.endpoint() == nullptr) return;
+        peer.way->doubted |= peer.awaited || peer.lost;
+        peer.way->given_up |= peer.lost;
+    });
+    each_peer([&](Peer& peer) { ask(peer, passed_ns, limit_ns); });
+    for (Way& way : ways_)
+        way.answers = false;
+    each_peer([&](const Peer& peer) {
+        const bool silent = peer.lost || (peer.asked && peer.silent_ns >= limit_ns);
+        if (peer.way != nullptr && !silent) peer.way->answers = true;
+    });
+    for (Way& way : ways_)
+        if (way.given_up && !way.answers && !way.lost) give_up_way(way);
+}
+
+void Peers::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns) {
+    if (peer.lost || peer.endpoint() == nullptr || peer.way->failed || !peer.way->doubted) {
+        peer.asked = false;
+        return;
+    }
+    if (peer.asked) {
+        peer.silent_ns += passed_ns;
+    } else {
+        peer.silent_ns = 0;
+    }
+    // One that has never answered may not have known us when it was asked.
+    if (!peer.asked || !peer.has_answered) {
+        const Beat question{Kind::beat, BeatWord::question, peer.job.high, peer.job.low};
+        peer.way->probing ? say(peer, bytes_of(question)) : tell(peer, bytes_of(question));
+    }
+    peer.asked = true;
+    if (peer.awaited && peer.has_answered && peer.silent_ns >= limit_ns) give_up_silent(peer);
+}
+
+void Peers::on_beat(const Beat& beat, Peer& from) {
+    if (from.self || from.way == nullptr) return;
+    switch (beat.word) {
+        case BeatWord::question:
+            if (from.lost) return say_farewell(from);
+            return tell(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
+        case BeatWord::answer:
+            from.has_answered = true;
+            from.asked = false;
+            from.way->probing = false;
+            from.way->failing_ns = 0;
+            return;
+        case BeatWord::farewell:
+            // The next round acts on it: an endpoint is not closed from within the transport.
+            from.has_answered = from.asked = true;
+            from.silent_ns = long_silence_ns;
+            return;
+    }
+}
+
+// One that was given up is told so. Where its connection is closed, by a new one, which ends with its job.
+void Peers::say_farewell(Peer& peer) {
+    Way& way = *peer.way;
+    if (way.endpoint == nullptr && transport_.connect(way.address, &way.endpoint) != Status::ok) return;
+    say(peer, bytes_of(Beat{Kind::beat, BeatWord::farewell, peer.job.high, peer.job.low}));
+}
+
+// What a job that has ended here, and not there yet, waits for there is no matter of this proxy's silence.
+bool Peers::answer_late(const Stamp& stamp, std::span<const std::byte> header) {
+    const auto ended = ended_peers_.find(stamp.pass);
+    if (ended == ended_peers_.end()) return false;
+    const Peer& from = ended->second;
+    Beat beat{};
+    if (kind_of(header) != Kind::beat || !read(header, beat) || beat.word != BeatWord::question) return true;
+    if (from.endpoint() == nullptr || from.way->lost) return true;
+    say(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
+    return true;
+}
+
+void Peers::give_up_silent(Peer& peer) {
+    if (peer.silent_ns >= long_silence_ns) {
+        log::error("proxy {:x} was lost: it says that this one was silent for too long", peer.id);
+    } else {
+        log::error("proxy {:x} was lost: no answer for {:.1f} s", peer.id,
+                   static_cast<double>(peer.silent_ns) * 1e-9);
+    }
+    peer.lost = peer.way->given_up = true;
+    newly_lost_.push_back(&peer);
+}
+
+// What is on its way there would wait for as long as the other system lives: the endpoint goes, and ends
+// that.
+void Peers::give_up_way(Way& way) {
+    way.lost = true;
+    if (way.endpoint != nullptr) transport_.disconnect(std::exchange(way.endpoint, nullptr));
+    each_peer([&](Peer& peer) {
+        if (peer.way != &way || peer.lost) return;
+        log::error("proxy {:x} was lost: no answer in any job", peer.id);
+        peer.lost = true;
+        newly_lost_.push_back(&peer);
+    });
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,101 @@
+// Mover: moves bytes from the memory of one host rank to that of another, here or at another proxy, through
+// bounce buffers where the memory has no pointer. It knows nothing of why they move: whoever starts a
+// transfer is told of its end (TransferOwner), and may kill it before.
+//
+// A transfer between proxies has two halves that know each other's token. The sending one waits until it was
+// told the receiving one's (Grant, or a message of the owner's own), then begin() lets the payload go in
+// chunks. Where both halves are here they are joined, and the bytes go once.
+//
+// Ownership: owns transfers, pieces and bounce buffers. Threads: the engine's. Fast path: nothing is
+// allocated once the slabs have grown.
+#pragma once
+
+#include "base/random_numbers.h"
+#include "engine/mover/peers.h"
+#include "engine/mover/slab.h"
+#include "engine/mover/transfer.h"
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace offpath::engine {
+
+class Mover {
+  public:
+    Mover(transport::Transport& transport, Peers& peers, RandomNumbers& random, const Config& config,
+          Counters& counters, bool yields);
+    Mover(const Mover&) = delete;
+    Mover& operator=(const Mover&) = delete;
+
+    SendTransfer* new_send(MemoryUser& user, TransferOwner& owner, std::uint64_t tag, const Location& place,
+                           std::uint64_t bytes);
+    // `from`: the proxy whose chunks it takes.
+    RecvTransfer* new_recv(MemoryUser& user, TransferOwner& owner, std::uint64_t tag, const Location& place,
+                           std::uint64_t bytes, Peer& from);
+    // Both ends are ready: the payload may move.
+    void begin(SendTransfer& transfer);
+    // From here to there on this system. Begins.
+    void begin_copy(SendTransfer& transfer, const Location& to);
+    // All of the payload has come with a message. The transfer may be over afterwards.
+    void take(RecvTransfer& transfer, std::span<const std::byte> payload);
+    // The owner is not interested any more, and is told so at the end of what is in flight, perhaps at once.
+    void kill(SendTransfer* transfer);
+    void kill(RecvTransfer* transfer);
+
+    // Tells the sender which transfer takes its payload.
+    void grant(Peer& sender, std::uint64_t sender_token, const RecvTransfer& transfer);
+    // Tells the sender that nothing is wanted of its payload, or no more.
+    void finish(Peer& sender, std::uint64_t sender_token, Status status);
+
+    // A message of the mover's kinds; false: it is none, or malformed, and its payload is still there.
+    bool on_message(std::span<const std::byte> header, const transport::Incoming* incoming, const Peer& from);
+
+    // Parts of a round. Each returns whether anything moved.
+    bool pump_held();    // chunks that waited for a buffer
+    bool pump_active();  // at most one piece of each transfer that has bytes for a link
+    // A copy in memory takes this core's time and no link's, so it waits until the links have their fill,
+    // those of other proxies on the same core too; but not for ever. `moved`: something else has moved in
+    // this round. `at_once`: the rest of the round is such work itself.
+    bool pump_copies(bool moved, bool at_once);
+
+    std::uint32_t chunk_bytes() const { return static_cast<std::uint32_t>(config_.chunk_bytes); }
+    // Gives back the memory that is kept for the next transfers, if there are none.
+    void trim();
+
+  private:
+    bool pump(SendTransfer& transfer);
+    bool pump_all(std::deque<SendTransfer*>& transfers, std::size_t most);
+    void step(Piece& piece, Status status);
+    void piece_over(Piece& piece, Status status);
+    void send_over(SendTransfer& transfer);
+    void recv_over(RecvTransfer& transfer);
+    Piece* new_piece(SendTransfer* send, RecvTransfer* recv, std::uint64_t offset, std::size_t bytes);
+    std::byte* take_bounce(bool recv_pool);
+    // receive.cpp
+    void on_chunk(const Chunk& header, const transport::Incoming& incoming, const Peer& from);
+    bool store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload);
+    bool fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t bytes, void* rendezvous);
+    void on_grant(const Grant& grant, const Peer& from);
+    void on_finished(const Finished& finished, const Peer& from);
+    void on_broken(const Finished& broken, const Peer& from);
+
+    transport::Transport& transport_;
+    Peers& peers_;
+    const Config& config_;
+    Counters& counters_;
+    const bool yields_;
+    Slab<SendTransfer> sends_;
+    Slab<RecvTransfer> recvs_;
+    Slab<Piece> pieces_;
+    std::deque<SendTransfer*> active_;  // have bytes for the fabric
+    std::deque<SendTransfer*> copies_;  // have bytes for this system's memory
+    unsigned rounds_without_copy_ = 0;
+    std::deque<HeldChunk> held_;  // wait for a bounce buffer; none that comes later gets one before them
+    bool pumping_held_ = false;   // pump_held() is on the stack
+    std::unique_ptr<std::byte[], void (*)(std::byte*)> arena_;
+    std::vector<std::byte*> send_bounces_, recv_bounces_;
+};
+
+}  // namespace offpath::engine

@@ -1,0 +1,248 @@
+// Other proxies: how they are found, reached and given up.
+#include "engine/mover/peers.h"
+
+#include "base/little_endian.h"
+#include "base/log.h"
+#include "base/random_numbers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace offpath::engine {
+namespace {
+
+constexpr std::size_t most_ended = 1 << 16;
+
+// A message's header with the stamp before it.
+class Stamped {
+  public:
+    Stamped(const Peer& to, ProxyId self, std::span<const std::byte> header)
+        : used_(sizeof(Stamp) + header.size()) {
+        const Stamp stamp{self, to.pass_there};
+        std::memcpy(bytes_.data(), &stamp, sizeof stamp);
+        std::memcpy(bytes_.data() + sizeof stamp, header.data(), header.size());
+    }
+    std::span<const std::byte> bytes() const { return std::span(bytes_).first(used_); }
+
+  private:
+    std::array<std::byte, transport::Transport::max_header> bytes_;
+    std::size_t used_;
+};
+
+// The job for which the message speaks; {0, 0}: it does not say.
+JobId job_said_by(std::span<const std::byte> header) {
+    const Kind kind = kind_of(header);
+    Hello hello{};
+    Beat beat{};
+    RankGone gone{};
+    Routed routed{};
+    if (kind == Kind::hello && read(header, hello)) return {hello.job_high, hello.job_low};
+    if (kind == Kind::beat && read(header, beat)) return {beat.job_high, beat.job_low};
+    if (kind == Kind::rank_gone && read(header, gone)) return {gone.job_high, gone.job_low};
+    if (!is_routed(kind) || header.size() < sizeof routed) return {};
+    std::memcpy(&routed, header.data(), sizeof routed);
+    return {routed.route.job_high, routed.route.job_low};
+}
+
+}  // namespace
+
+std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, ProxyId to) {
+    constexpr std::string_view label = "offpath pass";
+    std::array<std::byte, label.size() + 32> text;
+    std::memcpy(text.data(), label.data(), label.size());
+    const std::array<std::uint64_t, 4> numbers{job.high, job.low, from, to};
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        write_little(text, label.size() + 8 * i, numbers[i], 8);
+    return keyed_word(secret, text);
+}
+
+Peers::Peers(transport::Transport& transport, ProxyId self, Counters& counters, const Clock& clock)
+    : transport_(transport), self_(self), counters_(counters), clock_(clock) {
+    me_.id = self;
+    me_.self = true;
+}
+
+Status Peers::join(const JobId& id, const JobSecret& secret, Job** job) {
+    std::unique_ptr<Job>& known = jobs_[id];
+    if (known == nullptr) {
+        known = std::make_unique<Job>();
+        known->id = id;
+        known->secret = secret;
+    } else if (known->secret != secret) {
+        return Status::access;
+    }
+    ++known->sessions;
+    *job = known.get();
+    return Status::ok;
+}
+
+Job* Peers::find_job(const JobId& id) {
+    const auto known = jobs_.find(id);
+    return known == jobs_.end() ? nullptr : known->second.get();
+}
+
+Status Peers::add(Job& job, ProxyId id, std::span<const std::byte> address, Peer** added) {
+    const auto known = job.peers.find(id);
+    Peer& peer = known != job.peers.end() ? *known->second : make_peer(job, id);
+    if (peer.way == nullptr) {
+        peer.way = &way_to(address);
+    } else if (!std::equal(peer.way->address.begin(), peer.way->address.end(), address.begin(),
+                           address.end())) {
+        log::error("proxy {:x} was announced with two different addresses", id);
+        return Status::invalid;
+    }
+    *added = &peer;
+    return Status::ok;
+}
+
+Peer* Peers::find(const Job& job, ProxyId id) {
+    if (id == self_) return &me_;
+    const auto it = job.peers.find(id);
+    return it == job.peers.end() || it->second->way == nullptr ? nullptr : it->second.get();
+}
+
+void Peers::greet(Peer& peer) {
+    if (!peer.self && !peer.lost && peer.endpoint() == nullptr)
+        tell(peer, bytes_of(Hello{Kind::hello, 0, peer.job.high, peer.job.low}));
+}
+
+Peer& Peers::make_peer(Job& job, ProxyId id) {
+    auto made = std::make_unique<Peer>();
+    made->id = id;
+    made->job = job.id;
+    made->pass_there = pass_of(job.secret, job.id, self_, id);
+    made->pass_here = pass_of(job.secret, job.id, id, self_);
+    Peer& peer = *job.peers.emplace(id, std::move(made)).first->second;
+    passes_here_.emplace(peer.pass_here, &peer);
+    return peer;
+}
+
+// One that was lost stays with those who lost it.
+Way& Peers::way_to(std::span<const std::byte> address) {
+    const auto known = std::find_if(ways_.begin(), ways_.end(), [&](const Way& way) {
+        return !way.lost &&
+               std::equal(way.address.begin(), way.address.end(), address.begin(), address.end());
+    });
+    if (known != ways_.end()) return *known;
+    Way& way = ways_.emplace_back();
+    way.address.assign(address.begin(), address.end());
+    return way;
+}
+
+void Peers::end(Job& job) {
+    for (const auto& [id, peer] : job.peers) {
+        std::erase(newly_lost_, peer.get());
+        passes_here_.erase(peer->pass_here);
+        if (ended_peers_.size() >= most_ended) ended_peers_.clear();
+        ended_peers_.insert_or_assign(peer->pass_here, *peer);
+        if (last_sender_ == peer.get()) last_sender_ = nullptr;
+    }
+    jobs_.erase(JobId{job.id});
+    const auto used = [&](const Way& way) {
+        return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+            return std::any_of(other.second->peers.begin(), other.second->peers.end(),
+                               [&](const auto& peer) { return peer.second->way == &way; });
+        });
+    };
+    std::erase_if(ways_, [&](Way& way) {
+        if (!way.lost || used(way)) return false;
+        if (way.endpoint != nullptr) transport_.disconnect(way.endpoint);
+        std::erase_if(ended_peers_, [&](const auto& ended) { return ended.second.way == &way; });
+        return true;
+    });
+}
+
+Peer* Peers::sender_of(const Stamp& stamp, std::span<const std::byte> header) {
+    if (last_sender_ != nullptr && last_sender_->pass_here == stamp.pass && last_sender_->id == stamp.proxy)
+        return last_sender_;
+    const auto known = passes_here_.find(stamp.pass);
+    if (known != passes_here_.end())
+        return known->second->id == stamp.proxy ? last_sender_ = known->second : nullptr;
+    // A proxy may speak before a rank of ours has said that it belongs to the job.
+    if (stamp.proxy == 0 || stamp.proxy == self_) return nullptr;
+    const auto job = jobs_.find(job_said_by(header));
+    if (job == jobs_.end() || job->second->peers.contains(stamp.proxy) ||
+        pass_of(job->second->secret, job->first, stamp.proxy, self_) != stamp.pass)
+        return nullptr;
+    return last_sender_ = &make_peer(*job->second, stamp.proxy);
+}
+
+void Peers::refuse(const char* what, const Peer* from) {
+    ++counters_.messages_refused;
+    if (!refusals_.may_speak(clock_.now_ns())) return;
+    log::warn("{} was refused, from {}{}", what,
+              from == nullptr ? "a stranger" : fmt::format("proxy {:x}", from->id), refusals_.left_out());
+}
+
+bool Peers::connect(Peer& peer) {
+    if (peer.lost || peer.way == nullptr) return false;
+    Way& way = *peer.way;
+    if (way.endpoint != nullptr && !way.probing) return true;
+    // From here on something depends on it.
+    way.probing = false;
+    if (way.failed && way.endpoint != nullptr) retired_.push_back(std::exchange(way.endpoint, nullptr));
+    way.failed = false;
+    if (way.endpoint != nullptr) return true;
+    const Status status = way.lost ? Status::peer_lost : transport_.connect(way.address, &way.endpoint);
+    if (status == Status::ok) return true;
+    way.lost = true;
+    log::error("proxy {:x} cannot be reached: {}", peer.id, to_string(status));
+    peer.lost = true;
+    newly_lost_.push_back(&peer);
+    return false;
+}
+
+void Peers::tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload) {
+    if (closed_) return;
+    if (peer.self) {
+        LocalMessage message;
+        std::copy(header.begin(), header.end(), message.bytes.begin());
+        message.size = header.size();
+        local_messages_.push_back(message);
+        return;
+    }
+    if (!connect(peer)) return;
+    ++counters_.messages_sent;
+    const Stamped stamped(peer, self_, header);
+    const Status status = transport_.post(*peer.way->endpoint, stamped.bytes(), payload);
+    if (is_error(status)) not_sent(peer, status);
+}
+
+void Peers::say(const Peer& peer, std::span<const std::byte> header) {
+    ++counters_.messages_sent;
+    (void)transport_.post(*peer.way->endpoint, Stamped(peer, self_, header).bytes(), {});
+}
+
+// To a peer that is connected.
+Status Peers::transmit(Peer& peer, std::span<const std::byte> header, const void* payload, std::size_t bytes,
+                       Completion* completion) {
+    ++counters_.messages_sent;
+    const Stamped stamped(peer, self_, header);
+    return transport_.send(*peer.way->endpoint, stamped.bytes(), payload, bytes, completion);
+}
+
+void Peers::not_sent(Peer& peer, Status status) {
+    log::error("a message to proxy {:x} failed: {}", peer.id, to_string(status));
+    peer.lost = true;
+    newly_lost_.push_back(&peer);
+}
+
+std::vector<Peer*> Peers::endpoint_lost(const transport::Endpoint& endpoint) {
+    std::vector<Peer*> lost;
+    for (Way& way : ways_) {
+        if (way.endpoint != &endpoint) continue;
+        if (way.probing) {
+            way.failed = true;
+            return lost;
+        }
+        way.lost = true;
+    }
+    each_peer([&](Peer& peer) {
+        if (peer.endpoint() == &endpoint) lost.push_back(&peer);
+    });
+    return lost;
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,332 @@
+// Transfers and the pieces they are cut into: from host memory to host memory, through bounce buffers where
+// it has no pointer.
+#include "engine/mover/mover.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+
+namespace offpath::engine {
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr unsigned most_rounds_without_copy = 16;
+
+}  // namespace
+
+Mover::Mover(transport::Transport& transport, Peers& peers, RandomNumbers& random, const Config& config,
+             Counters& counters, bool yields)
+    : transport_(transport),
+      peers_(peers),
+      config_(config),
+      counters_(counters),
+      yields_(yields),
+      sends_(random),
+      recvs_(random),
+      pieces_(random),
+      arena_(nullptr, [](std::byte* p) { std::free(p); }) {
+    const std::size_t chunk = (config.chunk_bytes + page - 1) / page * page;
+    const std::size_t count = config.send_bounces + config.recv_bounces;
+    arena_.reset(static_cast<std::byte*>(std::aligned_alloc(page, std::max(chunk * count, page))));
+    if (!arena_) throw std::bad_alloc();
+    for (std::size_t i = 0; i < count; ++i)
+        (i < config.send_bounces ? send_bounces_ : recv_bounces_).push_back(arena_.get() + i * chunk);
+}
+
+SendTransfer* Mover::new_send(MemoryUser& user, TransferOwner& owner, std::uint64_t tag,
+                              const Location& place, std::uint64_t bytes) {
+    SendTransfer* transfer = sends_.take();
+    transfer->user = &user;
+    transfer->owner = &owner;
+    transfer->tag = tag;
+    transfer->place = place;
+    transfer->bytes = bytes;
+    return transfer;
+}
+
+RecvTransfer* Mover::new_recv(MemoryUser& user, TransferOwner& owner, std::uint64_t tag,
+                              const Location& place, std::uint64_t bytes, Peer& from) {
+    RecvTransfer* transfer = recvs_.take();
+    transfer->from = &from;
+    transfer->user = &user;
+    transfer->owner = &owner;
+    transfer->tag = tag;
+    transfer->place = place;
+    transfer->bytes = bytes;
+    return transfer;
+}
+
+void Mover::begin_copy(SendTransfer& transfer, const Location& to) {
+    transfer.local = true;
+    transfer.copy_to = to;
+    begin(transfer);
+}
+
+void Mover::begin(SendTransfer& transfer) {
+    if (transfer.peer != nullptr && transfer.peer->self) {
+        RecvTransfer* partner = recvs_.find(transfer.remote_token);
+        if (partner == nullptr || partner->dead || partner->bytes < transfer.bytes) {
+            // The receiver's instance has failed, and its abort is on the way here with the reason.
+            if (transfer.ends_are_told) return;
+            transfer.status = Status::peer_lost;
+            return send_over(transfer);
+        }
+        transfer.local = true;
+        transfer.partner = partner;
+        transfer.copy_to = partner->place;
+        partner->partner = &transfer;
+    }
+    std::uint64_t most = config_.chunk_bytes;
+    if (!transfer.local && transfer.peer != nullptr && peers_.connect(*transfer.peer)) {
+        const std::size_t push = transport_.push_bytes(*transfer.peer->endpoint());
+        if (push > 0) most = std::min<std::uint64_t>(most, push);
+    }
+    transfer.chunk_limit = static_cast<std::uint32_t>(
+        transfer.chunk_limit == 0 ? most : std::min<std::uint64_t>(transfer.chunk_limit, most));
+    if (transfer.bytes == 0) {
+        if (transfer.partner != nullptr) recv_over(*transfer.partner);
+        return send_over(transfer);
+    }
+    transfer.queued = true;
+    // Between scratch and host memory goes what others wait for, and little at a time.
+    const bool within_hosts =
+        transfer.local && transfer.place.memory != nullptr && transfer.copy_to.memory != nullptr;
+    (within_hosts ? copies_ : active_).push_back(&transfer);
+}
+
+std::byte* Mover::take_bounce(bool recv_pool) {
+    auto& pool = recv_pool ? recv_bounces_ : send_bounces_;
+    if (pool.empty() || (recv_pool && !held_.empty() && !pumping_held_)) return nullptr;
+    std::byte* bounce = pool.back();
+    pool.pop_back();
+    return bounce;
+}
+
+Piece* Mover::new_piece(SendTransfer* send, RecvTransfer* recv, std::uint64_t offset, std::size_t bytes) {
+    Piece* piece = pieces_.take();
+    piece->function = [](Completion* completion, Status status) {
+        auto* done = static_cast<Piece*>(completion);
+        done->mover->step(*done, status);
+    };
+    piece->mover = this;
+    piece->send = send;
+    piece->recv = recv;
+    piece->offset = offset;
+    piece->bytes = bytes;
+    if (send != nullptr) {
+        ++send->pieces;
+        piece->users[0] = send->user;
+        ++send->user->pieces;
+    }
+    if (recv != nullptr) {
+        ++recv->pieces;
+        piece->users[1] = recv->user;
+        ++recv->user->pieces;
+    }
+    return piece;
+}
+
+// Starts at most one piece of each of the first `most` transfers.
+bool Mover::pump_all(std::deque<SendTransfer*>& transfers, std::size_t most) {
+    bool moved = false;
+    for (std::size_t n = std::min(transfers.size(), most); n > 0; --n) {
+        SendTransfer* transfer = transfers.front();
+        transfers.pop_front();
+        transfer->queued = false;
+        const std::uint64_t token = transfer->token;
+        moved |= pump(*transfer);
+        if (sends_.find(token) == nullptr) continue;
+        if (!transfer->dead && transfer->next < transfer->bytes) {
+            transfer->queued = true;
+            transfers.push_back(transfer);
+        }
+    }
+    return moved;
+}
+
+// Starts at most one piece. The transfer may be gone afterwards.
+bool Mover::pump(SendTransfer& transfer) {
+    if (transfer.dead || is_error(transfer.status)) {
+        if (transfer.pieces == 0) send_over(transfer);
+        return true;
+    }
+    if (transfer.local && transfer.partner == nullptr && transfer.peer != nullptr) {
+        if (transfer.ends_are_told) return false;  // as in begin()
+        transfer.status = Status::peer_lost;
+        transfer.next = transfer.bytes;
+        if (transfer.pieces == 0) send_over(transfer);
+        return true;
+    }
+    if (transfer.pieces >= config_.chunks_in_flight) return false;
+    const std::size_t bytes = std::min<std::uint64_t>(transfer.chunk_limit, transfer.bytes - transfer.next);
+    const Location from = transfer.place.at(transfer.next);
+    const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
+    const bool within = transfer.local && from.reaches(to);
+    const bool needs_bounce = !within && from.pointer == nullptr && to.pointer == nullptr;
+    if (needs_bounce && (from.memory->waits() || (to.memory != nullptr && to.memory->waits()))) return false;
+    std::byte* bounce = needs_bounce ? take_bounce(false) : nullptr;
+    if (needs_bounce && bounce == nullptr) return false;
+
+    Piece* piece = new_piece(&transfer, transfer.partner, transfer.next, bytes);
+    piece->bounce = bounce;
+    transfer.next += bytes;
+    Status status = Status::ok;
+    if (within) {
+        piece->stage = Piece::Stage::writing;
+        status = from.copy(to, bytes, piece);
+    } else if (from.pointer == nullptr) {
+        piece->stage = Piece::Stage::reading;
+        status = from.read(to.pointer != nullptr ? to.pointer : bounce, bytes, piece);
+    } else if (!transfer.local) {
+        piece->stage = Piece::Stage::reading;  // nothing to read: step() sends from where it lies
+    } else {
+        piece->stage = Piece::Stage::writing;
+        if (to.pointer != nullptr) {
+            std::memcpy(to.pointer, from.pointer, bytes);
+        } else {
+            status = to.write(from.pointer, bytes, piece);
+        }
+    }
+    if (status != Status::in_progress) step(*piece, status);
+    return true;
+}
+
+// A stage of a piece has ended.
+void Mover::step(Piece& piece, Status status) {
+    if (peers_.closed()) return;
+    if (is_error(status)) return piece_over(piece, status);
+    if (piece.stage == Piece::Stage::reading) {
+        SendTransfer& transfer = *piece.send;
+        if (transfer.dead) return piece_over(piece, Status::canceled);
+        const Location from = transfer.place.at(piece.offset);
+        if (transfer.local) {
+            const Location to = transfer.copy_to.at(piece.offset);
+            if (to.pointer != nullptr) return piece_over(piece, Status::ok);
+            piece.stage = Piece::Stage::writing;
+            status = to.write(piece.bounce, piece.bytes, &piece);
+        } else {
+            piece.stage = Piece::Stage::sending;
+            if (!peers_.connect(*transfer.peer)) return piece_over(piece, Status::peer_lost);
+            const Chunk header{Kind::chunk, static_cast<std::uint32_t>(piece.bytes), transfer.remote_token,
+                               piece.offset};
+            status =
+                peers_.transmit(*transfer.peer, bytes_of(header),
+                                from.pointer != nullptr ? from.pointer : piece.bounce, piece.bytes, &piece);
+        }
+        if (status != Status::in_progress) step(piece, status);
+        return;
+    }
+    if (piece.stage == Piece::Stage::fetching) {
+        const Location to = piece.recv->place.at(piece.offset);
+        if (to.pointer != nullptr) return piece_over(piece, Status::ok);
+        if (piece.recv->dead) return piece_over(piece, Status::canceled);
+        piece.stage = Piece::Stage::storing;
+        status = to.write(piece.bounce, piece.bytes, &piece);
+        if (status == Status::in_progress) return;
+    }
+    piece_over(piece, status);
+}
+
+void Mover::piece_over(Piece& piece, Status status) {
+    SendTransfer* send = piece.send;
+    RecvTransfer* recv = piece.recv;
+    if (piece.bounce != nullptr)
+        (piece.from_recv_pool ? recv_bounces_ : send_bounces_).push_back(piece.bounce);
+    for (MemoryUser* user : piece.users) {
+        if (user != nullptr) --user->pieces;
+    }
+    const std::size_t bytes = piece.bytes;
+    pieces_.give_back(&piece);
+    auto account = [&](Transfer& transfer) {
+        --transfer.pieces;
+        if (is_error(status)) {
+            if (transfer.status == Status::ok) transfer.status = status;
+        } else {
+            transfer.moved += bytes;
+        }
+        return transfer.pieces == 0 &&
+               (transfer.dead || is_error(transfer.status) || transfer.moved == transfer.bytes);
+    };
+    if (send != nullptr && recv == nullptr) {
+        (send->local ? counters_.bytes_local : counters_.bytes_sent) += bytes;
+    } else if (send == nullptr) {
+        counters_.bytes_received += bytes;
+    } else {
+        counters_.bytes_local += bytes;
+    }
+    const bool recv_done = recv != nullptr && account(*recv);
+    if (send != nullptr) {
+        if (is_error(status)) send->next = send->bytes;
+        const bool send_done = account(*send);
+        const std::uint64_t token = send->token;
+        // The receiver first: its end may be what the sender's owner waits for, and, when it fails, be the
+        // sender's end too.
+        if (recv_done) recv_over(*recv);
+        if (send_done && sends_.find(token) == send) send_over(*send);
+    } else if (recv_done) {
+        recv_over(*recv);
+    }
+}
+
+void Mover::send_over(SendTransfer& transfer) {
+    if (transfer.queued) return;  // still in a queue: pump_all comes by
+    if (!transfer.dead && transfer.awaits_finished && !is_error(transfer.status)) return;
+    const TransferEnd end{true, &transfer, transfer.tag, transfer.status, transfer.dead};
+    TransferOwner& owner = *transfer.owner;
+    // A receiver that nobody tells would wait for the rest for ever.
+    const bool cut = is_error(end.status) || (end.dead && transfer.moved < transfer.bytes);
+    if (cut && !transfer.ends_are_told && transfer.peer != nullptr && transfer.remote_token != 0) {
+        const Status why = is_error(end.status) ? end.status : Status::canceled;
+        peers_.tell(*transfer.peer,
+                    bytes_of(Finished{Kind::broken, static_cast<std::int32_t>(why), transfer.remote_token}));
+    }
+    if (transfer.partner != nullptr) transfer.partner->partner = nullptr;
+    sends_.give_back(&transfer);
+    owner.transfer_over(end);
+}
+
+void Mover::recv_over(RecvTransfer& transfer) {
+    const TransferEnd end{false, &transfer, transfer.tag, transfer.status, transfer.dead};
+    TransferOwner& owner = *transfer.owner;
+    if (transfer.notify != nullptr && !end.dead) finish(*transfer.notify, transfer.notify_token, end.status);
+    if (transfer.partner != nullptr) transfer.partner->partner = nullptr;
+    recvs_.give_back(&transfer);
+    owner.transfer_over(end);
+}
+
+void Mover::kill(SendTransfer* transfer) {
+    transfer->dead = true;
+    if (transfer->pieces == 0 && !transfer->queued) send_over(*transfer);
+}
+
+void Mover::kill(RecvTransfer* transfer) {
+    transfer->dead = true;
+    if (transfer->pieces == 0) recv_over(*transfer);
+}
+
+bool Mover::pump_active() {
+    return pump_all(active_, active_.size());
+}
+
+bool Mover::pump_copies(bool moved, bool at_once) {
+    if (copies_.empty()) return false;
+    if (moved && !at_once && ++rounds_without_copy_ < most_rounds_without_copy) return false;
+    rounds_without_copy_ = 0;
+    bool copied = false;
+    // One that waits for memory must not stop those behind it.
+    for (std::size_t tries = copies_.size(); tries > 0 && !copied; --tries)
+        copied = pump_all(copies_, 1);
+    if (!moved && yields_) std::this_thread::yield();
+    return copied;
+}
+
+void Mover::trim() {
+    sends_.release_if_unused();
+    recvs_.release_if_unused();
+    pieces_.release_if_unused();
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,149 @@
+// Transfers and the pieces that they are cut into.
+//
+// Ownership: the mover's slabs own all of them. A transfer is given back only when no piece refers to it:
+// `pieces` counts those. Its owner is told once, when it has been given back (TransferOwner).
+#pragma once
+
+#include "base/completion.h"
+#include "engine/mover/peer.h"
+#include "memory/host_memory.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace offpath::engine {
+
+class Mover;
+struct SendTransfer;
+struct RecvTransfer;
+
+// A host rank, as far as its memory is concerned.
+struct MemoryUser {
+    memory::HostMemory* memory = nullptr;
+    std::size_t pieces = 0;  // in flight, touching its memory
+};
+
+// Where a payload lies: behind a pointer, or in host memory that only read and write reach.
+struct Location {
+    std::byte* pointer = nullptr;
+    memory::HostMemory* memory = nullptr;
+    memory::HostRange range;
+    std::uint64_t offset = 0;
+
+    static Location at_pointer(std::byte* to) {
+        Location location;
+        location.pointer = to;
+        return location;
+    }
+    // A buffer of a host rank.
+    static Location of(memory::HostMemory& its_memory, const memory::HostRange& buffer) {
+        Location location;
+        location.memory = &its_memory;
+        location.range = buffer;
+        if (buffer.bytes > 0) location.pointer = its_memory.direct(buffer, 0, buffer.bytes);
+        return location;
+    }
+
+    Location at(std::uint64_t more) const {
+        Location moved = *this;
+        moved.offset += more;
+        if (moved.pointer != nullptr) moved.pointer += more;
+        return moved;
+    }
+    Status read(void* to, std::size_t bytes, Completion* completion) const {
+        return memory->read(range, offset, to, bytes, completion);
+    }
+    Status write(const void* from, std::size_t bytes, Completion* completion) const {
+        return memory->write(range, offset, from, bytes, completion);
+    }
+    // Whether the bytes can go to `to` without coming here.
+    bool reaches(const Location& to) const {
+        return pointer == nullptr && to.pointer == nullptr && memory != nullptr && memory == to.memory &&
+               memory->copies_within(range, to.range);
+    }
+    Status copy(const Location& to, std::size_t bytes, Completion* completion) const {
+        return memory->copy(range, offset, to.range, to.offset, bytes, completion);
+    }
+};
+
+// How a transfer ended. Valid during the call.
+struct TransferEnd {
+    bool sent = false;      // a SendTransfer
+    const void* transfer;   // its address, by which the owner knows it; it is gone
+    std::uint64_t tag = 0;  // the owner's own word for it
+    Status status = Status::ok;
+    bool dead = false;  // it was killed before
+};
+
+// Whoever starts a transfer, and is told of its end once.
+class TransferOwner {
+  public:
+    virtual void transfer_over(const TransferEnd& end) = 0;
+
+  protected:
+    ~TransferOwner() = default;
+};
+
+struct Transfer {
+    std::uint64_t token = 0;
+    TransferOwner* owner = nullptr;
+    std::uint64_t tag = 0;
+    MemoryUser* user = nullptr;
+    Location place;
+    std::uint64_t bytes = 0;
+    std::uint64_t moved = 0;   // of which done
+    std::uint32_t pieces = 0;  // in flight
+    Status status = Status::ok;
+    bool dead = false;  // its owner is not interested any more
+};
+
+struct SendTransfer : Transfer {
+    Peer* peer = nullptr;
+    std::uint64_t remote_token = 0;
+    std::uint64_t next = 0;  // first byte of the next piece
+    std::uint32_t chunk_limit = 0;
+    bool queued = false;
+    bool awaits_finished = false;  // put: done when the target says so
+    // Its owners at both ends tell each other of failures: a receiver that is gone sends word of its own, and
+    // no receiver is told that the rest will not come.
+    bool ends_are_told = false;
+    bool may_be_cut = false;          // the receiver may want less of it, which is no error
+    RecvTransfer* partner = nullptr;  // receiver served by this same engine
+    bool local = false;               // partner or `copy_to` says where the data go
+    Location copy_to;
+    void reset() { *this = SendTransfer{}; }
+};
+
+struct RecvTransfer : Transfer {
+    Peer* from = nullptr;    // which proxy sends it; null: it comes from here
+    Peer* notify = nullptr;  // put: which proxy to tell when everything is there
+    std::uint64_t notify_token = 0;
+    SendTransfer* partner = nullptr;
+    void reset() { *this = RecvTransfer{}; }
+};
+
+// A part of a transfer on its way. Stages: send: reading -> sending; local: reading -> writing; receive:
+// fetching -> storing.
+struct Piece : Completion {
+    enum class Stage : std::uint8_t { reading, writing, sending, fetching, storing } stage = Stage::reading;
+    bool from_recv_pool = false;
+    std::uint64_t token = 0;
+    Mover* mover = nullptr;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    std::uint64_t offset = 0;
+    std::size_t bytes = 0;
+    std::byte* bounce = nullptr;
+    MemoryUser* users[2] = {nullptr, nullptr};  // whose memory it touches
+    void reset() { *this = Piece{}; }
+};
+
+// A chunk that came while no bounce buffer was free.
+struct HeldChunk {
+    std::uint64_t token = 0, offset = 0;
+    std::size_t bytes = 0;
+    void* rendezvous = nullptr;
+    std::vector<std::byte> payload;
+};
+
+}  // namespace offpath::engine

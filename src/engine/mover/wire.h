@@ -1,0 +1,157 @@
+// What all messages between engines have in common, and those of the mover. Fixed sizes, little endian,
+// naturally aligned, no pointers. A Stamp goes first and says which proxy speaks; then comes a header, which
+// starts with its kind; read() checks the length against it. Each tenant of the engine defines the headers of
+// its own kinds; the numbers of all kinds stand here.
+//
+// Tokens name a transfer at the engine that issued them. They are random, and stand for one transfer only, so
+// that a late message for a transfer that is gone is recognised. A token counts only in a message of the
+// proxy that the transfer is with.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace offpath::engine {
+
+static_assert(std::endian::native == std::endian::little,
+              "the wire format is little endian; big-endian devices need swaps here");
+
+// Payloads up to this size travel with their header, in planned and basic exchanges alike. Same on all
+// proxies of a job.
+constexpr std::uint64_t eager_bytes = 4 << 10;
+
+enum class Kind : std::uint32_t {
+    // Schedules (schedules/headers.h).
+    eager = 1,    // payload of a planned send
+    ready,        // a planned recv waits for its payload
+    chunk,        // mover: a piece of payload, addressed by token
+    signal,       // for an instance
+    put_request,  // asks the peer's instance for a place to put
+    get_request,  // asks the peer's instance to send
+    request,      // messages: a basic send, with its payload if that is small
+    grant,        // mover: the sender may send; answers put_request, request and keyed
+    finished,     // mover: the receiver has everything (or the exchange ended with an error)
+    abort,        // an instance failed at a peer
+    // Messages (messages/headers.h).
+    keyed,        // a message with a key of its own; answered by grant
+    keyed_store,  // take in the message of this key, if no receive has met it
+    // The mover and its peers.
+    broken,     // the sender could not send the rest: the receiver waits for nothing more
+    hello,      // nothing: the way between two proxies is made before it is needed
+    beat,       // asks whether the other proxy still goes round, or answers that
+    rank_gone,  // a rank of the job has gone, and with it everything in the job that waits for it
+    // Windows (onesided/headers.h).
+    one_sided = 40,    // an operation on a window
+    one_sided_answer,  // it is done at the target
+    one_sided_bundle,  // several of these two
+};
+
+// Before every message between two proxies. The pass proves that the sender knows the secret of the job for
+// which it speaks: pass_of() makes it from that secret, the job and the numbers of both proxies.
+struct Stamp {
+    std::uint64_t proxy;  // the sender's number
+    std::uint64_t pass;
+};
+
+// Which team, who speaks to whom. Team ranks.
+struct Route {
+    std::uint64_t job_high, job_low;
+    std::uint64_t team;
+    std::uint32_t source, dest;
+    friend bool operator==(const Route&, const Route&) = default;
+};
+
+// The beginning of every header from one rank of a team to another.
+struct Routed {
+    Kind kind;
+    std::uint32_t sequence;  // what it counts is the tenant's
+    Route route;
+};
+
+struct Chunk {
+    Kind kind;
+    std::uint32_t bytes;
+    std::uint64_t token;   // receiving transfer
+    std::uint64_t offset;  // in its payload
+};
+struct Grant {
+    Kind kind;
+    std::uint32_t chunk_limit;
+    std::uint64_t sender;    // token of the sending transfer
+    std::uint64_t receiver;  // token of the receiving one
+    std::uint64_t bytes;     // that it takes
+};
+// finished, broken: the end of a transfer, told to its other half.
+struct Finished {
+    Kind kind;
+    std::int32_t status;
+    std::uint64_t token;  // finished: of the sending transfer; broken: of the receiving one
+};
+struct Hello {
+    Kind kind;
+    std::uint32_t unused;
+    std::uint64_t job_high, job_low;
+};
+enum class BeatWord : std::uint32_t {
+    question = 0,
+    answer,
+    farewell,  // an answer: the asker counts as lost here, for this job
+};
+struct Beat {
+    Kind kind;
+    BeatWord word;
+    std::uint64_t job_high, job_low;
+};
+struct RankGone {
+    Kind kind;
+    std::uint32_t job_rank;
+    std::uint64_t job_high, job_low;
+};
+static_assert(sizeof(Stamp) == 16 && sizeof(Route) == 32 && sizeof(Routed) == 40 && sizeof(Chunk) == 24 &&
+              sizeof(Grant) == 32 && sizeof(Finished) == 16 && sizeof(Hello) == 24 && sizeof(Beat) == 24 &&
+              sizeof(RankGone) == 24);
+
+template <typename Header>
+std::span<const std::byte> bytes_of(const Header& header) {
+    static_assert(std::is_trivially_copyable_v<Header>);
+    return std::as_bytes(std::span<const Header, 1>(&header, 1));
+}
+
+// False when the header is not exactly of this type's size.
+template <typename Header>
+bool read(std::span<const std::byte> bytes, Header& header) {
+    if (bytes.size() != sizeof(Header)) return false;
+    std::memcpy(&header, bytes.data(), sizeof(Header));
+    return true;
+}
+
+inline Kind kind_of(std::span<const std::byte> bytes) {
+    std::uint32_t kind = 0;
+    if (bytes.size() >= sizeof(kind)) std::memcpy(&kind, bytes.data(), sizeof(kind));
+    return static_cast<Kind>(kind);
+}
+
+// Whether headers of this kind begin as Routed does.
+inline bool is_routed(Kind kind) {
+    switch (kind) {
+        case Kind::eager:
+        case Kind::ready:
+        case Kind::signal:
+        case Kind::put_request:
+        case Kind::get_request:
+        case Kind::abort:
+        case Kind::request:
+        case Kind::keyed:
+        case Kind::keyed_store:
+        case Kind::one_sided:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,231 @@
+// OneSided: the tenant for puts, gets, updates and locks on windows.
+//
+// Two halves. At the origin: a Call is what was asked for, cut into Parts, one message each; the parts of the
+// calls to one target go out in order, a bounded number at a time. At the owner, the engine that serves the
+// target: the messages of one origin are put back in order, and each becomes a Visit that moves bytes between
+// the origin's engine and the window's memory. Updates wait in their origin's lane until their operands are
+// there; one update at a time touches the memory of a window. Every part is answered once it is done at the
+// target, so that a flush is a count (rma/epochs.h). Visits get memory in the order of arrival, up to
+// Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
+// A message that is ordered is held back, and with it those behind it, until the visits before it in its
+// lane are over; what is held back has no memory and no place in other queues, so nobody waits for it. What
+// comes out of order or is held back counts among its job's messages that wait (Config::early_bytes).
+// What touches the memory of windows takes turns: after a bounded amount of work in a round, visits of
+// several pieces or of many bytes wait for the next one, each lane and the updates of each window in their
+// own queue. A visit is done whole, so updates are as atomic to each other as before (turns.cpp).
+// What is said to one proxy in a round of work travels together, up to bundle_bytes (bundle.cpp);
+// the sequence numbers are the messages' own. A small put or get of memory that has a pointer is no visit: it
+// is done when it is its turn. So is what a host rank asks without its own proxy (rma/direct.h): it is done
+// at once where the memory has a pointer and no update of it is under way, else refused; its order to visits
+// is the rank's business.
+//
+// Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
+// engine's. Payload moves by the mover's transfers; whatever ends inside a call of theirs is put into a list
+// and seen to in advance().
+#pragma once
+
+#include "engine/onesided/window.h"
+#include "engine/teams/tenant.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace offpath::engine {
+
+// target <- target (reduction) operands, for `bytes` of whole elements; update.cpp.
+Status apply_update(rma::OpKind kind, schedule::DataType type, std::uint8_t reduction,
+                    const std::byte* operands, std::byte* target, std::size_t bytes);
+
+class OneSided final : public Tenant {
+  public:
+    explicit OneSided(Core& core)
+        : Tenant(core),
+          calls_(core.random),
+          parts_(core.random),
+          visits_(core.random),
+          flushes_(core.random),
+          parcels_(core.random) {}
+
+    // Tenant
+    std::unique_ptr<TeamPart> join(Team& team) override;
+    bool on_message(Team& team, std::span<const std::byte> header, std::span<const std::byte> payload,
+                    Peer& from) override;
+    void cancel(Session& session, Status reason) override;
+    void ranks_gone(Team& team, const RanksGone& gone) override;
+    std::size_t outstanding(const Session& session) const override;
+    void mark_awaited(const Session& session) const override;
+    bool advance() override;
+    bool finish() override { return send_bundles(); }
+    bool has_work() const override {
+        return !local_.empty() || !stepped_.empty() || !calls_over_.empty() || !flushes_over_.empty() ||
+               !unsettled_.empty() || !released_.empty() || !gathered_.empty() || !turns_.empty();
+    }
+    void trim() override;
+
+    // window.cpp
+    Status create(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
+                  Window** window);
+    Status attach(Window& window, const memory::HostRange& memory, std::uint64_t begin);
+    Status detach(Window& window, std::uint64_t begin, Completion* done);
+    Status destroy(Window& window, Completion* done);
+    // The session is gone.
+    void forget(Session& session);
+
+    // origin.cpp
+    Status start(Window& window, OneSidedCall call, Completion* done);
+    void failed(Window& window, std::uint32_t target, Status status);
+    Status flush(Window& window, std::uint32_t target, Completion* done);
+    void end_part(MessagePart& part, Status status);
+
+    // owner.cpp
+    void visit_moved(Visit& visit, Status status);
+
+    // direct.cpp
+    Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
+
+    // bundle.cpp
+    // An answer, or a bundle. False: it is malformed; what it brings is taken care of.
+    bool take(std::span<const std::byte> header, const transport::Incoming& incoming, Peer& from);
+    // The peer ends: nothing that is on its way from it counts any more.
+    void forget(const Peer& peer);
+    // What was gathered goes out, at the end of a round. Whether there was any.
+    bool send_bundles();
+
+    // turns.cpp
+    // A round of work begins, and with it a new share of work at windows. Returns whether anything was done.
+    bool begin_round();
+    // The round's share is used up.
+    bool spent() const;
+
+  private:
+    // window.cpp
+    void settle(Window& window);
+    void drop(const Window& window);
+    void end_visits(const Window& window, const RanksGone& of, Status status);
+    void give_up_locks(Window& window);
+    Window* find(const Route& route, std::uint64_t id, bool as_dest);
+
+    // origin.cpp
+    void pump(Window& window, std::uint32_t target);
+    void send_part(Call& call);
+    void on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload, Peer& from);
+    void end_call(Call& call);
+    void fail_call(Call& call, Status status);
+    struct FlushOf : rma::Flush {
+        std::uint64_t token = 0;
+        Completion* done = nullptr;
+        void reset() { *this = FlushOf{}; }
+    };
+
+    // bundle.cpp
+    struct Bundle {
+        Peer* peer = nullptr;
+        std::uint32_t messages = 0;
+        std::vector<std::byte> bytes;
+    };
+    // One that the transport reads, or brings.
+    struct Parcel : Completion {
+        std::uint64_t token = 0;
+        OneSided* home = nullptr;
+        Peer* from = nullptr;  // who sends it; null: it goes out, or nobody is interested any more
+        OneSidedBundle header{};
+        std::vector<std::byte> bytes;
+        void reset() { *this = Parcel{}; }
+    };
+    // The payload in two pieces.
+    void take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming, Peer& from);
+    void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+              std::span<const std::byte> more = {});
+    void send(Bundle& bundle);
+    void send_large(Bundle& bundle);
+    Parcel& new_parcel(std::vector<std::byte> bytes);
+    void parcel_over(Parcel& parcel, Status status);
+    void dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte> payload, Peer& from);
+    std::vector<std::byte> spare_buffer();
+
+    // owner.cpp
+    void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
+    void dispatch(std::span<const std::byte> header, std::span<const std::byte> payload, Peer& from);
+    void on_request(Team& team, const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from);
+    bool keep(Window& window, OneSidedRequest& request);
+    void let_go(Window& window, std::size_t payload_bytes);
+    void take_turn(Window& window, OneSidedRequest request);
+    void release(Window& window, std::uint32_t origin);
+    void accept(Window& window, const OneSidedRequest& request);
+    bool done_at_once(Window& window, const OneSidedRequest& request);
+    void accept_lock(Window& window, const OneSidedHeader& header);
+    void begin_visit(Visit& visit, std::span<const std::byte> carried);
+    void admit();
+    void proceed(Visit& visit);
+    void receive_operands(Visit& visit);
+    bool resolve(Visit& visit);
+    Location place(const Visit& visit, std::size_t segment) const;
+    void give_back(Visit& visit);
+    void end_visit(Visit& visit, Status status);
+    Peer& peer_of(const Visit& visit) const { return *visit.window->team->peers[visit.origin]; }
+
+    // direct.cpp
+    Status update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result);
+    Status across_ranges(Window& window, const DirectOperation& call, std::span<const std::byte>& result);
+    Status lock_at_once(Window& window, const DirectOperation& call);
+
+    // turns.cpp
+    bool may_begin(const Visit& visit) const;
+    void touch(Visit& visit);
+    void wait_for_turn(Window& window);
+    void leave_turns(Visit& visit);
+    void account(const Visit& visit);
+
+    // update.cpp
+    void step(Visit& visit);
+    void arrived(Visit& visit);
+    void begin_access(Visit& visit);
+    Visit* next_update(Window& window);
+    // `its_turn`: one that is not small may be done though others wait.
+    void run_updates(Window& window, bool its_turn = false);
+    bool reach(Visit& visit, std::byte* bytes, bool writes);
+    void look_at_lane(Window& window, std::uint32_t origin);
+    bool update_in_place(Visit& visit);
+    void return_fetched(Visit& visit);
+
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t>,
+             std::unique_ptr<Window>>
+        windows_;  // by job, team, rank and id
+    Slab<Call> calls_;
+    Slab<MessagePart> parts_;
+    Slab<Visit> visits_;
+    Slab<FlushOf> flushes_;
+    struct Local {
+        std::vector<std::byte> header, payload;
+    };
+    std::vector<Bundle> gathered_;  // one a peer
+    std::vector<std::vector<std::byte>> spare_;
+    Slab<Parcel> parcels_;
+    std::deque<Local> local_;     // between ranks of this engine
+    std::deque<Visit*> starved_;  // wait for memory, in the order of arrival
+    std::uint64_t visit_bytes_ = 0;
+    bool admitting_ = false;  // admit() is on the stack
+    std::vector<Visit*> stepped_;
+    std::vector<Call*> calls_over_;
+    std::vector<rma::Flush*> flushes_over_;
+    std::vector<Window*> unsettled_;
+    struct Released {
+        Window* window = nullptr;
+        std::uint32_t origin = 0;
+    };
+    // A lane's puts and gets, or the updates of a window, that wait.
+    struct Turn {
+        Window* window = nullptr;
+        std::uint32_t origin = every_target;  // every_target: updates
+    };
+    std::deque<Turn> turns_;
+    std::uint64_t round_pieces_ = 0, round_bytes_ = 0;  // of this round
+    std::vector<memory::HostPiece> pieces_;             // of reach()
+    std::vector<std::byte> direct_result_;
+    std::vector<Released> released_;  // lanes whose visits are over while something is held back
+};
+
+}  // namespace offpath::engine

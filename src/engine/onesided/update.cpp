@@ -1,0 +1,194 @@
+// What a visit does to the memory of a window, and the order of updates.
+#include "engine/onesided/onesided.h"
+#include "engine/reductions/atomic_update.h"
+#include "engine/reductions/kernels.h"
+
+namespace offpath::engine {
+
+using rma::OpKind;
+
+Status apply_update(OpKind kind, schedule::DataType type, std::uint8_t reduction, const std::byte* operands,
+                    std::byte* target, std::size_t bytes) {
+    if (kind == OpKind::compare_swap) {
+        if (std::memcmp(target, operands + bytes, bytes) == 0) std::memcpy(target, operands, bytes);
+        return Status::ok;
+    }
+    if (reduction == rma::no_op) return Status::ok;
+    if (reduction == rma::replace) {
+        std::memcpy(target, operands, bytes);
+        return Status::ok;
+    }
+    return reduce(type, static_cast<schedule::Reduction>(reduction), operands, target, bytes);
+}
+
+namespace {
+
+Status apply(const Visit& visit, const std::byte* operands, std::byte* target, std::size_t bytes) {
+    return apply_update(visit.kind, visit.type, visit.reduction, operands, target, bytes);
+}
+
+}  // namespace
+
+// The operands are there.
+void OneSided::arrived(Visit& visit) {
+    if (rma::is_update(visit.kind)) {
+        visit.has_arrived = true;
+        look_at_lane(*visit.window, visit.origin);
+        return run_updates(*visit.window);
+    }
+    // A put: already in its place, or to be written there.
+    if (visit.operands.empty()) return end_visit(visit, Status::ok);
+    touch(visit);
+}
+
+// A put that has its operands here, or a get.
+void OneSided::begin_access(Visit& visit) {
+    const bool writes = visit.kind == OpKind::put;
+    visit.stage = writes ? Visit::Stage::writing : Visit::Stage::reading;
+    if (!writes) visit.fetched.resize(visit.bytes);
+    if (reach(visit, writes ? visit.operands.data() : visit.fetched.data(), writes)) step(visit);
+}
+
+void OneSided::look_at_lane(Window& window, std::uint32_t origin) {
+    Window::Lane& lane = window.lanes[origin];
+    if (lane.due || lane.updates.empty() || !lane.updates.front()->has_arrived) return;
+    lane.due = true;
+    window.due.push_back(origin);
+}
+
+// The first of the origin whose turn it is; null: none is due.
+Visit* OneSided::next_update(Window& window) {
+    for (; !window.due.empty(); window.due.pop_front()) {
+        Window::Lane& lane = window.lanes[window.due.front()];
+        if (!lane.updates.empty() && lane.updates.front()->has_arrived) return lane.updates.front();
+        lane.due = false;
+    }
+    return nullptr;
+}
+
+// Origins take turns, one update each.
+void OneSided::run_updates(Window& window, bool its_turn) {
+    if (window.running_updates) return;
+    window.running_updates = true;
+    while (!window.updating) {
+        Visit* const next = next_update(window);
+        if (next == nullptr) break;
+        Visit& visit = *next;
+        if (!its_turn && !may_begin(visit)) {
+            wait_for_turn(window);
+            break;
+        }
+        if (!visit.small()) its_turn = false;
+        Window::Lane& lane = window.lanes[visit.origin];
+        window.due.pop_front();
+        lane.due = false;
+        lane.updates.pop_front();
+        visit.in_lane = false;
+        look_at_lane(window, visit.origin);
+        if (update_in_place(visit)) continue;
+        window.updating = visit.updates = true;
+        visit.fetched.resize(visit.bytes);
+        visit.stage = Visit::Stage::reading;
+        if (reach(visit, visit.fetched.data(), false)) step(visit);
+    }
+    window.running_updates = false;
+}
+
+// False: a segment has no pointer.
+bool OneSided::update_in_place(Visit& visit) {
+    std::vector<std::byte*> pointers;
+    for (std::size_t i = 0; i < visit.segments.size(); ++i) {
+        pointers.push_back(place(visit, i).pointer);
+        if (pointers.back() == nullptr) return false;
+    }
+    account(visit);
+    const bool fetches = rma::result_bytes(visit.kind, visit.bytes) > 0;
+    if (fetches) visit.fetched.resize(visit.bytes);
+    std::uint64_t at = 0;
+    // Host ranks that have the memory mapped may be at it too.
+    const bool done = pointers.size() == 1 &&
+                      update_atomically(visit.kind, visit.type, visit.reduction, visit.operands.data(),
+                                        pointers[0], visit.bytes, fetches ? visit.fetched.data() : nullptr);
+    for (std::size_t i = 0; !done && i < pointers.size(); ++i) {
+        const std::uint64_t bytes = visit.segments[i].bytes;
+        if (fetches) std::memcpy(visit.fetched.data() + at, pointers[i], bytes);
+        const Status status = apply(visit, visit.operands.data() + at, pointers[i], bytes);
+        if (is_error(status)) {
+            end_visit(visit, status);
+            return true;
+        }
+        at += bytes;
+    }
+    if (fetches) {
+        return_fetched(visit);
+    } else {
+        end_visit(visit, Status::ok);
+    }
+    return true;
+}
+
+// Reads or writes all segments, which lie one after the other in `bytes`. False: the answers come later.
+bool OneSided::reach(Visit& visit, std::byte* bytes, bool writes) {
+    account(visit);
+    pieces_.clear();
+    for (std::size_t i = 0; i < visit.segments.size(); ++i) {
+        const std::uint64_t length = visit.segments[i].bytes;
+        std::byte* const pointer = place(visit, i).pointer;
+        if (pointer == nullptr) {
+            pieces_.push_back({visit.places[i], bytes});
+        } else {
+            std::memcpy(writes ? pointer : bytes, writes ? bytes : pointer, length);
+        }
+        bytes += length;
+    }
+    if (pieces_.empty()) return true;
+    Session& session = visit.window->session();
+    std::uint32_t later = 0;
+    const Status status = session.memory->copy_pieces(writes, pieces_, &visit, later);
+    visit.accesses += later;
+    session.pieces += later;
+    if (is_error(status) && visit.status == Status::ok) visit.status = status;
+    return visit.accesses == 0;
+}
+
+// A stage that touched memory has ended.
+void OneSided::step(Visit& visit) {
+    if (is_error(visit.status) || visit.stage == Visit::Stage::over) return end_visit(visit, visit.status);
+    if (visit.stage == Visit::Stage::reading) {
+        if (!visit.updates) return return_fetched(visit);
+        visit.updated = visit.fetched;
+        const Status status = apply(visit, visit.operands.data(), visit.updated.data(), visit.bytes);
+        if (is_error(status)) return end_visit(visit, status);
+        visit.stage = Visit::Stage::writing;
+        if (visit.reduction != rma::no_op && visit.updated != visit.fetched &&
+            !reach(visit, visit.updated.data(), true))
+            return;
+        if (is_error(visit.status)) return end_visit(visit, visit.status);
+    }
+    if (visit.updates) {
+        visit.updates = false;
+        visit.window->updating = false;
+    }
+    Window& window = *visit.window;
+    if (rma::result_bytes(visit.kind, visit.bytes) > 0) {
+        return_fetched(visit);
+    } else {
+        visit.fetched.clear();
+        end_visit(visit, Status::ok);
+    }
+    run_updates(window);
+}
+
+void OneSided::return_fetched(Visit& visit) {
+    if (visit.bytes <= rma::inline_bytes) return end_visit(visit, Status::ok);
+    visit.stage = Visit::Stage::returning;
+    visit.returned_apart = true;
+    Location from;
+    from.pointer = visit.fetched.data();
+    visit.send = core_.mover.new_send(visit.window->session(), visit, 0, from, visit.bytes);
+    visit.send->peer = &peer_of(visit);
+    visit.send->remote_token = visit.receiver;
+    core_.mover.begin(*visit.send);
+}
+
+}  // namespace offpath::engine

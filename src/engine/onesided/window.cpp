@@ -1,0 +1,175 @@
+// Windows: how they come and go, and what happens when ranks do.
+#include "base/log.h"
+#include "engine/onesided/onesided.h"
+
+namespace offpath::engine {
+
+Status OneSided::create(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
+                        Window** window) {
+    const JobId& job = team.session->job;
+    const auto key = std::make_tuple(job.high, job.low, team.id, team.rank, id);
+    if (team.destroyed || windows_.contains(key)) return Status::invalid;
+    auto made = std::make_unique<Window>();
+    made->team = &team;
+    made->id = id;
+    made->dynamic = dynamic;
+    made->targets.resize(team.peers.size());
+    made->lanes.resize(team.peers.size());
+    if (!dynamic && memory.bytes > 0) {
+        if (Status status = made->ranges.add(0, memory.bytes, memory.region, memory.address);
+            status != Status::ok)
+            return status;
+    }
+    ++WindowsOfTeam::of(team).windows;
+    *window = made.get();
+    windows_.emplace(key, std::move(made));
+    return Status::ok;
+}
+
+Window* OneSided::find(const Route& route, std::uint64_t id, bool as_dest) {
+    const auto found = windows_.find(
+        std::make_tuple(route.job_high, route.job_low, route.team, as_dest ? route.dest : route.source, id));
+    return found == windows_.end() ? nullptr : found->second.get();
+}
+
+Status OneSided::attach(Window& window, const memory::HostRange& memory, std::uint64_t begin) {
+    if (!window.dynamic || window.ending) return Status::invalid;
+    return window.ranges.add(begin, memory.bytes, memory.region, memory.address);
+}
+
+Status OneSided::detach(Window& window, std::uint64_t begin, Completion* done) {
+    rma::Ranges::Range* range = window.ranges.at(begin);
+    if (!window.dynamic || range == nullptr || range->leaving) return Status::invalid;
+    if (range->users == 0) {
+        window.ranges.remove(begin);
+        return Status::ok;
+    }
+    range->leaving = true;
+    window.detaches.push_back({begin, done});
+    return Status::in_progress;
+}
+
+Status OneSided::destroy(Window& window, Completion* done) {
+    if (window.ending) return Status::invalid;
+    window.ending = true;
+    window.ended = done;
+    unsettled_.push_back(&window);
+    return Status::in_progress;
+}
+
+// Nothing of ours names the window any more.
+void OneSided::drop(const Window& window) {
+    std::erase(unsettled_, &window);
+    std::erase_if(released_, [&](const Released& lane) { return lane.window == &window; });
+    std::erase_if(turns_, [&](const Turn& turn) { return turn.window == &window; });
+}
+
+// Ends what waited for the last use of a range, or of the window.
+void OneSided::settle(Window& window) {
+    std::vector<Completion*> done;
+    std::erase_if(window.detaches, [&](const Window::Detach& detach) {
+        if (window.ranges.at(detach.begin)->users > 0) return false;
+        window.ranges.remove(detach.begin);
+        done.push_back(detach.done);
+        return true;
+    });
+    if (window.ending && window.idle()) {
+        done.push_back(window.ended);
+        Team* team = window.team;
+        const JobId& job = team->session->job;
+        --WindowsOfTeam::of(*team).windows;
+        team->early_bytes -= window.early_bytes;
+        team->session->its_job->early_bytes -= window.early_bytes;
+        drop(window);
+        windows_.erase(std::make_tuple(job.high, job.low, team->id, team->rank, window.id));
+        core_.settle(*team);
+    }
+    for (Completion* completion : done) {
+        if (completion != nullptr) (*completion)(Status::ok);
+    }
+}
+
+void OneSided::end_visits(const Window& window, const RanksGone& of, Status status) {
+    std::vector<std::uint64_t> tokens;
+    for (const Visit* visit = window.visits.first(); visit != nullptr; visit = window.visits.after(*visit))
+        if (of(visit->origin)) tokens.push_back(visit->token);
+    // One that ends may let others end.
+    for (const std::uint64_t token : tokens)
+        if (Visit* visit = visits_.find(token)) end_visit(*visit, status);
+}
+
+void OneSided::give_up_locks(Window& window) {
+    for (const auto& asker : window.lock.give_up())
+        answer(*window.team->peers[asker.rank], asker.token, Status::peer_lost);
+}
+
+void OneSided::ranks_gone(Team& team, const RanksGone& gone) {
+    for (auto& [key, window] : windows_) {
+        if (window->team != &team) continue;
+        for (Call* call : window->calls.all())
+            if (gone(call->target)) fail_call(*call, Status::peer_lost);
+        end_visits(*window, gone, Status::peer_lost);
+        give_up_locks(*window);
+    }
+}
+
+void OneSided::cancel(Session& session, Status reason) {
+    for (auto& [key, window] : windows_) {
+        if (&window->session() != &session) continue;
+        for (Call* call : window->calls.all())
+            fail_call(*call, reason);
+        end_visits(
+            *window, [](std::uint32_t) { return true; }, Status::peer_lost);
+        give_up_locks(*window);
+    }
+}
+
+std::unique_ptr<TeamPart> OneSided::join(Team& /*team*/) {
+    return std::make_unique<WindowsOfTeam>();
+}
+
+void OneSided::mark_awaited(const Session& session) const {
+    if (outstanding(session) == 0) return;
+    for (const auto& team : session.teams)
+        team->mark_awaited();
+}
+
+void OneSided::forget(Session& session) {
+    for (auto it = windows_.begin(); it != windows_.end();) {
+        Window& window = *it->second;
+        if (&window.session() != &session) {
+            ++it;
+            continue;
+        }
+        drop(window);
+        std::vector<Completion*> done{window.ended};
+        for (const Window::Detach& detach : window.detaches)
+            done.push_back(detach.done);
+        it = windows_.erase(it);
+        for (Completion* completion : done) {
+            if (completion != nullptr) (*completion)(Status::canceled);
+        }
+    }
+}
+
+void OneSided::trim() {
+    calls_.release_if_unused();
+    parts_.release_if_unused();
+    visits_.release_if_unused();
+    flushes_.release_if_unused();
+    parcels_.release_if_unused();
+    std::vector<std::vector<std::byte>>().swap(spare_);
+    std::vector<std::byte>().swap(direct_result_);
+    std::vector<memory::HostPiece>().swap(pieces_);
+}
+
+std::size_t OneSided::outstanding(const Session& session) const {
+    std::size_t count = 0;
+    for (const auto& [key, window] : windows_) {
+        if (&window->session() == &session)
+            count += window->calls.size() + window->visits.size() + window->held;
+    }
+    return count;
+}
+
+}  // namespace offpath::engine

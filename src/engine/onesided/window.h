@@ -1,0 +1,162 @@
+// A window as one rank's engine knows it: what its rank has started at others, and what others do to its
+// memory. The slabs of OneSided own calls, parts and visits; a window owns its lanes and queues.
+#pragma once
+
+#include "base/linked_list.h"
+#include "engine/onesided/calls.h"
+#include "engine/onesided/headers.h"
+#include "engine/teams/team.h"
+#include "matching/matcher.h"
+#include "rma/epochs.h"
+#include "rma/locks.h"
+#include "rma/parts.h"
+#include "rma/ranges.h"
+
+#include <deque>
+#include <vector>
+
+namespace offpath::engine {
+
+struct Call;
+struct Visit;
+
+class OneSided;
+struct MessagePart;
+
+// A message of an origin, until it is its turn.
+struct OneSidedRequest {
+    OneSidedHeader header{};
+    std::span<const std::byte> payload;  // segments, then operands
+    std::vector<std::byte> own;          // the payload, if it is kept longer than its message
+    bool counted = false;                // among what waits for its time (Config::early_bytes)
+
+    void keep() {
+        if (!own.empty() || payload.empty()) return;
+        own.assign(payload.begin(), payload.end());
+        payload = own;
+    }
+};
+
+class Window {
+  public:
+    Team* team = nullptr;
+    std::uint64_t id = 0;
+    bool dynamic = false, ending = false;
+    Completion* ended = nullptr;
+    rma::Ranges ranges;
+    struct Detach {
+        std::uint64_t begin = 0;
+        Completion* done = nullptr;
+    };
+    std::vector<Detach> detaches;
+
+    // The origin's half, by target.
+    struct Target {
+        std::uint32_t sequence = 0;
+        std::uint32_t parts = 0;         // under way
+        std::uint64_t pieces = 0;        // of theirs
+        std::uint64_t owner_memory = 0;  // that they take at the owner
+        std::deque<Call*> queue;
+        rma::Epochs epochs;
+    };
+    std::vector<Target> targets;
+    LinkedList<Call> calls;
+
+    // The owner's half, by origin.
+    struct Lane {
+        matching::OrderGate<OneSidedRequest> gate;
+        std::deque<Visit*> updates;
+        bool due = false;
+        std::deque<Visit*> in_turns;       // puts and gets that wait for their turn
+        std::uint32_t visits = 0;          // begun and not over
+        std::deque<OneSidedRequest> held;  // the first is ordered; none goes before the visits are over
+    };
+    std::vector<Lane> lanes;
+    std::deque<std::uint32_t> due;  // origins whose first update may be done
+    bool updating = false;          // one is, by memory that answers later
+    bool running_updates = false;   // run_updates() is on the stack
+    bool updates_in_turns = false;  // they wait for their turn
+    rma::LockQueue lock;
+    LinkedList<Visit> visits;
+    std::size_t held = 0;           // in all lanes
+    std::uint64_t early_bytes = 0;  // of its job's: what the lanes keep
+
+    Session& session() const { return *team->session; }
+    bool idle() const { return calls.empty() && visits.empty() && held == 0; }
+};
+
+struct Call : Linked<Call> {
+    std::uint64_t token = 0;
+    Window* window = nullptr;
+    rma::OpKind kind = rma::OpKind::put;
+    schedule::DataType type = schedule::DataType::none;
+    std::uint8_t reduction = 0;
+    std::uint32_t target = 0;
+    rma::Parts rest;
+    memory::HostRange origin, result;
+    std::vector<std::byte> inlined;
+    std::uint64_t epoch = 0;
+    bool asked = false;    // a lock's only message is out
+    bool ordered = false;  // of its next message
+    bool over = false, watched = false;
+    LinkedList<MessagePart> parts;
+    Status status = Status::ok;
+    Completion* done = nullptr;
+    void reset() { *this = Call{}; }
+};
+
+// A message of a call, until it is answered.
+struct MessagePart final : TransferOwner, Linked<MessagePart> {
+    std::uint64_t token = 0;
+    OneSided* home = nullptr;
+    Call* call = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t pieces = 0;
+    std::uint64_t owner_memory = 0;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    bool answered = false, over = false, ending = false;
+
+    void transfer_over(const TransferEnd& end) override;
+    void reset() { *this = MessagePart{}; }
+};
+
+// A part at the owner.
+struct Visit final : Completion, TransferOwner, Linked<Visit> {
+    std::uint64_t token = 0;
+    OneSided* home = nullptr;
+    Window* window = nullptr;
+    std::uint32_t origin = 0;
+    rma::OpKind kind = rma::OpKind::put;
+    schedule::DataType type = schedule::DataType::none;
+    std::uint8_t reduction = 0;
+    std::uint64_t bytes = 0, part = 0, sender = 0, receiver = 0;
+    std::uint64_t memory = 0;  // of ours, for operands and result
+    std::vector<rma::Segment> segments;
+    std::vector<memory::HostRange> places;    // of the segments
+    std::vector<rma::Ranges::Range*> ranges;  // in which they lie, held
+    std::vector<std::byte> operands, fetched, updated;
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+    enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
+    bool in_lane = false, has_arrived = false, updates = false, admitted = false;
+    bool ending = false, listed = false, returned_apart = false, in_turns = false;
+    std::uint32_t accesses = 0;  // of memory that answers later
+    Status status = Status::ok;
+
+    void transfer_over(const TransferEnd& end) override;
+    // It costs no more than its message.
+    bool small() const { return segments.size() == 1 && bytes <= rma::inline_bytes; }
+    void reset() { *this = Visit{}; }
+};
+
+struct WindowsOfTeam final : TeamPart {
+    std::size_t windows = 0;
+
+    bool idle() const override { return windows == 0; }
+    static WindowsOfTeam& of(const Team& team) {
+        return static_cast<WindowsOfTeam&>(*team.parts[static_cast<std::size_t>(TenantId::one_sided)]);
+    }
+};
+
+}  // namespace offpath::engine

@@ -1,0 +1,64 @@
+// What engines say to each other for instances of schedules. The sequence of Routed is the instance's.
+//
+// An exchange that both schedules know of needs no request: the receiver's Ready goes out when its recv op
+// starts, the sender's chunks (mover/wire.h) when both are there; small payloads travel in one Eager. put and
+// get ask the peer's instance for a place by a PlaceRequest.
+#pragma once
+
+#include "engine/mover/wire.h"
+
+#include <array>
+
+namespace offpath::engine {
+
+struct Eager {
+    Routed to;
+    std::uint64_t tag;
+    std::uint64_t bytes;
+};
+struct Ready {
+    Routed to;
+    std::uint64_t tag;
+    std::uint64_t bytes;
+    std::uint64_t token;        // of the receiving transfer
+    std::uint64_t chunk_limit;  // of the receiver
+};
+struct Signal {
+    Routed to;
+    std::uint64_t id;
+};
+// put_request, get_request
+struct PlaceRequest {
+    Routed to;
+    std::uint64_t slot, offset;  // at the peer
+    std::uint64_t bytes;
+    std::uint64_t token;  // put: of the sending transfer; get: of the receiving one
+};
+struct Abort {
+    Routed to;
+    std::int64_t status;
+};
+static_assert(sizeof(Eager) == 56 && sizeof(Ready) == 72 && sizeof(Signal) == 48 &&
+              sizeof(PlaceRequest) == 72 && sizeof(Abort) == 48);
+
+// 0: no kind of schedules.
+constexpr std::size_t schedule_header_bytes(Kind kind) {
+    switch (kind) {
+        case Kind::eager:
+            return sizeof(Eager);
+        case Kind::ready:
+            return sizeof(Ready);
+        case Kind::signal:
+            return sizeof(Signal);
+        case Kind::put_request:
+        case Kind::get_request:
+            return sizeof(PlaceRequest);
+        case Kind::abort:
+            return sizeof(Abort);
+        default:
+            return 0;
+    }
+}
+constexpr std::size_t most_schedule_header = sizeof(Ready);
+
+}  // namespace offpath::engine

@@ -1,0 +1,87 @@
+// Sessions and teams, as all tenants of the engine know them, and what each tenant keeps with a team.
+//
+// Ownership: the engine owns sessions, a session its teams, a team the parts that tenants made for it.
+// Threads: the engine's.
+#pragma once
+
+#include "engine/mover/transfer.h"
+#include "engine/mover/wire.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace offpath::engine {
+
+class Team;
+
+enum class TenantId : std::uint8_t { schedules, messages, one_sided };
+constexpr std::size_t tenant_count = 3;
+
+// A tenant's share in a team.
+class TeamPart {
+  public:
+    virtual ~TeamPart() = default;
+    // Whether nothing of the tenant's runs on the team any more.
+    virtual bool idle() const = 0;
+};
+
+class Session : public MemoryUser {
+  public:
+    JobId job;
+    Job* its_job = nullptr;
+    std::uint32_t job_rank = 0;
+    std::list<std::unique_ptr<Team>> teams;
+    std::vector<Peer*> acquaintances;                      // proxies of its job, in the order of their naming
+    std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left, and whose
+    bool closing = false;
+
+    void knows(Peer& peer) {
+        if (std::find(acquaintances.begin(), acquaintances.end(), &peer) == acquaintances.end())
+            acquaintances.push_back(&peer);
+    }
+};
+
+class Team {
+  public:
+    Session* session = nullptr;
+    std::uint64_t id = 0;
+    std::uint32_t rank = 0;
+    std::vector<Peer*> peers;              // by team rank
+    std::vector<std::uint32_t> job_ranks;  // likewise
+    std::vector<bool> left;                // ranks that are gone, by team rank; empty: none
+    std::uint64_t early_bytes = 0;         // its share of the job's
+    bool destroyed = false;
+    std::array<std::unique_ptr<TeamPart>, tenant_count> parts;
+
+    bool idle() const {
+        return std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->idle(); });
+    }
+    // Returns whether that rank of the job, served by that proxy, is a member.
+    bool mark_gone(std::uint32_t job_rank, const Peer* proxy);
+    // Whether the rank, or the proxy that serves it, is no more.
+    bool gone(std::uint32_t member) const { return peers[member]->lost || (!left.empty() && left[member]); }
+    bool any_gone() const {
+        for (std::uint32_t member = 0; member < peers.size(); ++member)
+            if (gone(member)) return true;
+        return false;
+    }
+    Route route_to(std::uint32_t dest) const { return {session->job.high, session->job.low, id, rank, dest}; }
+    // A buffer of the team's rank.
+    Location location(const memory::HostRange& buffer) const {
+        return Location::of(*session->memory, buffer);
+    }
+    // Operations here depend on all of its proxies.
+    void mark_awaited() const {
+        for (Peer* peer : peers)
+            peer->awaited = true;
+    }
+};
+
+}  // namespace offpath::engine
