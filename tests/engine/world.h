@@ -83,6 +83,10 @@ struct WorldOptions {
     std::optional<transport::FaultPlan> faults;
     transport::LoopbackConfig loopback;
     bool advance_first = false;  // as a proxy's loop does, which looks at messages last
+    engine::Surroundings surroundings;
+    // Puts something around the transport of that proxy.
+    std::function<std::unique_ptr<transport::Transport>(std::unique_ptr<transport::Transport>, std::uint32_t)>
+        wrap;
     engine::Config engine{
         .chunk_bytes = 4096, .send_bounces = 2, .recv_bounces = 2, .chunks_in_flight = 2, .reduce_tiles = 3};
 };
@@ -98,8 +102,12 @@ class World {
                 plan.seed += p;
                 transport = transport::make_faulty(std::move(transport), plan);
             }
+            if (options.wrap) transport = options.wrap(std::move(transport), p);
             transports_.push_back(std::move(transport));
-            engines_.push_back(std::make_unique<engine::Engine>(*transports_[p], p + 1, options.engine));
+            engine::Surroundings surroundings = options.surroundings;
+            if (surroundings.seed.has_value()) *surroundings.seed += p;
+            engines_.push_back(
+                std::make_unique<engine::Engine>(*transports_[p], p + 1, options.engine, surroundings));
         }
         std::vector<engine::Member> members;
         for (std::uint32_t rank = 0; rank < options.ranks; ++rank)
@@ -142,6 +150,8 @@ class World {
     TestMemory& memory(std::uint32_t rank) { return *memories_[rank]; }
     engine::Session* session(std::uint32_t rank) { return sessions_[rank]; }
     std::uint32_t ranks() const { return options_.ranks; }
+    // The proxy that serves the rank lives.
+    bool is_there(std::uint32_t rank) const { return engines_[proxy_of(rank)] != nullptr; }
 
     static memory::HostRange range(const void* data, std::size_t bytes) {
         return {0, reinterpret_cast<std::uint64_t>(data), bytes};
