@@ -8,8 +8,9 @@
 
 #include "base/message_key.h"
 #include "base/status.h"
-#include "control/command_fields.h"
 #include "control/kernel_commands.h"
+#include "control/limits.h"
+#include "control/record_fields.h"
 #include "control/window_commands.h"
 
 #include <cstdint>
@@ -21,71 +22,205 @@ namespace offpath::control {
 
 // A proxy of the job and its transport address.
 struct AddProxy {
+    static constexpr std::uint16_t kind = 1;
     std::uint64_t proxy = 0;
     std::span<const std::byte> address;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.proxy);
+        each(self.address, max_address_bytes);
+    }
+    const char* problem() const {
+        return proxy == 0 || address.empty() ? "a proxy without id or address" : nullptr;
+    }
 };
 // Proxies of the job ranks first, first + 1, ...
 struct Ranks {
+    static constexpr std::uint16_t kind = 2;
     std::uint32_t first = 0;
     Packed<std::uint64_t> proxies;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.first);
+        each(self.proxies, max_record_bytes);
+    }
+    const char* problem() const {
+        return part_fits(first, proxies.size(), max_job_size) ? nullptr : "a table of ranks that is too long";
+    }
 };
 // Job ranks of the team, those from place `first` on. Complete when first + ranks.size() == size.
 struct CreateTeam {
+    static constexpr std::uint16_t kind = 3;
     std::uint64_t team = 0;
     std::uint32_t rank = 0, size = 0, first = 0;
     Packed<std::uint32_t> ranks;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.rank);
+        each(self.size);
+        each(self.first);
+        each(self.ranks, max_record_bytes);
+    }
+    const char* problem() const {
+        const bool fits = size > 0 && size <= max_job_size && rank < size && ranks.size() > 0 &&
+                          part_fits(first, ranks.size(), size);
+        return fits ? nullptr : "a team whose size, rank or list is out of range";
+    }
 };
 struct DestroyTeam {
+    static constexpr std::uint16_t kind = 4;
     std::uint64_t team = 0;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+    }
 };
 // Part of an encoded schedule of `total` bytes, from `offset` on.
 struct SchedulePart {
+    static constexpr std::uint16_t kind = 5;
     std::uint64_t schedule = 0, total = 0, offset = 0;
     std::span<const std::byte> bytes;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.schedule);
+        each(self.total);
+        each(self.offset);
+        each(self.bytes, max_record_bytes);
+    }
+    const char* problem() const {
+        const bool fits =
+            total <= max_schedule_bytes && !bytes.empty() && part_fits(offset, bytes.size(), total);
+        return fits ? nullptr : "a schedule part outside its schedule";
+    }
 };
 struct ForgetSchedule {
+    static constexpr std::uint16_t kind = 6;
     std::uint64_t schedule = 0;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.schedule);
+    }
 };
 // One start of a schedule on a team. `sequence` numbers the starts of the team on every rank alike. Complete
 // when first + ranges.size() == buffers.
 struct Start {
+    static constexpr std::uint16_t kind = 7;
     std::uint64_t schedule = 0, team = 0;
     std::uint32_t sequence = 0, completion = 0, buffers = 0, first = 0;
     Packed<BufferRange> ranges;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.schedule);
+        each(self.team);
+        each(self.sequence);
+        each(self.completion);
+        each(self.buffers);
+        each(self.first);
+        each(self.ranges, max_record_bytes);
+    }
+    const char* problem() const {
+        const bool fits = buffers <= max_buffers && part_fits(first, ranges.size(), buffers) &&
+                          (ranges.size() > 0 || buffers == 0);
+        return fits ? nullptr : "a start with a wrong list of buffers";
+    }
 };
 struct BasicSend {
+    static constexpr std::uint16_t kind = 8;
     std::uint64_t team = 0;
     std::uint32_t peer = 0, tag = 0, completion = 0;
     BufferRange range;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.peer);
+        each(self.tag);
+        each(self.completion);
+        each(self.range);
+    }
 };
 struct BasicRecv {
+    static constexpr std::uint16_t kind = 9;
     std::uint64_t team = 0;
     std::uint32_t peer = 0, tag = 0, completion = 0;
     BufferRange range;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.peer);
+        each(self.tag);
+        each(self.completion);
+        each(self.range);
+    }
 };
 struct KeyedSend {
+    static constexpr std::uint16_t kind = 10;
     std::uint64_t team = 0;
     std::uint32_t peer = 0, completion = 0;
     MessageKey key;
     BufferRange range;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.peer);
+        each(self.completion);
+        each(self.key);
+        each(self.range);
+    }
 };
 struct KeyedRecv {
+    static constexpr std::uint16_t kind = 11;
     std::uint64_t team = 0;
     std::uint32_t peer = 0, completion = 0;
     MessageKey key;
     BufferRange range;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.peer);
+        each(self.completion);
+        each(self.key);
+        each(self.range);
+    }
 };
 // Takes back a KeyedRecv that no message has met.
 struct KeyedCancel {
+    static constexpr std::uint16_t kind = 12;
     std::uint64_t team = 0;
     std::uint32_t peer = 0;
     MessageKey key;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.peer);
+        each(self.key);
+    }
 };
 // Asks the device of `peer` to take in a message of ours that no receive has met.
 struct KeyedStore {
+    static constexpr std::uint16_t kind = 13;
     std::uint64_t team = 0;
     std::uint32_t peer = 0;
     MessageKey key;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.peer);
+        each(self.key);
+    }
 };
 
 // Windows: window_commands.h; kernels: kernel_commands.h.

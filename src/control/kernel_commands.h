@@ -2,7 +2,7 @@
 // which says what holds for all commands. Pure.
 #pragma once
 
-#include "control/command_fields.h"
+#include "control/record_fields.h"
 
 namespace offpath::control {
 
@@ -15,6 +15,7 @@ struct KernelBuffer {
     std::uint32_t zero = 0;
     friend bool operator==(const KernelBuffer&, const KernelBuffer&) = default;
 };
+static_assert(sizeof(KernelBuffer) == 32);
 
 // Runs a kernel that was loaded (LoadKernel, messages.h), after those that were started before.
 struct Compute {
@@ -23,21 +24,32 @@ struct Compute {
     std::uint32_t completion = 0;
     Packed<KernelBuffer> buffers;
     std::span<const std::byte> arguments;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.kernel);
+        each(self.completion);
+        each(self.buffers, max_kernel_buffers * sizeof(KernelBuffer));
+        each(self.arguments, max_argument_bytes);
+    }
+    const char* problem() const {
+        for (std::size_t i = 0; i < buffers.size(); ++i) {
+            const KernelBuffer buffer = buffers[i];
+            if (buffer.access < 1 || buffer.access > 3 || buffer.zero != 0)
+                return "a kernel's buffer with an unknown access";
+        }
+        return nullptr;
+    }
 };
 // After what was started before.
 struct UnloadKernel {
     static constexpr std::uint16_t kind = 61;
     std::uint64_t kernel = 0;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.kernel);
+    }
 };
-
-std::size_t body_bytes(const Compute& command);
-std::size_t body_bytes(const UnloadKernel& command);
-
-void write_body(FieldWriter& out, const Compute& command);
-void write_body(FieldWriter& out, const UnloadKernel& command);
-
-// null: fine; else what is wrong.
-const char* read_body(FieldReader& in, Compute& command);
-const char* read_body(FieldReader& in, UnloadKernel& command);
 
 }  // namespace offpath::control

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "control/limits.h"
 
 #include <array>
 #include <cstddef>
@@ -20,13 +21,6 @@ namespace offpath::control {
 
 constexpr std::uint16_t protocol_version = 8;
 constexpr std::size_t max_message_bytes = 48 << 10;
-constexpr std::size_t max_address_bytes = 24 << 10;
-constexpr std::size_t max_link_address_bytes = 16 << 10;
-constexpr std::size_t max_direct_address_bytes = 1 << 10;
-constexpr std::size_t max_blob_bytes = 8 << 10;  // of an exported registration
-constexpr std::size_t max_path_bytes = 4096;
-constexpr std::size_t max_symbol_bytes = 256;
-constexpr std::uint32_t max_job_size = 1u << 20;
 
 using Nonce = std::array<std::byte, 16>;
 // Of one job, or of one rank of it. Trivially copyable, as the bootstrap's records are; whoever holds one for

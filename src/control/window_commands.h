@@ -2,7 +2,7 @@
 // Included by commands.h, which says what holds for all commands. Pure.
 #pragma once
 
-#include "control/command_fields.h"
+#include "control/record_fields.h"
 #include "rma/operation.h"
 
 namespace offpath::control {
@@ -16,11 +16,28 @@ struct CreateWindow {
     std::uint64_t team = 0, window = 0;
     std::uint32_t completion = 0, dynamic = 0;
     BufferRange range;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.window);
+        each(self.completion);
+        each(self.dynamic);
+        each(self.range);
+    }
+    const char* problem() const { return dynamic > 1 ? "a window of an unknown kind" : nullptr; }
 };
 struct DestroyWindow {
     static constexpr std::uint16_t kind = 41;
     std::uint64_t team = 0, window = 0;
     std::uint32_t completion = 0;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.window);
+        each(self.completion);
+    }
 };
 // Of a dynamic window: `range` is reached at `begin` and following.
 struct AttachWindow {
@@ -28,11 +45,28 @@ struct AttachWindow {
     std::uint64_t team = 0, window = 0, begin = 0;
     std::uint32_t completion = 0;
     BufferRange range;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.window);
+        each(self.begin);
+        each(self.completion);
+        each(self.range);
+    }
 };
 struct DetachWindow {
     static constexpr std::uint16_t kind = 43;
     std::uint64_t team = 0, window = 0, begin = 0;
     std::uint32_t completion = 0;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.window);
+        each(self.begin);
+        each(self.completion);
+    }
 };
 // `inlined`: the operands, instead of `origin`. Complete when first + part.size() == segments; 0 segments:
 // `bytes` at `offset`.
@@ -46,34 +80,48 @@ struct WindowOperation {
     BufferRange origin, result;
     Packed<rma::Segment> part;
     std::span<const std::byte> inlined;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.window);
+        each(self.offset);
+        each(self.bytes);
+        each(self.completion);
+        each(self.target);
+        each(self.operation);
+        each(self.type);
+        each(self.reduction);
+        each(self.ordered);
+        each(self.segments);
+        each(self.first);
+        each(self.origin);
+        each(self.result);
+        each(self.part, max_record_bytes);
+        each(self.inlined, rma::inline_bytes);
+    }
+    const char* problem() const {
+        if (!rma::is_kind(operation) || ordered > 1) return "an unknown operation on a window";
+        const bool fits = segments <= rma::max_segments && part_fits(first, part.size(), segments) &&
+                          (part.size() > 0 || segments == 0);
+        return fits ? nullptr : "an operation on a window with a wrong list of segments";
+    }
 };
 // `target` UINT32_MAX: all.
 struct FlushWindow {
     static constexpr std::uint16_t kind = 45;
     std::uint64_t team = 0, window = 0;
     std::uint32_t completion = 0, target = 0;
+
+    template <typename Self, typename Each>
+    static void fields(Self& self, Each&& each) {
+        each(self.team);
+        each(self.window);
+        each(self.completion);
+        each(self.target);
+    }
 };
 
-std::size_t body_bytes(const CreateWindow& command);
-std::size_t body_bytes(const DestroyWindow& command);
-std::size_t body_bytes(const AttachWindow& command);
-std::size_t body_bytes(const DetachWindow& command);
-std::size_t body_bytes(const WindowOperation& command);
-std::size_t body_bytes(const FlushWindow& command);
-
-void write_body(FieldWriter& out, const CreateWindow& command);
-void write_body(FieldWriter& out, const DestroyWindow& command);
-void write_body(FieldWriter& out, const AttachWindow& command);
-void write_body(FieldWriter& out, const DetachWindow& command);
-void write_body(FieldWriter& out, const WindowOperation& command);
-void write_body(FieldWriter& out, const FlushWindow& command);
-
-// null: fine; else what is wrong.
-const char* read_body(FieldReader& in, CreateWindow& command);
-const char* read_body(FieldReader& in, DestroyWindow& command);
-const char* read_body(FieldReader& in, AttachWindow& command);
-const char* read_body(FieldReader& in, DetachWindow& command);
-const char* read_body(FieldReader& in, WindowOperation& command);
-const char* read_body(FieldReader& in, FlushWindow& command);
+static_assert(sizeof(BufferRange) == 24 && sizeof(rma::Segment) == 16);
 
 }  // namespace offpath::control

@@ -1,34 +1,47 @@
-// Session's execution of commands about keyed messages.
+// Session's execution of commands for messages.
 #include "proxy/session.h"
 
 namespace offpath::proxy {
 
+bool Session::execute(const control::BasicSend& command) {
+    TeamEntry* team = find_team(command.team);
+    return perform(team, command.completion, [&](Operation& operation) {
+        const memory::HostRange range = to_range(command.range);
+        if (command.peer >= team->size) return Status::invalid;
+        if (!pin(operation, range)) return Status::access;
+        return engine_.send(*team->team, range, command.peer, command.tag, &operation);
+    });
+}
+
+bool Session::execute(const control::BasicRecv& command) {
+    TeamEntry* team = find_team(command.team);
+    return perform(team, command.completion, [&](Operation& operation) {
+        operation.receives = true;
+        const memory::HostRange range = to_range(command.range);
+        if (command.peer >= team->size && command.peer != UINT32_MAX) return Status::invalid;
+        if (!pin(operation, range)) return Status::access;
+        return engine_.recv(*team->team, range, command.peer, command.tag, &operation.message, &operation);
+    });
+}
+
 bool Session::execute(const control::KeyedSend& command) {
     TeamEntry* team = find_team(command.team);
-    if (team == nullptr || !check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
-    const memory::HostRange range = to_range(command.range);
-    Status status = team->failure;
-    if (status == Status::ok && !pin(operation, range)) status = Status::access;
-    if (status == Status::ok)
-        status = engine_.keyed_send(*team->team, range, command.peer, command.key, &operation);
-    if (status != Status::in_progress) settle(operation, status);
-    return true;
+    return perform(team, command.completion, [&](Operation& operation) {
+        const memory::HostRange range = to_range(command.range);
+        if (!pin(operation, range)) return Status::access;
+        return engine_.keyed_send(*team->team, range, command.peer, command.key, &operation);
+    });
 }
 
 bool Session::execute(const control::KeyedRecv& command) {
     TeamEntry* team = find_team(command.team);
-    if (team == nullptr || !check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
-    operation.receives = true;
-    const memory::HostRange range = to_range(command.range);
-    Status status = team->failure;
-    if (status == Status::ok && !pin(operation, range)) status = Status::access;
-    if (status == Status::ok)
-        status =
-            engine_.keyed_recv(*team->team, range, command.peer, command.key, &operation.message, &operation);
-    if (status != Status::in_progress) settle(operation, status);
-    return true;
+    return perform(team, command.completion, [&](Operation& operation) {
+        operation.receives = true;
+        const memory::HostRange range = to_range(command.range);
+        if (!pin(operation, range)) return Status::access;
+        return engine_.keyed_recv(*team->team, range, command.peer, command.key, &operation.message,
+                                  &operation);
+    });
 }
 
 bool Session::execute(const control::KeyedCancel& command) {

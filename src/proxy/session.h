@@ -134,36 +134,56 @@ class Session {
             Newcomer newcomer, Parts parts);
 
     // Commands; a false return ends the session with problem_.
+    // team_commands.cpp
     bool execute(const control::AddProxy& command);
     bool execute(const control::Ranks& command);
     bool execute(const control::CreateTeam& command);
     bool execute(const control::DestroyTeam& command);
+    void make_team(std::uint64_t id, TeamEntry& entry);
+    TeamEntry* find_team(std::uint64_t id);
+    // schedule_commands.cpp
     bool execute(const control::SchedulePart& command);
     bool execute(const control::ForgetSchedule& command);
     bool execute(const control::Start& command);
+    bool start_whole(const control::Start& command);
+    // message_commands.cpp
     bool execute(const control::BasicSend& command);
     bool execute(const control::BasicRecv& command);
     bool execute(const control::KeyedSend& command);
     bool execute(const control::KeyedRecv& command);
     bool execute(const control::KeyedCancel& command);
     bool execute(const control::KeyedStore& command);
-    // windows.cpp
+    // window_commands.cpp
     bool execute(const control::CreateWindow& command);
     bool execute(const control::DestroyWindow& command);
     bool execute(const control::AttachWindow& command);
     bool execute(const control::DetachWindow& command);
     bool execute(const control::WindowOperation& command);
     bool execute(const control::FlushWindow& command);
-    // kernels.cpp
+    WindowEntry* find_window(std::uint64_t team, std::uint64_t window);
+    // kernel_commands.cpp
     bool execute(const control::Compute& command);
     bool execute(const control::UnloadKernel& command);
     void load_kernel(const control::LoadKernel& message);
     bool admit_kernel(Status& status, std::string& why) const;
-    WindowEntry* find_window(std::uint64_t team, std::uint64_t window);
-    void make_team(std::uint64_t id, TeamEntry& entry);
-    bool start_whole(const control::Start& command);
+
+    // operations.cpp
     bool check_slot(std::uint32_t slot);
-    TeamEntry* find_team(std::uint64_t id);
+    Operation& take_operation(std::uint32_t slot);
+    bool pin(Operation& operation, const memory::HostRange& range);
+    void settle(Operation& operation, Status status);
+    static void on_done(Completion* completion, Status status);
+    // An operation on a team or a window. `start` is called where that was made, and answers as the engine
+    // does. False: there is no such team or window (null), or no such slot.
+    template <typename Entry, typename Start>
+    bool perform(const Entry* entry, std::uint32_t completion, Start&& start) {
+        if (entry == nullptr || !check_slot(completion)) return false;
+        Operation& operation = take_operation(completion);
+        Status status = entry->failure;
+        if (status == Status::ok) status = start(operation);
+        if (status != Status::in_progress) settle(operation, status);
+        return true;
+    }
 
     void answer_message(const control::Message& message, std::vector<control::FileDescriptor> descriptors);
     void register_region(const control::RegisterRegion& message,
@@ -171,11 +191,6 @@ class Session {
     void register_exported(const control::RegisterExported& message);
     void revoke_region(std::uint64_t id);
     void reply(const control::Message& message);
-
-    Operation& take_operation(std::uint32_t slot);
-    bool pin(Operation& operation, const memory::HostRange& range);
-    void settle(Operation& operation, Status status);
-    static void on_done(Completion* completion, Status status);
 
     engine::Engine& engine_;
     DirectPort* const direct_;  // null: nobody reaches this rank without his own proxy

@@ -2,6 +2,8 @@
 #include "base/log.h"
 #include "proxy/session.h"
 
+#include <utility>
+
 namespace offpath::proxy {
 namespace {
 
@@ -72,34 +74,24 @@ bool Session::execute(const control::DestroyWindow& command) {
 
 bool Session::execute(const control::AttachWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
-    if (entry == nullptr || !check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
-    const memory::HostRange range = to_range(command.range);
-    Status status = entry->failure;
-    if (status == Status::ok && !pin(operation, range)) status = Status::access;
-    if (status == Status::ok) status = engine_.attach_window(*entry->window, range, command.begin);
-    if (status == Status::ok) {
-        entry->attached[command.begin] = std::move(operation.pinned);
-        operation.pinned.clear();
-    }
-    settle(operation, status);
-    return true;
+    return perform(entry, command.completion, [&](Operation& operation) {
+        const memory::HostRange range = to_range(command.range);
+        if (!pin(operation, range)) return Status::access;
+        const Status status = engine_.attach_window(*entry->window, range, command.begin);
+        if (status == Status::ok) entry->attached[command.begin] = std::exchange(operation.pinned, {});
+        return status;
+    });
 }
 
 bool Session::execute(const control::DetachWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
-    if (entry == nullptr || !check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
-    Status status = entry->failure;
-    const auto attached = entry->attached.find(command.begin);
-    if (status == Status::ok && attached == entry->attached.end()) status = Status::invalid;
-    if (status == Status::ok) {
+    return perform(entry, command.completion, [&](Operation& operation) {
+        const auto attached = entry->attached.find(command.begin);
+        if (attached == entry->attached.end()) return Status::invalid;
         operation.pinned = std::move(attached->second);
         entry->attached.erase(attached);
-        status = engine_.detach_window(*entry->window, command.begin, &operation);
-    }
-    if (status != Status::in_progress) settle(operation, status);
-    return true;
+        return engine_.detach_window(*entry->window, command.begin, &operation);
+    });
 }
 
 bool Session::execute(const control::WindowOperation& command) {
@@ -151,12 +143,9 @@ bool Session::execute(const control::WindowOperation& command) {
 
 bool Session::execute(const control::FlushWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
-    if (entry == nullptr || !check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
-    Status status = entry->failure;
-    if (status == Status::ok) status = engine_.flush_window(*entry->window, command.target, &operation);
-    if (status != Status::in_progress) settle(operation, status);
-    return true;
+    return perform(entry, command.completion, [&](Operation& operation) {
+        return engine_.flush_window(*entry->window, command.target, &operation);
+    });
 }
 
 }  // namespace offpath::proxy

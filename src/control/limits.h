@@ -1,0 +1,17 @@
+// The most that a client and a proxy accept of each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace offpath::control {
+
+constexpr std::size_t max_address_bytes = 24 << 10;
+constexpr std::size_t max_link_address_bytes = 16 << 10;
+constexpr std::size_t max_direct_address_bytes = 1 << 10;
+constexpr std::size_t max_blob_bytes = 8 << 10;  // of an exported registration
+constexpr std::size_t max_path_bytes = 4096;
+constexpr std::size_t max_symbol_bytes = 256;
+constexpr std::uint32_t max_job_size = 1u << 20;
+
+}  // namespace offpath::control

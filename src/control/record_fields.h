@@ -1,0 +1,101 @@
+// The record of a command from one list of its fields (commands.h). A command says its fields once:
+//     template <typename Self, typename Each>
+//     static void fields(Self& self, Each&& each) { each(self.team); each(self.part, limit); }
+// Numbers and structs travel as they lie in memory; byte strings and arrays behind their length in a u32, and
+// with the most bytes that a reader accepts. A command may check what was read: `const char* problem()
+// const`, null where all is fine. Pure.
+#pragma once
+
+#include "control/command_fields.h"
+
+#include <type_traits>
+
+namespace offpath::control {
+
+class FieldBytes {
+  public:
+    template <typename T>
+    void operator()(const T&) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        bytes_ += sizeof(T);
+    }
+    void operator()(std::span<const std::byte> blob, std::size_t /*limit*/) {
+        bytes_ += sizeof(std::uint32_t) + blob.size();
+    }
+    template <typename T>
+    void operator()(const Packed<T>& array, std::size_t /*limit*/) {
+        bytes_ += sizeof(std::uint32_t) + array.bytes().size();
+    }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::size_t bytes_ = 0;
+};
+
+class FieldsOut {
+  public:
+    explicit FieldsOut(FieldWriter& out) : out_(out) {}
+    template <typename T>
+    void operator()(const T& value) {
+        out_.value(value);
+    }
+    void operator()(std::span<const std::byte> blob, std::size_t /*limit*/) { out_.blob(blob); }
+    template <typename T>
+    void operator()(const Packed<T>& array, std::size_t /*limit*/) {
+        out_.blob(array.bytes());
+    }
+
+  private:
+    FieldWriter& out_;
+};
+
+class FieldsIn {
+  public:
+    explicit FieldsIn(FieldReader& in) : in_(in) {}
+    template <typename T>
+    void operator()(T& value) {
+        value = in_.value<T>();
+    }
+    void operator()(std::span<const std::byte>& blob, std::size_t limit) { blob = in_.blob(limit); }
+    template <typename T>
+    void operator()(Packed<T>& array, std::size_t limit) {
+        const auto bytes = in_.blob(limit);
+        whole_ = whole_ && bytes.size() % sizeof(T) == 0;
+        array = Packed<T>(bytes);
+    }
+    // Every array ends with an element.
+    bool whole() const { return whole_; }
+
+  private:
+    FieldReader& in_;
+    bool whole_ = true;
+};
+
+template <typename C>
+std::size_t body_bytes(const C& command) {
+    FieldBytes count;
+    C::fields(command, count);
+    return count.bytes();
+}
+
+template <typename C>
+void write_body(FieldWriter& out, const C& command) {
+    C::fields(command, FieldsOut(out));
+}
+
+// null: fine; else what is wrong.
+template <typename C>
+const char* read_body(FieldReader& in, C& command) {
+    FieldsIn fields(in);
+    C::fields(command, fields);
+    if (!fields.whole()) return "a list that ends within an element";
+    if constexpr (requires { command.problem(); })
+        if (in.ok()) return command.problem();
+    return nullptr;
+}
+
+inline bool part_fits(std::uint64_t first, std::uint64_t count, std::uint64_t total) {
+    return first <= total && count <= total - first;
+}
+
+}  // namespace offpath::control

@@ -1,0 +1,68 @@
+// Session's operations: from the slot that a command names to the completion word that the client sees.
+#include "base/log.h"
+#include "proxy/session.h"
+
+namespace offpath::proxy {
+
+bool Session::check_slot(std::uint32_t slot) {
+    if (slot < channel_->completions() && outstanding_ < channel_->completions()) return true;
+    problem_ = fmt::format("completion {} with {} operations outstanding; {} are accepted", slot,
+                           outstanding_, channel_->completions());
+    return false;
+}
+
+Session::Operation& Session::take_operation(std::uint32_t slot) {
+    if (free_operations_.empty()) free_operations_.push_back(&operations_.emplace_back());
+    Operation& operation = *free_operations_.back();
+    free_operations_.pop_back();
+    operation.function = &Session::on_done;
+    operation.session = this;
+    operation.schedule = nullptr;
+    operation.slot = slot;
+    operation.receives = false;
+    operation.message = {};
+    ++(slot == control::no_completion ? unwatched_ : outstanding_);
+    return operation;
+}
+
+bool Session::pin(Operation& operation, const memory::HostRange& range) {
+    if (range.bytes == 0) return true;
+    const Status status = memory_->pin(range);
+    if (status == Status::ok) {
+        operation.pinned.push_back(range);
+        return true;
+    }
+    log::error("{}: {} bytes at {:#x} of region {} cannot be used: {}", name_, range.bytes, range.address,
+               range.region, to_string(status));
+    return false;
+}
+
+void Session::on_done(Completion* completion, Status status) {
+    Operation& operation = *static_cast<Operation*>(completion);
+    operation.session->settle(operation, status);
+}
+
+void Session::settle(Operation& operation, Status status) {
+    for (const memory::HostRange& range : operation.pinned)
+        memory_->unpin(range);
+    operation.pinned.clear();
+    if (operation.schedule != nullptr) schedules_.release(*operation.schedule);
+    if (operation.slot == control::no_completion) {
+        --unwatched_;
+        completed_some_ |= !revoking_.empty();
+        free_operations_.push_back(&operation);
+        return;
+    }
+    // The client may use the slot again as soon as it sees the word.
+    if (operation.receives) {
+        channel_->complete(operation.slot, status, operation.message.source, operation.message.tag,
+                           operation.message.bytes);
+    } else {
+        channel_->complete(operation.slot, status);
+    }
+    --outstanding_;
+    completed_some_ = true;
+    free_operations_.push_back(&operation);
+}
+
+}  // namespace offpath::proxy
