@@ -7,20 +7,7 @@ function(add_subdirectory_if_present dir)
   endif()
 endfunction()
 
-# offpath_room(NAME SOURCES a.cpp b.cpp LINKS room...)
-# Makes the static library offpath_NAME. Headers are included as "room/file.h", from src/.
-function(offpath_room name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
-  if(ARG_SOURCES)
-    add_library(offpath_${name} STATIC ${ARG_SOURCES})
-    set(scope PUBLIC)
-  else()
-    add_library(offpath_${name} INTERFACE)
-    set(scope INTERFACE)
-  endif()
-  target_include_directories(offpath_${name} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(offpath_${name} ${scope} ${ARG_LINKS})
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/Rooms.cmake)
 
 # offpath_test(NAME SOURCES a_test.cpp LINKS room...): a GoogleTest program in build/bin, each test known to ctest.
 function(offpath_test name)

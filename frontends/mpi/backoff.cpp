@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/pause.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -23,18 +24,6 @@ constexpr std::uint64_t share_of_wait = 16;  // a sleep is at most this part of 
 constexpr std::uint64_t share_until_host_progress = 2;
 constexpr std::uint64_t longest_until_host_progress_ns = 1'000'000;
 constexpr unsigned long precise_slack_ns = 1'000;
-
-void cpu_relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
 
 void let_host_progress() {
     int flag = 0;
@@ -52,7 +41,7 @@ void Backoff::pause(offpath_request_h device) {
     if (spins_ < spins) {
         ++spins_;
         for (int i = 0; i < pauses_a_spin; ++i)
-            cpu_relax();
+            pause_cpu();
         return;
     }
     let_host_progress();

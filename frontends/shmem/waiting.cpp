@@ -19,10 +19,6 @@ constexpr std::uint64_t longest_sleep_ns = 500'000;
 // PEs look at different times, the first ones sooner: whoever notices a loss ends the others.
 constexpr std::uint64_t look_interval_ns = 1'500'000'000, next_pe_ns = 250'000'000, most_next = 6;
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 std::uint64_t look_every_ns() {
     return look_interval_ns + next_pe_ns * std::min(static_cast<std::uint64_t>(my_pe()), most_next);
 }

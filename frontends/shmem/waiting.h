@@ -6,6 +6,8 @@
 // seconds it looks whether the device and the other PEs are still there.
 #pragma once
 
+#include "base/pause.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +22,7 @@ class Waiter {
     void pause() {
         if (spins_ < limit_) [[likely]] {
             ++spins_;
-            relax();
+            pause_cpu();
         } else {
             rest();
         }
@@ -30,13 +32,6 @@ class Waiter {
     static bool cores_shared() { return limit_ == spins_shared; }
 
   private:
-    static void relax() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("yield");
-#endif
-    }
     void rest();
 
     static constexpr int spins_alone = 4000, spins_shared = 50;

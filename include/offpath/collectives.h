@@ -64,6 +64,9 @@ typedef enum offpath_reduction {
     OFFPATH_NO_OP = 255    /* of windows only: the target as it is */
 } offpath_reduction_t;
 
+/* Bytes of an element; 0: there is no such type. Any thread. */
+OFFPATH_API size_t offpath_type_bytes(offpath_type_t type);
+
 /* OFFPATH_OK when this reduction of this type is one that MPI defines (MPI 3.1, chapter 5.9.2) and that all
  * devices of the job can compute, OFFPATH_ERR_UNSUPPORTED when not: long doubles, where a device may be of
  * another architecture than its hosts. All ranks of a job get the same answer. Any thread. */

@@ -23,4 +23,9 @@ class SteadyClock final : public Clock {
     }
 };
 
+// Of the steady clock.
+inline std::uint64_t now_ns() {
+    return SteadyClock().now_ns();
+}
+
 }  // namespace offpath

@@ -31,7 +31,7 @@ control::BackEndRequest parse_back_end(const std::string& text) {
         fmt::format("OFFPATH_BACK_END='{}': auto, map, cma or staged is accepted", text));
 }
 
-Status connect(const AttachOptions& options, control::FileDescriptor& socket, std::string& problem) {
+Status connect(const AttachOptions& options, FileDescriptor& socket, std::string& problem) {
     const std::string path = control::socket_path(options.directory);
     Status status = control::connect_to(path, socket, problem);
     if (status != Status::unavailable || !options.autostart) return status;
@@ -46,7 +46,7 @@ Status connect(const AttachOptions& options, control::FileDescriptor& socket, st
     return status;
 }
 
-Status take_welcome(Attachment& attachment, std::vector<control::FileDescriptor> descriptors, pid_t daemon,
+Status take_welcome(Attachment& attachment, std::vector<FileDescriptor> descriptors, pid_t daemon,
                     std::string& problem) {
     const std::size_t expected = attachment.welcome.staging ? 4 : 2;
     if (descriptors.size() != expected) {
@@ -106,7 +106,7 @@ Status attach_once(const AttachOptions& options, Attachment& attachment, control
                    std::string& problem) {
     Attachment made;
     made.device = control::socket_path(options.directory);
-    control::FileDescriptor connection;
+    FileDescriptor connection;
     if (Status status = connect(options, connection, problem); status != Status::ok) return status;
     if (Status status = control::peer_credentials(connection.get(), daemon); status != Status::ok)
         return status;
@@ -124,7 +124,7 @@ Status attach_once(const AttachOptions& options, Attachment& attachment, control
     Status status = socket.send(hello);
     control::wipe(hello.fabric);
     control::Message message;
-    std::vector<control::FileDescriptor> descriptors;
+    std::vector<FileDescriptor> descriptors;
     if (status == Status::ok || status == Status::peer_lost)
         status = socket.receive(answer_timeout_ms, message, descriptors, problem);
     if (status != Status::ok) {

@@ -5,7 +5,7 @@
 #include "client/devices.h"
 #include "control/message_socket.h"
 #include "control/tcp_socket.h"
-#include "link/load.h"
+#include "link/plugin/plugin_loader.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ class Handshake {
 
   private:
     Status next(control::Message& message, std::string& problem) {
-        std::vector<control::FileDescriptor> descriptors;
+        std::vector<FileDescriptor> descriptors;
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now()).count();
         const Status status =
             socket_.receive(static_cast<int>(std::max<std::int64_t>(left, 0)), message, descriptors, problem);
@@ -81,7 +81,7 @@ class Handshake {
 
 // The device could import our memory; whether we can export it is another matter, and nothing fails if not.
 void open_exports(const AttachOptions& options, Attachment& made) {
-    std::unique_ptr<transport::HostExporter> exporter;
+    std::unique_ptr<memory::HostExporter> exporter;
     std::string problem;
     if (link::load_host_exporter(options.host_devices, exporter, problem) == Status::ok) {
         made.exports = std::make_unique<ExportedRegions>(std::move(exporter));
@@ -109,7 +109,7 @@ Status attach_at(const control::TcpAddress& address, const AttachOptions& option
         return Status::unsupported;
     }
 
-    control::FileDescriptor connection;
+    FileDescriptor connection;
     if (Status status = control::connect_tcp(address, connect_timeout_ms, connection, problem);
         status != Status::ok)
         return status;

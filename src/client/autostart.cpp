@@ -97,9 +97,8 @@ Status start_daemon(const std::string& directory, std::string& problem) {
         problem = fmt::format("pipe: {}", std::strerror(errno));
         return Status::system;
     }
-    control::FileDescriptor read_end(ready[0]), write_end(ready[1]);
-    control::FileDescriptor log(
-        open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    FileDescriptor read_end(ready[0]), write_end(ready[1]);
+    FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
     // The daemon gets these.
     own_descriptors::forget(write_end.get());
     own_descriptors::forget(log.get());
@@ -118,7 +117,7 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     if (poll(&entry, 1, 8000) > 0 && read(read_end.get(), &byte, 1) == 1) return Status::ok;
     // Another job may have started one at the same time, which is as good; give it time to get ready.
     for (int i = 0; i < 150; ++i) {
-        control::FileDescriptor probe;
+        FileDescriptor probe;
         std::string ignored;
         const std::string path = control::socket_path(directory);
         if (control::connect_to(path, probe, ignored) == Status::ok) return Status::ok;

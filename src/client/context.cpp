@@ -1,6 +1,7 @@
 #include "client/context.h"
 
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/log.h"
 
 #include <sched.h>
@@ -15,18 +16,6 @@ namespace {
 constexpr std::uint64_t check_interval_ns = 100'000'000;
 // The link may break before the daemon's refusal has come over the line.
 constexpr int last_words_ms = 100;
-
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
-void pause_cpu() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 
 }  // namespace
 

@@ -23,7 +23,7 @@ constexpr std::size_t max_messages = 64;
 
 DeviceLine::DeviceLine(control::MessageSocket socket) : socket_(std::move(socket)) {
     if (!socket_.remote()) return;
-    stop_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    stop_event_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_event_) throw std::system_error(errno, std::generic_category(), "eventfd");
     // The program's signals are the program's.
     sigset_t all, before;
@@ -54,7 +54,7 @@ Status DeviceLine::send(const control::Message& message, std::span<const int> de
 
 Status DeviceLine::receive(int timeout_ms, control::Message& message, std::string& problem) {
     if (!thread_.joinable()) {
-        std::vector<control::FileDescriptor> descriptors;
+        std::vector<FileDescriptor> descriptors;
         return socket_.receive(timeout_ms, message, descriptors, problem);
     }
     std::unique_lock lock(mutex_);

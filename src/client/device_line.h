@@ -48,7 +48,7 @@ class DeviceLine {
     std::deque<control::Message> messages_;
     std::string why_ = "it died";
     std::atomic<bool> closed_{false}, stop_{false};
-    control::FileDescriptor stop_event_;
+    FileDescriptor stop_event_;
     std::thread thread_;
 };
 

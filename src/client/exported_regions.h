@@ -3,7 +3,7 @@
 // that they register, and after the device has let go of them. Threads: any.
 #pragma once
 
-#include "transport/ucx/exported_memory.h"
+#include "memory/exported/host_exporter.h"
 
 #include <cstdint>
 #include <memory>
@@ -16,14 +16,14 @@ namespace offpath::client {
 
 class ExportedRegions {
   public:
-    explicit ExportedRegions(std::unique_ptr<transport::HostExporter> exporter)
+    explicit ExportedRegions(std::unique_ptr<memory::HostExporter> exporter)
         : exporter_(std::move(exporter)) {}
 
     // `blob`, for the device, is valid until remove().
     Status add(std::uint64_t id, void* address, std::size_t bytes, std::span<const std::byte>& blob,
                std::string& problem) {
         std::lock_guard lock(mutex_);
-        std::unique_ptr<transport::HostExport> made;
+        std::unique_ptr<memory::HostExport> made;
         const Status status = exporter_->export_region(address, bytes, made, problem);
         if (status != Status::ok) return status;
         blob = made->blob();
@@ -37,8 +37,8 @@ class ExportedRegions {
 
   private:
     std::mutex mutex_;
-    std::unique_ptr<transport::HostExporter> exporter_;
-    std::unordered_map<std::uint64_t, std::unique_ptr<transport::HostExport>> regions_;
+    std::unique_ptr<memory::HostExporter> exporter_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<memory::HostExport>> regions_;
 };
 
 }  // namespace offpath::client

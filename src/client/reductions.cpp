@@ -84,6 +84,10 @@ offpath_status_t scan(const char* call, offpath_team_h team, const void* send, v
 
 extern "C" {
 
+size_t offpath_type_bytes(offpath_type_t type) {
+    return schedule::size_of(static_cast<schedule::DataType>(type));
+}
+
 offpath_status_t offpath_reduction_supported(offpath_context_h context, offpath_type_t type,
                                              offpath_reduction_t reduction) {
     if (context == nullptr) return OFFPATH_ERR_INVALID;

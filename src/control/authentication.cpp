@@ -1,6 +1,6 @@
 #include "control/authentication.h"
 
-#include "control/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

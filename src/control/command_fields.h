@@ -1,7 +1,7 @@
 // What the records of commands are made of (commands.h): their limits, ranges of the client's memory, arrays.
 #pragma once
 
-#include "control/codec.h"
+#include "base/field_codec.h"
 
 #include <cstdint>
 #include <cstring>

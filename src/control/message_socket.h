@@ -9,8 +9,8 @@
 // Ownership: it owns the descriptor. Threads: one at a time.
 #pragma once
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
-#include "control/file_descriptor.h"
 #include "control/messages.h"
 #include "control/socket.h"
 

@@ -1,6 +1,6 @@
 #include "control/messages.h"
 
-#include "control/codec.h"
+#include "base/field_codec.h"
 
 #include <fmt/format.h>
 

@@ -14,8 +14,8 @@
 // memory: it may have been stopped for hours.
 #pragma once
 
+#include "base/file_descriptor.h"
 #include "control/channel.h"
-#include "control/file_descriptor.h"
 #include "control/life_signs.h"
 #include "control/ring.h"
 

@@ -2,8 +2,8 @@
 // credentials from the kernel. Calls log nothing; they return what happened.
 #pragma once
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
-#include "control/file_descriptor.h"
 #include "control/messages.h"
 
 #include <sys/types.h>

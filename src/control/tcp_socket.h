@@ -2,8 +2,8 @@
 // log nothing; `problem` says what happened and what is accepted. Threads: any.
 #pragma once
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
-#include "control/file_descriptor.h"
 
 #include <cstdint>
 #include <string>

@@ -13,11 +13,11 @@
 #pragma once
 
 #include "base/completion.h"
-#include "engine/config.h"
-#include "engine/identifiers.h"
 #include "engine/messages/operation.h"
 #include "engine/onesided/calls.h"
 #include "engine/schedules/plan.h"
+#include "engine/shared/config.h"
+#include "engine/shared/identifiers.h"
 #include "memory/host_memory.h"
 #include "transport/transport.h"
 

@@ -24,14 +24,14 @@ Status KernelHost::start(const HostConfig& config, std::unique_ptr<KernelHost>& 
         problem = fmt::format("no socket for a kernel host: {}", std::strerror(errno));
         return Status::system;
     }
-    control::FileDescriptor mine(ends[0]), its(ends[1]);
+    FileDescriptor mine(ends[0]), its(ends[1]);
     memory::File shared;
     memory::Mapping mapping;
     Status status = memory::make_memory_file("offpath-kernel-host", sizeof(Shared), shared);
     if (status == Status::ok) status = memory::Mapping::map(shared.get(), sizeof(Shared), mapping);
     // Descriptors that are not where they have to go: a copy onto itself would stay closed by exec.
-    control::FileDescriptor high_socket(fcntl(its.get(), F_DUPFD_CLOEXEC, 10));
-    control::FileDescriptor high_shared(fcntl(shared.get(), F_DUPFD_CLOEXEC, 10));
+    FileDescriptor high_socket(fcntl(its.get(), F_DUPFD_CLOEXEC, 10));
+    FileDescriptor high_shared(fcntl(shared.get(), F_DUPFD_CLOEXEC, 10));
     if (status != Status::ok || !high_socket || !high_shared) {
         problem = "no memory or descriptors for a kernel host";
         return status != Status::ok ? status : Status::system;

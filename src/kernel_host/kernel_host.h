@@ -3,8 +3,8 @@
 // Ownership: the session's KernelJobs. Threads: the proxy's.
 #pragma once
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
-#include "control/file_descriptor.h"
 #include "kernel_host/records.h"
 #include "memory/file.h"
 
@@ -50,12 +50,12 @@ class KernelHost {
     std::string end();
 
   private:
-    KernelHost(pid_t pid, control::FileDescriptor socket, memory::Mapping shared)
+    KernelHost(pid_t pid, FileDescriptor socket, memory::Mapping shared)
         : pid_(pid), socket_(std::move(socket)), shared_(std::move(shared)) {}
     std::string wait(int options);
 
     pid_t pid_;  // -1: gone
-    control::FileDescriptor socket_;
+    FileDescriptor socket_;
     memory::Mapping shared_;
     std::uint64_t taken_ = 0;
 };

@@ -1,12 +1,9 @@
 #include "kernel_host/records.h"
 
-#include "control/codec.h"
+#include "base/field_codec.h"
 
 namespace offpath::kernel_host {
 namespace {
-
-using control::FieldReader;
-using control::FieldWriter;
 
 constexpr std::size_t max_text = 1024;
 
@@ -108,7 +105,7 @@ bool decode(std::span<const std::byte> record, Answer& answer) {
     FieldReader in(record);
     Answer read;
     read.number = in.value<std::uint64_t>();
-    const bool known = control::status_of(in.value<std::int32_t>(), read.status);
+    const bool known = status_of(in.value<std::int32_t>(), read.status);
     read.text = in.text(max_text);
     if (!known || !in.complete()) return false;
     answer = std::move(read);

@@ -1,9 +1,9 @@
 #include "link/device_links.h"
 
 #include "base/log.h"
+#include "link/address_and_key.h"
 #include "link/device_ends.h"
 #include "link/event_set.h"
-#include "link/introduction.h"
 #include "link/rings.h"
 
 #include <fmt/format.h>
@@ -96,7 +96,7 @@ Link::~Link() {
 
 std::vector<std::byte> Link::address() const {
     if (peer_->rings == nullptr) return links_.address();
-    return join_introduction({links_.address(), peer_->rings->key()});
+    return join_address_and_key({links_.address(), peer_->rings->key()});
 }
 
 Status Links::open(std::span<const std::byte> client_address, std::uint64_t token,
@@ -107,7 +107,7 @@ Status Links::open(std::span<const std::byte> client_address, std::uint64_t toke
         return Status::invalid;
     }
     auto peer = std::make_shared<DevicePeer>(*transport_, token, sizes);
-    const Introduction client = split_introduction(client_address);
+    const AddressAndKey client = split_address_and_key(client_address);
     Status status = transport_->connect(client.address, &peer->ends.control);
     if (status == Status::ok) status = transport_->connect(client.address, &peer->ends.bulk);
     if (status == Status::ok && one_sided_ != nullptr && !client.key.empty())

@@ -1,7 +1,7 @@
 #include "link/host.h"
 
 #include "base/log.h"
-#include "link/introduction.h"
+#include "link/address_and_key.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ Status Host::start(std::string& problem) {
 
 std::vector<std::byte> Host::address() const {
     if (rings_ == nullptr) return transport_->address();
-    return join_introduction({transport_->address(), rings_->key()});
+    return join_address_and_key({transport_->address(), rings_->key()});
 }
 
 std::string Host::rings() const {
@@ -43,7 +43,7 @@ Status Host::connect(std::span<const std::byte> device_address, std::uint64_t to
         problem = "a token that is 0, a channel of unacceptable sizes, or a second connection";
         return Status::invalid;
     }
-    const Introduction device = split_introduction(device_address);
+    const AddressAndKey device = split_address_and_key(device_address);
     WrittenByDevice written;
     lock_.acquire();
     Status status = transport_->connect(device.address, &control_);

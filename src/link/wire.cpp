@@ -1,14 +1,10 @@
 #include "link/wire.h"
 
-#include "control/codec.h"
+#include "base/field_codec.h"
 #include "control/commands.h"
 
 namespace offpath::link {
 namespace {
-
-using control::FieldReader;
-using control::FieldWriter;
-using control::status_of;
 
 template <typename Item>
 bool holds(const Header& header) {

@@ -21,10 +21,6 @@ namespace {
 // Copies that wait, of one session, until it gets no more buffers of the engine for further ones.
 constexpr std::size_t many_waiting = 4;
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 class Session final : public SessionMemory {
   public:
     explicit Session(SessionMemoryConfig config)

@@ -10,7 +10,7 @@
 // cap, and come back with the next pin.
 #pragma once
 
-#include "memory/exported_memory.h"
+#include "memory/exported/exported_memory.h"
 #include "memory/host_memory.h"
 #include "memory/staged_transfers.h"
 #include "memory/staging_files.h"

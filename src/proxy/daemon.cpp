@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "link/ways.h"
+#include "link/choice/transport_choice.h"
 #include "proxy/kernel_places.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/ucx_transport.h"
@@ -27,10 +27,6 @@ namespace {
 
 constexpr std::uint64_t handshake_ns = 5'000'000'000;
 constexpr std::size_t max_handshakes = 1024;
-
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
 
 void raise_descriptor_limit() {
     rlimit limit{};
@@ -70,8 +66,8 @@ Status Daemon::start(std::string& problem) {
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    signals_ = control::FileDescriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-    epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+    signals_ = FileDescriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     if (!signals_ || !epoll_) {
         problem = std::string("signalfd and epoll: ") + std::strerror(errno);
         return Status::system;
@@ -255,8 +251,7 @@ void Daemon::serve() {
 
 void Daemon::accept_clients() {
     for (int i = 0; i < 64; ++i) {
-        control::FileDescriptor client(
-            accept4(files_.listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        FileDescriptor client(accept4(files_.listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!client) {
             if (errno == EMFILE || errno == ENFILE) {
                 log::error("no descriptors left for new clients; they wait");
@@ -298,7 +293,7 @@ void Daemon::greet(Handshake& handshake) {
         (void)handshake.socket.send(control::Refusal{status, why});
     };
     control::Message message;
-    std::vector<control::FileDescriptor> descriptors;
+    std::vector<FileDescriptor> descriptors;
     std::string problem;
     const Status status = handshake.socket.receive(0, message, descriptors, problem);
     if (status == Status::peer_lost) {

@@ -72,7 +72,7 @@ class Daemon {
     Options options_;
     EndpointFiles files_;
     std::vector<std::unique_ptr<Proxy>> proxies_;
-    control::FileDescriptor epoll_, signals_;
+    FileDescriptor epoll_, signals_;
     bool imports_ = false;  // xgvmi works here
     std::vector<Handshake> handshakes_;
     RemoteListener remote_;

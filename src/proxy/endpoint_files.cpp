@@ -42,8 +42,7 @@ Status EndpointFiles::create(const std::string& directory, std::string& problem)
 
 Status EndpointFiles::lock(std::string& problem) {
     for (int attempt = 0; attempt < 16; ++attempt) {
-        control::FileDescriptor file(
-            open(pid_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+        FileDescriptor file(open(pid_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (!file) {
             problem = fmt::format("{}: {}", pid_path_, std::strerror(errno));
             return Status::system;
@@ -77,8 +76,7 @@ Status EndpointFiles::lock(std::string& problem) {
 Status EndpointFiles::write_port(std::uint16_t port, std::string& problem) {
     const std::string made = port_path_ + ".new", text = fmt::format("{}\n", port);
     unlink(made.c_str());
-    control::FileDescriptor file(
-        open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    FileDescriptor file(open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         rename(made.c_str(), port_path_.c_str()) != 0) {
         problem = fmt::format("{}: {}", port_path_, std::strerror(errno));

@@ -31,7 +31,7 @@ class EndpointFiles {
     Status lock(std::string& problem);
 
     std::string socket_path_, pid_path_, port_path_;
-    control::FileDescriptor pid_file_, listener_;
+    FileDescriptor pid_file_, listener_;
 };
 
 }  // namespace offpath::proxy

@@ -2,7 +2,7 @@
 
 #include "control/messages.h"
 #include "control/socket.h"
-#include "link/ways.h"
+#include "link/choice/transport_choice.h"
 #include "memory/cma.h"
 #include "transport/ucx/ucx_transport.h"
 

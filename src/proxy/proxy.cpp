@@ -1,6 +1,7 @@
 #include "proxy/proxy.h"
 
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/log.h"
 
 #include <malloc.h>
@@ -28,24 +29,12 @@ constexpr unsigned rounds_after_direct = 64, rounds_per_fabric = 4;
 constexpr std::uint64_t stop_patience_ns = 1'000'000'000;
 constexpr int tend_interval_ms = static_cast<int>(control::tend_interval_ns / 1'000'000);
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 engine::ProxyId draw_id() {
     engine::ProxyId id = 0;
     while (id == 0) {
         if (getrandom(&id, sizeof id, 0) != sizeof id) id = now_ns();
     }
     return id;
-}
-
-void pause_cpu() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
 }
 
 }  // namespace
@@ -84,8 +73,8 @@ Status Proxy::start(std::string& problem) {
         direct_ = std::make_unique<DirectPort>(std::move(config_.direct), *engine_);
         identity_.direct = direct_->address();
     }
-    epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-    inbox_event_ = control::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+    inbox_event_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_ || !inbox_event_) {
         problem = std::string("epoll and eventfd: ") + std::strerror(errno);
         return Status::system;

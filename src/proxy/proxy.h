@@ -16,7 +16,7 @@
 #include "base/patience.h"
 #include "proxy/direct_port.h"
 #include "proxy/host_side.h"
-#include "proxy/identity.h"
+#include "proxy/newcomer.h"
 #include "proxy/resting.h"
 #include "proxy/session.h"
 #include "transport/transport.h"
@@ -84,7 +84,7 @@ class Proxy {
     HostSide hosts_;
     std::unique_ptr<DirectPort> direct_;  // null: nobody reaches this proxy without his own
     std::vector<std::unique_ptr<Session>> sessions_;
-    control::FileDescriptor epoll_;
+    FileDescriptor epoll_;
     Resting resting_;
     std::uint32_t rounds_ = 0, direct_rounds_ = 0;
     bool fabric_moved_ = false;
@@ -101,7 +101,7 @@ class Proxy {
     std::string stop_why_;
     std::atomic<bool> inbox_full_{false};
     std::atomic<bool> stop_{false};
-    control::FileDescriptor inbox_event_;
+    FileDescriptor inbox_event_;
     std::atomic<std::uint32_t> load_{0};
     std::thread thread_;
 };

@@ -28,7 +28,7 @@ void watch(int epoll, int fd) {
 
 Status RemoteListener::open(const control::TcpAddress& address, control::Key key,
                             std::uint64_t ticket_seconds, std::string& problem) {
-    epoll_ = control::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+    epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_) {
         problem = fmt::format("epoll: {}", std::strerror(errno));
         return Status::system;
@@ -81,8 +81,7 @@ void RemoteListener::serve(std::uint64_t now_ns, const std::function<void(Newcom
 
 void RemoteListener::accept_all(std::uint64_t now_ns) {
     for (int i = 0; i < accepts_per_round; ++i) {
-        control::FileDescriptor client(
-            accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        FileDescriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!client) {
             if (errno == EMFILE || errno == ENFILE) {
                 log::error("no descriptors left for new clients; they wait");

@@ -11,7 +11,7 @@
 #include "control/authentication.h"
 #include "control/message_socket.h"
 #include "control/tcp_socket.h"
-#include "proxy/identity.h"
+#include "proxy/newcomer.h"
 
 #include <cstdint>
 #include <functional>
@@ -54,7 +54,7 @@ class RemoteListener {
     void drop(Handshakes::iterator handshake);
 
     control::Key key_;
-    control::FileDescriptor listener_, epoll_;
+    FileDescriptor listener_, epoll_;
     std::uint16_t port_ = 0;
     std::string name_;
     bool accepting_ = false;

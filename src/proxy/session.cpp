@@ -14,8 +14,6 @@
 namespace offpath::proxy {
 namespace {
 
-using control::FileDescriptor;
-
 constexpr std::uint64_t drain_patience_ns = 2'000'000'000;
 
 memory::GeneralBackEnd general_back_end(control::BackEndRequest request) {

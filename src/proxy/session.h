@@ -14,8 +14,8 @@
 #include "memory/session_memory.h"
 #include "proxy/direct_port.h"
 #include "proxy/host_side.h"
-#include "proxy/identity.h"
 #include "proxy/kernel_jobs.h"
+#include "proxy/newcomer.h"
 #include "proxy/schedule_store.h"
 
 #include <deque>
@@ -119,7 +119,7 @@ class Session {
         std::unique_ptr<control::ProxyChannel> channel;
         const control::SharedProxyChannel* shared = nullptr;  // the same; null: by a link
         std::unique_ptr<memory::SessionMemory> memory;
-        std::vector<control::FileDescriptor> for_client;
+        std::vector<FileDescriptor> for_client;
         std::uint64_t token = 0;
         engine::Session* session = nullptr;
     };
@@ -185,9 +185,8 @@ class Session {
         return true;
     }
 
-    void answer_message(const control::Message& message, std::vector<control::FileDescriptor> descriptors);
-    void register_region(const control::RegisterRegion& message,
-                         std::vector<control::FileDescriptor> descriptors);
+    void answer_message(const control::Message& message, std::vector<FileDescriptor> descriptors);
+    void register_region(const control::RegisterRegion& message, std::vector<FileDescriptor> descriptors);
     void register_exported(const control::RegisterExported& message);
     void revoke_region(std::uint64_t id);
     void reply(const control::Message& message);
@@ -198,7 +197,7 @@ class Session {
     TicketUse ticket_;
     std::uint64_t members_in_use_ = 0;
     control::MessageSocket socket_;
-    const control::FileDescriptor process_;   // pidfd
+    const FileDescriptor process_;            // pidfd
     std::unique_ptr<link::DeviceLink> link_;  // remote only
     std::unique_ptr<control::ProxyChannel> channel_;
     const control::SharedProxyChannel* const shared_channel_;  // null: by a link

@@ -399,7 +399,7 @@ TEST(KernelHosts, AreForTheDaemonsOwnUserOnly) {
         execl(OFFPATHD, OFFPATHD, "--dir", directory.path().c_str(), "--log-file", "/dev/null", nullptr);
         _exit(127);
     }
-    control::FileDescriptor connection;
+    FileDescriptor connection;
     std::string problem;
     Status status = Status::unavailable;
     for (int i = 0; i < 1000 && status != Status::ok; ++i) {
@@ -413,7 +413,7 @@ TEST(KernelHosts, AreForTheDaemonsOwnUserOnly) {
         hello.back_end = control::BackEndRequest::staged;
         EXPECT_EQ(line.send(hello), Status::ok);
         control::Message message;
-        std::vector<control::FileDescriptor> descriptors;
+        std::vector<FileDescriptor> descriptors;
         EXPECT_EQ(line.receive(5000, message, descriptors, problem), Status::ok) << problem;
         EXPECT_TRUE(std::holds_alternative<control::Welcome>(message));
         EXPECT_EQ(line.send(control::LoadKernel{1, OFFPATH_TEST_KERNELS, "test_step"}), Status::ok);

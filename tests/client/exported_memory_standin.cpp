@@ -67,7 +67,7 @@ class Device final : public DeviceMemory {
     const int event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 };
 
-class Export final : public HostExport {
+class Export final : public memory::HostExport {
   public:
     explicit Export(const Range& range) { std::memcpy(blob_.data(), &range, sizeof range); }
     std::span<const std::byte> blob() const override { return blob_; }
@@ -76,9 +76,9 @@ class Export final : public HostExport {
     std::array<std::byte, sizeof(Range)> blob_{};
 };
 
-class Exporter final : public HostExporter {
+class Exporter final : public memory::HostExporter {
   public:
-    Status export_region(void* address, std::size_t bytes, std::unique_ptr<HostExport>& exported,
+    Status export_region(void* address, std::size_t bytes, std::unique_ptr<memory::HostExport>& exported,
                          std::string& problem) override {
         problem = "the stand-in does not like this size";
         if (bytes == refused_bytes) return Status::unsupported;
@@ -100,7 +100,7 @@ Status open_device_memory(const UcxConfig&, MemorySource, std::unique_ptr<Device
     return Status::ok;
 }
 
-Status open_host_exporter(const UcxConfig&, std::unique_ptr<HostExporter>& exporter, std::string&) {
+Status open_host_exporter(const UcxConfig&, std::unique_ptr<memory::HostExporter>& exporter, std::string&) {
     exporter = std::make_unique<Exporter>();
     return Status::ok;
 }

@@ -18,7 +18,6 @@
 namespace offpath::test {
 namespace {
 
-using control::FileDescriptor;
 using control::Message;
 
 FileDescriptor connect(const TemporaryDirectory& directory) {

@@ -5,7 +5,7 @@
 #include "control/tcp_socket.h"
 #include "harness.h"
 #include "kernel_calls.h"
-#include "link/load.h"
+#include "link/plugin/plugin_loader.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,6 @@
 namespace offpath::test {
 namespace {
 
-using control::FileDescriptor;
 using control::Message;
 using control::MessageSocket;
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "../emulation.h"
+#include "link/choice/transport_choice.h"
 #include "link/device_links.h"
 #include "link/host_link.h"
-#include "link/ways.h"
 #include "transport/faulty/faulty.h"
 #include "transport/loopback/loopback.h"
 #include "transport/ucx/one_sided.h"

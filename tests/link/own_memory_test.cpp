@@ -1,4 +1,4 @@
-#include "link/own_memory.h"
+#include "link/checked_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -34,8 +34,8 @@ class Pages {
     char* const data_;
 };
 
-TEST(OwnMemory, CopiesAnyPlaceAndLength) {
-    const OwnMemory memory;
+TEST(CheckedMemory, CopiesAnyPlaceAndLength) {
+    const CheckedMemory memory;
     Pages from, to;
     for (std::size_t i = 0; i < from.bytes(); ++i)
         from.data()[i] = static_cast<char>(i * 131 + (i >> 12));
@@ -51,8 +51,8 @@ TEST(OwnMemory, CopiesAnyPlaceAndLength) {
         }
 }
 
-TEST(OwnMemory, CopiesOfMemoryThatIsNotThereAreErrorsAndTheNextIsRight) {
-    const OwnMemory memory;
+TEST(CheckedMemory, CopiesOfMemoryThatIsNotThereAreErrorsAndTheNextIsRight) {
+    const CheckedMemory memory;
     std::vector<char> here(512 << 10, 'x'), there(here.size());
     for (int i = 0; i < 3; ++i) {
         Pages torn;

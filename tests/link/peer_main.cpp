@@ -3,10 +3,10 @@
 //   host    a client with 1 MiB of memory, whose address it prints after its own; says when it is connected,
 //           as nothing may be asked of it before
 //   device  completes every command at once
+#include "link/choice/transport_choice.h"
 #include "link/device_links.h"
 #include "link/host_link.h"
-#include "link/load.h"
-#include "link/ways.h"
+#include "link/plugin/plugin_loader.h"
 #include "peer.h"
 
 #include <fcntl.h>

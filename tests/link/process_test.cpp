@@ -1,6 +1,6 @@
 // Two processes over UCX: one of them is killed; the library that clients load.
 #include "harness.h"
-#include "link/load.h"
+#include "link/plugin/plugin_loader.h"
 #include "peer_process.h"
 
 #include <unistd.h>

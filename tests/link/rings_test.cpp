@@ -2,8 +2,8 @@
 // are chosen, and what a peer may write there.
 #include "link/rings.h"
 #include "harness.h"
-#include "link/introduction.h"
-#include "link/load.h"
+#include "link/address_and_key.h"
+#include "link/plugin/plugin_loader.h"
 #include "peer_process.h"
 #include "setting.h"
 
@@ -155,7 +155,7 @@ TEST(Rings, EitherSideMayRefuse) {
     std::string problem;
     ASSERT_EQ(make_host_link(std::move(host_side), std::move(host), link, problem), Status::ok) << problem;
     ASSERT_EQ(links->open(link->address(), 5, {}, at_device, problem), Status::ok) << problem;
-    EXPECT_TRUE(split_introduction(at_device->address()).key.empty());
+    EXPECT_TRUE(split_address_and_key(at_device->address()).key.empty());
     std::unique_ptr<control::ClientChannel> client;
     ASSERT_EQ(link->connect(at_device->address(), 5, {}, client, problem), Status::ok) << problem;
     EXPECT_EQ(link->rings(), "messages");
@@ -189,12 +189,12 @@ TEST(Rings, AutomaticWhereTheyArePassive) {
 // Somebody who writes into a window what no honest peer would.
 class Scribbler {
   public:
-    Scribbler(const std::vector<std::byte>& introduction) {
+    Scribbler(const std::vector<std::byte>& both) {
         std::string problem;
         transport::UcxConfig config;
         config.tls = "posix";
         EXPECT_EQ(transport::make_ucx_one_sided(config, side_, problem), Status::ok) << problem;
-        EXPECT_EQ(side_->attach(split_introduction(introduction).key, window_), Status::ok);
+        EXPECT_EQ(side_->attach(split_address_and_key(both).key, window_), Status::ok);
     }
     ~Scribbler() { window_.reset(); }
     void write(std::uint64_t offset, std::uint64_t value, std::size_t bytes = 8) {
@@ -252,7 +252,7 @@ TEST(RingsMalformed, AnyWordInTheDevicesWindowIsTaken) {
     EXPECT_FALSE(joined.link->lost());
 }
 
-// A client's introduction comes from outside: whatever is wrong about it is an error, or messages.
+// A client's both comes from outside: whatever is wrong about it is an error, or messages.
 TEST(RingsMalformed, KeysThatAreNoneAreRefused) {
     auto [device, host] = rings_way(loopback_way("loopback", {}), "rings", "posix").make_one_sided();
     auto& hub = make_hub();
@@ -262,7 +262,7 @@ TEST(RingsMalformed, KeysThatAreNoneAreRefused) {
     std::uint64_t token = 1;
     const auto open = [&](std::span<const std::byte> key) {
         std::unique_ptr<DeviceLink> link;
-        return links->open(join_introduction({client->address(), key}), token++, {}, link, problem);
+        return links->open(join_address_and_key({client->address(), key}), token++, {}, link, problem);
     };
     std::unique_ptr<transport::Window> right, wrong;
     ASSERT_EQ(host->offer(host_window_bytes({}), right), Status::ok);

@@ -1,5 +1,5 @@
 // Which ways a link is offered over.
-#include "link/ways.h"
+#include "link/choice/transport_choice.h"
 #include "setting.h"
 
 #include <gtest/gtest.h>

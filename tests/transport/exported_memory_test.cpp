@@ -20,11 +20,11 @@ TEST(ExportedMemory, ProbeSaysWhetherAndWhy) {
     EXPECT_EQ(facts.exported_memory_compiled, probe.compiled);
     if (probe.works) return;
     // The two sides say so, too, instead of handing out something that cannot work.
-    std::unique_ptr<HostExporter> exporter;
+    std::unique_ptr<memory::HostExporter> exporter;
     std::string problem;
     if (open_host_exporter({}, exporter, problem) == Status::ok) {
         std::vector<std::byte> memory(1 << 16);
-        std::unique_ptr<HostExport> exported;
+        std::unique_ptr<memory::HostExport> exported;
         EXPECT_EQ(exporter->export_region(memory.data(), memory.size(), exported, problem),
                   Status::unsupported);
         EXPECT_EQ(exported, nullptr);

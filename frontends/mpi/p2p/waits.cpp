@@ -41,10 +41,6 @@ Exchange exchange;
 // By size: the latest trial that ended, of whichever peer and tag, was the host's.
 std::array<bool, Watches::sizes> host_won{};
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 std::size_t size_of(std::size_t bytes) {
     constexpr int smallest = 18;  // bits of 128 KiB
     return static_cast<std::size_t>(std::clamp(static_cast<int>(std::bit_width(bytes)) - smallest, 0,

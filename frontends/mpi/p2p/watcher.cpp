@@ -60,10 +60,6 @@ Watcher& the_watcher() {
     return watcher;
 }
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 // The host's MPI may be writing there.
 template <typename Bytes>
 void look(const char* at, Bytes& bytes) {

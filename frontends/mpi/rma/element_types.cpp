@@ -2,13 +2,8 @@
 
 #include "../collectives/reductions.h"
 #include "../type_contents.h"
-#include "schedule/op.h"
 
 namespace offpath::mpi {
-
-std::size_t element_bytes(offpath_type_t type) {
-    return schedule::size_of(static_cast<schedule::DataType>(type));
-}
 
 bool integer_of(std::size_t bytes, offpath_type_t& type) {
     switch (bytes) {

@@ -10,7 +10,6 @@
 
 namespace offpath::mpi {
 
-std::size_t element_bytes(offpath_type_t type);
 // An unsigned integer of that size; false: there is none.
 bool integer_of(std::size_t bytes, offpath_type_t& type);
 // What MPI_Compare_and_swap takes: predefined integers, logicals, characters and bytes.

@@ -30,7 +30,7 @@ offpath_status_t call_device(Window& window, const Transfer& transfer, const voi
         case Transfer::Kind::get_accumulate:
             break;
     }
-    const std::size_t count = bytes / element_bytes(transfer.type);
+    const std::size_t count = bytes / offpath_type_bytes(transfer.type);
     if (transfer.kind == Transfer::Kind::accumulate)
         return offpath_accumulate(window.device, origin, count, transfer.type, transfer.reduction, &place,
                                   request);

@@ -30,10 +30,6 @@ Switch latest;
 // yet, and has to make them as this one did.
 std::array<std::uint64_t, buckets> calls_of_gone{};
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 Switch latest_known() {
     const std::lock_guard lock(mutex);
     return latest;

@@ -29,10 +29,6 @@ std::size_t oldest = 0;
 
 thread_local Followed begun;
 
-std::uint64_t now_ns() {
-    return SteadyClock().now_ns();
-}
-
 Followed* find(MPI_Request request) {
     for (Followed& one : followed) {
         if (one.team != nullptr && one.request == request) return &one;

@@ -2,8 +2,8 @@
 // the receiver's engine answers with a Grant (mover/wire.h).
 #pragma once
 
-#include "engine/identifiers.h"
 #include "engine/mover/wire.h"
+#include "engine/shared/identifiers.h"
 
 namespace offpath::engine {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/linked_list.h"
-#include "engine/identifiers.h"
 #include "engine/mover/transfer.h"
+#include "engine/shared/identifiers.h"
 #include "engine/teams/team.h"
 #include "matching/matcher.h"
 

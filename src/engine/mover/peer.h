@@ -1,7 +1,7 @@
 // Other proxies, as an engine knows them: by job, and by how they are reached.
 #pragma once
 
-#include "engine/identifiers.h"
+#include "engine/shared/identifiers.h"
 #include "transport/transport.h"
 
 #include <memory>

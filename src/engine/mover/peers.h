@@ -12,9 +12,9 @@
 
 #include "base/completion.h"
 #include "base/log_limit.h"
-#include "engine/config.h"
 #include "engine/mover/peer.h"
 #include "engine/mover/wire.h"
+#include "engine/shared/config.h"
 
 #include <array>
 #include <deque>

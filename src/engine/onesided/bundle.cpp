@@ -11,7 +11,7 @@ namespace offpath::engine {
 
 namespace {
 
-// Below what transports have their receivers fetch (transport/ucx/ucx_transport.h).
+// Below what transports have their receivers fetch (Transport::fetch).
 constexpr std::size_t bundle_bytes = 60 << 10;
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {

@@ -1,7 +1,7 @@
 // What an engine is asked to do on windows.
 #pragma once
 
-#include "engine/identifiers.h"
+#include "engine/shared/identifiers.h"
 #include "memory/host_memory.h"
 #include "rma/operation.h"
 #include "schedule/op.h"

@@ -5,8 +5,8 @@
 // with a team (TeamPart). The engine calls all of these from its own thread.
 #pragma once
 
-#include "engine/config.h"
 #include "engine/mover/mover.h"
+#include "engine/shared/config.h"
 #include "engine/teams/team.h"
 
 #include <functional>

@@ -4,7 +4,8 @@
 // lack it. Threads: one per object.
 #pragma once
 
-#include "memory/exported_memory.h"
+#include "memory/exported/exported_memory.h"
+#include "memory/exported/host_exporter.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <cstddef>
@@ -43,19 +44,8 @@ enum class MemorySource {
 Status open_device_memory(const UcxConfig& config, MemorySource source, std::unique_ptr<DeviceMemory>& memory,
                           std::string& problem);
 
-// The host's side: a registration of [address, address + bytes) of this process and its blob.
-class HostExport {
-  public:
-    virtual ~HostExport() = default;  // deregisters; the device must have released its import
-    virtual std::span<const std::byte> blob() const = 0;
-};
-class HostExporter {
-  public:
-    virtual ~HostExporter() = default;  // outlives its exports
-    virtual Status export_region(void* address, std::size_t bytes, std::unique_ptr<HostExport>& exported,
-                                 std::string& problem) = 0;
-};
-Status open_host_exporter(const UcxConfig& config, std::unique_ptr<HostExporter>& exporter,
+// The host's side.
+Status open_host_exporter(const UcxConfig& config, std::unique_ptr<memory::HostExporter>& exporter,
                           std::string& problem);
 
 }  // namespace offpath::transport

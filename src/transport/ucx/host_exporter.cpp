@@ -16,7 +16,7 @@ namespace offpath::transport {
 
 namespace {
 
-class Export final : public HostExport {
+class Export final : public memory::HostExport {
   public:
     Export(ucx::Memory memory, void* buffer, std::size_t bytes)
         : memory_(std::move(memory)), buffer_(buffer), bytes_(bytes) {}
@@ -34,11 +34,11 @@ class Export final : public HostExport {
     std::size_t bytes_;
 };
 
-class Exporter final : public HostExporter {
+class Exporter final : public memory::HostExporter {
   public:
     explicit Exporter(ucx::Context context) : context_(std::move(context)) {}
 
-    Status export_region(void* address, std::size_t bytes, std::unique_ptr<HostExport>& exported,
+    Status export_region(void* address, std::size_t bytes, std::unique_ptr<memory::HostExport>& exported,
                          std::string& problem) override {
         ucp_mem_map_params_t params{};
         params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
@@ -69,7 +69,7 @@ class Exporter final : public HostExporter {
 
 }  // namespace
 
-Status open_host_exporter(const UcxConfig& config, std::unique_ptr<HostExporter>& exporter,
+Status open_host_exporter(const UcxConfig& config, std::unique_ptr<memory::HostExporter>& exporter,
                           std::string& problem) {
     if (ucp_memh_pack == nullptr || ucp_memh_buffer_release == nullptr) {
         problem = "the UCX that this process has loaded is older than 1.14";
@@ -85,7 +85,7 @@ ExportedMemoryProbe probe_exported_memory(const UcxConfig& config) {
     ExportedMemoryProbe probe;
     probe.compiled = true;
     std::string problem;
-    std::unique_ptr<HostExporter> exporter;
+    std::unique_ptr<memory::HostExporter> exporter;
     const long page = sysconf(_SC_PAGESIZE);
     const std::unique_ptr<void, void (*)(void*)> memory(
         std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(page)), &std::free);
@@ -93,7 +93,7 @@ ExportedMemoryProbe probe_exported_memory(const UcxConfig& config) {
         if (!memory) return Status::memory;
         if (Status status = open_host_exporter(config, exporter, problem); status != Status::ok)
             return status;
-        std::unique_ptr<HostExport> exported;
+        std::unique_ptr<memory::HostExport> exported;
         Status status =
             exporter->export_region(memory.get(), static_cast<std::size_t>(page), exported, problem);
         if (status != Status::ok) return status;
@@ -116,7 +116,7 @@ ExportedMemoryProbe probe_exported_memory(const UcxConfig& config) {
 
 #else
 
-Status open_host_exporter(const UcxConfig&, std::unique_ptr<HostExporter>&, std::string& problem) {
+Status open_host_exporter(const UcxConfig&, std::unique_ptr<memory::HostExporter>&, std::string& problem) {
     problem = "this was built with a UCX before 1.14, which has no exported memory handles";
     return Status::unsupported;
 }
