@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What a run of the tests leaves unsaid: which tests needed a second try, and which parts were skipped and why.
+"""What a run of the tests leaves unsaid: which tests needed a second try, and which parts were skipped and
+why.
 
 usage: test-report.py [--failed] OUTPUT [LASTTEST]
   --failed  some tests failed
   OUTPUT    everything that scripts/test.sh printed: of ctest, of tests/aarch64/run.sh and of pytest -rs
-  LASTTEST  ctest's own log, Testing/Temporary/LastTest.log, which has the reasons of tests that ctest only calls skipped
+  LASTTEST  ctest's own log, Testing/Temporary/LastTest.log, which has the reasons of tests that ctest only
+  calls skipped
 """
 
 import re
@@ -12,12 +14,17 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-_CTEST = re.compile(r"^\s*(?:\d+/\d+ )?Test +#\d+: (\S+) \.*\s*(?:\*+)?(Passed|Failed|Skipped|Timeout|Exception|Not Run)", re.MULTILINE)
+_CTEST = re.compile(
+    r"^\s*(?:\d+/\d+ )?Test +#\d+: (\S+) \.*\s*(?:\*+)?(Passed|Failed|Skipped|Timeout|Exception|Not Run)",
+    re.MULTILINE,
+)
 _GTEST = re.compile(r": Skipped\n(.+)\n")
 _SAID = re.compile(r"skipped:\s*(.+)", re.IGNORECASE)
 _PYTEST = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
 _AARCH64 = re.compile(r"^aarch64: skipped: (?:(\d+) of them: )?(.+)$", re.MULTILINE)
-_LOGGED = re.compile(r"^\d+/\d+ Test: (\S+)\n.*?^Output:\n-+\n(.*?)<end of output>$", re.MULTILINE | re.DOTALL)
+_LOGGED = re.compile(
+    r"^\d+/\d+ Test: (\S+)\n.*?^Output:\n-+\n(.*?)<end of output>$", re.MULTILINE | re.DOTALL
+)
 
 
 def second_tries(output: str) -> list[str]:
@@ -63,7 +70,9 @@ def _reason(text: str) -> str:
 def verdict(reasons: Counter, failed: bool = False) -> str:
     if not reasons:
         return "some tests FAILED" if failed else "all tests passed"
-    return f"{'some tests FAILED' if failed else 'passed'}, {reasons.total()} skipped: " + "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+    return f"{'some tests FAILED' if failed else 'passed'}, {reasons.total()} skipped: " + "; ".join(
+        f"{reason} ({count})" for reason, count in reasons.most_common()
+    )
 
 
 def main(arguments: list[str]) -> int:
@@ -73,7 +82,10 @@ def main(arguments: list[str]) -> int:
     log = Path(arguments[1]) if len(arguments) > 1 else None
     if tries := second_tries(output):
         print(f"== needed a second try: {' '.join(tries)}")
-    print("== " + verdict(skipped(output, log.read_text(errors="replace") if log and log.exists() else ""), failed))
+    print(
+        "== "
+        + verdict(skipped(output, log.read_text(errors="replace") if log and log.exists() else ""), failed)
+    )
     return 0
 
 

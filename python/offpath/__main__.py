@@ -5,7 +5,8 @@ import sys
 
 
 def main() -> int:
-    # An interrupt while the modules are being loaded ends the process without a traceback; the command sets its own handler then.
+    # An interrupt while the modules are being loaded ends the process without a traceback; the command sets
+    # its own handler then.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from offpath.cli import main as command
 

@@ -8,14 +8,17 @@ from pathlib import Path
 from offpath.errors import OffpathError
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
-COMMAND_BUILD = "OFFPATH_COMMAND_BUILD"  # set by what starts this command for this command alone, with one entry in front of PYTHONPATH
+COMMAND_BUILD = (  # set by what starts this command for this command alone, with one entry in front of PYTHONPATH
+    "OFFPATH_COMMAND_BUILD"
+)
 
 _command_build: str | None = None
 
 
 @dataclass(frozen=True)
 class Artifacts:
-    """A build directory. The files in it are looked up when asked for, so that host-only work needs no build."""
+    """A build directory. The files in it are looked up when asked for, so that host-only work needs no
+    build."""
 
     root: Path
 
@@ -32,7 +35,10 @@ class Artifacts:
         if mpi == "mpich":
             return self._need("lib/liboffpath-mpi-mpich.so", "the front end for MPICH")
         if mpi == "abi":
-            hint = "it is built only where CMake is told of an MPI with that ABI: -DOFFPATH_MPI_ABI_ROOT=PREFIX; --mpi none runs the program without it"
+            hint = (
+                "it is built only where CMake is told of an MPI with that ABI: -DOFFPATH_MPI_ABI_ROOT=PREFIX;"
+                " --mpi none runs the program without it"
+            )
             return self._need("lib/liboffpath-mpi-abi.so", "the front end for the MPI ABI", hint)
         return self._need("lib/liboffpath-mpi.so", "the MPI front end")
 
@@ -56,23 +62,28 @@ class Artifacts:
         if not path.exists():
             raise OffpathError(
                 f"{what} is not built: {path} is missing",
-                hint or "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
+                hint
+                or "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
             )
         return path
 
 
 def aarch64_command(program: str) -> list[str]:
-    """`program` (a name, or a path) of the aarch64 build under qemu, with the libraries of its own root. The build makes the runner."""
+    """`program` (a name, or a path) of the aarch64 build under qemu, with the libraries of its own root. The
+    build makes the runner."""
     build = Path(os.environ.get("OFFPATH_BUILD_AARCH64") or SOURCE_ROOT / "build-aarch64").resolve()
     runner, path = build / "bin/run", build / "bin" / program
     for needed in (path, runner):
         if not needed.exists():
-            raise OffpathError(f"the aarch64 build of {program} is not there: {needed} is missing", "run make aarch64")
+            raise OffpathError(
+                f"the aarch64 build of {program} is not there: {needed} is missing", "run make aarch64"
+            )
     return [str(runner), str(path)]
 
 
 def take_over(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Takes what `for_command` added out of the environment, so that programs started from here see only what their user set."""
+    """Takes what `for_command` added out of the environment, so that programs started from here see only what
+    their user set."""
     global _command_build
     if COMMAND_BUILD not in environment:
         return
@@ -83,11 +94,15 @@ def take_over(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 def for_command(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which another process of this command is started: it finds the same package and the same build."""
+    """The environment in which another process of this command is started: it finds the same package and the
+    same build."""
     paths = os.pathsep.join(filter(None, [str(SOURCE_ROOT / "python"), environment.get("PYTHONPATH")]))
     return dict(environment) | {"PYTHONPATH": paths, COMMAND_BUILD: str(find_artifacts().root)}
 
 
 def find_artifacts() -> Artifacts:
-    """The build whose `bin/offpath` was started, else the one that OFFPATH_BUILD names, else build/ of the source tree."""
-    return Artifacts(Path(_command_build or os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve())
+    """The build whose `bin/offpath` was started, else the one that OFFPATH_BUILD names, else build/ of the
+    source tree."""
+    return Artifacts(
+        Path(_command_build or os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve()
+    )

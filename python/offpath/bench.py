@@ -1,7 +1,9 @@
-"""Orchestrates offpath-bench-mpi on an emulated cluster: the same measurement on every engine in turn, medians over runs.
+"""Orchestrates offpath-bench-mpi on an emulated cluster: the same measurement on every engine in turn,
+medians over runs.
 
-overlap, as the OSU benchmarks define it: compute is a fixed amount of work, chosen once per operation and size so that it takes as
-long as the host's pure communication when it is timed alone with all ranks computing; then
+overlap, as the OSU benchmarks define it: compute is a fixed amount of work, chosen once per operation and
+size so that it takes as long as the host's pure communication when it is timed alone with all ranks
+computing; then
     overlap = 100 * (1 - (total - compute) / pure)
 with the engine's own pure and compute times.
 """
@@ -21,9 +23,27 @@ from offpath.lab.mpi import Engine
 
 PROGRAM = "offpath-bench-mpi"
 OPERATIONS = (
-    "ialltoall", "ialltoallv", "ialltoallw", "iallgather", "iallgatherv", "ibcast", "ibarrier", "igather", "igatherv", "iscatter", "iscatterv",
-    "iallreduce", "ireduce", "ireduce_scatter", "ireduce_scatter_block", "iscan", "iexscan",
-    "ineighbor_allgather", "ineighbor_alltoall", "ineighbor_alltoallv", "isend",
+    "ialltoall",
+    "ialltoallv",
+    "ialltoallw",
+    "iallgather",
+    "iallgatherv",
+    "ibcast",
+    "ibarrier",
+    "igather",
+    "igatherv",
+    "iscatter",
+    "iscatterv",
+    "iallreduce",
+    "ireduce",
+    "ireduce_scatter",
+    "ireduce_scatter_block",
+    "iscan",
+    "iexscan",
+    "ineighbor_allgather",
+    "ineighbor_alltoall",
+    "ineighbor_alltoallv",
+    "isend",
 )
 POINT_TO_POINT = "p2p"
 _BUDGET_S = 2.0  # of communication and computation in one run of the program
@@ -39,7 +59,8 @@ class BenchSpec:
 
 
 def wire_seconds(operation: str, size: int, nodes: int, ranks_per_node: int, rate: int | None) -> float:
-    """The least time that the links allow: what the busiest node must send or receive, whichever is more, over the rate.
+    """The least time that the links allow: what the busiest node must send or receive, whichever is more,
+    over the rate.
 
     Payload alone; counting headers, a link of the lab carries 0.8 % less.
     """
@@ -94,22 +115,36 @@ class Bench:
             taken: dict[str, list[dict]] = {engine.name: [] for engine in self.spec.engines}
             for engine in self._alternate():
                 arguments = ["--work-units", str(units_)]
-                taken[engine.name].append(self._measure(engine, "overlap", operation, size, iterations, arguments))
+                taken[engine.name].append(
+                    self._measure(engine, "overlap", operation, size, iterations, arguments)
+                )
                 self._advance(f"{operation} {units.format_size(size)}: {engine.label}")
             rows += [self._overlap_row(operation, size, units_, name, found) for name, found in taken.items()]
         return rows
 
     def _calibrate(self, operation: str, size: int, pure: float, iterations: int) -> int:
-        """Units of work that take as long as the operation when all ranks compute at once on the host's placement.
+        """Units of work that take as long as the operation when all ranks compute at once on the host's
+        placement.
 
-        The program's own calibration computes in a row; the correction is for taking turns with communication, which is faster the longer the links' token
-        buckets had time to fill.
+        The program's own calibration computes in a row; the correction is for taking turns with
+        communication, which is faster the longer the links' token buckets had time to fill.
         """
-        said = self._measure(mpi.HOST, "overlap", operation, size, iterations, arguments=["--compute-s", f"{max(pure, 1e-6):.9f}"])
+        said = self._measure(
+            mpi.HOST,
+            "overlap",
+            operation,
+            size,
+            iterations,
+            arguments=["--compute-s", f"{max(pure, 1e-6):.9f}"],
+        )
         return max(1, round(said["work_units"] * said["pure_s"] / max(said["compute_s"], 1e-9)))
 
-    def _overlap_row(self, operation: str, size: int, work_units: int, engine: str, found: list[dict]) -> dict:
-        pure, compute, total = (statistics.median(one[key] for one in found) for key in ("pure_s", "compute_s", "total_s"))
+    def _overlap_row(
+        self, operation: str, size: int, work_units: int, engine: str, found: list[dict]
+    ) -> dict:
+        pure, compute, total = (
+            statistics.median(one[key] for one in found) for key in ("pure_s", "compute_s", "total_s")
+        )
         return {
             "op": operation,
             "bytes": size,
@@ -121,7 +156,10 @@ class Bench:
             "overlap_percent": overlap_percent(pure, compute, total),
             "post_s": statistics.median(one["post_s"] for one in found),
             "work_units": work_units,
-            "runs": [{key: one[key] for key in ("pure_s", "compute_s", "total_s", "overlap_percent")} for one in found],
+            "runs": [
+                {key: one[key] for key in ("pure_s", "compute_s", "total_s", "overlap_percent")}
+                for one in found
+            ],
             "verified": all(one["verified"] for one in found),
         }
 
@@ -134,7 +172,9 @@ class Bench:
     def _simple(self, command: str, key: str) -> list[dict]:
         rows = []
         for operation, size in self._points(1 + self.spec.runs * len(self.spec.engines)):
-            probe = self._measure(mpi.HOST, "latency", "isend" if operation == POINT_TO_POINT else operation, size, iterations=5)["pure_s"]
+            probe = self._measure(
+                mpi.HOST, "latency", "isend" if operation == POINT_TO_POINT else operation, size, iterations=5
+            )["pure_s"]
             iterations = self._iterations(probe * (64 if operation == POINT_TO_POINT else 1))
             self._advance()
             taken: dict[str, list[dict]] = {engine.name: [] for engine in self.spec.engines}
@@ -143,15 +183,43 @@ class Bench:
                 self._advance(f"{operation} {units.format_size(size)}: {engine.label}")
             for name, found in taken.items():
                 values = [one[key] for one in found]
-                row = {"op": operation, "bytes": size, "engine": name, key: statistics.median(values), "runs": values}
+                row = {
+                    "op": operation,
+                    "bytes": size,
+                    "engine": name,
+                    key: statistics.median(values),
+                    "runs": values,
+                }
                 if command == "latency":
                     row["wire_s"] = self._wire(operation, size)
                 rows.append(row | {"verified": all(one["verified"] for one in found)})
         return rows
 
-    def _measure(self, engine: Engine, command: str, operation: str, size: int, iterations: int, arguments: list[str] | None = None) -> dict:
-        line = [*twins.command(engine, [self.program]), command, "--op", operation, "--bytes", str(size), "--iterations", str(iterations),
-                "--warmup", str(min(3, iterations)), *(arguments or []), "--shared-clock", "--json", "-"]
+    def _measure(
+        self,
+        engine: Engine,
+        command: str,
+        operation: str,
+        size: int,
+        iterations: int,
+        arguments: list[str] | None = None,
+    ) -> dict:
+        line = [
+            *twins.command(engine, [self.program]),
+            command,
+            "--op",
+            operation,
+            "--bytes",
+            str(size),
+            "--iterations",
+            str(iterations),
+            "--warmup",
+            str(min(3, iterations)),
+            *(arguments or []),
+            "--shared-clock",
+            "--json",
+            "-",
+        ]
         result = self.cluster.run(engine, line, capture=True)
         return measured(result, f"{operation} of {units.format_size(size)} on {engine.label}")
 
@@ -161,7 +229,9 @@ class Bench:
         with self.progress:
             self._task = self.progress.add_task("", total=len(points) * steps)
             for operation, size in points:
-                self.progress.update(self._task, description=f"{operation} {units.format_size(size)}: calibration")
+                self.progress.update(
+                    self._task, description=f"{operation} {units.format_size(size)}: calibration"
+                )
                 yield operation, size
 
     def _advance(self, description: str | None = None) -> None:
@@ -192,11 +262,20 @@ def report(cluster: Cluster, spec: BenchSpec, kind: str, rows: list[dict]) -> di
 
 def show(found: dict) -> None:
     columns = {
-        "overlap": [("pure", "pure_s"), ("compute", "compute_s"), ("wire limit", "wire_s"), ("total", "total_s"), ("post", "post_s")],
+        "overlap": [
+            ("pure", "pure_s"),
+            ("compute", "compute_s"),
+            ("wire limit", "wire_s"),
+            ("total", "total_s"),
+            ("post", "post_s"),
+        ],
         "latency": [("pure", "pure_s"), ("wire limit", "wire_s")],
         "bandwidth": [("bandwidth", "bandwidth_Bps")],
     }[found["benchmark"]]
-    table = Table(title=f"{found['benchmark']}: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    table = Table(
+        title=f"{found['benchmark']}: {found['lab']['description']}; medians of {found['runs']}",
+        title_justify="left",
+    )
     for name in ("operation", "size", "engine"):
         table.add_column(name, no_wrap=True)
     for name, _ in columns:
@@ -211,13 +290,25 @@ def show(found: dict) -> None:
         if previous not in (None, (row["op"], row["bytes"])):
             table.add_section()
         previous = (row["op"], row["bytes"])
-        cells = [row["op"], units.format_size(row["bytes"]), row["engine"], *(_cell(key, row[key]) for _, key in columns)]
+        cells = [
+            row["op"],
+            units.format_size(row["bytes"]),
+            row["engine"],
+            *(_cell(key, row[key]) for _, key in columns),
+        ]
         if found["benchmark"] == "overlap":
             limit = max(row["compute_s"], row["wire_s"])
             cells += [f"{row['overlap_percent']:.1f} %", f"{row['total_s'] / limit:.3f}" if limit else "-"]
         else:
             key = columns[0][1]
-            host = next((r[key] for r in found["rows"] if r["engine"] == mpi.HOST.name and (r["op"], r["bytes"]) == previous), None)
+            host = next(
+                (
+                    r[key]
+                    for r in found["rows"]
+                    if r["engine"] == mpi.HOST.name and (r["op"], r["bytes"]) == previous
+                ),
+                None,
+            )
             cells.append(f"{row[key] / host:.3f}" if host else "-")
         table.add_row(*cells)
     console.out.print(table)

@@ -24,21 +24,35 @@ class RmaBench(Bench):
             taken: dict[str, list[dict]] = {engine.name: [] for engine in self.spec.engines}
             for engine in self._alternate():
                 iterations = self.spec.iterations or 5
-                taken[engine.name].append(self._measure(engine, "rma", operation, size, iterations, ["--busy-s", f"{self.busy_s:g}"]))
+                taken[engine.name].append(
+                    self._measure(
+                        engine, "rma", operation, size, iterations, ["--busy-s", f"{self.busy_s:g}"]
+                    )
+                )
                 self._advance(f"{operation} {units.format_size(size)}: {engine.label}")
             for name, found in taken.items():
                 completion, busy = ([one[key] for one in found] for key in ("completion_s", "target_busy_s"))
-                rows.append({
-                    "op": operation, "bytes": found[0]["bytes"], "engine": name,
-                    "completion_s": statistics.median(completion), "target_busy_s": statistics.median(busy),
-                    "runs": completion, "verified": all(one["verified"] for one in found),
-                })
+                rows.append(
+                    {
+                        "op": operation,
+                        "bytes": found[0]["bytes"],
+                        "engine": name,
+                        "completion_s": statistics.median(completion),
+                        "target_busy_s": statistics.median(busy),
+                        "runs": completion,
+                        "verified": all(one["verified"] for one in found),
+                    }
+                )
         return rows
 
     def _points(self, steps: int):
         # A single element, whatever the sizes.
         sizes = self.spec.sizes
-        points = [(operation, size) for operation in self.spec.operations for size in (sizes if operation != "fetch_and_op" else [8])]
+        points = [
+            (operation, size)
+            for operation in self.spec.operations
+            for size in (sizes if operation != "fetch_and_op" else [8])
+        ]
         with self.progress:
             self._task = self.progress.add_task("", total=len(points) * steps)
             yield from points
@@ -57,7 +71,9 @@ def report(cluster: Cluster, spec: BenchSpec, busy_s: float, rows: list[dict]) -
 
 
 def show(found: dict) -> None:
-    table = Table(title=f"one-sided: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    table = Table(
+        title=f"one-sided: {found['lab']['description']}; medians of {found['runs']}", title_justify="left"
+    )
     for name in ("operation", "size", "engine"):
         table.add_column(name, no_wrap=True)
     for name in ("completion", "target busy", "to host MPI"):
@@ -68,9 +84,22 @@ def show(found: dict) -> None:
         if previous not in (None, point):
             table.add_section()
         previous = point
-        host = next((r["completion_s"] for r in found["rows"] if r["engine"] == "host" and (r["op"], r["bytes"]) == point), None)
-        table.add_row(row["op"], units.format_size(row["bytes"]), row["engine"], units.format_seconds(row["completion_s"]),
-                      units.format_seconds(row["target_busy_s"]), f"{row['completion_s'] / host:.3f}" if host else "-")
+        host = next(
+            (
+                r["completion_s"]
+                for r in found["rows"]
+                if r["engine"] == "host" and (r["op"], r["bytes"]) == point
+            ),
+            None,
+        )
+        table.add_row(
+            row["op"],
+            units.format_size(row["bytes"]),
+            row["engine"],
+            units.format_seconds(row["completion_s"]),
+            units.format_seconds(row["target_busy_s"]),
+            f"{row['completion_s'] / host:.3f}" if host else "-",
+        )
     console.out.print(table)
     for name, label in found["engines"].items():
         console.out.print(f"{name}: {label}")

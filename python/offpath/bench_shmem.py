@@ -1,7 +1,9 @@
-"""`offpath bench shmem`: OpenSHMEM's puts, gets and atomic operations between two PEs, on the host's library and on offpath, in turn.
+"""`offpath bench shmem`: OpenSHMEM's puts, gets and atomic operations between two PEs, on the host's library
+and on offpath, in turn.
 
-Within a node and between two; from the symmetric heap and from static data. Only the two PEs run. The host's library gets the devices'
-cores as well, so that its passive PE, which has to help, does not wait for the core of the active one.
+Within a node and between two; from the symmetric heap and from static data. Only the two PEs run. The host's
+library gets the devices' cores as well, so that its passive PE, which has to help, does not wait for the core
+of the active one.
 """
 
 import json as jsonlib
@@ -43,13 +45,18 @@ class ShmemSpec:
 
     def check(self, nodes: int) -> None:
         for names, known, what in (
-            (self.operations, OPERATIONS, "operation"), (self.memories, MEMORIES, "memory"), (self.places, PLACES, "place"), (self.engines, ENGINES, "engine"),
+            (self.operations, OPERATIONS, "operation"),
+            (self.memories, MEMORIES, "memory"),
+            (self.places, PLACES, "place"),
+            (self.engines, ENGINES, "engine"),
         ):
             for name in names:
                 if name not in known:
                     raise OffpathError(f"{what} {name!r} is not known", "use " + ", ".join(known))
         for value, name, low, high in (
-            (self.runs, "--runs", 1, 10000), (self.window, "--window", 1, 4096), (self.seconds, "--seconds", 1e-4, 60),
+            (self.runs, "--runs", 1, 10000),
+            (self.window, "--window", 1, 4096),
+            (self.seconds, "--seconds", 1e-4, 60),
             *((size, "--sizes", 1, SIZES[-1]) for size in self.sizes),
         ):
             if not low <= value <= high:
@@ -63,7 +70,10 @@ class ShmemBench:
 
     def __init__(self, cluster: Cluster, spec: ShmemSpec):
         self.cluster, self.spec = cluster, spec
-        self.programs = {"offpath": str(cluster.artifacts.program(PROGRAM)), "host": oshmem.program(cluster.artifacts, PROGRAM)}
+        self.programs = {
+            "offpath": str(cluster.artifacts.program(PROGRAM)),
+            "host": oshmem.program(cluster.artifacts, PROGRAM),
+        }
         self.engines = [name for name in spec.engines if self.programs[name] is not None]
         if "host" in spec.engines and "host" not in self.engines:
             console.warn("the host has no OpenSHMEM, so there is nothing to compare with")
@@ -77,23 +87,46 @@ class ShmemBench:
                 for _ in range(self.spec.runs):
                     for engine in self.engines:
                         progress.update(task, description=f"{where}: {engine}")
-                        found += [row | {"where": where, "engine": engine} for row in self._run(where, engine)]
+                        found += [
+                            row | {"where": where, "engine": engine} for row in self._run(where, engine)
+                        ]
                         progress.advance(task)
         return found
 
     def _run(self, where: str, name: str) -> list[dict]:
         spec = self.spec
-        line = [self.programs[name], "--ops", ",".join(spec.operations), "--memory", ",".join(spec.memories),
-                "--sizes", ",".join(map(str, spec.sizes)), "--seconds", f"{spec.seconds:g}", "--window", str(spec.window),
-                "--before", str(self._before(where)), "--json", "-"]
+        line = [
+            self.programs[name],
+            "--ops",
+            ",".join(spec.operations),
+            "--memory",
+            ",".join(spec.memories),
+            "--sizes",
+            ",".join(map(str, spec.sizes)),
+            "--seconds",
+            f"{spec.seconds:g}",
+            "--window",
+            str(spec.window),
+            "--before",
+            str(self._before(where)),
+            "--json",
+            "-",
+        ]
         engine = engine_of(name, where == INTER and self.cluster.namespaced)
-        result = self.cluster.run(engine, line, capture=True, layout=Layout(self._groups(where, engine), line))
+        result = self.cluster.run(
+            engine, line, capture=True, layout=Layout(self._groups(where, engine), line)
+        )
         return measured(result, f"{name}, {where}")["rows"]
 
     def _before(self, where: str) -> int:
-        """What empties the shapers of both ends of a cable. A real link has no burst of two milliseconds; a message shorter than that would find it full or spent, by chance."""
+        """What empties the shapers of both ends of a cable. A real link has no burst of two milliseconds; a
+        message shorter than that would find it full or spent, by chance."""
         rate = self.cluster.spec.link.rate
-        return min(2 * network.burst_bytes(rate), SIZES[-1]) if where == INTER and self.cluster.namespaced and rate is not None else 0
+        return (
+            min(2 * network.burst_bytes(rate), SIZES[-1])
+            if where == INTER and self.cluster.namespaced and rate is not None
+            else 0
+        )
 
     def _groups(self, where: str, engine: Engine) -> list[Group]:
         cpus = [place.everything if engine.wide else place.host for place in self.cluster.placements]
@@ -109,19 +142,40 @@ def engine_of(name: str, across_nodes: bool) -> Engine:
 
 
 def rows(found: list[dict]) -> list[dict]:
-    """Medians over the runs. What an operation does not have is null: atomic ones have neither bandwidth nor overlap."""
+    """Medians over the runs. What an operation does not have is null: atomic ones have neither bandwidth nor
+    overlap."""
     values: dict[tuple, list[dict]] = {}
     for row in found:
-        values.setdefault((row["op"], row["memory"], row["where"], row["bytes"], row["engine"]), []).append(row)
+        values.setdefault((row["op"], row["memory"], row["where"], row["bytes"], row["engine"]), []).append(
+            row
+        )
     made = []
     for (op, memory, where, size, engine), runs in values.items():
-        medians = {key: statistics.median(run[key] for run in runs) if key in runs[0] else None for key in _MEASURED}
-        made.append({
-            "op": op, "memory": memory, "where": where, "bytes": size, **medians, "engine": engine,
-            "runs": [{key: run[key] for key in _MEASURED if key in run} for run in runs],
-        })
+        medians = {
+            key: statistics.median(run[key] for run in runs) if key in runs[0] else None for key in _MEASURED
+        }
+        made.append(
+            {
+                "op": op,
+                "memory": memory,
+                "where": where,
+                "bytes": size,
+                **medians,
+                "engine": engine,
+                "runs": [{key: run[key] for key in _MEASURED if key in run} for run in runs],
+            }
+        )
     order = {name: index for index, name in enumerate((*OPERATIONS, *MEMORIES, *PLACES, *ENGINES))}
-    return sorted(made, key=lambda row: (order[row["op"]], order[row["where"]], order[row["memory"]], row["bytes"], order[row["engine"]]))
+    return sorted(
+        made,
+        key=lambda row: (
+            order[row["op"]],
+            order[row["where"]],
+            order[row["memory"]],
+            row["bytes"],
+            order[row["engine"]],
+        ),
+    )
 
 
 def report(cluster: Cluster, spec: ShmemSpec, found: list[dict]) -> dict:
@@ -137,7 +191,9 @@ def report(cluster: Cluster, spec: ShmemSpec, found: list[dict]) -> dict:
 
 
 def show(found: dict) -> None:
-    table = Table(title=f"OpenSHMEM: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    table = Table(
+        title=f"OpenSHMEM: {found['lab']['description']}; medians of {found['runs']}", title_justify="left"
+    )
     for name in ("operation", "where", "memory", "size", "engine"):
         table.add_column(name, no_wrap=True)
     for name in ("latency", "to host", "bandwidth", "to host", "rate", "overlap"):
@@ -151,9 +207,16 @@ def show(found: dict) -> None:
         host = hosts.get(previous)
         bandwidth, overlap = row["bandwidth_Bps"], row["overlap_percent"]
         table.add_row(
-            row["op"], row["where"], row["memory"], units.format_size(row["bytes"]), row["engine"], _latency(row["latency_s"]),
-            f"{row['latency_s'] / host['latency_s']:.3f}" if host else "-", f"{bandwidth / 1e6:.1f} MB/s" if bandwidth is not None else "-",
-            f"{bandwidth / host['bandwidth_Bps']:.3f}" if host and bandwidth is not None else "-", f"{row['messages_per_s']:.3g}/s",
+            row["op"],
+            row["where"],
+            row["memory"],
+            units.format_size(row["bytes"]),
+            row["engine"],
+            _latency(row["latency_s"]),
+            f"{row['latency_s'] / host['latency_s']:.3f}" if host else "-",
+            f"{bandwidth / 1e6:.1f} MB/s" if bandwidth is not None else "-",
+            f"{bandwidth / host['bandwidth_Bps']:.3f}" if host and bandwidth is not None else "-",
+            f"{row['messages_per_s']:.3g}/s",
             f"{overlap:.1f} %" if overlap is not None else "-",
         )
     console.out.print(table)

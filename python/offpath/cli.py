@@ -11,8 +11,14 @@ from offpath.commands import bench, control, env, info, lab, run, study, tune
 
 app = typer.Typer(
     name="offpath",
-    help="Move the communication of MPI programs off the host's cores, try it on an emulated cluster, and measure it.",
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    help=(
+        "Move the communication of MPI programs off the host's cores, try it on an emulated cluster, and"
+        " measure it."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
 )
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
@@ -33,7 +39,8 @@ def _terminate(_number, _frame):
 def main() -> int:
     artifacts.take_over()
     signal.signal(signal.SIGTERM, _terminate)
-    # Also where a shell started this in the background, with SIGINT ignored: a lab must end when it is told to.
+    # Also where a shell started this in the background, with SIGINT ignored: a lab must end when it is told
+    # to.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = app(standalone_mode=False, prog_name="offpath")

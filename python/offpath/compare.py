@@ -21,7 +21,8 @@ WALL = metrics.WALL
 def choose_engines(names: str | None, baselines: str, program: list[str]) -> list[Engine]:
     """The engines for `program` in the order they run; the first is what the others are compared with.
 
-    An engine that the user names and that cannot run is an error; `rivals` and `all` leave it out and say why.
+    An engine that the user names and that cannot run is an error; `rivals` and `all` leave it out and say
+    why.
     """
     if names is not None:
         named, more = units.split_list(names, "engines"), []
@@ -39,14 +40,23 @@ def choose_engines(names: str | None, baselines: str, program: list[str]) -> lis
     twins.check([mpi.ENGINES[name] for name in named], program)
     possible = [name for name in more if not mpi.ENGINES[name].mpich or twins.missing(program) is None]
     if possible != more and not sandbox.inside():
-        console.note(f"{', '.join(name for name in more if name not in possible)}: left out, since {twins.missing(program)}")
+        console.note(
+            f"{', '.join(name for name in more if name not in possible)}: left out, since"
+            f" {twins.missing(program)}"
+        )
     return [mpi.ENGINES[name] for name in dict.fromkeys(named + possible)]
 
 
 def compare(
-    cluster: Cluster, engines: list[Engine], program: list[str], runs: int, show_output: bool = False, offload_arguments: list[str] | None = None
+    cluster: Cluster,
+    engines: list[Engine],
+    program: list[str],
+    runs: int,
+    show_output: bool = False,
+    offload_arguments: list[str] | None = None,
 ) -> dict:
-    """The report that `show` prints and `write` stores. Offloaded runs get `offload_arguments` after the program's own."""
+    """The report that `show` prints and `write` stores. Offloaded runs get `offload_arguments` after the
+    program's own."""
     extra = offload_arguments or []
     records = []
     environment = stats.environment()
@@ -55,7 +65,11 @@ def compare(
         for run in range(runs):
             for engine in engines:
                 progress.update(task, description=f"run {run + 1} of {runs}: {engine.label}")
-                result = cluster.run(engine, [*twins.command(engine, program), *(extra if engine.offload else [])], capture=True)
+                result = cluster.run(
+                    engine,
+                    [*twins.command(engine, program), *(extra if engine.offload else [])],
+                    capture=True,
+                )
                 records.append(_record(run, engine, result))
                 if show_output and run == 0:
                     progress.console.print(f"--- {engine.label} ---")
@@ -67,16 +81,24 @@ def compare(
                 progress.advance(task)
                 if result.exit_code != 0:
                     tail = "\n".join((result.stderr or result.stdout).strip().splitlines()[-15:])
-                    console.warn(f"{engine.label}, run {run + 1}: the program ended with code {result.exit_code}\n{tail}")
+                    console.warn(
+                        f"{engine.label}, run {run + 1}: the program ended with code"
+                        f" {result.exit_code}\n{tail}"
+                    )
     return {
         "program": program,
         "offload_arguments": extra,
         "lab": stats.describe_cluster(cluster),
         "environment": environment,
-        "engines": {engine.name: {"label": engine.label, "mca": engine.mca, "alone": engine.alone} for engine in engines},
+        "engines": {
+            engine.name: {"label": engine.label, "mca": engine.mca, "alone": engine.alone}
+            for engine in engines
+        },
         "reference": engines[0].name,
         "summary": summarize(records, engines),
-        "differences": differences(records, ignored={word.lstrip("-") for word in extra if word.startswith("--")}),
+        "differences": differences(
+            records, ignored={word.lstrip("-") for word in extra if word.startswith("--")}
+        ),
         "runs": records,
         "exit_code": next((record["exit_code"] for record in records if record["failed"]), 0),
     }
@@ -92,7 +114,9 @@ def _record(run: int, engine: Engine, result: JobResult) -> dict:
         "measurements": {WALL: result.wall_s} | timing_lines.seconds(output) | metrics.measurements(said),
         "results": metrics.results(said),
         "output": output,
-        "summary_line": next((line for line in result.stderr.splitlines() if line.startswith("offpath:")), None),
+        "summary_line": next(
+            (line for line in result.stderr.splitlines() if line.startswith("offpath:")), None
+        ),
         "wire": [asdict(traffic) for traffic in result.wire_bytes],
         "pcie": [asdict(traffic) for traffic in result.pcie_bytes],
         "device_cpu_s": result.device_cpu_s,
@@ -103,7 +127,8 @@ def _record(run: int, engine: Engine, result: JobResult) -> dict:
 def summarize(records: list[dict], engines: list[Engine]) -> dict:
     """{measurement: {engine: {median, low, high, count, ratio, ratio_to_alone}}}. Failed runs do not count.
 
-    The ratio is to the first engine. `ratio_to_alone` is that of an engine with more than its MPI library to the library alone.
+    The ratio is to the first engine. `ratio_to_alone` is that of an engine with more than its MPI library to
+    the library alone.
     """
     good = [record for record in records if not record["failed"]]
     names = dict.fromkeys(name for record in good for name in record["measurements"])
@@ -111,7 +136,11 @@ def summarize(records: list[dict], engines: list[Engine]) -> dict:
     for name in names:
         found = summary[name] = {}
         for engine in engines:
-            values = [r["measurements"][name] for r in good if r["engine"] == engine.name and name in r["measurements"]]
+            values = [
+                r["measurements"][name]
+                for r in good
+                if r["engine"] == engine.name and name in r["measurements"]
+            ]
             if values:
                 found[engine.name] = asdict(stats.summarize(values))
         for engine in engines:
@@ -127,7 +156,8 @@ def _over(entry: dict, other: dict | None) -> float | None:
 
 
 def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[str]:
-    """Where the results (but for the `ignored`) or the output of a run are not those of the first good run."""
+    """Where the results (but for the `ignored`) or the output of a run are not those of the first good
+    run."""
     good = [record for record in records if not record["failed"]]
     found, printed = [], []
     for record in good[1:]:
@@ -135,21 +165,29 @@ def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[st
         for name in sorted({*first["results"], *record["results"]} - ignored):
             a, b = first["results"].get(name), record["results"].get(name)
             if not metrics.agree(a, b):
-                found.append(f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}")
+                found.append(
+                    f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}"
+                )
         ours, theirs = (list(map(timing_lines.masked, each["output"])) for each in (record, first))
         if ours != theirs:
-            line = next((pair for pair in zip_longest(ours, theirs, fillvalue="") if pair[0] != pair[1]))
+            line = next(pair for pair in zip_longest(ours, theirs, fillvalue="") if pair[0] != pair[1])
             printed.append((where, line))
     if printed:
         where, (ours, theirs) = printed[0]
         others = f" (and in {len(printed) - 1} more runs)" if len(printed) > 1 else ""
-        found.append(f"{where}: the text printed is not that of {good[0]['engine']}, run {good[0]['run'] + 1}: {ours!r}, not {theirs!r}{others}")
+        found.append(
+            f"{where}: the text printed is not that of {good[0]['engine']}, run {good[0]['run'] + 1}:"
+            f" {ours!r}, not {theirs!r}{others}"
+        )
     return found
 
 
 def show(report: dict) -> None:
-    """Prints the tables of medians. Ratios are to the reference; below 1 is faster where seconds are compared."""
-    engines = [name for name in report["engines"] if any(name in entry for entry in report["summary"].values())]
+    """Prints the tables of medians. Ratios are to the reference; below 1 is faster where seconds are
+    compared."""
+    engines = [
+        name for name in report["engines"] if any(name in entry for entry in report["summary"].values())
+    ]
     if not engines:
         console.warn("no run succeeded, so there is nothing to compare")
         return
@@ -160,11 +198,21 @@ def show(report: dict) -> None:
     if others := [name for name in engines if name not in of_mpich]:
         console.out.print(_table(report, others, title))
     if of_mpich:
-        console.out.print(_table(report, of_mpich, title + ", or to what the column says" if others else title))
+        console.out.print(
+            _table(report, of_mpich, title + ", or to what the column says" if others else title)
+        )
     for name in engines:
         console.out.print(f"{name}: {report['engines'][name]['label']}")
-    wire = "; wire: bytes that all nodes together sent over their links" if any(record["wire"] for record in report["runs"]) else ""
-    pcie = "; pcie: bytes on all links between host and device, both ways" if any(record["pcie"] for record in report["runs"]) else ""
+    wire = (
+        "; wire: bytes that all nodes together sent over their links"
+        if any(record["wire"] for record in report["runs"])
+        else ""
+    )
+    pcie = (
+        "; pcie: bytes on all links between host and device, both ways"
+        if any(record["pcie"] for record in report["runs"])
+        else ""
+    )
     console.out.print(f"{WALL}: from the start of mpirun to its end{wire}{pcie}", soft_wrap=True)
     for line in dict.fromkeys(record["summary_line"] for record in report["runs"] if record["summary_line"]):
         console.out.print(console.escape(line), soft_wrap=True)
@@ -203,8 +251,18 @@ def _table(report: dict, engines: list[str], title: str) -> Table:
         row = [link]
         for name, key in columns:
             sent = _bytes_median(report, name, link)
-            of = _bytes_median(report, reference if key == "ratio" else report["engines"][name]["alone"], link) if key else 0
-            row.append(units.format_size(sent) + "B" if key is None else _ratio("", sent / of) if of and link == "wire" else "")
+            of = (
+                _bytes_median(report, reference if key == "ratio" else report["engines"][name]["alone"], link)
+                if key
+                else 0
+            )
+            row.append(
+                units.format_size(sent) + "B"
+                if key is None
+                else _ratio("", sent / of)
+                if of and link == "wire"
+                else ""
+            )
         table.add_row(*row)
     return table
 
@@ -212,16 +270,22 @@ def _table(report: dict, engines: list[str], title: str) -> Table:
 def _show_verdict(report: dict) -> None:
     failed = [record for record in report["runs"] if record["failed"]]
     for record in failed:
-        console.warn(f"{record['engine']}, run {record['run'] + 1} failed with code {record['exit_code']} and is not counted")
+        console.warn(
+            f"{record['engine']}, run {record['run'] + 1} failed with code {record['exit_code']} and is not"
+            " counted"
+        )
     for line in report["differences"][:10]:
         console.warn(line)
     if not failed and not report["differences"]:
         said = all(record["results"].get("verified") is True for record in report["runs"])
-        console.out.print("All runs succeeded with the same results" + (", verified by the program." if said else "."))
+        console.out.print(
+            "All runs succeeded with the same results" + (", verified by the program." if said else ".")
+        )
 
 
 def explain(report: dict) -> None:
-    """What the engines did differently, and whether the difference is one, in sentences for somebody who sees this for the first time."""
+    """What the engines did differently, and whether the difference is one, in sentences for somebody who sees
+    this for the first time."""
     if not report["summary"]:
         return
     console.out.print()
@@ -238,7 +302,8 @@ def main_time(summary: dict) -> str:
 
 
 def verdicts(report: dict) -> list[str]:
-    """For each engine beside the reference: whether its times differ from the reference's by more than runs scatter."""
+    """For each engine beside the reference: whether its times differ from the reference's by more than runs
+    scatter."""
     time, reference = main_time(report["summary"]), report["reference"]
     values: dict[str, list[float]] = {}
     for record in report["runs"]:
@@ -263,7 +328,10 @@ def _verdict(report: dict, time: str, values: dict[str, list[float]], name: str,
     entry = report["summary"][time]
     change = _change(entry[name]["median"], entry[other]["median"])
     if len(ours) < 2 or len(theirs) < 2:
-        return f"{name} took {change} than {other} ({time}). One run of each does not tell whether that is a difference: use more --runs."
+        return (
+            f"{name} took {change} than {other} ({time}). One run of each does not tell whether that is a"
+            " difference: use more --runs."
+        )
     chance = stats.chance(ours, theirs)
     apart = max(ours) < min(theirs) or min(ours) > max(theirs)
     if chance <= 0.05:
@@ -272,12 +340,23 @@ def _verdict(report: dict, time: str, values: dict[str, list[float]], name: str,
         verdict = "That is probably a difference, and more --runs would tell"
     else:
         verdict = "That is no difference that these runs can tell"
-    how = f"every one of its runs was {'faster' if max(ours) < min(theirs) else 'slower'}" if apart else "the runs of both overlap"
-    return f"{name} took {change} than {other} ({time}). {verdict}: {how}, as happens in {_percent(chance)} of equals."
+    how = (
+        f"every one of its runs was {'faster' if max(ours) < min(theirs) else 'slower'}"
+        if apart
+        else "the runs of both overlap"
+    )
+    return (
+        f"{name} took {change} than {other} ({time}). {verdict}: {how}, as happens in {_percent(chance)} of"
+        " equals."
+    )
 
 
 def _circumstances(report: dict) -> list[str]:
-    names = [name for name in (mpi.HOST.name, mpi.OFFPATH.name) if all(name in entry for entry in report["summary"].values())]
+    names = [
+        name
+        for name in (mpi.HOST.name, mpi.OFFPATH.name)
+        if all(name in entry for entry in report["summary"].values())
+    ]
     if len(names) < 2:
         return []
     lab, summary = report["lab"], report["summary"]
@@ -285,18 +364,30 @@ def _circumstances(report: dict) -> list[str]:
     host, offloaded = (summary[total][name]["median"] for name in names)
     name, extra = Path(report["program"][0]).name, report["offload_arguments"]
     lines = [
-        (f"{name} ran with {' '.join(extra)} where it was offloaded. " if extra else f"{name} is an ordinary MPI program: it was neither changed nor linked again. ")
-        + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the host's MPI and once with offpath"
-        + (" beside it." if extra else " loaded in front of it."),
-        f"With offpath the device of each node, here a core that the program does not use, moved the data while the program computed: "
-        f"{units.format_seconds(offloaded)} instead of {units.format_seconds(host)}.",
+        (
+            f"{name} ran with {' '.join(extra)} where it was offloaded. "
+            if extra
+            else f"{name} is an ordinary MPI program: it was neither changed nor linked again. "
+        )
+        + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the"
+        " host's MPI and once with offpath" + (" beside it." if extra else " loaded in front of it."),
+        (
+            "With offpath the device of each node, here a core that the program does not use, moved the data"
+            f" while the program computed: {units.format_seconds(offloaded)} instead of"
+            f" {units.format_seconds(host)}."
+        ),
     ]
     if "comm_s" in summary and total != WALL:
         waits = [summary["comm_s"][name]["median"] for name in names]
-        lines.append(f"The time that it spent in MPI calls went from {units.format_seconds(waits[0])} to {units.format_seconds(waits[1])}, {_change(waits[1], waits[0])}.")
+        lines.append(
+            f"The time that it spent in MPI calls went from {units.format_seconds(waits[0])} to"
+            f" {units.format_seconds(waits[1])}, {_change(waits[1], waits[0])}."
+        )
     sent = [_bytes_median(report, name, "wire") for name in names]
     if all(sent) and abs(sent[1] / sent[0] - 1) < 0.02:
-        lines.append("Both ways sent the same bytes over the same links; what changed is who moved them, and when.")
+        lines.append(
+            "Both ways sent the same bytes over the same links; what changed is who moved them, and when."
+        )
     return lines
 
 

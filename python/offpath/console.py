@@ -24,14 +24,23 @@ def warn(message: str) -> None:
 
 
 def progress() -> "Progress | PlainProgress":
-    """The progress of a measurement of many runs: a bar that vanishes at the end, or plain lines where nobody sees a bar."""
+    """The progress of a measurement of many runs: a bar that vanishes at the end, or plain lines where nobody
+    sees a bar."""
     if not err.is_terminal:
         return PlainProgress()
-    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=err, transient=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+    )
 
 
 class PlainProgress:
-    """For files and pipes: the first step and then one in a while, a line each. Used as rich's Progress is, with one task."""
+    """For files and pipes: the first step and then one in a while, a line each. Used as rich's Progress is,
+    with one task."""
 
     SECONDS = 5.0  # between two lines
 

@@ -1,4 +1,5 @@
-"""Switching offloading in jobs that run: rank 0 reads a file, and all ranks follow at the same call (docs/tuning.md)."""
+"""Switching offloading in jobs that run: rank 0 reads a file, and all ranks follow at the same call
+(docs/tuning.md)."""
 
 import os
 import tempfile
@@ -39,7 +40,10 @@ def text_of(state: str, ops: str | None) -> str:
     if state not in ("on", "off", "ops"):
         raise OffpathError(f"{state!r} is not known", "use on, off, or ops LIST")
     if (state == "ops") != bool(ops):
-        raise OffpathError("ops and a list of operations belong together", "for example: offpath control ops ibcast,ialltoall")
+        raise OffpathError(
+            "ops and a list of operations belong together",
+            "for example: offpath control ops ibcast,ialltoall",
+        )
     return f"ops {ops}" if ops else state
 
 

@@ -1,7 +1,8 @@
-"""MPI jobs in which devices are ranks too: one MPMD command line, in which each program says what it is and where it belongs.
+"""MPI jobs in which devices are ranks too: one MPMD command line, in which each program says what it is and
+where it belongs.
 
-The C side is include/offpath/device_ranks.h, which splits such a job by these variables. Only `read_devices` and
-`read_machines` touch files.
+The C side is include/offpath/device_ranks.h, which splits such a job by these variables. Only `read_devices`
+and `read_machines` touch files.
 """
 
 from dataclasses import dataclass, field
@@ -28,8 +29,23 @@ _TWO_WORDS = frozenset(["mca", "gmca"])
 _COUNTS = frozenset(["n", "np", "c"])
 _PER_NODE = frozenset(["N", "npernode"])
 _HOSTFILE = frozenset(["hostfile", "machinefile"])
-_PLACED_HERE = frozenset(["host", "H", "rankfile", "rf", "app", "default-hostfile", "slot-list", "npersocket", "pernode", "nolocal"])
-_OF_ONE_PROGRAM = frozenset(["x", "wdir", "wd", "path", "prefix"])  # Open MPI reads these anew for each program
+_PLACED_HERE = frozenset(
+    [
+        "host",
+        "H",
+        "rankfile",
+        "rf",
+        "app",
+        "default-hostfile",
+        "slot-list",
+        "npersocket",
+        "pernode",
+        "nolocal",
+    ]
+)
+_OF_ONE_PROGRAM = frozenset(
+    ["x", "wdir", "wd", "path", "prefix"]
+)  # Open MPI reads these anew for each program
 _FOR_DEVICES_TOO = frozenset(["x", "wdir", "wd"])  # the others name directories of the hosts' installation
 
 
@@ -46,13 +62,22 @@ class Program:
 
     def words(self) -> list[str]:
         return [
-            "-n", str(self.ranks), "--host", f"{self.machine}:{self.ranks}", "-x", f"{KIND_VARIABLE}={self.kind}",
-            "-x", f"{NODE_VARIABLE}={self.node}", *self.options, *self.command,
+            "-n",
+            str(self.ranks),
+            "--host",
+            f"{self.machine}:{self.ranks}",
+            "-x",
+            f"{KIND_VARIABLE}={self.kind}",
+            "-x",
+            f"{NODE_VARIABLE}={self.node}",
+            *self.options,
+            *self.command,
         ]
 
 
 def mpmd(launcher: list[str], programs: list[Program]) -> list[str]:
-    """The command line. Hosts come first, so that they are the first ranks of MPI_COMM_WORLD, as in a job without devices."""
+    """The command line. Hosts come first, so that they are the first ranks of MPI_COMM_WORLD, as in a job
+    without devices."""
     line = list(launcher)
     for index, program in enumerate(sorted(programs, key=lambda program: program.kind != HOST)):
         line += [":"] * (index > 0) + program.words()
@@ -67,22 +92,28 @@ class Machine:
 
 
 def read_devices(text: str) -> list[Machine]:
-    """Of `--devices` or OFFPATH_DEVICES: a file, named with or without @, or a list of NODE=ADDRESS or ADDRESS."""
+    """Of `--devices` or OFFPATH_DEVICES: a file, named with or without @, or a list of NODE=ADDRESS or
+    ADDRESS."""
     if text.startswith("@") or "/" in text or ("=" not in text and Path(text).is_file()):
         return read_machines(Path(text.removeprefix("@")), devices=True)
-    return parse_machines("\n".join(part.replace("=", " ", 1) for part in text.split(",")), "devices", devices=True)
+    return parse_machines(
+        "\n".join(part.replace("=", " ", 1) for part in text.split(",")), "devices", devices=True
+    )
 
 
 def read_machines(path: Path, devices: bool) -> list[Machine]:
     try:
         text = path.read_text()
     except OSError as error:
-        raise OffpathError(f"{path} cannot be read: {error.strerror}", "name a file with one machine a line") from error
+        raise OffpathError(
+            f"{path} cannot be read: {error.strerror}", "name a file with one machine a line"
+        ) from error
     return parse_machines(text, str(path), devices)
 
 
 def parse_machines(text: str, where: str, devices: bool) -> list[Machine]:
-    """Hosts: `NAME [slots=N]`. Devices: `ADDRESS [slots=N]`, in the order of the hosts, or `NODE ADDRESS [slots=N]`."""
+    """Hosts: `NAME [slots=N]`. Devices: `ADDRESS [slots=N]`, in the order of the hosts, or `NODE ADDRESS
+    [slots=N]`."""
     form = "NODE ADDRESS [slots=N] or ADDRESS [slots=N]" if devices else "NAME [slots=N]"
     machines = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -92,7 +123,13 @@ def parse_machines(text: str, where: str, devices: bool) -> list[Machine]:
         if not words:
             continue
         key, _, value = settings[0].partition("=") if settings else ("slots", "", "1")
-        if not 1 <= len(names) <= (2 if devices else 1) or len(settings) > 1 or key != "slots" or not value.isdigit() or int(value) < 1:
+        if (
+            not 1 <= len(names) <= (2 if devices else 1)
+            or len(settings) > 1
+            or key != "slots"
+            or not value.isdigit()
+            or int(value) < 1
+        ):
             raise OffpathError(f"{where}, line {number}: {line.strip()!r} is not understood", f"write {form}")
         node = names[0] if len(names) == 2 else None
         # The port of a list made for OFFPATH_DEVICES is the daemon's: MPI starts ranks in its own way.
@@ -101,7 +138,10 @@ def parse_machines(text: str, where: str, devices: bool) -> list[Machine]:
     if not machines:
         raise OffpathError(f"{where} names no machine", f"write lines of the form {form}")
     if devices and len({machine.node is None for machine in machines}) > 1:
-        raise OffpathError(f"{where} names the node in some lines and not in others", "write NODE ADDRESS in all lines, or ADDRESS in all")
+        raise OffpathError(
+            f"{where} names the node in some lines and not in others",
+            "write NODE ADDRESS in all lines, or ADDRESS in all",
+        )
     if not devices and len({machine.name for machine in machines}) < len(machines):
         raise OffpathError(f"{where} names a host twice", "write one line a host, with slots=N")
     return machines
@@ -112,7 +152,8 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
     if devices[0].node is None:
         if len(devices) != len(hosts):
             raise OffpathError(
-                f"there are {len(hosts)} hosts and {len(devices)} devices, and the devices' file does not say which belong together",
+                f"there are {len(hosts)} hosts and {len(devices)} devices, and the devices' file does not say"
+                " which belong together",
                 "name as many devices as hosts, in the same order, or write NODE ADDRESS in each line",
             )
         return [[device] for device in devices]
@@ -120,11 +161,16 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
     found: list[list[Machine]] = [[] for _ in hosts]
     for device in devices:
         if device.node not in known:
-            raise OffpathError(f"device {device.name} belongs to {device.node}, which is not among the hosts", "hosts: " + ", ".join(known))
+            raise OffpathError(
+                f"device {device.name} belongs to {device.node}, which is not among the hosts",
+                "hosts: " + ", ".join(known),
+            )
         found[known[device.node]].append(device)
     without = [host.name for host, its in zip(hosts, found) if not its]
     if without:
-        raise OffpathError(f"no device is named for {', '.join(without)}", "give every host a device, or leave the host out")
+        raise OffpathError(
+            f"no device is named for {', '.join(without)}", "give every host a device, or leave the host out"
+        )
     return found
 
 
@@ -139,7 +185,12 @@ class Part:
     hostfile: Path | None = None
 
     def words(self, names: frozenset[str] | None = None, without: frozenset[str] = frozenset()) -> list[str]:
-        return [word for name, words in self.options for word in words if (names is None or name in names) and name not in without]
+        return [
+            word
+            for name, words in self.options
+            for word in words
+            if (names is None or name in names) and name not in without
+        ]
 
 
 def parse_part(words: list[str], what: str) -> Part:
@@ -150,14 +201,22 @@ def parse_part(words: list[str], what: str) -> Part:
         name = words[at].lstrip("-")
         follow = 0 if name in _FLAGS else 2 if name in _TWO_WORDS else 1
         if name in _PLACED_HERE:
-            raise OffpathError(f"mpirun's {words[at]} cannot be used here", "with --dpu-ranks the ranks' places come from the files of hosts and devices")
+            raise OffpathError(
+                f"mpirun's {words[at]} cannot be used here",
+                "with --dpu-ranks the ranks' places come from the files of hosts and devices",
+            )
         if follow == 1 and name not in _ONE_WORD | _COUNTS | _PER_NODE | _HOSTFILE:
-            raise OffpathError(f"mpirun's option {words[at]} is not known here", "set parameters as variables instead: OMPI_MCA_name=value")
+            raise OffpathError(
+                f"mpirun's option {words[at]} is not known here",
+                "set parameters as variables instead: OMPI_MCA_name=value",
+            )
         if at + follow >= len(words):
             raise OffpathError(f"mpirun's {words[at]} lacks a value, or no program follows it")
         value = words[at + follow]
         if name in _COUNTS | _PER_NODE and (not value.isdigit() or int(value) < 1):
-            raise OffpathError(f"mpirun's {words[at]} {value} is out of range", "use a number of ranks, 1 or more")
+            raise OffpathError(
+                f"mpirun's {words[at]} {value} is out of range", "use a number of ranks, 1 or more"
+            )
         if name in _COUNTS:
             total = int(value)
         elif name in _PER_NODE:
@@ -168,7 +227,9 @@ def parse_part(words: list[str], what: str) -> Part:
             options.append((name, words[at : at + 1 + follow]))
         at += 1 + follow
     if at == len(words) and what == "the hosts":
-        raise OffpathError("no program is given", "write offpath run --dpu-ranks ... -- mpirun [OPTIONS] PROGRAM [ARGS]")
+        raise OffpathError(
+            "no program is given", "write offpath run --dpu-ranks ... -- mpirun [OPTIONS] PROGRAM [ARGS]"
+        )
     return Part(options, words[at:], total, per_node, hostfile)
 
 
@@ -176,49 +237,73 @@ def rank_counts(part: Part, slots: list[int], what: str) -> list[int]:
     """How many ranks each machine gets: by slots, or equally."""
     if part.per_node is not None:
         if part.total is not None and part.total != part.per_node * len(slots):
-            raise OffpathError(f"{part.total} ranks of {what} are not {part.per_node} on each of {len(slots)} machines", "leave one of the two numbers out")
+            raise OffpathError(
+                f"{part.total} ranks of {what} are not {part.per_node} on each of {len(slots)} machines",
+                "leave one of the two numbers out",
+            )
         return [part.per_node] * len(slots)
     if part.total is None or part.total == sum(slots):
         return slots
     if part.total % len(slots) != 0:
         raise OffpathError(
-            f"{part.total} ranks cannot be dealt out evenly to {len(slots)} machines of {what}, which have {sum(slots)} slots",
+            f"{part.total} ranks cannot be dealt out evenly to {len(slots)} machines of {what}, which have"
+            f" {sum(slots)} slots",
             f"use a multiple of {len(slots)}, or as many ranks as there are slots",
         )
     return [part.total // len(slots)] * len(slots)
 
 
-def build(command: list[str], hosts: list[Machine] | None, devices: list[Machine], device_program: list[str] | None) -> list[str]:
+def build(
+    command: list[str], hosts: list[Machine] | None, devices: list[Machine], device_program: list[str] | None
+) -> list[str]:
     """The MPMD command line of `mpirun [OPTIONS] PROGRAM [ARGS] [: [OPTIONS] DEVICE_PROGRAM [ARGS]]`."""
     if Path(command[0]).name not in _LAUNCHERS:
         raise OffpathError(
             f"--dpu-ranks builds the command line of Open MPI's mpirun, not of {Path(command[0]).name}",
-            f"with another launcher set {KIND_VARIABLE} and {NODE_VARIABLE} for each program yourself: docs/device-ranks.md",
+            f"with another launcher set {KIND_VARIABLE} and {NODE_VARIABLE} for each program yourself:"
+            " docs/device-ranks.md",
         )
     parts: list[list[str]] = [[]]
     for word in command[1:]:
         parts.append([]) if word == ":" else parts[-1].append(word)
     if len(parts) > 2:
-        raise OffpathError(f"{len(parts)} programs are given", "write the hosts' program, and after a colon the devices' if it is another one")
+        raise OffpathError(
+            f"{len(parts)} programs are given",
+            "write the hosts' program, and after a colon the devices' if it is another one",
+        )
     host_part = parse_part(parts[0], "the hosts")
     device_part = parse_part(parts[1], "the devices") if len(parts) == 2 else Part([], [])
     if device_part.command and device_program:
-        raise OffpathError("the devices' program is given twice", "give either --device-program or a program after the colon")
+        raise OffpathError(
+            "the devices' program is given twice", "give either --device-program or a program after the colon"
+        )
     for part in (host_part, device_part):
         if part.hostfile is not None and (part is device_part or hosts is not None):
-            raise OffpathError("mpirun's --hostfile contradicts the files of hosts and devices", "leave it out")
+            raise OffpathError(
+                "mpirun's --hostfile contradicts the files of hosts and devices", "leave it out"
+            )
     if hosts is None:
         if host_part.hostfile is None:
-            raise OffpathError("the hosts are not known", "name them with --hosts FILE, or with mpirun's --hostfile")
+            raise OffpathError(
+                "the hosts are not known", "name them with --hosts FILE, or with mpirun's --hostfile"
+            )
         hosts = read_machines(host_part.hostfile, devices=False)
     paired = pair_machines(hosts, devices)
     flat = [(node, device) for node, its in enumerate(paired) for device in its]
     host_counts = rank_counts(host_part, [host.slots for host in hosts], "the hosts")
     device_counts = rank_counts(device_part, [device.slots for _, device in flat], "the devices")
-    device_command = device_part.command or ([*device_program, *host_part.command[1:]] if device_program else host_part.command)
+    device_command = device_part.command or (
+        [*device_program, *host_part.command[1:]] if device_program else host_part.command
+    )
 
     own = host_part.words(_OF_ONE_PROGRAM)
     shared = host_part.words(_FOR_DEVICES_TOO) + device_part.words()
-    programs = [Program(HOST, node, host.name, count, host_part.command, own) for node, (host, count) in enumerate(zip(hosts, host_counts))]
-    programs += [Program(DEVICE, node, device.name, count, device_command, shared) for (node, device), count in zip(flat, device_counts)]
+    programs = [
+        Program(HOST, node, host.name, count, host_part.command, own)
+        for node, (host, count) in enumerate(zip(hosts, host_counts))
+    ]
+    programs += [
+        Program(DEVICE, node, device.name, count, device_command, shared)
+        for (node, device), count in zip(flat, device_counts)
+    ]
     return mpmd([command[0], *host_part.words(without=_OF_ONE_PROGRAM)], programs)

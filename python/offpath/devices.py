@@ -1,4 +1,5 @@
-"""Devices with operating systems of their own: where they listen, whether they answer, and the key that jobs prove themselves with."""
+"""Devices with operating systems of their own: where they listen, whether they answer, and the key that jobs
+prove themselves with."""
 
 import os
 import socket
@@ -11,7 +12,9 @@ from pathlib import Path
 from offpath.errors import OffpathError
 
 DEFAULT_PORT = 7471
-_ACCEPTED = "write ADDR[:PORT] for all nodes, NODE=ADDR[:PORT],NODE=..., or a file with lines NODE ADDR[:PORT]"
+_ACCEPTED = (
+    "write ADDR[:PORT] for all nodes, NODE=ADDR[:PORT],NODE=..., or a file with lines NODE ADDR[:PORT]"
+)
 _KEY_BYTES = (32, 4096)
 _MAGIC = b"OFPM"
 _ANSWER_SECONDS = 2.0
@@ -46,14 +49,18 @@ def parse(text: str) -> list[RemoteDevice]:
 
 def setting(devices: list[RemoteDevice]) -> str:
     """What OFFPATH_DEVICES says of them: in itself, so that no file needs to be on every node."""
-    return ",".join(device.address if device.node is None else f"{device.node}={device.address}" for device in devices)
+    return ",".join(
+        device.address if device.node is None else f"{device.node}={device.address}" for device in devices
+    )
 
 
 def _parse_file(path: Path) -> list[RemoteDevice]:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise OffpathError(f"devices: {path} cannot be read: {getattr(error, 'strerror', None) or error}", _ACCEPTED) from error
+        raise OffpathError(
+            f"devices: {path} cannot be read: {getattr(error, 'strerror', None) or error}", _ACCEPTED
+        ) from error
     found = []
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()
@@ -74,9 +81,18 @@ def _device(node: str | None, text: str, where: str) -> RemoteDevice:
         host, colon, port = text.partition(":")
         bracket, rest = "]", colon + port
     digits = rest.removeprefix(":") if rest else str(DEFAULT_PORT)
-    plain = bracket and host and not any(c in " \t\n/=,@[]" for c in host) and (not rest or rest.startswith(":"))
-    if not plain or not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits) <= 65535 or node == "":
-        raise OffpathError(f"{where}: {text!r} is no address of a device", _ACCEPTED + "; an IPv6 address in brackets")
+    plain = (
+        bracket and host and not any(c in " \t\n/=,@[]" for c in host) and (not rest or rest.startswith(":"))
+    )
+    if (
+        not plain
+        or not (digits.isascii() and digits.isdigit())
+        or not 1 <= int(digits) <= 65535
+        or node == ""
+    ):
+        raise OffpathError(
+            f"{where}: {text!r} is no address of a device", _ACCEPTED + "; an IPv6 address in brackets"
+        )
     return RemoteDevice(node, host, int(digits))
 
 
@@ -97,18 +113,23 @@ def check_key_file(path: Path) -> Path:
     if not stat.S_ISREG(about.st_mode):
         raise OffpathError(f"the key file {path} is not a file")
     if about.st_mode & 0o077:
-        raise OffpathError(f"the key file {path} can be read or written by others (mode {stat.S_IMODE(about.st_mode):04o})", f"chmod 600 {path}")
+        raise OffpathError(
+            f"the key file {path} can be read or written by others (mode {stat.S_IMODE(about.st_mode):04o})",
+            f"chmod 600 {path}",
+        )
     if about.st_uid not in (0, os.geteuid()):
         raise OffpathError(f"the key file {path} belongs to user {about.st_uid}, not to you or root")
     if not _KEY_BYTES[0] <= len(content) <= _KEY_BYTES[1]:
         raise OffpathError(
-            f"the key file {path} holds {len(content)} bytes; a key has {_KEY_BYTES[0]} to {_KEY_BYTES[1]}", f"head -c 32 /dev/urandom > {path}"
+            f"the key file {path} holds {len(content)} bytes; a key has {_KEY_BYTES[0]} to {_KEY_BYTES[1]}",
+            f"head -c 32 /dev/urandom > {path}",
         )
     return path.absolute()
 
 
 def reach(device: RemoteDevice, seconds: float = _ANSWER_SECONDS) -> tuple[bool, str]:
-    """Whether offpathd answers there, and what was found. It is only listened to: whoever connects learns no more."""
+    """Whether offpathd answers there, and what was found. It is only listened to: whoever connects learns no
+    more."""
     deadline = time.monotonic() + seconds
     try:
         with socket.create_connection((device.host, device.port), seconds) as connection:

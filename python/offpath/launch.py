@@ -1,8 +1,9 @@
 """Starts a job as it is, on real nodes, with its communication offloaded: only the environment is changed.
 
-Local attach: the first rank on each node starts that node's offpathd, which ends on its own when no rank is left. Remote attach: the
-devices are named; their daemons run already, or are started here and end with the job. What a rank needs is handed over by the launcher,
-so that neither mpirun nor a script around it is preloaded, only the ranks.
+Local attach: the first rank on each node starts that node's offpathd, which ends on its own when no rank is
+left. Remote attach: the devices are named; their daemons run already, or are started here and end with the
+job. What a rank needs is handed over by the launcher, so that neither mpirun nor a script around it is
+preloaded, only the ranks.
 """
 
 import contextlib
@@ -37,7 +38,9 @@ class LaunchOptions:
     spin_us: int | None = None
     verbose: int | None = None
     remote: list[devices.RemoteDevice] = field(default_factory=list)  # remote attach, where there are any
-    key_file: Path | None = None  # of daemons that run already; None: they are started with the job, with a key of its own
+    key_file: Path | None = (
+        None  # of daemons that run already; None: they are started with the job, with a key of its own
+    )
     host_devices: str | None = None  # UCX's network devices of the hosts' end of the link
     start: StartOptions = field(default_factory=StartOptions)
     mpi: str | None = None  # the program's MPI library; None: found out
@@ -50,7 +53,11 @@ def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
 
 
 def rank_variables(
-    artifacts: Artifacts, session: Path, options: LaunchOptions, inherited: dict[str, str], mpi: str = "openmpi"
+    artifacts: Artifacts,
+    session: Path,
+    options: LaunchOptions,
+    inherited: dict[str, str],
+    mpi: str = "openmpi",
 ) -> dict[str, str]:
     """What every rank must see."""
     if mpi != mpi_library.NONE:
@@ -59,15 +66,23 @@ def rank_variables(
         variables = {"LD_PRELOAD": inherited["LD_PRELOAD"]} if inherited.get("LD_PRELOAD") else {}
     variables["OFFPATH"] = inherited.get("OFFPATH", "on")
     if options.remote:
-        variables |= {"OFFPATH_DEVICES": devices.setting(options.remote), "OFFPATH_KEY_FILE": str(options.key_file or session / "key")}
+        variables |= {
+            "OFFPATH_DEVICES": devices.setting(options.remote),
+            "OFFPATH_KEY_FILE": str(options.key_file or session / "key"),
+        }
         given = {"OFFPATH_HOST_DEVICES": options.host_devices or inherited.get("OFFPATH_HOST_DEVICES")}
     else:
         variables |= {
-            "OFFPATH_DIR": str(session), "OFFPATH_AUTOSTART": "1", "OFFPATH_DAEMON": str(artifacts.daemon),
+            "OFFPATH_DIR": str(session),
+            "OFFPATH_AUTOSTART": "1",
+            "OFFPATH_DAEMON": str(artifacts.daemon),
             "OFFPATH_DEVICE_CPUS": format_cpus(options.device_cpus),
         }
         given = {"OFFPATH_PROXIES": options.proxies, "OFFPATH_SPIN_US": options.spin_us}
-    given |= {"OFFPATH_VERBOSE": options.verbose, "OFFPATH_TUNING": inherited.get("OFFPATH_TUNING", _tuning_table())}
+    given |= {
+        "OFFPATH_VERBOSE": options.verbose,
+        "OFFPATH_TUNING": inherited.get("OFFPATH_TUNING", _tuning_table()),
+    }
     given["OFFPATH_CONTROL"] = inherited.get("OFFPATH_CONTROL", session / control.NAME)
     return variables | {name: str(value) for name, value in given.items() if value is not None}
 
@@ -77,20 +92,28 @@ def _tuning_table() -> Path | None:
     return path if path.exists() else None
 
 
-def prepare(command: list[str], variables: dict[str, str], inherited: dict[str, str], mpi: str = "openmpi") -> tuple[list[str], dict[str, str]]:
-    """The command line and the environment of the launcher: it hands the variables to the ranks, and is not preloaded itself."""
+def prepare(
+    command: list[str], variables: dict[str, str], inherited: dict[str, str], mpi: str = "openmpi"
+) -> tuple[list[str], dict[str, str]]:
+    """The command line and the environment of the launcher: it hands the variables to the ranks, and is not
+    preloaded itself."""
     launcher = Path(command[0]).name
     if launcher != "srun" and (mpi == "mpich" or (mpi == "abi" and _is_hydra_or_hides_it(command))):
         return _prepare_hydra(command, variables, inherited)
     separators = "," if launcher == "srun" else _LIST_DELIMITER
     for name, value in variables.items():
         if separators in value and (launcher != "srun" or name == "LD_PRELOAD"):
-            raise OffpathError(f"{name}={value} cannot be handed to the ranks: it contains {separators!r}", "use a path without it")
+            raise OffpathError(
+                f"{name}={value} cannot be handed to the ranks: it contains {separators!r}",
+                "use a path without it",
+            )
     environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
     if launcher == "srun" and "LD_PRELOAD" not in variables:
         return command, environment
     if launcher == "srun":
-        environment["SLURM_EXPORT_ENV"] = f"{inherited.get('SLURM_EXPORT_ENV', 'ALL')},LD_PRELOAD={variables['LD_PRELOAD']}"
+        environment["SLURM_EXPORT_ENV"] = (
+            f"{inherited.get('SLURM_EXPORT_ENV', 'ALL')},LD_PRELOAD={variables['LD_PRELOAD']}"
+        )
         return command, environment
     if launcher in _OPEN_MPI_LAUNCHERS and "-x" in command:
         # Open MPI takes either -x or the list below, not both.
@@ -107,8 +130,11 @@ def _is_hydra_or_hides_it(command: list[str]) -> bool:
     return mpi_library.launcher_of(command) is None or mpi_library.launcher_kind(command[0]) == "mpich"
 
 
-def _prepare_hydra(command: list[str], variables: dict[str, str], inherited: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Hydra gives the ranks its own environment. A script that starts it somewhere inside is preloaded itself."""
+def _prepare_hydra(
+    command: list[str], variables: dict[str, str], inherited: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Hydra gives the ranks its own environment. A script that starts it somewhere inside is preloaded
+    itself."""
     if not mpi_library.launcher_of(command):
         return command, dict(inherited) | variables
     environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
@@ -116,7 +142,8 @@ def _prepare_hydra(command: list[str], variables: dict[str, str], inherited: dic
 
 
 def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int:
-    """Runs `command` to its end and returns its exit code. The session directory and its daemons are gone afterwards."""
+    """Runs `command` to its end and returns its exit code. The session directory and its daemons are gone
+    afterwards."""
     session = Path(tempfile.mkdtemp(prefix="offpath-run-"))
     try:
         with contextlib.ExitStack() as stack:
@@ -143,21 +170,30 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
 
 def is_local(command: list[str]) -> bool:
     """Whether the launcher was not told of other hosts."""
-    return not any(word.lstrip("-") in ("host", "H", "hostfile", "machinefile", "N", "nodes") for word in command if word.startswith("-"))
+    return not any(
+        word.lstrip("-") in ("host", "H", "hostfile", "machinefile", "N", "nodes")
+        for word in command
+        if word.startswith("-")
+    )
 
 
 def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
-    """What the ranks could not say themselves: why a job failed, by its device's log, or that none of them ever asked for a device."""
-    (log, *_) = [*session.glob("*.log"), None]
+    """What the ranks could not say themselves: why a job failed, by its device's log, or that none of them
+    ever asked for a device."""
+    log, *_ = [*session.glob("*.log"), None]
     if log is None:
         if code == 0 and mpi != mpi_library.NONE and is_local(command) and os.environ.get("OFFPATH") != "off":
-            console.note("there was nothing to do: no rank asked for a device, as in jobs of one rank and in programs without MPI")
+            console.note(
+                "there was nothing to do: no rank asked for a device, as in jobs of one rank and in programs"
+                " without MPI"
+            )
     elif code != 0 and (lines := logs.last_lines(log)):
         console.warn(f"the job failed; the last words of the device on this node:{lines}")
 
 
 def wait_for(process: subprocess.Popen) -> int:
-    """Ctrl-C reaches the launcher from the terminal by itself; what was sent to this process alone is passed on. Either way the launcher's end is awaited."""
+    """Ctrl-C reaches the launcher from the terminal by itself; what was sent to this process alone is passed
+    on. Either way the launcher's end is awaited."""
     old = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
         old[number] = signal.signal(number, lambda n, _: process.send_signal(n))
@@ -170,7 +206,9 @@ def wait_for(process: subprocess.Popen) -> int:
             if got is not None and got.si_signo in (signal.SIGTERM, signal.SIGHUP):
                 process.send_signal(got.si_signo)
             if got is not None and got.si_signo == signal.SIGINT and got.si_code != _SI_KERNEL:
-                interrupt_at = time.monotonic() + _LAUNCHER_ENDS_S  # it may have been sent to the group, so to the launcher, too
+                interrupt_at = (
+                    time.monotonic() + _LAUNCHER_ENDS_S
+                )  # it may have been sent to the group, so to the launcher, too
             if interrupt_at is not None and time.monotonic() >= interrupt_at:
                 interrupt_at = None
                 process.send_signal(signal.SIGINT)

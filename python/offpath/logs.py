@@ -12,12 +12,15 @@ _TIME = re.compile(r"\[(\d\d:\d\d:\d\d\.\d+)\] offpathd\[\S+\] (warning|error|cr
 
 def last_lines(*paths: Path) -> str:
     """The end of the logs, indented below a sentence; empty where nothing was logged."""
-    lines = [line for path in paths if path.exists() for line in path.read_text(errors="replace").splitlines()]
+    lines = [
+        line for path in paths if path.exists() for line in path.read_text(errors="replace").splitlines()
+    ]
     return "".join("\n  " + line for line in lines[-LAST_LINES:])
 
 
 def first_to_complain(logs: Iterable[Path]) -> Path | None:
-    """The log with the earliest warning or error: a failure spreads, and the device that met it first tells the most."""
+    """The log with the earliest warning or error: a failure spreads, and the device that met it first tells
+    the most."""
     found = []
     for log in logs:
         text = log.read_text(errors="replace") if log.exists() else ""

@@ -6,8 +6,12 @@ import re
 
 WALL = "wall_s"  # of a whole job, measured by whoever starts it
 
-# A number with one of these in its name is a measurement, which differs from run to run; any other number is a result.
-_UNIT = re.compile(r"(_s|_ms|_us|_ns|_percent|_bps|_per_s|_gflops|_mflops|gflops|_ratio|_seconds|speedup|_per_second|_units)$", re.IGNORECASE)
+# A number with one of these in its name is a measurement, which differs from run to run; any other number is
+# a result.
+_UNIT = re.compile(
+    r"(_s|_ms|_us|_ns|_percent|_bps|_per_s|_gflops|_mflops|gflops|_ratio|_seconds|speedup|_per_second|_units)$",
+    re.IGNORECASE,
+)
 _SECONDS = re.compile(r"(_s|_seconds| \[s\])$")
 
 

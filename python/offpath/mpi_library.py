@@ -1,8 +1,8 @@
 """Which MPI library a job uses: that decides which front end is loaded and which launcher starts it.
 
-A program tells by the shared libraries that it needs, at first or second hand; a Python program by the mpi4py of its interpreter; a
-script by the programs that it names. Where none of them does, the launcher's own MPI counts. A library whose name several MPIs share is
-asked for its version.
+A program tells by the shared libraries that it needs, at first or second hand; a Python program by the mpi4py
+of its interpreter; a script by the programs that it names. Where none of them does, the launcher's own MPI
+counts. A library whose name several MPIs share is asked for its version.
 """
 
 import re
@@ -22,7 +22,10 @@ NONE = "none"  # no front end is loaded: for programs that use offpath's C API
 _SAY = "say which it is with --mpi openmpi, mpich or abi; --mpi none if it is none"
 _LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)([.-][\w.]+)?$")
 _OTHER_LAUNCHERS = {"openmpi": ("mpirun.openmpi", "orterun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}
-_FIND_MPI4PY = "import importlib.util as u; s = u.find_spec('mpi4py'); print(*(s.submodule_search_locations if s else []), sep='\\n')"
+_FIND_MPI4PY = (
+    "import importlib.util as u; s = u.find_spec('mpi4py'); print(*(s.submodule_search_locations if s else"
+    " []), sep='\\n')"
+)
 _SCRIPT_BYTES = 1 << 20
 _SHARED_NAME = "an MPI with MPICH's common ABI"
 _ASK_VERSION = """
@@ -52,14 +55,22 @@ def of_job(command: list[str], chosen: str | None) -> str:
     found = next(uses(command[1:] if launcher else command), None)
     if found is not None:
         if found.kind not in KINDS:
-            raise OffpathError(f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end", _SAY)
+            raise OffpathError(
+                f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end", _SAY
+            )
         return found.kind
     if launcher is None:
-        console.warn(f"there is nothing to do: no MPI library is seen in {shlex.join(command)}, and so nothing is loaded before it; {_SAY}")
+        console.warn(
+            f"there is nothing to do: no MPI library is seen in {shlex.join(command)}, and so nothing is"
+            f" loaded before it; {_SAY}"
+        )
         return NONE
     kind = launcher_kind(command[0])
     if kind is None:
-        raise OffpathError(f"which MPI {shlex.join(command)} uses cannot be told: none of its programs needs an MPI library", _SAY)
+        raise OffpathError(
+            f"which MPI {shlex.join(command)} uses cannot be told: none of its programs needs an MPI library",
+            _SAY,
+        )
     return kind
 
 
@@ -67,12 +78,16 @@ def of_program(program: list[str]) -> str:
     """The MPI of a program that the lab starts; Open MPI where nothing says otherwise."""
     found = next(uses(program), None)
     if found is not None and found.kind not in ("openmpi", "mpich"):
-        raise OffpathError(f"{found.file} uses {KINDS.get(found.kind, found.kind)} ({found.library}), which the lab cannot start")
+        raise OffpathError(
+            f"{found.file} uses {KINDS.get(found.kind, found.kind)} ({found.library}), which the lab cannot"
+            " start"
+        )
     return found.kind if found else "openmpi"
 
 
 def check_front_end(command: list[str], front_end: Path) -> None:
-    """That the front end was made for the library of MPICH that the programs of `command` need: several go by different names."""
+    """That the front end was made for the library of MPICH that the programs of `command` need: several go by
+    different names."""
     found = next(uses(command[1:] if launcher_of(command) else command), None)
     if found is None or found.kind != "mpich":
         return
@@ -80,12 +95,14 @@ def check_front_end(command: list[str], front_end: Path) -> None:
     if made_for != found.library:
         raise OffpathError(
             f"{found.file} needs MPICH as {found.library}, and {front_end} is made for MPICH as {made_for}",
-            "build offpath for that MPICH (OFFPATH_MPICH_INCLUDE_DIR, OFFPATH_MPICH_LIBRARY), or run the program without it: --mpi none",
+            "build offpath for that MPICH (OFFPATH_MPICH_INCLUDE_DIR, OFFPATH_MPICH_LIBRARY), or run the"
+            " program without it: --mpi none",
         )
 
 
 def start_with(command: list[str], kind: str) -> list[str]:
-    """`command` with a launcher of that MPI, if its own is of the other one and was not asked for by its full name."""
+    """`command` with a launcher of that MPI, if its own is of the other one and was not asked for by its full
+    name."""
     if kind == NONE or launcher_of(command) in (None, "srun"):
         return command
     own = launcher_kind(command[0])
@@ -95,8 +112,13 @@ def start_with(command: list[str], kind: str) -> list[str]:
     # By its name: Open MPI takes the directory of a path for its prefix.
     other = next(filter(shutil.which, _OTHER_LAUNCHERS[kind]), None)
     if other is None or Path(command[0]).name not in ("mpirun", "mpiexec"):
-        raise OffpathError(f"the program uses {KINDS[kind]}, and {command[0]} is {KINDS[own]}'s", f"use {KINDS[kind]}'s launcher, or --mpi {own}")
-    console.note(f"the program uses {KINDS[kind]}: starting it with {other}, since {command[0]} is {KINDS[own]}'s")
+        raise OffpathError(
+            f"the program uses {KINDS[kind]}, and {command[0]} is {KINDS[own]}'s",
+            f"use {KINDS[kind]}'s launcher, or --mpi {own}",
+        )
+    console.note(
+        f"the program uses {KINDS[kind]}: starting it with {other}, since {command[0]} is {KINDS[own]}'s"
+    )
     return [other, *command[1:]]
 
 
@@ -148,7 +170,8 @@ def _of_elf(path: Path) -> Iterator[Use]:
 
 
 def _needs(path: Path) -> list[tuple[str, str]]:
-    """The names of the shared libraries that a file needs, at first or second hand, and where each is; empty: nowhere."""
+    """The names of the shared libraries that a file needs, at first or second hand, and where each is; empty:
+    nowhere."""
     return re.findall(r"^\s*(\S+) (?:=> (/\S+)|=>|\()", _output(["ldd", str(path)]), re.MULTILINE)
 
 
@@ -170,7 +193,8 @@ def kind_of(library: str) -> str | None:
     version = re.match(r"libmpi\.so(?:\.(\d+))?", name)
     if version is None:
         return None
-    # Open MPI counts from 20 since release 2; MPICH's ABI initiative, which Intel MPI and others follow, has 12.
+    # Open MPI counts from 20 since release 2; MPICH's ABI initiative, which Intel MPI and others follow, has
+    # 12.
     return _SHARED_NAME if version[1] == "12" else "openmpi"
 
 
@@ -213,7 +237,9 @@ def _of_script(path: Path, text: str, depth: int) -> Iterator[Use]:
 
 def _output(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout

@@ -1,7 +1,9 @@
-"""The host's own OpenSHMEM, that of Open MPI over UCX: what it needs on an emulated cluster, and its programs.
+"""The host's own OpenSHMEM, that of Open MPI over UCX: what it needs on an emulated cluster, and its
+programs.
 
-- Its memory hooks are called once more after their component was unloaded, which ends every program with a crash in shmem_finalize
-  (Open MPI 4.1.4 and 4.1.5); without the component there are none, and UCX has hooks of its own.
+- Its memory hooks are called once more after their component was unloaded, which ends every program with a
+crash in shmem_finalize (Open MPI 4.1.4 and 4.1.5); without the component there are none, and UCX has hooks of
+its own.
 - Nodes of the lab have one kernel: UCX would find that they share memory, and has to be kept to the network.
 """
 

@@ -1,9 +1,10 @@
-"""The OSU micro-benchmarks that papers on devices show, with hosts and devices as MPI ranks: host to host, device to device, host to device.
+"""The OSU micro-benchmarks that papers on devices show, with hosts and devices as MPI ranks: host to host,
+device to device, host to device.
 
-Every test is run in the three arrangements in turn, again and again; medians over the runs are compared with those of host-host.
-    latency, bw   two ranks: on two nodes; host-dpu is a host and its own device
-    mbw_mr        `pairs` pairs between the same two places
-    allgather     as many ranks as nodes, one at each place; host-dpu takes half as many nodes, with host and device
+Every test is run in the three arrangements in turn, again and again; medians over the runs are compared with
+those of host-host. latency, bw   two ranks: on two nodes; host-dpu is a host and its own device mbw_mr
+`pairs` pairs between the same two places allgather     as many ranks as nodes, one at each place; host-dpu
+takes half as many nodes, with host and device
 """
 
 import json as jsonlib
@@ -40,7 +41,10 @@ class OsuSpec:
         if nodes < 2:
             raise OffpathError("these benchmarks are between nodes", "use --nodes 2 or more")
         for value, name, low, high in (
-            (self.runs, "--runs", 1, 10000), (self.pairs, "--pairs", 1, 256), (self.window, "--window", 1, 4096), (self.seconds, "--seconds", 0.001, 600),
+            (self.runs, "--runs", 1, 10000),
+            (self.pairs, "--pairs", 1, 256),
+            (self.window, "--window", 1, 4096),
+            (self.seconds, "--seconds", 0.001, 600),
         ):
             if not low <= value <= high:
                 raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
@@ -55,7 +59,11 @@ def places(test: str, pair: str, nodes: int, pairs: int) -> list[Group]:
         return [Group(HOST if pair == HOST_HOST else DEVICE, node) for node in range(nodes)]
     ranks = pairs if test == "mbw_mr" else 1
     first = Group(DEVICE if pair == DPU_DPU else HOST, 0, ranks)
-    second = {HOST_HOST: Group(HOST, 1, ranks), DPU_DPU: Group(DEVICE, 1, ranks), HOST_DPU: Group(DEVICE, 0, ranks)}[pair]
+    second = {
+        HOST_HOST: Group(HOST, 1, ranks),
+        DPU_DPU: Group(DEVICE, 1, ranks),
+        HOST_DPU: Group(DEVICE, 0, ranks),
+    }[pair]
     return [first, second]
 
 
@@ -83,9 +91,22 @@ class Osu:
 
     def _run(self, test: str, pair: str) -> dict:
         spec = self.spec
-        line = [self.program, "--test", test, "--sizes", ",".join(map(str, spec.sizes)), "--window", str(spec.window),
-                "--seconds", f"{spec.seconds:g}", "--json", "-"]
-        groups = on_own_cores(places(test, pair, self.cluster.spec.nodes, spec.pairs), self.cluster.placements, self.cores)
+        line = [
+            self.program,
+            "--test",
+            test,
+            "--sizes",
+            ",".join(map(str, spec.sizes)),
+            "--window",
+            str(spec.window),
+            "--seconds",
+            f"{spec.seconds:g}",
+            "--json",
+            "-",
+        ]
+        groups = on_own_cores(
+            places(test, pair, self.cluster.spec.nodes, spec.pairs), self.cluster.placements, self.cores
+        )
         uses_devices = any(group.kind == DEVICE for group in groups)
         layout = Layout(groups, device_command(self.cluster.spec.dpu, line, None) if uses_devices else line)
         result = self.cluster.run(mpi.HOST, line, capture=True, layout=layout)
@@ -103,18 +124,30 @@ def rows(found: list[dict]) -> list[dict]:
     medians = {key: statistics.median(list_) for key, list_ in values.items()}
     return [
         {
-            "test": test, "pair": pair, "bytes": size, "value": value, "unit": unit_of[test],
+            "test": test,
+            "pair": pair,
+            "bytes": size,
+            "value": value,
+            "unit": unit_of[test],
             "relative_to_host": value / medians[test, HOST_HOST, size],
         }
-        for (test, pair, size), value in sorted(medians.items(), key=lambda item: (TESTS.index(item[0][0]), item[0][2], PAIRS.index(item[0][1])))
+        for (test, pair, size), value in sorted(
+            medians.items(), key=lambda item: (TESTS.index(item[0][0]), item[0][2], PAIRS.index(item[0][1]))
+        )
     ]
 
 
 def message_rates(measured: list[dict]) -> list[dict]:
     """mbw_mr's other result: messages per second, which is bytes per second over the size."""
     return [
-        {"pair": row["pair"], "bytes": row["bytes"], "messages_per_s": row["value"] * 1e6 / row["bytes"], "relative_to_host": row["relative_to_host"]}
-        for row in measured if row["test"] == "mbw_mr"
+        {
+            "pair": row["pair"],
+            "bytes": row["bytes"],
+            "messages_per_s": row["value"] * 1e6 / row["bytes"],
+            "relative_to_host": row["relative_to_host"],
+        }
+        for row in measured
+        if row["test"] == "mbw_mr"
     ]
 
 
@@ -135,7 +168,9 @@ def report(cluster: Cluster, spec: OsuSpec, found: list[dict]) -> dict:
 
 def show(found: dict) -> None:
     by_key = {(row["test"], row["bytes"], row["pair"]): row for row in found["rows"]}
-    table = Table(title=f"OSU tests: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    table = Table(
+        title=f"OSU tests: {found['lab']['description']}; medians of {found['runs']}", title_justify="left"
+    )
     for name in ("test", "size"):
         table.add_column(name, no_wrap=True)
     for name in (HOST_HOST, DPU_DPU, "to host-host", HOST_DPU, "to host-host"):
@@ -147,7 +182,13 @@ def show(found: dict) -> None:
         previous = test
         host, dpu, mixed = (by_key[test, size, pair] for pair in PAIRS)
         table.add_row(
-            test, units.format_size(size), _cell(host), _cell(dpu), f"{dpu['relative_to_host']:.2f}", _cell(mixed), f"{mixed['relative_to_host']:.2f}",
+            test,
+            units.format_size(size),
+            _cell(host),
+            _cell(dpu),
+            f"{dpu['relative_to_host']:.2f}",
+            _cell(mixed),
+            f"{mixed['relative_to_host']:.2f}",
         )
     console.out.print(table)
     console.out.print("latency and allgather: less is better. bw and mbw_mr: more is better.")
@@ -167,4 +208,3 @@ def write(found: dict, json: Path | None, plot: Path | None) -> None:
 
         osu_plot.draw(found, plot)
         console.note(f"drew {plot}")
-

@@ -1,4 +1,5 @@
-"""The picture of `offpath bench osu`: five panels, everything relative to host-host, as papers on devices show it, and absolute latency."""
+"""The picture of `offpath bench osu`: five panels, everything relative to host-host, as papers on devices
+show it, and absolute latency."""
 
 import textwrap
 from pathlib import Path
@@ -24,13 +25,22 @@ _PANELS = (  # title, test, what is read, better
 def draw(report: dict, path: Path) -> None:
     figure, grid = plt.subplots(2, 3, figsize=(14, 7.5), layout="constrained")
     for axes, (title, test, key, better) in zip(grid.flat, _PANELS):
-        rows = report["message_rates"] if key == "messages_per_s" else [row for row in report["rows"] if row["test"] == test]
+        rows = (
+            report["message_rates"]
+            if key == "messages_per_s"
+            else [row for row in report["rows"] if row["test"] == test]
+        )
         _panel(axes, rows, key)
         pairs = f", {report['mbw_mr_pairs']} pairs" if test == "mbw_mr" else ""
         axes.set_title(f"{title}{pairs} ({better} is better)", fontsize=10)
-    handles, labels = next(((h, l) for h, l in (axes.get_legend_handles_labels() for axes in grid.flat) if h), ([], []))
+    handles, labels = next(
+        ((h, l) for h, l in (axes.get_legend_handles_labels() for axes in grid.flat) if h), ([], [])
+    )
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
-    figure.suptitle("\n".join(textwrap.wrap(f"{report['lab']['description']}; medians of {report['runs']}", 150)), fontsize=9)
+    figure.suptitle(
+        "\n".join(textwrap.wrap(f"{report['lab']['description']}; medians of {report['runs']}", 150)),
+        fontsize=9,
+    )
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -42,7 +52,14 @@ def _panel(axes, rows: list[dict], key: str) -> None:
         return
     for pair in dict.fromkeys(row["pair"] for row in rows):
         line = sorted((row for row in rows if row["pair"] == pair), key=lambda row: row["bytes"])
-        axes.plot([row["bytes"] for row in line], [row[key] for row in line], "o-", markersize=3, color=_COLORS[pair], label=pair)
+        axes.plot(
+            [row["bytes"] for row in line],
+            [row[key] for row in line],
+            "o-",
+            markersize=3,
+            color=_COLORS[pair],
+            label=pair,
+        )
     sizes = sorted({row["bytes"] for row in rows})
     shown = sizes[:: max(1, -(-len(sizes) // 8))]
     axes.set_xscale("log", base=2)

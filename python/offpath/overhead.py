@@ -1,7 +1,9 @@
-"""What loading offpath costs messages and collectives that stay on the host's path: the same program with and without, in turns.
+"""What loading offpath costs messages and collectives that stay on the host's path: the same program with and
+without, in turns.
 
-Two ranks with a core each exchange small messages, on one node and between nodes, and call small non-blocking collectives. A device is there and idle. The two programs
-live side by side and take turns of some milliseconds, so that a machine whose speed changes does so under both.
+Two ranks with a core each exchange small messages, on one node and between nodes, and call small non-blocking
+collectives. A device is there and idle. The two programs live side by side and take turns of some
+milliseconds, so that a machine whose speed changes does so under both.
 """
 
 import json as jsonlib
@@ -29,7 +31,11 @@ class OverheadSpec:
     batch: int = 200
 
     def check(self, lab: LabSpec) -> None:
-        for value, name, low, high in ((self.runs, "--runs", 1, 1000), (self.batches, "--batches", 1, 100000), (self.batch, "--batch", 1, 10**6)):
+        for value, name, low, high in (
+            (self.runs, "--runs", 1, 1000),
+            (self.batches, "--batches", 1, 100000),
+            (self.batch, "--batch", 1, 10**6),
+        ):
             if not low <= value <= high:
                 raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
         for size in self.sizes:
@@ -49,7 +55,10 @@ def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
             turns.write_bytes(b"")
             # Who begins changes, so that neither always follows the other's warmer or colder caches.
             order = engines if run % 2 == 0 else engines[::-1]
-            jobs = [(engine, _program(cluster, spec, turns, turn, len(order))) for turn, engine in enumerate(order)]
+            jobs = [
+                (engine, _program(cluster, spec, turns, turn, len(order)))
+                for turn, engine in enumerate(order)
+            ]
             for engine, result in zip(order, cluster.run_together(jobs)):
                 taken[engine.name].append(measured(result, engine.label, verifies=False)["rows"])
             progress.advance(task)
@@ -57,22 +66,51 @@ def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
 
 
 def _program(cluster: Cluster, spec: OverheadSpec, turns: Path, turn: int, programs: int) -> list[str]:
-    return [str(cluster.artifacts.program(PROGRAM)), "messages", "--sizes", ",".join(map(str, spec.sizes)), "--batches", str(spec.batches),
-            "--batch", str(spec.batch), "--turns", str(turns), "--turn", str(turn), "--programs", str(programs), "--json", "-"]
+    return [
+        str(cluster.artifacts.program(PROGRAM)),
+        "messages",
+        "--sizes",
+        ",".join(map(str, spec.sizes)),
+        "--batches",
+        str(spec.batches),
+        "--batch",
+        str(spec.batch),
+        "--turns",
+        str(turns),
+        "--turn",
+        str(turn),
+        "--programs",
+        str(programs),
+        "--json",
+        "-",
+    ]
 
 
 def rows(taken: dict[str, list[list[dict]]]) -> list[dict]:
-    """Medians over all batches of all runs. `ratio`: the median over the batches of preloaded over plain, each batch against the other program's batch
-    beside it; more than 1 is slower for times, faster for rates. `runs`: the median of each run."""
+    """Medians over all batches of all runs. `ratio`: the median over the batches of preloaded over plain,
+    each batch against the other program's batch beside it; more than 1 is slower for times, faster for rates.
+    `runs`: the median of each run."""
     found = []
     for index, first in enumerate(taken[mpi.HOST.name][0]):
-        batches = {name: [value for run in runs for value in run[index]["batches"]] for name, runs in taken.items()}
+        batches = {
+            name: [value for run in runs for value in run[index]["batches"]] for name, runs in taken.items()
+        }
         plain, preloaded = (batches[engine.name] for engine in (mpi.HOST, mpi.OFFPATH))
         ratios = [loaded / alone for alone, loaded in zip(plain, preloaded, strict=True)]
         found.append(
-            {"test": first["test"], "where": first["where"], "bytes": first["bytes"], "plain_mpi": statistics.median(plain),
-             "preloaded": statistics.median(preloaded), "ratio": statistics.median(ratios), "ratio_quartiles": _quartiles(ratios),
-             "runs": {key: [run[index]["value"] for run in taken[engine.name]] for key, engine in (("plain_mpi", mpi.HOST), ("preloaded", mpi.OFFPATH))}}
+            {
+                "test": first["test"],
+                "where": first["where"],
+                "bytes": first["bytes"],
+                "plain_mpi": statistics.median(plain),
+                "preloaded": statistics.median(preloaded),
+                "ratio": statistics.median(ratios),
+                "ratio_quartiles": _quartiles(ratios),
+                "runs": {
+                    key: [run[index]["value"] for run in taken[engine.name]]
+                    for key, engine in (("plain_mpi", mpi.HOST), ("preloaded", mpi.OFFPATH))
+                },
+            }
         )
     return found
 
@@ -86,22 +124,42 @@ def _quartiles(values: list[float]) -> list[float]:
 
 def report(cluster: Cluster, spec: OverheadSpec, found: list[dict]) -> dict:
     return {
-        "benchmark": "overhead", "lab": stats.describe_cluster(cluster), "environment": stats.environment(), "runs": spec.runs,
-        "units": {"rate": "messages per second", "others": "seconds"}, "rows": found,
+        "benchmark": "overhead",
+        "lab": stats.describe_cluster(cluster),
+        "environment": stats.environment(),
+        "runs": spec.runs,
+        "units": {"rate": "messages per second", "others": "seconds"},
+        "rows": found,
     }
 
 
 def show(found: dict) -> None:
-    table = Table(title=f"overhead: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
-    for name, justify in (("test", "left"), ("where", "left"), ("size", "right"), ("plain MPI", "right"), ("preloaded", "right"), ("ratio", "right"), ("quartiles", "right")):
+    table = Table(
+        title=f"overhead: {found['lab']['description']}; medians of {found['runs']}", title_justify="left"
+    )
+    for name, justify in (
+        ("test", "left"),
+        ("where", "left"),
+        ("size", "right"),
+        ("plain MPI", "right"),
+        ("preloaded", "right"),
+        ("ratio", "right"),
+        ("quartiles", "right"),
+    ):
         table.add_column(name, justify=justify, no_wrap=True)
     previous = None
     for row in found["rows"]:
         if previous not in (None, (row["test"], row["where"])):
             table.add_section()
         previous = (row["test"], row["where"])
-        table.add_row(row["test"], _WHERE[row["where"]], units.format_size(row["bytes"]), *(_cell(row, key) for key in ("plain_mpi", "preloaded")), f"{row['ratio']:.3f}",
-                      "{:.2f}-{:.2f}".format(*row["ratio_quartiles"]))
+        table.add_row(
+            row["test"],
+            _WHERE[row["where"]],
+            units.format_size(row["bytes"]),
+            *(_cell(row, key) for key in ("plain_mpi", "preloaded")),
+            f"{row['ratio']:.3f}",
+            "{:.2f}-{:.2f}".format(*row["ratio_quartiles"]),
+        )
     console.out.print(table)
 
 

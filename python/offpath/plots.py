@@ -11,8 +11,13 @@ import matplotlib.pyplot as plt  # noqa: E402
 from offpath import metrics, units  # noqa: E402
 
 _COLORS = {
-    "host": "#8d99ae", "offpath": "#2a9d8f", "host+thread": "#e9c46a", "host+core": "#f4a261", "host+core+thread": "#e76f51",
-    "mpich": "#9d8189", "mpich+core+thread": "#6d597a",
+    "host": "#8d99ae",
+    "offpath": "#2a9d8f",
+    "host+thread": "#e9c46a",
+    "host+core": "#f4a261",
+    "host+core+thread": "#e76f51",
+    "mpich": "#9d8189",
+    "mpich+core+thread": "#6d597a",
 }
 
 
@@ -23,24 +28,37 @@ def _color(engine: str) -> str:
 def compare(report: dict, path: Path) -> None:
     """Bars of the times that were measured, one color an engine, with the spread of the runs.
 
-    The wall time, most of which is start-up in short runs, is drawn only where the program times nothing itself.
+    The wall time, most of which is start-up in short runs, is drawn only where the program times nothing
+    itself.
     """
     times = shown_times(report)
     engines = [name for name in report["engines"] if any(name in report["summary"][t] for t in times)]
     figure, axes = plt.subplots(figsize=(max(6.0, 1.2 + 1.5 * len(times)), 4.5), layout="constrained")
     width = 0.8 / max(1, len(engines))
     for index, engine in enumerate(engines):
-        shown = [(at, report["summary"][t][engine]) for at, t in enumerate(times) if engine in report["summary"][t]]
+        shown = [
+            (at, report["summary"][t][engine]) for at, t in enumerate(times) if engine in report["summary"][t]
+        ]
         positions = [at - 0.4 + width * (index + 0.5) for at, _ in shown]
         medians = [entry["median"] for _, entry in shown]
         spread = [[e["median"] - e["low"] for _, e in shown], [e["high"] - e["median"] for _, e in shown]]
-        bars = axes.bar(positions, medians, width, yerr=spread, capsize=2, color=_color(engine), label=report["engines"][engine]["label"])
+        bars = axes.bar(
+            positions,
+            medians,
+            width,
+            yerr=spread,
+            capsize=2,
+            color=_color(engine),
+            label=report["engines"][engine]["label"],
+        )
         if engine != report["reference"]:
             labels = [f"{(e['ratio'] - 1) * 100:+.0f} %" if e["ratio"] else "" for _, e in shown]
             axes.bar_label(bars, labels=labels, fontsize=8, padding=2)
     axes.set_xticks(range(len(times)), times)
     axes.set_ylabel("seconds, median")
-    axes.set_title(f"{Path(report['program'][0]).name}: {report['lab']['description']}", fontsize=9, wrap=True)
+    axes.set_title(
+        f"{Path(report['program'][0]).name}: {report['lab']['description']}", fontsize=9, wrap=True
+    )
     axes.legend(fontsize=8)
     axes.margins(y=0.15)
     figure.savefig(path, dpi=130)
@@ -55,11 +73,19 @@ def shown_times(report: dict) -> list[str]:
 def overlap(report: dict, path: Path) -> None:
     """Two panels an operation: overlap, and total time over the larger of compute and wire time, by size."""
     operations = list(dict.fromkeys(row["op"] for row in report["rows"]))
-    figure, grid = plt.subplots(2, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 6.5), layout="constrained", squeeze=False)
+    figure, grid = plt.subplots(
+        2,
+        len(operations),
+        figsize=(max(7.0, 4.2 * len(operations)), 6.5),
+        layout="constrained",
+        squeeze=False,
+    )
     for column, operation in enumerate(operations):
         for engine, rows in _by_engine(report, operation).items():
             sizes = [row["bytes"] for row in rows]
-            grid[0][column].plot(sizes, [row["overlap_percent"] for row in rows], "o-", color=_color(engine), label=engine)
+            grid[0][column].plot(
+                sizes, [row["overlap_percent"] for row in rows], "o-", color=_color(engine), label=engine
+            )
             ideal = [row["total_s"] / max(row["compute_s"], row["wire_s"]) for row in rows]
             grid[1][column].plot(sizes, ideal, "o-", color=_color(engine), label=engine)
         grid[0][column].set(title=operation, ylim=(-5, 105))
@@ -74,10 +100,18 @@ def overlap(report: dict, path: Path) -> None:
 def series(report: dict, path: Path, key: str, label: str) -> None:
     """One panel an operation: `key` by size."""
     operations = list(dict.fromkeys(row["op"] for row in report["rows"]))
-    figure, grid = plt.subplots(1, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 4), layout="constrained", squeeze=False)
+    figure, grid = plt.subplots(
+        1, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 4), layout="constrained", squeeze=False
+    )
     for axes, operation in zip(grid[0], operations):
         for engine, rows in _by_engine(report, operation).items():
-            axes.plot([row["bytes"] for row in rows], [row[key] for row in rows], "o-", color=_color(engine), label=engine)
+            axes.plot(
+                [row["bytes"] for row in rows],
+                [row[key] for row in rows],
+                "o-",
+                color=_color(engine),
+                label=engine,
+            )
         axes.set(title=operation, yscale="log")
         _size_axis(axes, sizes=sorted({r["bytes"] for r in report["rows"]}))
     grid[0][0].set_ylabel(label)
@@ -91,9 +125,21 @@ def staging(report: dict, path: Path) -> None:
     for name, color in (("direct", _COLORS["offpath"]), ("staged", _COLORS["host+core"])):
         rows = sorted((row for row in report["rows"] if row["path"] == name), key=lambda row: row["bytes"])
         for axes, key in ((left, "latency_s"), (right, "bandwidth_Bps")):
-            axes.plot([row["bytes"] for row in rows], [row[key] for row in rows], "o-", color=color, label=f"{name}: {report['paths'][name]}")
+            axes.plot(
+                [row["bytes"] for row in rows],
+                [row[key] for row in rows],
+                "o-",
+                color=color,
+                label=f"{name}: {report['paths'][name]}",
+            )
     if report["slowest_link_Bps"]:
-        right.axhline(report["slowest_link_Bps"], color="black", linewidth=0.8, linestyle=":", label="the slower link's rate")
+        right.axhline(
+            report["slowest_link_Bps"],
+            color="black",
+            linewidth=0.8,
+            linestyle=":",
+            label="the slower link's rate",
+        )
     left.set(title="latency", yscale="log", ylabel="seconds")
     right.set(title="bandwidth", yscale="log", ylabel="bytes per second")
     _size_axis(left, right, sizes=sorted({row["bytes"] for row in report["rows"]}))

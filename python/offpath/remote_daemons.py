@@ -1,8 +1,9 @@
 """Starts offpathd on devices with operating systems of their own, for one job, and ends it with the job.
 
-The launch agent (ssh, or any command that is called like it: AGENT HOST COMMAND) runs a small shell script on the device. The script
-reads the key of the job from its standard input and hands it to offpathd by a pipe: no command line, variable or file there holds it.
-The connection is the daemon's lifeline: when it ends, in whatever way, the script ends the daemon.
+The launch agent (ssh, or any command that is called like it: AGENT HOST COMMAND) runs a small shell script on
+the device. The script reads the key of the job from its standard input and hands it to offpathd by a pipe: no
+command line, variable or file there holds it. The connection is the daemon's lifeline: when it ends, in
+whatever way, the script ends the daemon.
 """
 
 import contextlib
@@ -66,7 +67,8 @@ def agent_command(device: RemoteDevice, options: StartOptions) -> list[str]:
 
 
 def _impatient(agent: list[str]) -> list[str]:
-    """ssh, told to give up on a machine that does not answer, unless the user has told it how long to wait: by itself it takes minutes."""
+    """ssh, told to give up on a machine that does not answer, unless the user has told it how long to wait:
+    by itself it takes minutes."""
     if Path(agent[0]).name != "ssh" or any("connecttimeout" in word.lower() for word in agent):
         return agent
     return [agent[0], "-o", f"ConnectTimeout={_CONNECT_SECONDS}", *agent[1:]]
@@ -77,7 +79,10 @@ class RemoteDaemons:
 
     def __init__(self, devices: list[RemoteDevice], options: StartOptions, key_file: Path):
         if not options.agent.split() or not options.daemon:
-            raise OffpathError("no agent or no daemon to start devices with", "use --agent ssh and --device-daemon offpathd, or leave them out")
+            raise OffpathError(
+                "no agent or no daemon to start devices with",
+                "use --agent ssh and --device-daemon offpathd, or leave them out",
+            )
         # Several nodes may share one device.
         self._devices = list({device.address: device for device in devices}.values())
         self._options, self._key_file = options, key_file
@@ -121,9 +126,13 @@ class RemoteDaemons:
         errors = tempfile.TemporaryFile()
         try:
             # A session of its own: Ctrl-C ends the job first, and its devices after it.
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            )
         except OSError as error:
-            raise OffpathError(f"the agent {command[0]!r} cannot be run: {error.strerror}", "name another one with --agent") from error
+            raise OffpathError(
+                f"the agent {command[0]!r} cannot be run: {error.strerror}", "name another one with --agent"
+            ) from error
         self._running.append((device, process, errors))
         try:
             process.stdin.write(key + b"\n")
@@ -131,7 +140,9 @@ class RemoteDaemons:
         except BrokenPipeError:
             pass  # it has ended, and the wait for it says how
 
-    def _problem(self, device: RemoteDevice, process: subprocess.Popen, errors, deadline: float) -> str | None:
+    def _problem(
+        self, device: RemoteDevice, process: subprocess.Popen, errors, deadline: float
+    ) -> str | None:
         """Waits until the daemon is ready; what is wrong if it does not get so."""
         readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
         if readable and os.read(process.stdout.fileno(), 1) == b"1":
@@ -139,7 +150,10 @@ class RemoteDaemons:
         words = "".join("\n  " + line for line in _said(errors))
         os.ftruncate(errors.fileno(), 0)
         what = "did not start" if readable else f"was not ready after {_READY_SECONDS:g} s"
-        return f"the device {device.address} {what} (by {self._options.agent}){'; it said:' if words else ''}{words}"
+        return (
+            f"the device {device.address} {what} (by"
+            f" {self._options.agent}){'; it said:' if words else ''}{words}"
+        )
 
 
 def _said(errors) -> list[str]:

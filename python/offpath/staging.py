@@ -1,10 +1,10 @@
 """Staged against direct: what it costs that a device cannot reach its host's memory itself.
 
-Both are offpath's basic primitives between two nodes over the same links, in one session, in turn:
-    direct  the device shares the host's operating system and maps its memory: the data cross the network alone
-    staged  the data go through buffers of the device: with --dpu remote or aarch64 over the host-device link, with --dpu local through
-            a shared area that a thread of the process copies from and to
-Beside them, what the links themselves give: UCX's own perf test over each, in the same session.
+Both are offpath's basic primitives between two nodes over the same links, in one session, in turn: direct
+the device shares the host's operating system and maps its memory: the data cross the network alone staged
+the data go through buffers of the device: with --dpu remote or aarch64 over the host-device link, with --dpu
+local through a shared area that a thread of the process copies from and to Beside them, what the links
+themselves give: UCX's own perf test over each, in the same session.
 """
 
 import json as jsonlib
@@ -37,8 +37,14 @@ class StagingSpec:
 
     def check(self, lab: LabSpec) -> None:
         if lab.nodes != 2 or lab.ranks_per_node != 1:
-            raise OffpathError("this benchmark is between two nodes with a rank each", "leave --nodes and --ranks-per-node out")
-        for value, name, low, high in ((self.runs, "--runs", 1, 10000), (self.seconds, "--seconds", 0.001, 60)):
+            raise OffpathError(
+                "this benchmark is between two nodes with a rank each",
+                "leave --nodes and --ranks-per-node out",
+            )
+        for value, name, low, high in (
+            (self.runs, "--runs", 1, 10000),
+            (self.seconds, "--seconds", 0.001, 60),
+        ):
             if not low <= value <= high:
                 raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
 
@@ -47,7 +53,9 @@ def engines(lab: LabSpec) -> list[Engine]:
     staged = "through the device's buffers" + (", over the host-device link" if lab.remote else "")
     return [
         Engine(DIRECT, "the device maps the host's memory", offload=True, local=True),
-        Engine(STAGED, staged, offload=True, environment={} if lab.remote else {"OFFPATH_BACK_END": "staged"}),
+        Engine(
+            STAGED, staged, offload=True, environment={} if lab.remote else {"OFFPATH_BACK_END": "staged"}
+        ),
     ]
 
 
@@ -63,14 +71,23 @@ def measure(cluster: Cluster, spec: StagingSpec) -> tuple[list[dict], dict]:
         for run in range(spec.runs):
             for path in paths:
                 progress.update(task, description=f"run {run + 1} of {spec.runs}: {path.name}")
-                arguments = ["--memory", _MEMORY[path.name], "--seconds", str(spec.seconds), "--sizes", ",".join(map(str, spec.sizes))]
+                arguments = [
+                    "--memory",
+                    _MEMORY[path.name],
+                    "--seconds",
+                    str(spec.seconds),
+                    "--sizes",
+                    ",".join(map(str, spec.sizes)),
+                ]
                 taken[path.name].append(_run(cluster, path, [program, *arguments, "--json", "-"]))
                 progress.advance(task)
             for name, bandwidth in links.items():
                 progress.update(task, description=f"run {run + 1} of {spec.runs}: the {name} link itself")
                 raw[name].append(bandwidth())
                 progress.advance(task)
-    return rows(taken), {name: {"bandwidth_Bps": statistics.median(values), "runs": values} for name, values in raw.items()}
+    return rows(taken), {
+        name: {"bandwidth_Bps": statistics.median(values), "runs": values} for name, values in raw.items()
+    }
 
 
 def _links(cluster: Cluster) -> dict:
@@ -87,7 +104,8 @@ def rows(taken: dict[str, list[dict]]) -> list[dict]:
         for index, first in enumerate(runs[0]["rows"]):
             values = {key: [run["rows"][index][key] for run in runs] for key in _KEYS}
             found.append(
-                {"path": path, "bytes": first["bytes"]} | {key: statistics.median(values[key]) for key in _KEYS}
+                {"path": path, "bytes": first["bytes"]}
+                | {key: statistics.median(values[key]) for key in _KEYS}
                 | {"back_end": runs[0]["back_end"], "window": first["window"], "runs": values}
             )
     return found
@@ -97,7 +115,11 @@ def _run(cluster: Cluster, path: Engine, command: list[str]) -> dict:
     result = cluster.run(path, command, capture=True)
     said = measured(result, f"the {path.name} path")
     if said["back_end"] not in _EXPECTED[path.name]:
-        raise OffpathError(f"what should be {path.name} was done by back end {said['back_end']}", "see `offpath info`", code=1)
+        raise OffpathError(
+            f"what should be {path.name} was done by back end {said['back_end']}",
+            "see `offpath info`",
+            code=1,
+        )
     return said
 
 
@@ -129,24 +151,41 @@ def show(found: dict) -> None:
     by_size: dict[int, dict[str, dict]] = {}
     for row in found["rows"]:
         by_size.setdefault(row["bytes"], {})[row["path"]] = row
-    table = Table(title=f"staging: {found['lab']['description']}; medians of {found['runs']}", title_justify="left")
+    table = Table(
+        title=f"staging: {found['lab']['description']}; medians of {found['runs']}", title_justify="left"
+    )
     for name in ("size", "latency direct", "staged", "ratio", "bandwidth direct", "staged", "ratio"):
         table.add_column(name, justify="right")
-    limits = {name: limit for name, limit in (("staged/link", found["slowest_link_Bps"]), ("staged/raw", raw_limit(found))) if limit}
+    limits = {
+        name: limit
+        for name, limit in (("staged/link", found["slowest_link_Bps"]), ("staged/raw", raw_limit(found)))
+        if limit
+    }
     for name in limits:
         table.add_column(name, justify="right")
     for size, paths in by_size.items():
         direct, staged = paths[DIRECT], paths[STAGED]
         cells = [units.format_size(size)]
-        cells += [units.format_seconds(direct["latency_s"]), units.format_seconds(staged["latency_s"]), f"{staged['latency_s'] / direct['latency_s']:.2f}"]
-        cells += [f"{row['bandwidth_Bps'] / 1e6:.3g} MB/s" for row in (direct, staged)] + [f"{staged['bandwidth_Bps'] / direct['bandwidth_Bps']:.2f}"]
-        table.add_row(*cells, *(f"{100 * staged['bandwidth_Bps'] / limit:.0f} %" for limit in limits.values()))
+        cells += [
+            units.format_seconds(direct["latency_s"]),
+            units.format_seconds(staged["latency_s"]),
+            f"{staged['latency_s'] / direct['latency_s']:.2f}",
+        ]
+        cells += [f"{row['bandwidth_Bps'] / 1e6:.3g} MB/s" for row in (direct, staged)] + [
+            f"{staged['bandwidth_Bps'] / direct['bandwidth_Bps']:.2f}"
+        ]
+        table.add_row(
+            *cells, *(f"{100 * staged['bandwidth_Bps'] / limit:.0f} %" for limit in limits.values())
+        )
     console.out.print(table)
     for name, label in found["paths"].items():
         console.out.print(f"{name}: {label}")
     console.out.print("latency: half a round trip; bandwidth: windows of messages one way")
     if limits:
-        console.out.print("link: the slower link's rate, headers included; raw: what UCX's perf test reached on the slower link")
+        console.out.print(
+            "link: the slower link's rate, headers included; raw: what UCX's perf test reached on the slower"
+            " link"
+        )
     for name, link in found["raw_links"].items():
         console.out.print(f"raw, {name} link: {link['bandwidth_Bps'] / 1e6:.4g} MB/s")
 

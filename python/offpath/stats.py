@@ -25,7 +25,8 @@ def summarize(values: list[float]) -> Summary:
 
 
 def chance(a: list[float], b: list[float]) -> float:
-    """How often two such samples of one distribution are as far apart as `a` and `b`, in either direction: the rank-sum test of Mann and Whitney."""
+    """How often two such samples of one distribution are as far apart as `a` and `b`, in either direction:
+    the rank-sum test of Mann and Whitney."""
     n, m = len(a), len(b)
     above = sum((x > y) + (x == y) / 2 for x in a for y in b)
     distance = abs(above - n * m / 2)
@@ -57,7 +58,10 @@ def environment() -> dict:
         "cores_allowed": sorted(os.sched_getaffinity(0)),
         "load_average": os.getloadavg()[0],
         "mpi": _first_line(["mpirun", "--version"]),
-        "offpath": _first_line(["git", "-C", str(SOURCE_ROOT), "describe", "--always", "--dirty"]) or "not a git checkout",
+        "offpath": (
+            _first_line(["git", "-C", str(SOURCE_ROOT), "describe", "--always", "--dirty"])
+            or "not a git checkout"
+        ),
     }
 
 

@@ -1,10 +1,25 @@
-"""The times that a program prints in its own words, such as `Loop time of 1.52 on 4 procs` or `Elapsed: 830 ms`."""
+"""The times that a program prints in its own words, such as `Loop time of 1.52 on 4 procs` or `Elapsed: 830
+ms`."""
 
 import re
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "min": 60.0, "minutes": 60.0}
-_WITH_UNIT = re.compile(rf"(?<![\w.])({_NUMBER})\s*({'|'.join(sorted(_UNITS, key=len, reverse=True))})\b(?!\s*/)", re.IGNORECASE)
+_UNITS = {
+    "s": 1.0,
+    "sec": 1.0,
+    "secs": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "us": 1e-6,
+    "usec": 1e-6,
+    "min": 60.0,
+    "minutes": 60.0,
+}
+_WITH_UNIT = re.compile(
+    rf"(?<![\w.])({_NUMBER})\s*({'|'.join(sorted(_UNITS, key=len, reverse=True))})\b(?!\s*/)", re.IGNORECASE
+)
 _WORD = re.compile(r"\b(?:\w*time\w*|wall\w*|elapsed|duration)\b|\bsec(?:ond)?s?\s*[:=]", re.IGNORECASE)
 _RATE = re.compile(r"flops?\b|/s(?:ec)?\b|/day\b|per second|performance|bandwidth|speed", re.IGNORECASE)
 _ALONE = re.compile(rf"(?<![\w.])({_NUMBER})(?![\w.])")
@@ -16,7 +31,9 @@ def masked(line: str) -> str:
     if _RATE.search(line):
         return " ".join(re.sub(_NUMBER, "#", line).split())
     places = [match.span(1) for match in _WITH_UNIT.finditer(line)]
-    places += [time.span(1) for word in _WORD.finditer(line) if (time := _after(line, word.end())) is not None]
+    places += [
+        time.span(1) for word in _WORD.finditer(line) if (time := _after(line, word.end())) is not None
+    ]
     for start, end in sorted(set(places), reverse=True):
         line = line[:start] + "#" + line[end:]
     return " ".join(line.split()) if places else line
@@ -28,7 +45,8 @@ def _after(line: str, place: int) -> re.Match | None:
 
 
 def seconds(lines: list[str]) -> dict[str, float]:
-    """{"LABEL [s]": seconds} of the lines that tell a time. Where several have the same words, of several ranks or steps, the largest counts."""
+    """{"LABEL [s]": seconds} of the lines that tell a time. Where several have the same words, of several
+    ranks or steps, the largest counts."""
     found: dict[str, float] = {}
     for line in lines:
         if (told := _told(line)) is not None:

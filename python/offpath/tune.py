@@ -1,7 +1,8 @@
-"""Measures what operations cost on the host's MPI and on the device, and writes the table that the front end chooses by.
+"""Measures what operations cost on the host's MPI and on the device, and writes the table that the front end
+chooses by.
 
-Both engines run the same program, offpath-bench-mpi calibrate, in turn. The computation between post and wait is as long as the host's
-pure time on both, so that the shares that it hides can be compared.
+Both engines run the same program, offpath-bench-mpi calibrate, in turn. The computation between post and wait
+is as long as the host's pure time on both, so that the shares that it hides can be compared.
 """
 
 import os
@@ -24,9 +25,25 @@ from offpath.lab.mpi import Engine
 from offpath.tuning_table import DEVICE, HOST, device_pays
 
 # An operation of which the front end decides by the bytes of the whole result, not by those of one rank.
-_WHOLE_RESULT = ("iallgather", "iallgatherv", "igather", "iscatter", "ireduce_scatter", "ireduce_scatter_block")
+_WHOLE_RESULT = (
+    "iallgather",
+    "iallgatherv",
+    "igather",
+    "iscatter",
+    "ireduce_scatter",
+    "ireduce_scatter_block",
+)
 OPERATIONS = tuple(op for op in BENCHMARKS if op not in ("isend", "ibarrier"))
-DEFAULT_OPERATIONS = ("ialltoall", "ialltoallv", "iallgather", "iallgatherv", "ibcast", "iallreduce", "ireduce", "ireduce_scatter_block")
+DEFAULT_OPERATIONS = (
+    "ialltoall",
+    "ialltoallv",
+    "iallgather",
+    "iallgatherv",
+    "ibcast",
+    "iallreduce",
+    "ireduce",
+    "ireduce_scatter_block",
+)
 # Everything that a device can do goes to it while it is measured.
 EVERYTHING = {"OFFPATH_MIN_BYTES": "0", "OFFPATH_OPS": "all"}
 
@@ -84,7 +101,9 @@ def _said(engine: str, code: int, stdout: str, stderr: str) -> dict:
     said = metrics.last_json_object(stdout)
     if code != 0 or said is None:
         tail = "\n".join((stderr or stdout).strip().splitlines()[-15:])
-        raise OffpathError(f"measuring on the {engine} failed with code {code}\n{tail}".rstrip(), code=code or 1)
+        raise OffpathError(
+            f"measuring on the {engine} failed with code {code}\n{tail}".rstrip(), code=code or 1
+        )
     if not said["verified"]:
         raise OffpathError(f"the {engine} gave wrong data", code=1)
     return said
@@ -100,9 +119,20 @@ def calibrate(spec: TuneSpec, measure: Measure) -> list[dict]:
             for run in range(spec.runs):
                 for engine, runs in taken.items():
                     progress.update(task, description=f"{operation}, run {run + 1} of {spec.runs}: {engine}")
-                    arguments = ["calibrate", "--op", operation, "--sizes", ",".join(map(str, spec.sizes)), "--seconds", str(spec.seconds)]
+                    arguments = [
+                        "calibrate",
+                        "--op",
+                        operation,
+                        "--sizes",
+                        ",".join(map(str, spec.sizes)),
+                        "--seconds",
+                        str(spec.seconds),
+                    ]
                     if taken[HOST]:
-                        arguments += ["--compute-s", ",".join(f"{max(one['pure_s'], 1e-6):.9f}" for one in _medians(taken[HOST]))]
+                        arguments += [
+                            "--compute-s",
+                            ",".join(f"{max(one['pure_s'], 1e-6):.9f}" for one in _medians(taken[HOST])),
+                        ]
                     runs.append(measure(engine, [*arguments, "--json", "-"]))
                     progress.advance(task)
             found += rows(operation, taken)
@@ -117,30 +147,50 @@ def rows(operation: str, taken: dict[str, list[dict]]) -> list[dict]:
     shape = {"op": operation, "ranks": first["ranks"], "nodes": first["nodes"]}
     engines = {engine: _medians(runs) for engine, runs in taken.items()}
     return [
-        shape | {"bytes": size["bytes"] * factor} | {engine: {key: of[i][key] for key in ("pure_s", "overlap")} for engine, of in engines.items()}
+        shape
+        | {"bytes": size["bytes"] * factor}
+        | {engine: {key: of[i][key] for key in ("pure_s", "overlap")} for engine, of in engines.items()}
         for i, size in enumerate(first["rows"])
     ]
 
 
 def _medians(runs: list[dict]) -> list[dict]:
     return [
-        {key: statistics.median(run["rows"][i][key] for run in runs) for key in ("pure_s", "overlap")} for i in range(len(runs[0]["rows"]))
+        {key: statistics.median(run["rows"][i][key] for run in runs) for key in ("pure_s", "overlap")}
+        for i in range(len(runs[0]["rows"]))
     ]
 
 
 def show(found: list[dict], where: str) -> None:
     table = Table(title=f"tuning: {where}", title_justify="left")
-    for name, justify in (("operation", "left"), ("bytes", "right"), ("host", "right"), ("hidden", "right"), ("device", "right"), ("hidden", "right"), ("choice", "left")):
+    for name, justify in (
+        ("operation", "left"),
+        ("bytes", "right"),
+        ("host", "right"),
+        ("hidden", "right"),
+        ("device", "right"),
+        ("hidden", "right"),
+        ("choice", "left"),
+    ):
         table.add_column(name, justify=justify, no_wrap=True)
     previous = None
     for row in found:
         if previous not in (None, row["op"]):
             table.add_section()
         previous = row["op"]
-        cells = [units.format_seconds(row[e]["pure_s"]) if kind == "pure" else f"{100 * row[e]['overlap']:.0f} %" for e in (HOST, DEVICE) for kind in ("pure", "hidden")]
-        table.add_row(row["op"], units.format_size(row["bytes"]), *cells, "device" if device_pays(row) else "host")
+        cells = [
+            units.format_seconds(row[e]["pure_s"]) if kind == "pure" else f"{100 * row[e]['overlap']:.0f} %"
+            for e in (HOST, DEVICE)
+            for kind in ("pure", "hidden")
+        ]
+        table.add_row(
+            row["op"], units.format_size(row["bytes"]), *cells, "device" if device_pays(row) else "host"
+        )
     console.out.print(table)
-    console.out.print("hidden: by a computation as long as the host's operation; choice: where nothing else is known (docs/tuning.md)")
+    console.out.print(
+        "hidden: by a computation as long as the host's operation; choice: where nothing else is known"
+        " (docs/tuning.md)"
+    )
 
 
 def describe_launcher(launcher: list[str]) -> str:

@@ -1,4 +1,5 @@
-"""The table that the MPI front end chooses by: where it is, how it is written, what it says (docs/tuning.md)."""
+"""The table that the MPI front end chooses by: where it is, how it is written, what it says
+(docs/tuning.md)."""
 
 import datetime
 import json as jsonlib
@@ -13,7 +14,8 @@ HOST, DEVICE = "host", "device"
 
 
 def default_table(lab: bool = False) -> Path:
-    """Where the table is that `offpath run` uses; emulated clusters have one of their own, which nothing uses unasked."""
+    """Where the table is that `offpath run` uses; emulated clusters have one of their own, which nothing uses
+    unasked."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     return base / "offpath" / ("tuning-lab.json" if lab else "tuning.json")
 
@@ -21,7 +23,11 @@ def default_table(lab: bool = False) -> Path:
 def make_table(found: list[dict], where: str) -> dict:
     return {
         "offpath_tuning": VERSION,
-        "measured": {"when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "where": where, **stats.environment()},
+        "measured": {
+            "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "where": where,
+            **stats.environment(),
+        },
         "rows": found,
     }
 
@@ -42,7 +48,11 @@ def read(path: Path) -> dict:
         table = jsonlib.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise OffpathError(f"{path} cannot be read: {error}", "leave --add out to replace it") from error
-    if not isinstance(table, dict) or table.get("offpath_tuning") != VERSION or not isinstance(table.get("rows"), list):
+    if (
+        not isinstance(table, dict)
+        or table.get("offpath_tuning") != VERSION
+        or not isinstance(table.get("rows"), list)
+    ):
         raise OffpathError(f"{path} is no tuning table of version {VERSION}", "leave --add out to replace it")
     return table
 
@@ -58,5 +68,8 @@ def device_pays(row: dict) -> bool:
     """As frontends/mpi/tuning/cost_model decides for a program whose computation nobody knows."""
     host, device = row[HOST], row[DEVICE]
     gap = host["pure_s"]
-    exposed = {engine: cost["pure_s"] - cost["overlap"] * min(gap, cost["pure_s"]) for engine, cost in ((HOST, host), (DEVICE, device))}
+    exposed = {
+        engine: cost["pure_s"] - cost["overlap"] * min(gap, cost["pure_s"])
+        for engine, cost in ((HOST, host), (DEVICE, device))
+    }
     return gap + exposed[DEVICE] <= 0.95 * (gap + exposed[HOST]) and device["pure_s"] <= 1.02 * host["pure_s"]

@@ -1,6 +1,8 @@
-"""Programs that are made with two MPI libraries: beside PROGRAM, made with Open MPI, PROGRAM-mpich in the same directory.
+"""Programs that are made with two MPI libraries: beside PROGRAM, made with Open MPI, PROGRAM-mpich in the
+same directory.
 
-MPICH makes all of its progress in a thread of its own if it is asked to, which Open MPI cannot. Engines with `mpich` set run the twin.
+MPICH makes all of its progress in a thread of its own if it is asked to, which Open MPI cannot. Engines with
+`mpich` set run the twin.
 """
 
 import shutil
@@ -39,4 +41,8 @@ def check(engines: list[Engine], program: list[str]) -> None:
     why = missing(program)
     for engine in engines:
         if engine.mpich and why:
-            raise OffpathError(f"{engine.name} cannot run: {why}", f"build the program with MPICH as {Path(program[0]).name}{SUFFIX}, or leave {engine.name} out")
+            raise OffpathError(
+                f"{engine.name} cannot run: {why}",
+                f"build the program with MPICH as {Path(program[0]).name}{SUFFIX}, or leave"
+                f" {engine.name} out",
+            )

@@ -1,4 +1,5 @@
-"""Rates, sizes and times as people write them, and back. Every parser names what it accepts when it refuses."""
+"""Rates, sizes and times as people write them, and back. Every parser names what it accepts when it
+refuses."""
 
 import re
 
@@ -39,7 +40,9 @@ def parse_size(text: str) -> int:
     match = re.fullmatch(_NUMBER + r"\s*([kmg]?)(?:i?b)?", text.strip().lower())
     size = float(match[1]) * _SIZE_UNITS[match[2]] if match else 0
     if size < 1 or size != int(size):
-        raise OffpathError(f"size {text!r} is not understood", "write a whole number of bytes, such as 4096, 64K, 4M or 1G")
+        raise OffpathError(
+            f"size {text!r} is not understood", "write a whole number of bytes, such as 4096, 64K, 4M or 1G"
+        )
     return int(size)
 
 
@@ -65,7 +68,9 @@ def parse_duration(text: str) -> float:
     """Seconds of "50us", "1.5ms", "2s"."""
     match = re.fullmatch(_NUMBER + r"\s*(us|ms|s)", text.strip().lower())
     if not match:
-        raise OffpathError(f"time {text!r} is not understood", "write a number and a unit, such as 50us, 1ms or 2s")
+        raise OffpathError(
+            f"time {text!r} is not understood", "write a number and a unit, such as 50us, 1ms or 2s"
+        )
     return float(match[1]) * _TIME_UNITS[match[2]]
 
 
@@ -82,7 +87,10 @@ def parse_fraction(text: str) -> float:
     match = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0.01 <= value <= 1:
-        raise OffpathError(f"device quota {text!r} is not understood", "write a share of one core between 0.01 and 1, such as 0.5 or 50%")
+        raise OffpathError(
+            f"device quota {text!r} is not understood",
+            "write a share of one core between 0.01 and 1, such as 0.5 or 50%",
+        )
     return value
 
 
@@ -103,7 +111,9 @@ def parse_cpus(text: str) -> list[int]:
     for part in split_list(text, "CPUs"):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if not match or int(match[2] or match[1]) < int(match[1]):
-            raise OffpathError(f"CPU list {text!r} is not understood", "write numbers and ranges, such as 3 or 0-2,5")
+            raise OffpathError(
+                f"CPU list {text!r} is not understood", "write numbers and ranges, such as 3 or 0-2,5"
+            )
         cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return sorted(cpus)
 

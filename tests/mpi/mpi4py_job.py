@@ -27,11 +27,20 @@ def numbers(count, first):
 
 def of_all(count, place):
     """What every rank puts at `place` for us, one after the other."""
-    return array("i", [value for source in range(size) for value in range(source * 1000 + place, source * 1000 + place + count)])
+    return array(
+        "i",
+        [
+            value
+            for source in range(size)
+            for value in range(source * 1000 + place, source * 1000 + place + count)
+        ],
+    )
 
 
 n = 5000
-send = array("i", [value for target in range(size) for value in range(rank * 1000 + target, rank * 1000 + target + n)])
+send = array(
+    "i", [value for target in range(size) for value in range(rank * 1000 + target, rank * 1000 + target + n)]
+)
 recv = array("i", [-1]) * (n * size)
 world.Ialltoall([send, MPI.INT], [recv, MPI.INT]).Wait()
 check(recv == of_all(n, rank), "Ialltoall")
@@ -65,8 +74,14 @@ while not request.Test():
 halves.Free()
 
 # Pickled objects: lower case. A list of 20,000 is a large message.
-check(world.bcast({"rank": 0, "data": list(range(20000))} if rank == 0 else None, root=0)["data"][-1] == 19999, "bcast")
-check(world.alltoall([(rank, target) for target in range(size)]) == [(source, rank) for source in range(size)], "alltoall")
+check(
+    world.bcast({"rank": 0, "data": list(range(20000))} if rank == 0 else None, root=0)["data"][-1] == 19999,
+    "bcast",
+)
+check(
+    world.alltoall([(rank, target) for target in range(size)]) == [(source, rank) for source in range(size)],
+    "alltoall",
+)
 check(world.allreduce(rank, op=MPI.MAX) == size - 1, "allreduce")
 status = MPI.Status()
 sent = world.isend(list(range(20000)), dest=(rank + 1) % size, tag=5)

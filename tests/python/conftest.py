@@ -30,9 +30,16 @@ def environment(**extra: str) -> dict[str, str]:
 def offpath():
     """Runs `offpath ARGUMENTS` to its end."""
 
-    def run(*arguments: str, user: int | None = None, timeout: float = 60, **extra: str) -> subprocess.CompletedProcess:
+    def run(
+        *arguments: str, user: int | None = None, timeout: float = 60, **extra: str
+    ) -> subprocess.CompletedProcess:
         return subprocess.run(
-            command(*arguments, user=user), env=environment(**extra), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+            command(*arguments, user=user),
+            env=environment(**extra),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
         )
 
     return run
@@ -58,7 +65,8 @@ def build():
 
 
 def traces(marker: str) -> list[str]:
-    """What is left of a lab whose processes carry `marker` in their command lines or environment, and of any lab's files."""
+    """What is left of a lab whose processes carry `marker` in their command lines or environment, and of any
+    lab's files."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():

@@ -21,7 +21,16 @@ def programs():
 
 def row(variant: str, library: str, total: float, get: float = 0.5, mesh: int = 8) -> dict:
     phases = dict.fromkeys(bspmm.PHASES, 0.1) | {"get_s": get}
-    return {"variant": variant, "library": library, "mesh": mesh, "total_s": total, **phases, "wire_s": 0.2, "compute_limit_s": 0.1, "runs": [total]}
+    return {
+        "variant": variant,
+        "library": library,
+        "mesh": mesh,
+        "total_s": total,
+        **phases,
+        "wire_s": 0.2,
+        "compute_limit_s": 0.1,
+        "runs": [total],
+    }
 
 
 def test_ranks_with_tiles_come_before_the_workers_of_the_devices():
@@ -40,8 +49,15 @@ def test_wire_limit_is_the_busiest_nodes_payload():
 
 
 def test_gains_are_to_the_hosts_own_kernels():
-    rows = [row("mpi-rma", "host", 5.0), row("shmem", "host", 10.0, get=4.0), row("shmem-nbi", "host", 8.0), row("shmem", "offpath", 9.0),
-            row("shmem-nbi", "offpath", 8.08), row("offload", "offpath", 4.0, get=0.4), row("shmem", "host", 1.0, mesh=16)]
+    rows = [
+        row("mpi-rma", "host", 5.0),
+        row("shmem", "host", 10.0, get=4.0),
+        row("shmem-nbi", "host", 8.0),
+        row("shmem", "offpath", 9.0),
+        row("shmem-nbi", "offpath", 8.08),
+        row("offload", "offpath", 4.0, get=0.4),
+        row("shmem", "host", 1.0, mesh=16),
+    ]
     first, second = bspmm.gains(rows)
     assert first["less_time_than_blocking_percent"] == pytest.approx(60) and first["blocking"] == "shmem"
     assert first["less_time_than_non_blocking_percent"] == pytest.approx(50)
@@ -60,13 +76,23 @@ def test_contenders_are_the_hosts_and_ours(monkeypatch, programs):
     monkeypatch.setattr(oshmem, "program", lambda artifacts, name: "/host/bspmm")
     spec = bspmm.BspmmSpec([8], 64)
     names = [contender.name for contender in bspmm.contenders(programs, spec, across_nodes=True)]
-    assert names == ["mpi-rma, host", "shmem, host", "shmem-nbi, host", "mpi-rma, offpath", "shmem, offpath", "shmem-nbi, offpath",
-                     "offload, offpath", "compute-offload, offpath"]
+    assert names == [
+        "mpi-rma, host",
+        "shmem, host",
+        "shmem-nbi, host",
+        "mpi-rma, offpath",
+        "shmem, offpath",
+        "shmem-nbi, offpath",
+        "offload, offpath",
+        "compute-offload, offpath",
+    ]
     wide = bspmm.contenders(programs, bspmm.BspmmSpec([8], 64, baselines=True), across_nodes=True)
     assert {"shmem, host+core", "mpi-rma, host+core"} < {contender.name for contender in wide}
     assert [contender.devices_work for contender in wide].count(True) == 1
     monkeypatch.setattr(oshmem, "program", lambda artifacts, name: None)
-    assert "shmem, host" not in [contender.name for contender in bspmm.contenders(programs, spec, across_nodes=True)]
+    assert "shmem, host" not in [
+        contender.name for contender in bspmm.contenders(programs, spec, across_nodes=True)
+    ]
 
 
 def test_the_hosts_openshmem_is_kept_to_the_network_between_nodes_only():
@@ -75,7 +101,9 @@ def test_the_hosts_openshmem_is_kept_to_the_network_between_nodes_only():
     assert oshmem.engine(True, wide=True).wide and oshmem.engine(True).mca == {"memory": "^patcher"}
 
 
-@pytest.mark.parametrize("values", [{"runs": 0}, {"tile": 0}, {"sparsity": 1.0}, {"variants": ("fast",)}, {"meshes": [0]}])
+@pytest.mark.parametrize(
+    "values", [{"runs": 0}, {"tile": 0}, {"sparsity": 1.0}, {"variants": ("fast",)}, {"meshes": [0]}]
+)
 def test_what_is_out_of_range_is_refused(values):
     with pytest.raises(OffpathError, match="out of range|not known"):
         bspmm.BspmmSpec(**({"meshes": [8], "tile": 64} | values)).check()
@@ -83,8 +111,12 @@ def test_what_is_out_of_range_is_refused(values):
 
 @pytest.mark.parametrize("libraries", [("host", "offpath"), ("offpath",)])
 def test_picture(tmp_path, libraries):
-    rows = [row(variant, library, 1.0 + mesh, mesh=mesh) for mesh in (8, 16) for library in libraries
-            for variant in (bspmm.VARIANTS if library == "offpath" else bspmm.HOSTED)]
+    rows = [
+        row(variant, library, 1.0 + mesh, mesh=mesh)
+        for mesh in (8, 16)
+        for library in libraries
+        for variant in (bspmm.VARIANTS if library == "offpath" else bspmm.HOSTED)
+    ]
     picture = tmp_path / "p.png"
     bspmm_plot.draw({"rows": rows, "tile": 64, "runs": 3, "lab": {"description": "4 nodes"}}, picture)
     assert picture.stat().st_size > 20000
@@ -92,7 +124,23 @@ def test_picture(tmp_path, libraries):
 
 def test_a_small_session(offpath, namespaces, programs, tmp_path):
     report, picture = tmp_path / "b.json", tmp_path / "b.png"
-    done = offpath("study", "bspmm", "--nodes", "2", "--mesh", "4", "--tile", "64", "--runs", "1", "--json", str(report), "--plot", str(picture), timeout=240)
+    done = offpath(
+        "study",
+        "bspmm",
+        "--nodes",
+        "2",
+        "--mesh",
+        "4",
+        "--tile",
+        "64",
+        "--runs",
+        "1",
+        "--json",
+        str(report),
+        "--plot",
+        str(picture),
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     at = {(row["variant"], row["library"]): row for row in found["rows"]}

@@ -50,7 +50,9 @@ def test_nodes_have_distinct_addresses_that_the_hosts_file_names():
 
 def test_every_address_of_hosts_devices_and_their_links_is_distinct():
     everywhere = range(network.MAX_NODES)
-    addresses = [line.split()[0] for line in network.hosts_file(network.MAX_NODES, with_devices=True).splitlines()]
+    addresses = [
+        line.split()[0] for line in network.hosts_file(network.MAX_NODES, with_devices=True).splitlines()
+    ]
     addresses += [network.pcie_address(i, of_device) for i in everywhere for of_device in (False, True)]
     assert len(set(addresses)) == len(addresses) == 4 * network.MAX_NODES + 2
     assert f"node7 {network.pcie_address(7, True)}:7471" in network.devices_file(8).splitlines()
@@ -59,41 +61,75 @@ def test_every_address_of_hosts_devices_and_their_links_is_distinct():
 def test_interface_names_fit_the_kernel():
     last = network.MAX_NODES - 1
     names = [network.port(last), network.uplink(last), network.card(last), network.plug(last)]
-    names += [kind(last, of_device) for kind in (network.socket, network.pcie_plug) for of_device in (False, True)]
+    names += [
+        kind(last, of_device) for kind in (network.socket, network.pcie_plug) for of_device in (False, True)
+    ]
     assert len(set(names)) == len(names) and all(len(name) < 16 for name in names)
 
 
 def test_remote_device_gets_its_key_by_descriptor_and_local_device_a_directory(tmp_path):
-    node = Node("node1", NodePlacement((0,), (1,)), Holder(), 1, Node("node1-dpu", NodePlacement((0,), (1,)), Holder(), 1))
+    node = Node(
+        "node1",
+        NodePlacement((0,), (1,)),
+        Holder(),
+        1,
+        Node("node1-dpu", NodePlacement((0,), (1,)), Holder(), 1),
+    )
     options = DeviceOptions(["qemu", "/offpathd"])
     remote = daemon_command(options, node, tmp_path, tmp_path / "log", 5, 6)
-    assert "--dir" not in remote and remote[remote.index("--key-fd") + 1] == "6" and remote[remote.index("--host-devices") + 1] == "p0"
-    assert remote[remote.index("--listen") + 1] == "10.78.1.2:7471" and remote[remote.index("qemu") + 1] == "/offpathd"
+    assert (
+        "--dir" not in remote
+        and remote[remote.index("--key-fd") + 1] == "6"
+        and remote[remote.index("--host-devices") + 1] == "p0"
+    )
+    assert (
+        remote[remote.index("--listen") + 1] == "10.78.1.2:7471"
+        and remote[remote.index("qemu") + 1] == "/offpathd"
+    )
     local = daemon_command(options, node, tmp_path, tmp_path / "log", 5)
-    assert local[local.index("--dir") + 1] == str(tmp_path) and "--listen" not in local and "--key-fd" not in local
+    assert (
+        local[local.index("--dir") + 1] == str(tmp_path)
+        and "--listen" not in local
+        and "--key-fd" not in local
+    )
 
 
 def test_key_and_devices_of_a_job_are_files_that_only_the_user_reads(tmp_path):
     attach = RemoteAttach(2, tmp_path)
     assert attach.key_file.stat().st_mode & 0o777 == 0o600 and len(attach.key_file.read_bytes()) >= 32
-    assert attach.variables() == {"OFFPATH_DEVICES": f"@{tmp_path}/devices", "OFFPATH_KEY_FILE": f"{tmp_path}/key", "OFFPATH_HOST_DEVICES": "p0"}
+    assert attach.variables() == {
+        "OFFPATH_DEVICES": f"@{tmp_path}/devices",
+        "OFFPATH_KEY_FILE": f"{tmp_path}/key",
+        "OFFPATH_HOST_DEVICES": "p0",
+    }
     assert attach.key != RemoteAttach(2, Path(tempfile.mkdtemp(dir=tmp_path))).key
 
 
 def test_counters_are_read_by_the_interfaces_name():
-    text = "Inter-|   Receive  | Transmit\n face |bytes packets errs drop\n    p0: 10 1 0 2 0 0 0 0 20 1 0 3 0 0 0 0\n   p01:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n"
+    text = (
+        "Inter-|   Receive  | Transmit\n face |bytes packets errs drop\n    p0: 10 1 0 2 0 0 0 0 20 1 0 3 0 0"
+        " 0 0\n   p01:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n"
+    )
     assert traffic.parse_counters(text, "p0") == traffic.NodeTraffic(sent=20, received=10, dropped=5)
     with pytest.raises(ValueError, match="v0"):
         traffic.parse_counters(text, "v0")
 
 
 def test_mpirun_reaches_the_nodes_through_the_agent_and_exports_to_ranks_only(tmp_path):
-    environment = mpi.rank_environment(mpi.OFFPATH, {"OFFPATH_DIR": "/s"}, Path("/p.so"), {"A": "1", "LD_PRELOAD": "/mine.so"})
+    environment = mpi.rank_environment(
+        mpi.OFFPATH, {"OFFPATH_DIR": "/s"}, Path("/p.so"), {"A": "1", "LD_PRELOAD": "/mine.so"}
+    )
     assert environment == {"OFFPATH": "on", "OFFPATH_DIR": "/s", "A": "1", "LD_PRELOAD": "/p.so /mine.so"}
     settings = mpi.mca_settings(True, mpi.ENGINES["host+thread"], {"pml": "cm"})
     rival = mpi.rank_environment(mpi.ENGINES["host+core+thread"], {}, None, {})
-    assert rival == {"OFFPATH": "off", "MPIR_CVAR_ASYNC_PROGRESS": "1"} and mpi.ENGINES["host+core+thread"].wide
-    assert settings["btl_tcp_progress_thread"] == "1" and settings["pml"] == "cm" and settings["btl_tcp_if_include"] == "v0"
+    assert (
+        rival == {"OFFPATH": "off", "MPIR_CVAR_ASYNC_PROGRESS": "1"} and mpi.ENGINES["host+core+thread"].wide
+    )
+    assert (
+        settings["btl_tcp_progress_thread"] == "1"
+        and settings["pml"] == "cm"
+        and settings["btl_tcp_if_include"] == "v0"
+    )
     command = mpi.mpirun_command(NODES, 3, ["/bin/prog", "--x"], tmp_path, settings, environment)
     assert command[command.index("-n") + 1] == "6"
     assert command[command.index("plm_rsh_agent") + 1] == str(tmp_path / "agent")
@@ -102,7 +138,10 @@ def test_mpirun_reaches_the_nodes_through_the_agent_and_exports_to_ranks_only(tm
 
 
 def test_host_runs_are_not_preloaded():
-    assert mpi.rank_environment(mpi.HOST, {"OFFPATH_DIR": "/s"}, None, {"A": "1"}) == {"OFFPATH": "off", "A": "1"}
+    assert mpi.rank_environment(mpi.HOST, {"OFFPATH_DIR": "/s"}, None, {"A": "1"}) == {
+        "OFFPATH": "off",
+        "A": "1",
+    }
 
 
 def test_agent_is_a_shell_script_that_knows_its_nodes_and_pins(tmp_path):
@@ -115,10 +154,20 @@ def test_agent_is_a_shell_script_that_knows_its_nodes_and_pins(tmp_path):
 
 
 def test_cpu_controllers_are_found_in_both_versions():
-    mounts = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+    mounts = (
+        "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0"
+        " 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+    )
     found = find_hierarchies(mounts, "3:cpu,cpuacct:/user\n0::/user/1\n")
-    assert found == [Hierarchy(Path("/sys/fs/cgroup/cpu"), 1, "/user"), Hierarchy(Path("/sys/fs/cgroup/unified"), 2, "/user/1")]
-    assert found[1].candidates() == [Path("/sys/fs/cgroup/unified/user/1"), Path("/sys/fs/cgroup/unified/user"), Path("/sys/fs/cgroup/unified")]
+    assert found == [
+        Hierarchy(Path("/sys/fs/cgroup/cpu"), 1, "/user"),
+        Hierarchy(Path("/sys/fs/cgroup/unified"), 2, "/user/1"),
+    ]
+    assert found[1].candidates() == [
+        Path("/sys/fs/cgroup/unified/user/1"),
+        Path("/sys/fs/cgroup/unified/user"),
+        Path("/sys/fs/cgroup/unified"),
+    ]
 
 
 @pytest.fixture
@@ -126,25 +175,41 @@ def variables(tmp_path):
     for name in ("bin/offpathd", "lib/liboffpath-mpi.so"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    return launch.rank_variables(Artifacts(tmp_path), Path("/tmp/s"), launch.LaunchOptions((3,), proxies=2), {})
+    return launch.rank_variables(
+        Artifacts(tmp_path), Path("/tmp/s"), launch.LaunchOptions((3,), proxies=2), {}
+    )
 
 
 def test_ranks_of_mpirun_are_preloaded_and_mpirun_is_not(variables):
-    command, environment = launch.prepare(["/usr/bin/mpirun", "-n", "2", "x"], variables, {"PATH": "/bin", "OMPI_MCA_mca_base_env_list": "MINE=1"})
+    command, environment = launch.prepare(
+        ["/usr/bin/mpirun", "-n", "2", "x"],
+        variables,
+        {"PATH": "/bin", "OMPI_MCA_mca_base_env_list": "MINE=1"},
+    )
     assert command == ["/usr/bin/mpirun", "-n", "2", "x"] and "LD_PRELOAD" not in environment
     exported = environment["OMPI_MCA_mca_base_env_list"].split(";")
-    assert exported[0] == "MINE=1" and f"LD_PRELOAD={variables['LD_PRELOAD']}" in exported and "OFFPATH_DEVICE_CPUS=3" in exported
+    assert (
+        exported[0] == "MINE=1"
+        and f"LD_PRELOAD={variables['LD_PRELOAD']}" in exported
+        and "OFFPATH_DEVICE_CPUS=3" in exported
+    )
     assert environment["OFFPATH_AUTOSTART"] == "1" and environment["OFFPATH_PROXIES"] == "2"
 
 
 def test_mpirun_with_exports_of_its_own_gets_more_of_the_same_kind(variables):
     command, environment = launch.prepare(["mpirun", "-x", "FOO", "x"], variables, {})
-    assert command[1:3] == ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"] and command[-3:] == ["-x", "FOO", "x"]
+    assert command[1:3] == ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"] and command[-3:] == [
+        "-x",
+        "FOO",
+        "x",
+    ]
     assert "OMPI_MCA_mca_base_env_list" not in environment
 
 
 def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
-    assert preload.variables(Path("/a/p.so"), {"LD_PRELOAD": "/mine.so", "LD_LIBRARY_PATH": "/l"}) == {"LD_PRELOAD": "/a/p.so /mine.so"}
+    assert preload.variables(Path("/a/p.so"), {"LD_PRELOAD": "/mine.so", "LD_LIBRARY_PATH": "/l"}) == {
+        "LD_PRELOAD": "/a/p.so /mine.so"
+    }
     assert preload.variables(Path("/a b/p.so"), {}) == {"LD_PRELOAD": "p.so", "LD_LIBRARY_PATH": "/a b"}
     both = preload.variables(Path("/a b/p.so"), {"LD_PRELOAD": "/mine.so", "LD_LIBRARY_PATH": "/l"})
     assert both == {"LD_PRELOAD": "p.so /mine.so", "LD_LIBRARY_PATH": "/a b:/l"}
@@ -158,7 +223,7 @@ def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
 def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code, ignored):
     """Also where the command is started with SIGINT ignored, as by `nohup make test &`."""
     line = command("run", "--mpi", "none", "--", "sh", "-c", "echo up; exec sleep 60")
-    line = ["sh", "-c", f"trap {repr('') if ignored else '-'} INT; exec \"$@\"", "sh", *line]
+    line = ["sh", "-c", f'trap {repr("") if ignored else "-"} INT; exec "$@"', "sh", *line]
     run = subprocess.Popen(line, stdout=subprocess.PIPE, env=environment(), start_new_session=True)
     assert run.stdout.readline() == b"up\n"
     time.sleep(0.5)  # until it waits
@@ -182,7 +247,10 @@ def test_results_that_cannot_be_written_are_refused_at_once(tmp_path, offpath):
 
 def test_srun_preloads_its_tasks(variables):
     _, environment = launch.prepare(["/usr/bin/srun", "-n", "2", "x"], variables, {})
-    assert environment["SLURM_EXPORT_ENV"] == f"ALL,LD_PRELOAD={variables['LD_PRELOAD']}" and "LD_PRELOAD" not in environment
+    assert (
+        environment["SLURM_EXPORT_ENV"] == f"ALL,LD_PRELOAD={variables['LD_PRELOAD']}"
+        and "LD_PRELOAD" not in environment
+    )
 
 
 def test_values_that_cannot_be_handed_over_are_refused(variables):
@@ -193,7 +261,9 @@ def test_values_that_cannot_be_handed_over_are_refused(variables):
 
 
 def test_the_launchers_harmless_warning_is_dropped_and_nothing_else():
-    noise = b"[head:00024] plm:rsh: Warning: setpgid(29,29) failed in parent with errno=Permission denied(13)\n"
+    noise = (
+        b"[head:00024] plm:rsh: Warning: setpgid(29,29) failed in parent with errno=Permission denied(13)\n"
+    )
     assert sift(b"a\n" + noise + b"b\n") == (b"a\nb\n", b"")
     assert sift(b"[head:1] other\nprompt> ") == (b"[head:1] other\nprompt> ", b"")
     passed, held = sift(noise[:30])

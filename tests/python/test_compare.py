@@ -28,7 +28,14 @@ def test_of_several_lines_with_the_same_words_the_largest_counts():
 
 
 def _record(engine, run, seconds, output=()):
-    return {"engine": engine, "run": run, "failed": False, "measurements": {"wall_s": 9.0, "total_s": seconds}, "results": {}, "output": list(output)}
+    return {
+        "engine": engine,
+        "run": run,
+        "failed": False,
+        "measurements": {"wall_s": 9.0, "total_s": seconds},
+        "results": {},
+        "output": list(output),
+    }
 
 
 def test_printed_times_may_differ_and_other_texts_are_told_once():
@@ -38,14 +45,21 @@ def test_printed_times_may_differ_and_other_texts_are_told_once():
     for record in runs[1:]:
         record["output"][1] = f"energy {5 + record['run']}"
     (told,) = compare.differences(runs)
-    assert "the text printed is not that of host, run 1: 'energy 6', not 'energy 5' (and in 2 more runs)" in told
+    assert (
+        "the text printed is not that of host, run 1: 'energy 6', not 'energy 5' (and in 2 more runs)" in told
+    )
 
 
 def _verdict(host, offpath):
-    runs = [_record("host", i, s) for i, s in enumerate(host)] + [_record("offpath", i, s) for i, s in enumerate(offpath)]
+    runs = [_record("host", i, s) for i, s in enumerate(host)] + [
+        _record("offpath", i, s) for i, s in enumerate(offpath)
+    ]
     engines = [mpi.HOST, mpi.OFFPATH]
     report = {
-        "runs": runs, "reference": "host", "summary": compare.summarize(runs, engines), "environment": {"load_average": 0.0},
+        "runs": runs,
+        "reference": "host",
+        "summary": compare.summarize(runs, engines),
+        "environment": {"load_average": 0.0},
         "engines": {engine.name: {"alone": engine.alone} for engine in engines},
     }
     (said,) = compare.verdicts(report)
@@ -53,8 +67,13 @@ def _verdict(host, offpath):
 
 
 def test_a_difference_is_called_one_only_where_the_runs_show_it():
-    assert "20 % less" in (said := _verdict([1.0, 1.01, 1.02, 1.0, 1.01], [0.8, 0.81, 0.82, 0.8, 0.81])) and "That is a difference: every" in said
-    assert "no difference that these runs can tell" in _verdict([1.0, 1.1, 0.9, 1.05, 0.95], [0.98, 1.08, 0.88, 1.0, 0.97])
+    assert (
+        "20 % less" in (said := _verdict([1.0, 1.01, 1.02, 1.0, 1.01], [0.8, 0.81, 0.82, 0.8, 0.81]))
+        and "That is a difference: every" in said
+    )
+    assert "no difference that these runs can tell" in _verdict(
+        [1.0, 1.1, 0.9, 1.05, 0.95], [0.98, 1.08, 0.88, 1.0, 0.97]
+    )
     assert "probably a difference" in _verdict([1.0, 1.1, 1.2], [0.8, 0.81, 0.82])
     assert "use more --runs" in _verdict([1.0], [0.8])
 

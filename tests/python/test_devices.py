@@ -1,4 +1,5 @@
-"""Devices with operating systems of their own, outside a lab: lists, keys, daemons that are started for a job, reachability."""
+"""Devices with operating systems of their own, outside a lab: lists, keys, daemons that are started for a
+job, reachability."""
 
 import os
 import re
@@ -37,7 +38,9 @@ def test_lists(text, found):
     assert devices.parse(devices.setting(found)) == found
 
 
-@pytest.mark.parametrize("text", ["a b", "n1=", "=a", "n1=a,b", "n1=a,n1=b", "a:0", "a:x", "a:70000", "[::1", "@/no/such/file", ""])
+@pytest.mark.parametrize(
+    "text", ["a b", "n1=", "=a", "n1=a,b", "n1=a,n1=b", "a:0", "a:x", "a:70000", "[::1", "@/no/such/file", ""]
+)
 def test_lists_that_are_refused(text):
     with pytest.raises(OffpathError) as error:
         devices.parse(text)
@@ -77,7 +80,9 @@ def test_only_offpathd_is_taken_for_a_device():
         connection.close()
 
     for greeting, reachable, what in (
-        (b"\x26\0\0\0OFPM\x01\0\x08\0rest", True, "version 1"), (b"SSH-2.0-OpenSSH_9", False, "not offpathd"), (b"", False, "closed"),
+        (b"\x26\0\0\0OFPM\x01\0\x08\0rest", True, "version 1"),
+        (b"SSH-2.0-OpenSSH_9", False, "not offpathd"),
+        (b"", False, "closed"),
     ):
         with socket.create_server(("127.0.0.1", 0)) as server:
             thread = threading.Thread(target=answer, args=(server, greeting))
@@ -99,7 +104,11 @@ def artifacts(tmp_path):
 def test_ranks_learn_of_devices_and_no_local_daemon_is_started(artifacts, tmp_path):
     options = launch.LaunchOptions((), remote=[RemoteDevice("n1", "a", 1)], host_devices="tmfifo_net0")
     found = launch.rank_variables(artifacts, tmp_path, options, {})
-    assert found["OFFPATH_DEVICES"] == "n1=a:1" and found["OFFPATH_KEY_FILE"] == str(tmp_path / "key") and found["OFFPATH_HOST_DEVICES"] == "tmfifo_net0"
+    assert (
+        found["OFFPATH_DEVICES"] == "n1=a:1"
+        and found["OFFPATH_KEY_FILE"] == str(tmp_path / "key")
+        and found["OFFPATH_HOST_DEVICES"] == "tmfifo_net0"
+    )
     assert not {"OFFPATH_DIR", "OFFPATH_AUTOSTART", "OFFPATH_DAEMON"} & found.keys()
 
 
@@ -109,10 +118,14 @@ def test_agent_is_called_as_ssh_is():
     assert command[:6] == ["ssh", "-o", "ConnectTimeout=5", "-p", "22", "dpu1"] and len(command) == 7
     shell, flag, script = shlex.split(command[6])
     assert (shell, flag) == ("sh", "-c")
-    assert "/opt/offpathd --listen dpu1:80 --log-level warn --allow-kernels / --proxies 2 --net-devices 'a b' --key-fd 0" in script
+    assert (
+        "/opt/offpathd --listen dpu1:80 --log-level warn --allow-kernels / --proxies 2 --net-devices 'a b'"
+        " --key-fd 0" in script
+    )
 
 
-# Stands in for offpathd: writes what it was given and whether the key shows anywhere, and lives until it is ended.
+# Stands in for offpathd: writes what it was given and whether the key shows anywhere, and lives until it is
+# ended.
 DAEMON = """
 import os, sys, time
 
@@ -145,9 +158,20 @@ def agent(tmp_path, artifacts):
 
 def test_daemons_are_started_with_a_key_of_the_job_and_end_with_it(offpath, agent, tmp_path):
     marker = f"daemons-{os.getpid()}"
-    script = 'echo $OFFPATH_DEVICES; stat -c %a $OFFPATH_KEY_FILE; cat $OFFPATH_KEY_FILE; echo; exit 6'
-    done = offpath("run", "--devices", "n1=127.0.0.1:5001,n2=127.0.0.1:5002", *agent, "--", "sh", "-c", script,
-                   OFFPATH_BUILD=str(tmp_path), FAKE_LOG=str(tmp_path / "log"), MARKER=marker)
+    script = "echo $OFFPATH_DEVICES; stat -c %a $OFFPATH_KEY_FILE; cat $OFFPATH_KEY_FILE; echo; exit 6"
+    done = offpath(
+        "run",
+        "--devices",
+        "n1=127.0.0.1:5001,n2=127.0.0.1:5002",
+        *agent,
+        "--",
+        "sh",
+        "-c",
+        script,
+        OFFPATH_BUILD=str(tmp_path),
+        FAKE_LOG=str(tmp_path / "log"),
+        MARKER=marker,
+    )
     assert done.returncode == 6, done.stderr
     shown, mode, key = done.stdout.split()
     assert shown == "n1=127.0.0.1:5001,n2=127.0.0.1:5002" and mode == "600" and len(key) >= 32
@@ -159,7 +183,9 @@ def test_daemons_are_started_with_a_key_of_the_job_and_end_with_it(offpath, agen
 def test_daemons_end_when_the_command_is_killed(agent, tmp_path):
     marker = f"killed-{os.getpid()}"
     run = subprocess.Popen(
-        command("run", "--devices", "127.0.0.1:5001", *agent, "--", "sh", "-c", "echo up; exec sleep 1000"), stdout=subprocess.PIPE, text=True,
+        command("run", "--devices", "127.0.0.1:5001", *agent, "--", "sh", "-c", "echo up; exec sleep 1000"),
+        stdout=subprocess.PIPE,
+        text=True,
         env=environment(OFFPATH_BUILD=str(tmp_path), FAKE_LOG=str(tmp_path / "log"), MARKER=marker),
     )
     assert run.stdout.readline() == "up\n"
@@ -177,7 +203,16 @@ def test_daemon_that_does_not_start_is_reported(offpath, agent, tmp_path):
     (tmp_path / "daemon").write_text("#!/bin/sh\necho no tea >&2\nexit 9\n")
     done = offpath("run", "--devices", "127.0.0.1:5001", *agent, "--", "true", OFFPATH_BUILD=str(tmp_path))
     assert done.returncode == 2 and "127.0.0.1:5001 did not start" in done.stderr and "no tea" in done.stderr
-    done = offpath("run", "--devices", "127.0.0.1:5001", "--agent", "no-such-agent", "--", "true", OFFPATH_BUILD=str(tmp_path))
+    done = offpath(
+        "run",
+        "--devices",
+        "127.0.0.1:5001",
+        "--agent",
+        "no-such-agent",
+        "--",
+        "true",
+        OFFPATH_BUILD=str(tmp_path),
+    )
     assert done.returncode == 2 and "no-such-agent" in done.stderr
 
 
@@ -187,7 +222,15 @@ def test_devices_that_cannot_be_reached_are_named_with_the_reason(offpath, artif
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
         agent = ["--agent", f"ssh -F /dev/null -p {silent.getsockname()[1]}"]
-        done = offpath("run", "--devices", "n1=127.0.0.1:5001,n2=127.0.0.2:5002", *agent, "--", "true", OFFPATH_BUILD=str(tmp_path))
+        done = offpath(
+            "run",
+            "--devices",
+            "n1=127.0.0.1:5001,n2=127.0.0.2:5002",
+            *agent,
+            "--",
+            "true",
+            OFFPATH_BUILD=str(tmp_path),
+        )
     assert done.returncode == 2 and time.monotonic() - start < 20
     # Nobody listens at the second address, and nobody answers at the first.
     for address, reason in (("127.0.0.1:5001", "timed out"), ("127.0.0.2:5002", "refused")):
@@ -198,15 +241,33 @@ def test_key_of_daemons_that_run_already_is_used(offpath, artifacts, tmp_path):
     key = tmp_path / "key"
     key.write_bytes(b"k" * 40)
     key.chmod(0o644)
-    done = offpath("run", "--devices", "127.0.0.1", "--key-file", str(key), "--", "true", OFFPATH_BUILD=str(tmp_path))
+    done = offpath(
+        "run", "--devices", "127.0.0.1", "--key-file", str(key), "--", "true", OFFPATH_BUILD=str(tmp_path)
+    )
     assert done.returncode == 2 and "0644" in done.stderr
     key.chmod(0o600)
-    done = offpath("run", "--devices", "127.0.0.1", "--key-file", str(key), "--", "sh", "-c", "echo $OFFPATH_KEY_FILE", OFFPATH_BUILD=str(tmp_path))
+    done = offpath(
+        "run",
+        "--devices",
+        "127.0.0.1",
+        "--key-file",
+        str(key),
+        "--",
+        "sh",
+        "-c",
+        "echo $OFFPATH_KEY_FILE",
+        OFFPATH_BUILD=str(tmp_path),
+    )
     assert done.returncode == 0 and done.stdout.strip() == str(key)
     done = offpath("run", "--key-file", str(key), "--", "true", OFFPATH_BUILD=str(tmp_path))
     assert done.returncode == 2 and "--devices" in done.stderr
 
 
 def test_info_of_links_without_a_rate():
-    shown = info._readable([{"name": "network", "interface": "eth0", "rate_bits_per_s": None}, {"name": "network", "interface": "eth1", "rate_bits_per_s": 10**9}])
+    shown = info._readable(
+        [
+            {"name": "network", "interface": "eth0", "rate_bits_per_s": None},
+            {"name": "network", "interface": "eth1", "rate_bits_per_s": 10**9},
+        ]
+    )
     assert [row["rate each way"] for row in shown] == ["not told", "1gbit"]

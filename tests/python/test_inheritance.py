@@ -18,9 +18,26 @@ def test_ranks_find_the_programs_that_the_users_path_leads_to(offpath, build, tm
 
 
 @pytest.mark.parametrize("theirs", [{}, {"PYTHONPATH": "/my/modules:/more", "OFFPATH_BUILD": "/my/build"}])
-@pytest.mark.parametrize("way", [["run", "--", "mpirun", "-n", "1"], ["lab", "run", "-q", "--nodes", "1", "--"]], ids=["run", "lab"])
+@pytest.mark.parametrize(
+    "way",
+    [["run", "--", "mpirun", "-n", "1"], ["lab", "run", "-q", "--nodes", "1", "--"]],
+    ids=["run", "lab"],
+)
 def test_the_commands_own_variables_do_not_reach_the_ranks(build, way, theirs):
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "OFFPATH_BUILD")}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "OFFPATH_BUILD")
+    }
     line = [build.root / "bin/offpath", *way, "sh", "-c", SHOW]
-    done = subprocess.run(line, env=inherited | ROOT | theirs, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == [theirs.get("PYTHONPATH", "unset"), theirs.get("OFFPATH_BUILD", "unset"), "unset"], done.stderr
+    done = subprocess.run(
+        line,
+        env=inherited | ROOT | theirs,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == [
+        theirs.get("PYTHONPATH", "unset"),
+        theirs.get("OFFPATH_BUILD", "unset"),
+        "unset",
+    ], done.stderr

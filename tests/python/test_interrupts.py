@@ -14,8 +14,22 @@ QUIET_ENDS = (130, -signal.SIGINT)
 
 @pytest.mark.parametrize("delay", [0.1, 0.2, 0.35, 0.5, 0.8])
 def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, delay):
-    line = [build.root / "bin/offpath", "bench", "overlap", "--no-namespaces", "--nodes", "9"]  # refused as soon as it is loaded
-    run = subprocess.Popen(line, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    line = [
+        build.root / "bin/offpath",
+        "bench",
+        "overlap",
+        "--no-namespaces",
+        "--nodes",
+        "9",
+    ]  # refused as soon as it is loaded
+    run = subprocess.Popen(
+        line,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     time.sleep(delay)
     run.send_signal(signal.SIGINT)
     said = run.communicate(timeout=20)[1]
@@ -29,14 +43,22 @@ def test_an_interrupt_that_is_passed_on_before_the_labs_command_runs_is_not_lost
         ended, status = os.pipe()
         os.write(interrupts, b"i")
         line = [sys.executable, "-m", "offpath.lab.init", "0-0", str(control), str(status), "--help"]
-        done = subprocess.run(line, env=environment(), pass_fds=(control, status), capture_output=True, text=True, timeout=20)
+        done = subprocess.run(
+            line, env=environment(), pass_fds=(control, status), capture_output=True, text=True, timeout=20
+        )
         for descriptor in (control, interrupts, ended, status):
             os.close(descriptor)
         assert done.returncode == 130 and not done.stdout and "Traceback" not in done.stderr, done.stderr
 
 
 def test_a_python_module_that_is_run_leaves_no_traceback_either():
-    run = subprocess.Popen(command("--help"), env=environment(PYTHONVERBOSE="1"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        command("--help"),
+        env=environment(PYTHONVERBOSE="1"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     for line in run.stderr:
         if "import 'typer" in line:
             break

@@ -18,7 +18,9 @@ from offpath.lab import cgroup, owner
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
-USERS = [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else [])
+USERS = [pytest.param(None, id="self")] + (
+    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
+)
 SENDER = """
 import json, os, socket, sys, time
 size = 50_000_000
@@ -44,16 +46,34 @@ else:
 
 @pytest.mark.parametrize("user", USERS)
 def test_nodes_have_names_and_networks_of_their_own(offpath, user):
-    done = offpath("lab", "run", "--nodes", "2", "--ranks-per-node", "2", "--offload", "off", "--", "sh", "-c", "echo $(hostname) $(ls /sys/class/net)", user=user)
+    done = offpath(
+        "lab",
+        "run",
+        "--nodes",
+        "2",
+        "--ranks-per-node",
+        "2",
+        "--offload",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "echo $(hostname) $(ls /sys/class/net)",
+        user=user,
+    )
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n")) == ["", "node0 lo v0", "node0 lo v0", "node1 lo v0", "node1 lo v0"]
     assert "2 nodes x 2 ranks" in done.stderr
 
 
 def test_machines_know_their_neighbours_and_learn_none(offpath):
-    """The kernel's table of learnt neighbours is one for all namespaces: 33 nodes that learn each other overflow it."""
+    """The kernel's table of learnt neighbours is one for all namespaces: 33 nodes that learn each other
+    overflow it."""
     # A machine learns another when it talks with it, so each rank tries a connection to every node.
-    script = "for i in 1 2 3; do (exec 3<>/dev/tcp/10.77.0.$i/1); done 2>/dev/null; ip -4 neigh show | awk '/PERM/ {p++} END {print p+0, NR-p}'"
+    script = (
+        "for i in 1 2 3; do (exec 3<>/dev/tcp/10.77.0.$i/1); done 2>/dev/null; ip -4 neigh show | awk '/PERM/"
+        " {p++} END {print p+0, NR-p}'"
+    )
     done = offpath("lab", "run", "-q", "--nodes", "3", "--offload", "off", "--", "bash", "-c", script)
     assert done.stdout.split("\n") == ["3 0"] * 3 + [""], done.stdout + done.stderr
 
@@ -65,7 +85,9 @@ def test_exit_code_is_the_programs(offpath):
 
 def test_ranks_run_on_host_cores_and_see_the_given_variables(offpath):
     script = "taskset -pc $$ | sed 's/.*: //'; echo $COLOR; echo $OFFPATH"
-    done = offpath("lab", "run", "--nodes", "1", "--offload", "off", "--env", "COLOR=dark blue", "--", "sh", "-c", script)
+    done = offpath(
+        "lab", "run", "--nodes", "1", "--offload", "off", "--env", "COLOR=dark blue", "--", "sh", "-c", script
+    )
     cores, color, switch = done.stdout.splitlines()
     assert color == "dark blue" and switch == "off"
     if len(os.sched_getaffinity(0)) > 1:
@@ -74,7 +96,20 @@ def test_ranks_run_on_host_cores_and_see_the_given_variables(offpath):
 
 def test_link_carries_its_rate_and_no_more(offpath, tmp_path):
     (tmp_path / "sender.py").write_text(SENDER)
-    done = offpath("lab", "run", "-q", "--nodes", "2", "--link", "200mbit", "--offload", "off", "--", sys.executable, str(tmp_path / "sender.py"))
+    done = offpath(
+        "lab",
+        "run",
+        "-q",
+        "--nodes",
+        "2",
+        "--link",
+        "200mbit",
+        "--offload",
+        "off",
+        "--",
+        sys.executable,
+        str(tmp_path / "sender.py"),
+    )
     measured = json.loads(done.stdout)
     assert measured["bytes"] == 50_000_000
     # Payload against the link's rate: 0.8 % are headers, and the bucket's first burst is ahead of the rate.
@@ -86,12 +121,32 @@ def test_compare_gives_medians_of_the_programs_numbers_and_the_bytes_on_the_wire
     report, picture = tmp_path / "c.json", tmp_path / "c.png"
     script = """[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 0.25, "answer": 42, "verified": true}'"""
     done = offpath(
-        "lab", "compare", "--nodes", "2", "--runs", "2", "--engines", "host,host+core", "--json", str(report), "--plot", str(picture), "--", "sh", "-c", script
+        "lab",
+        "compare",
+        "--nodes",
+        "2",
+        "--runs",
+        "2",
+        "--engines",
+        "host,host+core",
+        "--json",
+        str(report),
+        "--plot",
+        str(picture),
+        "--",
+        "sh",
+        "-c",
+        script,
     )
     assert done.returncode == 0, done.stderr
     assert "total_s" in done.stdout and "verified by the program" in done.stdout
     found = json.loads(report.read_text())
-    assert [(r["engine"], r["run"]) for r in found["runs"]] == [("host", 0), ("host+core", 0), ("host", 1), ("host+core", 1)]
+    assert [(r["engine"], r["run"]) for r in found["runs"]] == [
+        ("host", 0),
+        ("host+core", 0),
+        ("host", 1),
+        ("host+core", 1),
+    ]
     assert found["summary"]["total_s"]["host+core"]["ratio"] == 1.0
     assert found["summary"]["wall_s"]["host"]["median"] > 0
     assert all(node["sent"] > 0 for r in found["runs"] for node in r["wire"])
@@ -100,23 +155,50 @@ def test_compare_gives_medians_of_the_programs_numbers_and_the_bytes_on_the_wire
 
 @pytest.mark.skipif(shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
 def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path):
-    """The twin is started by MPICH's launcher, which its text names, with that library's progress thread and the device's cores where asked."""
+    """The twin is started by MPICH's launcher, which its text names, with that library's progress thread and
+    the device's cores where asked."""
     program, report = tmp_path / "program", tmp_path / "c.json"
-    program.write_text("""#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 4, "cores": "same"}'\n""")
+    program.write_text(
+        """#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 4, "cores": "same"}'\n"""
+    )
     tmp_path.joinpath("program-mpich").write_text(
         """#!/bin/sh\n: mpiexec.mpich\n[ $PMI_RANK = 0 ] || exit 0\n[ "$MPIR_CVAR_ASYNC_PROGRESS" = 1 ] && t=1 || t=2\n"""
         """echo "$t $(nproc)" >>"$0.seen"; echo "{\\"total_s\\": $t, \\"cores\\": \\"same\\"}"\n"""
     )
     for file in (program, tmp_path / "program-mpich"):
         file.chmod(0o755)
-    done = offpath("lab", "compare", "--nodes", "1", "--runs", "2", "--engines", "host,mpich,mpich+core+thread", "--json", str(report), "--", str(program))
+    done = offpath(
+        "lab",
+        "compare",
+        "--nodes",
+        "1",
+        "--runs",
+        "2",
+        "--engines",
+        "host,mpich,mpich+core+thread",
+        "--json",
+        str(report),
+        "--",
+        str(program),
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())["summary"]["total_s"]
-    assert (found["mpich"]["ratio"], found["mpich+core+thread"]["ratio"], found["mpich+core+thread"]["ratio_to_alone"]) == (0.5, 0.25, 0.5)
+    assert (
+        found["mpich"]["ratio"],
+        found["mpich+core+thread"]["ratio"],
+        found["mpich+core+thread"]["ratio_to_alone"],
+    ) == (0.5, 0.25, 0.5)
     assert re.search(r"┃ +mpich ┃ ratio ┃ mpich\+core\+thread ┃ ratio ┃ to mpich ┃", done.stdout)
     assert "mpich+core+thread took 50 % less than mpich (total_s)" in done.stdout
     cores = len(os.sched_getaffinity(0))
-    alone, wide = ({line.split()[1] for line in (tmp_path / "program-mpich.seen").read_text().splitlines() if line[0] == t} for t in "21")
+    alone, wide = (
+        {
+            line.split()[1]
+            for line in (tmp_path / "program-mpich.seen").read_text().splitlines()
+            if line[0] == t
+        }
+        for t in "21"
+    )
     assert wide == {str(cores)} and (cores == 1 or all(int(n) < cores for n in alone))
     done = offpath("lab", "compare", "--nodes", "1", "--engines", "host,mpich", "--", "true")
     assert done.returncode == 2 and "mpich cannot run: there is no true-mpich" in done.stderr
@@ -124,16 +206,33 @@ def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path)
 
 def test_compare_reports_failures_and_differences(offpath):
     # Host ranks see one core and the baseline two: a difference that the program can print.
-    done = offpath("lab", "compare", "--nodes", "1", "--runs", "1", "--engines", "host,host+core", "--", "sh", "-c", "taskset -pc 0; echo pid $$; exit 3")
+    done = offpath(
+        "lab",
+        "compare",
+        "--nodes",
+        "1",
+        "--runs",
+        "1",
+        "--engines",
+        "host,host+core",
+        "--",
+        "sh",
+        "-c",
+        "taskset -pc 0; echo pid $$; exit 3",
+    )
     assert done.returncode == 3
     assert "ended with code 3" in done.stderr and "no run succeeded" in done.stderr
-    done = offpath("lab", "compare", "--nodes", "1", "--runs", "2", "--engines", "host", "--", "sh", "-c", "date +%N")
+    done = offpath(
+        "lab", "compare", "--nodes", "1", "--runs", "2", "--engines", "host", "--", "sh", "-c", "date +%N"
+    )
     assert done.returncode == 0 and "the text printed is not that of host, run 1" in done.stderr
 
 
 def test_run_that_takes_too_long_is_ended_with_its_ranks(offpath):
     start = time.monotonic()
-    done = offpath("lab", "run", "-q", "--nodes", "2", "--offload", "off", "--timeout", "1.5", "--", "sleep", "987654")
+    done = offpath(
+        "lab", "run", "-q", "--nodes", "2", "--offload", "off", "--timeout", "1.5", "--", "sleep", "987654"
+    )
     assert done.returncode == 124 and "--timeout" in done.stderr
     assert time.monotonic() - start < 20
     assert not traces("987654")
@@ -144,8 +243,24 @@ def test_run_that_takes_too_long_is_ended_with_its_ranks(offpath):
 def test_nothing_is_left_after_a_signal(number, user, tmp_path):
     marker = f"seconds-{os.getpid()}-{number}-{user}"
     lab = subprocess.Popen(
-        command("lab", "run", "--nodes", "2", "--offload", "off", "--", "sh", "-c", "echo up; exec sleep 1000", user=user),
-        env=environment(MARKER=marker), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command(
+            "lab",
+            "run",
+            "--nodes",
+            "2",
+            "--offload",
+            "off",
+            "--",
+            "sh",
+            "-c",
+            "echo up; exec sleep 1000",
+            user=user,
+        ),
+        env=environment(MARKER=marker),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     owned = owner.mark(lab.pid)
     assert lab.stdout.readline() == "up\n"
@@ -153,15 +268,33 @@ def test_nothing_is_left_after_a_signal(number, user, tmp_path):
     lab.send_signal(number)
     assert lab.wait(15) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
     assert eventually(lambda: not traces(marker)), traces(marker)
-    assert not list(Path("/tmp").glob("offpath-lab-*/owner")) and not list(Path("/dev/shm").glob("offpath-lab*"))
+    assert not list(Path("/tmp").glob("offpath-lab-*/owner")) and not list(
+        Path("/dev/shm").glob("offpath-lab*")
+    )
     assert not list(Path("/sys/fs/cgroup").glob(f"*/offpath-lab-{owned}-*"))
 
 
 def test_lab_whose_first_process_dies_ends_with_an_error():
     marker = f"crash-{os.getpid()}"
     lab = subprocess.Popen(
-        command("lab", "run", "-q", "--nodes", "2", "--offload", "off", "--", "sh", "-c", "echo up; exec sleep 1000"),
-        env=environment(MARKER=marker), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command(
+            "lab",
+            "run",
+            "-q",
+            "--nodes",
+            "2",
+            "--offload",
+            "off",
+            "--",
+            "sh",
+            "-c",
+            "echo up; exec sleep 1000",
+        ),
+        env=environment(MARKER=marker),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     lab.stdout.readline()
     unshare = int(Path(f"/proc/{lab.pid}/task/{lab.pid}/children").read_text().split()[0])
@@ -172,7 +305,19 @@ def test_lab_whose_first_process_dies_ends_with_an_error():
 
 
 def test_one_node_mode_needs_no_namespaces(offpath):
-    done = offpath("lab", "run", "--nodes", "1", "--ranks-per-node", "2", "--no-namespaces", "--offload", "off", "--", "hostname")
+    done = offpath(
+        "lab",
+        "run",
+        "--nodes",
+        "1",
+        "--ranks-per-node",
+        "2",
+        "--no-namespaces",
+        "--offload",
+        "off",
+        "--",
+        "hostname",
+    )
     assert done.returncode == 0 and done.stdout.split() == [os.uname().nodename] * 2
     assert not list(Path("/tmp").glob("offpath-lab-*/owner"))
     done = offpath("lab", "run", "--nodes", "2", "--no-namespaces", "--offload", "off", "--", "hostname")
@@ -191,7 +336,10 @@ def test_one_node_mode_needs_no_namespaces(offpath):
         (["--env", "X", "--", "true"], "'X'"),
         (["--dpu", "elsewhere", "--", "true"], "elsewhere"),
         (["--dpu", "remote", "--pcie", "quick", "--", "true"], "quick"),
-        (["--dpu", "remote", "--nodes", "1", "--no-namespaces", "--", "true"], "--dpu remote needs namespaces"),
+        (
+            ["--dpu", "remote", "--nodes", "1", "--no-namespaces", "--", "true"],
+            "--dpu remote needs namespaces",
+        ),
         (["--", "./no-such-program"], "no-such-program"),
         (["--", "mpirun", "-n", "2", "./x"], "the lab starts mpirun itself"),
         (["--", __file__], "not executable"),
@@ -230,7 +378,10 @@ def test_quota_throttles_a_process(tmp_path):
     busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
         quota.add(busy.pid)
-        used = lambda: sum(map(int, Path(f"/proc/{busy.pid}/stat").read_text().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")  # noqa: E731
+        used = lambda: (
+            sum(map(int, Path(f"/proc/{busy.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+            / os.sysconf("SC_CLK_TCK")
+        )  # noqa: E731
         before, start = used(), time.monotonic()
         time.sleep(1.0)
         assert (used() - before) / (time.monotonic() - start) < 0.35

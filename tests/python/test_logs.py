@@ -10,7 +10,8 @@ from offpath import logs
 
 @pytest.fixture
 def job(build, tmp_path):
-    """A job of two ranks in which the second is lost while an operation is outstanding, if its program is built."""
+    """A job of two ranks in which the second is lost while an operation is outstanding, if its program is
+    built."""
     script = tmp_path / "lose.sh"
     program = build.program("offpath-bench-mpi")
     # The ranks meet on the device before one of them is killed.
@@ -23,9 +24,14 @@ def job(build, tmp_path):
 
 
 def test_a_failed_job_shows_the_log_that_explains_it_and_logs_are_kept(offpath, namespaces, job, tmp_path):
-    done = offpath("lab", "run", "--keep-logs", "--env", "OFFPATH_REFINE=off", "--", job, TMPDIR=str(tmp_path))
+    done = offpath(
+        "lab", "run", "--keep-logs", "--env", "OFFPATH_REFINE=off", "--", job, TMPDIR=str(tmp_path)
+    )
     assert done.returncode != 0
-    shown = re.search(r"the device of (node\d) was the first to complain; its last words:\n  \[.*offpathd\[\1\]", done.stderr)
+    shown = re.search(
+        r"the device of (node\d) was the first to complain; its last words:\n  \[.*offpathd\[\1\]",
+        done.stderr,
+    )
     assert shown, done.stderr
     (kept,) = re.findall(r"the devices' logs are in (\S+)", done.stderr)
     assert sorted(path.name for path in Path(kept, "job0").glob("*.log")) == ["node0.log", "node1.log"]
@@ -34,7 +40,11 @@ def test_a_failed_job_shows_the_log_that_explains_it_and_logs_are_kept(offpath, 
 
 def test_the_first_complaint_counts_and_not_the_first_line(tmp_path):
     first, second = tmp_path / "node0.log", tmp_path / "node1.log"
-    first.write_text("[10:00:00.000] offpathd[node0] info: ready\n[10:00:09.000] offpathd[node0] error: proxy 1 was lost\n")
-    second.write_text("[10:00:01.000] offpathd[node1] info: ready\n[10:00:08.000] offpathd[node1] warning: no memory\n")
+    first.write_text(
+        "[10:00:00.000] offpathd[node0] info: ready\n[10:00:09.000] offpathd[node0] error: proxy 1 was lost\n"
+    )
+    second.write_text(
+        "[10:00:01.000] offpathd[node1] info: ready\n[10:00:08.000] offpathd[node1] warning: no memory\n"
+    )
     assert logs.first_to_complain([first, second, tmp_path / "none.log"]) == second
     assert logs.first_to_complain([tmp_path / "none.log"]) is None

@@ -1,4 +1,5 @@
-"""Labs whose devices are machines of their own: links, isolation, keys. A small program stands in for offpathd, so that no build is needed."""
+"""Labs whose devices are machines of their own: links, isolation, keys. A small program stands in for
+offpathd, so that no build is needed."""
 
 import json
 import os
@@ -13,10 +14,13 @@ from conftest import NOBODY, command, environment, eventually, traces
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
-USERS = [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else [])
+USERS = [pytest.param(None, id="self")] + (
+    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
+)
 LINK, PCIE = 100e6, 400e6
 
-# Listens on the host-device link for its host and on the network for everybody, and sends on either what it is asked for.
+# Listens on the host-device link for its host and on the network for everybody, and sends on either what it
+# is asked for.
 DEVICE = """
 import argparse, hashlib, json, os, socket, threading
 parser = argparse.ArgumentParser()
@@ -45,7 +49,8 @@ os.close(options.ready_fd)
 serve(own)
 """
 
-# Rank 2 sends; the others fetch from it and from its device at the same time. Rank 0 asks its own device first, and tries others'.
+# Rank 2 sends; the others fetch from it and from its device at the same time. Rank 0 asks its own device
+# first, and tries others'.
 RANK = """
 import errno, hashlib, json, os, socket, sys, time
 rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
@@ -119,19 +124,45 @@ def stand_in(tmp_path):
 
 
 def bits_per_s(*transfers: dict) -> float:
-    return sum(t["bytes"] for t in transfers) * 8 / (max(t["end"] for t in transfers) - min(t["start"] for t in transfers))
+    return (
+        sum(t["bytes"] for t in transfers)
+        * 8
+        / (max(t["end"] for t in transfers) - min(t["start"] for t in transfers))
+    )
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_devices_have_machines_links_and_keys_of_their_own(offpath, stand_in, user):
-    done = offpath("lab", "run", "--nodes", "3", "--dpu", "remote", "--link", "100mbit", "--pcie", "400mbit", "--",
-                   sys.executable, str(stand_in / "rank.py"), user=user, OFFPATH_BUILD=str(stand_in))
+    done = offpath(
+        "lab",
+        "run",
+        "--nodes",
+        "3",
+        "--dpu",
+        "remote",
+        "--link",
+        "100mbit",
+        "--pcie",
+        "400mbit",
+        "--",
+        sys.executable,
+        str(stand_in / "rank.py"),
+        user=user,
+        OFFPATH_BUILD=str(stand_in),
+    )
     assert done.returncode == 0, done.stderr
     assert "devices on machines of their own, host-device links of 400mbit" in done.stderr
-    first, second, _ = sorted((json.loads(line) for line in done.stdout.splitlines()), key=lambda said: said["rank"])
+    first, second, _ = sorted(
+        (json.loads(line) for line in done.stdout.splitlines()), key=lambda said: said["rank"]
+    )
     assert first["interfaces"] == ["lo", "p0", "v0"]
     device = first["device"]
-    assert (device["host"], device["name"], device["link"], device["network"]) == ("node0-dpu", "node0-dpu", "p0", "v0")
+    assert (device["host"], device["name"], device["link"], device["network"]) == (
+        "node0-dpu",
+        "node0-dpu",
+        "p0",
+        "v0",
+    )
     assert device["interfaces"] == ["lo", "p0", "v0"]
     assert device["key"] == first["key"] and first["mode"] == "0o600" and first["leaks"] == []
     if len(os.sched_getaffinity(0)) > 1:
@@ -147,13 +178,30 @@ def test_devices_have_machines_links_and_keys_of_their_own(offpath, stand_in, us
 
 def test_compare_counts_the_network_and_the_host_device_links_apart(offpath, stand_in, tmp_path):
     report = tmp_path / "c.json"
-    script = "import json, os, socket\nif os.environ['OFFPATH'] == 'on':\n" \
-             "    devices = dict(line.split() for line in open(os.environ['OFFPATH_DEVICES'][1:]))\n" \
-             "    host, _, port = devices[socket.gethostname()].rpartition(':')\n" \
-             "    connection = socket.create_connection((host, int(port)))\n    connection.sendall(b'3000000')\n" \
-             "    while connection.recv(1 << 20): pass\n"
-    done = offpath("lab", "compare", "--nodes", "2", "--runs", "1", "--dpu", "remote", "--json", str(report), "--",
-                   sys.executable, "-c", script, OFFPATH_BUILD=str(stand_in))
+    script = (
+        "import json, os, socket\nif os.environ['OFFPATH'] == 'on':\n"
+        "    devices = dict(line.split() for line in open(os.environ['OFFPATH_DEVICES'][1:]))\n"
+        "    host, _, port = devices[socket.gethostname()].rpartition(':')\n"
+        "    connection = socket.create_connection((host, int(port)))\n    connection.sendall(b'3000000')\n"
+        "    while connection.recv(1 << 20): pass\n"
+    )
+    done = offpath(
+        "lab",
+        "compare",
+        "--nodes",
+        "2",
+        "--runs",
+        "1",
+        "--dpu",
+        "remote",
+        "--json",
+        str(report),
+        "--",
+        sys.executable,
+        "-c",
+        script,
+        OFFPATH_BUILD=str(stand_in),
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     assert (found["lab"]["dpu"], found["lab"]["link"], found["lab"]["pcie"]) == ("remote", "1gbit", "4gbit")
@@ -171,8 +219,24 @@ def test_compare_counts_the_network_and_the_host_device_links_apart(offpath, sta
 def test_nothing_is_left_of_devices_after_a_signal(number, stand_in):
     marker = f"devices-{os.getpid()}-{number}"
     lab = subprocess.Popen(
-        command("lab", "run", "-q", "--nodes", "2", "--dpu", "remote", "--", "sh", "-c", "echo up; exec sleep 1000"),
-        env=environment(MARKER=marker, OFFPATH_BUILD=str(stand_in)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command(
+            "lab",
+            "run",
+            "-q",
+            "--nodes",
+            "2",
+            "--dpu",
+            "remote",
+            "--",
+            "sh",
+            "-c",
+            "echo up; exec sleep 1000",
+        ),
+        env=environment(MARKER=marker, OFFPATH_BUILD=str(stand_in)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert lab.stdout.readline() == "up\n"
     assert sum("offpathd" in line for line in traces(marker)) == 2
@@ -183,7 +247,16 @@ def test_nothing_is_left_of_devices_after_a_signal(number, stand_in):
 
 
 def test_missing_aarch64_build_is_named(offpath, stand_in):
-    done = offpath("lab", "run", "--dpu", "aarch64", "--", "true", OFFPATH_BUILD=str(stand_in), OFFPATH_BUILD_AARCH64=str(stand_in / "none"))
+    done = offpath(
+        "lab",
+        "run",
+        "--dpu",
+        "aarch64",
+        "--",
+        "true",
+        OFFPATH_BUILD=str(stand_in),
+        OFFPATH_BUILD_AARCH64=str(stand_in / "none"),
+    )
     assert done.returncode == 2 and "run make aarch64" in done.stderr
 
 
@@ -198,12 +271,28 @@ print(json.dumps({"node": socket.gethostname(), "attach": "local", "ucx": {"tran
 
 def test_info_shows_both_links_of_a_lab_as_the_kernel_has_them(offpath, stand_in):
     (stand_in / "bin/offpathd").write_text(f"#!{sys.executable}\n{INFO}")
-    done = offpath("info", "--nodes", "2", "--link", "300mbit", "--pcie", "900mbit", "--dpu", "remote", "--json", OFFPATH_BUILD=str(stand_in))
+    done = offpath(
+        "info",
+        "--nodes",
+        "2",
+        "--link",
+        "300mbit",
+        "--pcie",
+        "900mbit",
+        "--dpu",
+        "remote",
+        "--json",
+        OFFPATH_BUILD=str(stand_in),
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [(link["name"], link["rate_bits_per_s"]) for link in found["links"]] == [("network", 300e6), ("host-device", 900e6)]
+    assert [(link["name"], link["rate_bits_per_s"]) for link in found["links"]] == [
+        ("network", 300e6),
+        ("host-device", 900e6),
+    ]
     assert [(d["node"], d["attach"], d["device"], d["address"]) for d in found["devices"]] == [
-        ("node0", "remote", "node0-dpu", "10.78.0.2:7471"), ("node1", "remote", "node1-dpu", "10.78.1.2:7471"),
+        ("node0", "remote", "node0-dpu", "10.78.0.2:7471"),
+        ("node1", "remote", "node1-dpu", "10.78.1.2:7471"),
     ]
     assert found["node"] == "node0-dpu" and found["ucx"]["host_device_transports"] == ["tcp/p0"]
     assert [(b["name"], b["available"]) for b in found["back_ends"]] == [("map", False), ("staged", True)]

@@ -12,7 +12,15 @@ from offpath.lab.network import Link
 
 
 def record(engine, run, failed=False, results=None, output=(), **measurements):
-    return {"engine": engine, "run": run, "failed": failed, "exit_code": int(failed), "measurements": measurements, "results": results or {}, "output": list(output)}
+    return {
+        "engine": engine,
+        "run": run,
+        "failed": failed,
+        "exit_code": int(failed),
+        "measurements": measurements,
+        "results": results or {},
+        "output": list(output),
+    }
 
 
 def test_last_json_object():
@@ -23,10 +31,22 @@ def test_last_json_object():
 
 
 def test_measurements_and_results_are_told_apart():
-    report = {"total_s": 1.5, "overlap_percent": 90, "bandwidth_Bps": 1e9, "ranks": 4, "checksum": 1.25, "verified": True, "program": "x"}
+    report = {
+        "total_s": 1.5,
+        "overlap_percent": 90,
+        "bandwidth_Bps": 1e9,
+        "ranks": 4,
+        "checksum": 1.25,
+        "verified": True,
+        "program": "x",
+    }
     assert set(metrics.measurements(report)) == {"total_s", "overlap_percent", "bandwidth_Bps"}
     assert metrics.results(report) == {"ranks": 4, "checksum": 1.25, "verified": True, "program": "x"}
-    assert metrics.is_time("total_s") and not metrics.is_time("flops_per_s") and not metrics.is_time("overlap_percent")
+    assert (
+        metrics.is_time("total_s")
+        and not metrics.is_time("flops_per_s")
+        and not metrics.is_time("overlap_percent")
+    )
 
 
 def test_medians_and_ratios_leave_failed_runs_out():
@@ -34,11 +54,18 @@ def test_medians_and_ratios_leave_failed_runs_out():
     records += [record("offpath", 0, wall_s=1.5), record("offpath", 1, failed=True, wall_s=100.0)]
     summary = compare.summarize(records, [mpi.HOST, mpi.OFFPATH])["wall_s"]
     assert summary["host"] == {"median": 3.0, "low": 2.0, "high": 4.0, "count": 3, "ratio": 1.0}
-    assert summary["offpath"]["median"] == 1.5 and summary["offpath"]["ratio"] == 0.5 and summary["offpath"]["count"] == 1
+    assert (
+        summary["offpath"]["median"] == 1.5
+        and summary["offpath"]["ratio"] == 0.5
+        and summary["offpath"]["count"] == 1
+    )
 
 
 def test_differences_name_the_run_and_the_value():
-    records = [record("host", 0, results={"sum": 1, "error": 4.0e-16}, output=["a", "b"]), record("offpath", 0, results={"sum": 2, "error": 3.9e-16}, output=["a", "b"])]
+    records = [
+        record("host", 0, results={"sum": 1, "error": 4.0e-16}, output=["a", "b"]),
+        record("offpath", 0, results={"sum": 2, "error": 3.9e-16}, output=["a", "b"]),
+    ]
     (line,) = compare.differences(records)
     assert "offpath, run 1" in line and "sum" in line and "2" in line
     records[1]["results"]["sum"] = 1
@@ -67,7 +94,11 @@ def test_mpich_is_a_rival_of_programs_that_are_made_with_it_too(tmp_path, monkey
         with pytest.raises(OffpathError, match="mpich.* cannot run: there is no program-mpich"):
             compare.choose_engines(*options, [str(program)])
     (tmp_path / "program-mpich").touch()
-    assert [e.name for e in compare.choose_engines(None, "rivals", [str(program)])] == [*ours, "mpich", "mpich+core+thread"]
+    assert [e.name for e in compare.choose_engines(None, "rivals", [str(program)])] == [
+        *ours,
+        "mpich",
+        "mpich+core+thread",
+    ]
     with pytest.raises(OffpathError, match="mpiexec.mpich is not installed"):
         monkeypatch.setattr(twins.shutil, "which", lambda name: None)
         compare.choose_engines("mpich", "none", [str(program)])
@@ -75,12 +106,20 @@ def test_mpich_is_a_rival_of_programs_that_are_made_with_it_too(tmp_path, monkey
 
 def test_the_rivals_of_a_program_of_mpich_are_settings_of_mpich(monkeypatch):
     monkeypatch.setattr(twins.mpi_library, "of_program", lambda program: "mpich")
-    assert [e.name for e in compare.choose_engines(None, "rivals", ["program"])] == ["host", "offpath", "host+core", "host+core+thread"]
+    assert [e.name for e in compare.choose_engines(None, "rivals", ["program"])] == [
+        "host",
+        "offpath",
+        "host+core",
+        "host+core+thread",
+    ]
 
 
 def test_an_engine_with_more_than_its_library_is_compared_with_the_library_too():
     engines = [mpi.HOST, mpi.ENGINES["mpich"], mpi.ENGINES["mpich+core+thread"]]
-    records = [{"engine": e.name, "failed": False, "measurements": {"total_s": s}} for e, s in zip(engines, (4.0, 2.0, 1.0))]
+    records = [
+        {"engine": e.name, "failed": False, "measurements": {"total_s": s}}
+        for e, s in zip(engines, (4.0, 2.0, 1.0))
+    ]
     found = compare.summarize(records, engines)["total_s"]
     assert (found["mpich+core+thread"]["ratio"], found["mpich+core+thread"]["ratio_to_alone"]) == (0.25, 0.5)
     assert found["mpich"]["ratio"] == 0.5 and "ratio_to_alone" not in found["mpich"]
@@ -119,18 +158,32 @@ def test_environment_says_where_numbers_come_from():
 
 
 def test_staging_takes_medians_and_compares_with_the_slower_link():
-    runs = [{"back_end": "map", "rows": [{"bytes": 4, "window": 64, "latency_s": l, "bandwidth_Bps": 1 / l}]} for l in (4.0, 1.0, 2.0)]
+    runs = [
+        {"back_end": "map", "rows": [{"bytes": 4, "window": 64, "latency_s": l, "bandwidth_Bps": 1 / l}]}
+        for l in (4.0, 1.0, 2.0)
+    ]
     (row,) = staging.rows({"direct": runs})
-    assert (row["path"], row["bytes"], row["latency_s"], row["bandwidth_Bps"], row["back_end"]) == ("direct", 4, 2.0, 0.5, "map")
+    assert (row["path"], row["bytes"], row["latency_s"], row["bandwidth_Bps"], row["back_end"]) == (
+        "direct",
+        4,
+        2.0,
+        0.5,
+        "map",
+    )
     lab = LabSpec(link=Link(10**9), pcie=Link(4 * 10**9), dpu="remote")
-    assert staging.slowest_link(lab) == 10**9 and staging.slowest_link(replace(lab, pcie=Link(10**8))) == 10**8
+    assert (
+        staging.slowest_link(lab) == 10**9 and staging.slowest_link(replace(lab, pcie=Link(10**8))) == 10**8
+    )
     assert staging.slowest_link(LabSpec(link=Link(None))) is None
     assert [engine.environment for engine in staging.engines(lab)] == [{}, {}]
     assert staging.engines(LabSpec())[1].environment == {"OFFPATH_BACK_END": "staged"}
 
 
 def test_bandwidth_is_read_from_what_the_perf_test_prints():
-    text = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n  50,3.996,23982.062,23982.062,160.0,200.5,42,42\n"
+    text = (
+        "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n "
+        " 50,3.996,23982.062,23982.062,160.0,200.5,42,42\n"
+    )
     assert perftest.parse(text) == 200.5 * 2**20
     with pytest.raises(OffpathError, match="no bandwidth"):
         perftest.parse("connection refused")

@@ -1,4 +1,5 @@
-"""The studies of miniMD: what is run, the model and the divergence rate from known numbers, pictures, and small real sessions."""
+"""The studies of miniMD: what is run, the model and the divergence rate from known numbers, pictures, and
+small real sessions."""
 
 import json
 import subprocess
@@ -12,7 +13,24 @@ from offpath.errors import OffpathError
 from offpath.minimd import accuracy, halo, model, roofline, sources, timing
 from offpath.minimd import plot as pictures
 from offpath.minimd.case import (
-    ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, RUNTIME_BALANCED, RUNTIME_PAPER, SCHEMES, SPLIT, TOGETHER, TUNNEL, Case, Cores, Outcome, cells_of,
+    ALL,
+    BALANCED,
+    DEVICES,
+    HALO,
+    HOSTS,
+    OFFLOADED,
+    OVERLAPPED,
+    PAPER,
+    RUNTIME_BALANCED,
+    RUNTIME_PAPER,
+    SCHEMES,
+    SPLIT,
+    TOGETHER,
+    TUNNEL,
+    Case,
+    Cores,
+    Outcome,
+    cells_of,
 )
 from offpath.minimd.measure import measure
 from offpath.minimd.spec import Spec
@@ -33,14 +51,18 @@ def program():
 
 
 def simulated(case: Case) -> Outcome:
-    """Forces 300 ns, neighbours 200 ns, communication 50 ns an atom-step, in the simplest way; a device repeats its forces."""
+    """Forces 300 ns, neighbours 200 ns, communication 50 ns an atom-step, in the simplest way; a device
+    repeats its forces."""
     share = case.atoms * 1e-9 / case.nodes
     neigh, comm = 200 * share * case.rebuilds, 50 * share * case.steps
     force = 300 * share * case.steps * (case.device_slowness if case.scheme == DEVICES else 1)
     total = neigh + comm + force + share * case.steps
     if case.scheme in (PAPER, BALANCED):
         total *= 0.8
-    rows = [{"step": n, "t": 0.7 + 1e-6 * n * case.interval, "u": -5.0, "p": 0.1} for n in range(0, case.steps + 1, case.thermo_every or case.steps)]
+    rows = [
+        {"step": n, "t": 0.7 + 1e-6 * n * case.interval, "u": -5.0, "p": 0.1}
+        for n in range(0, case.steps + 1, case.thermo_every or case.steps)
+    ]
     return Outcome(total, force, neigh, comm, share * case.steps, rows)
 
 
@@ -50,7 +72,12 @@ SUPPLIED = sources.Supplied("test:simulated", simulated)
 def simulate(name: str, spec: Spec) -> list[dict]:
     study = STUDIES[name]
     results = measure(study.cases(spec), lambda case: SUPPLIED, spec.runs)
-    return study.rows(spec, results, *([1e9] if study.needs_bandwidth else []), *([lambda nodes: Cores(nodes, nodes)] if study.needs_cores else []))
+    return study.rows(
+        spec,
+        results,
+        *([1e9] if study.needs_bandwidth else []),
+        *([lambda nodes: Cores(nodes, nodes)] if study.needs_cores else []),
+    )
 
 
 def test_atoms_fill_a_cube():
@@ -70,19 +97,63 @@ def test_what_a_case_has_no_device_for_does_not_tell_it_apart():
 
 
 def test_command_line_and_input_file_of_a_case():
-    case = Case(BALANCED, 32000, interval=5, steps=40, skin=0.1, thermo_every=10, threads=2, device_threads=3, device_slowness=4, intensity=8, precision="single")
+    case = Case(
+        BALANCED,
+        32000,
+        interval=5,
+        steps=40,
+        skin=0.1,
+        thermo_every=10,
+        threads=2,
+        device_threads=3,
+        device_slowness=4,
+        intensity=8,
+        precision="single",
+    )
     assert sources.input_file(case).splitlines() == [
-        "Lennard-Jones", "", "lj", "none", "lj", "1.0 1.0", "20 20 20", "40", "0.005", "1.44", "0.8442", "5", "2.5 0.1", "10",
+        "Lennard-Jones",
+        "",
+        "lj",
+        "none",
+        "lj",
+        "1.0 1.0",
+        "20 20 20",
+        "40",
+        "0.005",
+        "1.44",
+        "0.8442",
+        "5",
+        "2.5 0.1",
+        "10",
     ]
     assert sources.flags(case) == [
-        "--offpath", "balanced", "-t", "2", "--precision", "single", "--skin-check", "off", "--device-threads", "3", "--device-slowness", "4", "--intensity", "8",
+        "--offpath",
+        "balanced",
+        "-t",
+        "2",
+        "--precision",
+        "single",
+        "--skin-check",
+        "off",
+        "--device-threads",
+        "3",
+        "--device-slowness",
+        "4",
+        "--intensity",
+        "8",
     ]
     assert {scheme: sources.flags(Case(scheme, 4000))[:2] for scheme in (HOSTS, DEVICES, ALL, PAPER)} == {
-        HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
+        HOSTS: ["--where", "hosts"],
+        DEVICES: ["--where", "devices"],
+        ALL: ["--where", "all"],
+        PAPER: ["--offpath", "paper"],
     }
     assert sources.flags(Case(RUNTIME_PAPER, 4000))[:4] == ["--offpath", "paper", "--device-kind", "runtime"]
     assert "--device-slowness" in sources.flags(Case(RUNTIME_BALANCED, 4000))
-    assert sources.flags(Case(TUNNEL, 4000))[0] == "--tunnel" and sources.flags(Case(SPLIT, 4000))[0] == "--split-boundary"
+    assert (
+        sources.flags(Case(TUNNEL, 4000))[0] == "--tunnel"
+        and sources.flags(Case(SPLIT, 4000))[0] == "--split-boundary"
+    )
     assert sources.flags(Case(OFFLOADED, 4000))[0] == "-t"
 
 
@@ -106,34 +177,54 @@ def test_divergence_is_that_of_temperatures_from_the_reference():
 
 
 def test_energy_is_kinetic_and_potential():
-    found = accuracy.energy_drift([{"step": n, "t": 1.0 - 2e-4 * n, "u": -5.0 + 4e-4 * n} for n in range(0, 101, 10)])
-    assert found["energy_drift"] == pytest.approx(1e-4) and found["energy_change"] == pytest.approx(0.01) and found["max_energy_change"] == pytest.approx(0.01)
+    found = accuracy.energy_drift(
+        [{"step": n, "t": 1.0 - 2e-4 * n, "u": -5.0 + 4e-4 * n} for n in range(0, 101, 10)]
+    )
+    assert (
+        found["energy_drift"] == pytest.approx(1e-4)
+        and found["energy_change"] == pytest.approx(0.01)
+        and found["max_energy_change"] == pytest.approx(0.01)
+    )
 
 
 def test_eq_3():
     host = model.StepTimes(force=3.0, neigh=2.0, comm=0.5)
     # The device is slower than neighbours and communication: a step that rebuilds takes what it takes.
-    assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), rebuilds=20) == pytest.approx(120 - (5.5 - 4.5) * 20)
+    assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), rebuilds=20) == pytest.approx(
+        120 - (5.5 - 4.5) * 20
+    )
     # It is faster: forces are hidden.
-    assert model.eq3(120.0, host, model.StepTimes(1.0, 9.0, 0.5), rebuilds=20) == pytest.approx(120 - 3.0 * 20)
+    assert model.eq3(120.0, host, model.StepTimes(1.0, 9.0, 0.5), rebuilds=20) == pytest.approx(
+        120 - 3.0 * 20
+    )
     # So slow that it costs.
-    assert model.eq3(120.0, host, model.StepTimes(8.0, 0.0, 0.5), rebuilds=10) == pytest.approx(120 + 3.0 * 10)
-    assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), 20, transfers_s=0.4) == pytest.approx(120 - 0.6 * 20)
+    assert model.eq3(120.0, host, model.StepTimes(8.0, 0.0, 0.5), rebuilds=10) == pytest.approx(
+        120 + 3.0 * 10
+    )
+    assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), 20, transfers_s=0.4) == pytest.approx(
+        120 - 0.6 * 20
+    )
     assert model.eq3(120.0, host, model.StepTimes(1.0, 0.0, 0.5), 20, transfers_s=0.4) == pytest.approx(60)
 
 
 def test_transfers_are_of_one_host_and_lists_count_where_no_step_hides_them():
     moved = model.transfers(Case(PAPER, 4000, nodes=2, ranks_per_node=2), 1e6)
-    assert moved.positions == moved.forces == pytest.approx(1000 * 24 / 1e6) and moved.lists == pytest.approx(1000 * 4 * model.LIST_INTEGERS / 1e6)
+    assert moved.positions == moved.forces == pytest.approx(1000 * 24 / 1e6) and moved.lists == pytest.approx(
+        1000 * 4 * model.LIST_INTEGERS / 1e6
+    )
     assert model.transfers(Case(PAPER, 4000, interval=5), 1e6).lists == 0
-    assert model.transfers(Case(PAPER, 4000, precision="single"), 1e6).positions == pytest.approx(4000 * 12 / 1e6)
+    assert model.transfers(Case(PAPER, 4000, precision="single"), 1e6).positions == pytest.approx(
+        4000 * 12 / 1e6
+    )
     assert model.transfers(Case(PAPER, 4000), None).total == 0
 
 
 def test_the_model_takes_its_times_from_hosts_and_devices_alone():
     (row,) = simulate("model", Spec((4000,), (1,), (5,), steps=20, device_slowness=(2,)))
     ns = 4000e-9
-    assert (row["t_force_s"], row["t_neigh_s"], row["t_comm_s"]) == pytest.approx((300 * ns, 200 * ns, 50 * ns))
+    assert (row["t_force_s"], row["t_neigh_s"], row["t_comm_s"]) == pytest.approx(
+        (300 * ns, 200 * ns, 50 * ns)
+    )
     assert (row["t_force_device_s"], row["t_comm_device_s"]) == pytest.approx((600 * ns, 50 * ns))
     assert row["base_total_s"] == pytest.approx((351 * 20 + 200 * 4) * ns)
     # The device needs 650 of the 550 ns that the host would: 100 more, 4 times.
@@ -155,13 +246,24 @@ def test_ranks_that_take_turns_are_predicted_by_the_time_of_their_core():
         return Outcome(total, force, neigh, total - force - neigh, 0.0, on_core=(force, neigh, comm))
 
     supplied = sources.Supplied("s", run)
-    (row,) = model.model_rows(spec, measure(model.model_cases(spec), lambda case: supplied, 1), 1e9, lambda nodes: Cores(1, 1))
-    assert (row["t_force_s"], row["t_neigh_s"], row["t_comm_s"]) == pytest.approx((600 * ns, 400 * ns, 100 * ns))
+    (row,) = model.model_rows(
+        spec, measure(model.model_cases(spec), lambda case: supplied, 1), 1e9, lambda nodes: Cores(1, 1)
+    )
+    assert (row["t_force_s"], row["t_neigh_s"], row["t_comm_s"]) == pytest.approx(
+        (600 * ns, 400 * ns, 100 * ns)
+    )
     assert (row["t_force_device_s"], row["t_comm_device_s"]) == pytest.approx((1200 * ns, 100 * ns))
     # Two devices with 650 each: 1300, beside 1100 of the hosts.
-    assert row["ranks_per_core"] == 2 and row["predicted_s"] == pytest.approx(row["base_total_s"] + 200 * ns * 10)
+    assert row["ranks_per_core"] == 2 and row["predicted_s"] == pytest.approx(
+        row["base_total_s"] + 200 * ns * 10
+    )
     # With cores of their own a rank's clock is right.
-    (own,) = model.model_rows(spec, measure(model.model_cases(spec), lambda case: supplied, 1), 1e9, lambda nodes: Cores(nodes, nodes))
+    (own,) = model.model_rows(
+        spec,
+        measure(model.model_cases(spec), lambda case: supplied, 1),
+        1e9,
+        lambda nodes: Cores(nodes, nodes),
+    )
     assert own["t_comm_s"] == pytest.approx(600 * ns) and own["ranks_per_core"] == 1
 
 
@@ -171,7 +273,11 @@ def test_what_slows_a_whole_turn_changes_no_improvement():
 
     def run(case: Case) -> Outcome:
         turn = seen[case] = seen.get(case, 0) + 1
-        total = turn * (0.8 if case.scheme == BALANCED else 1.0) * (5.0 if (turn, case.scheme) == (2, HOSTS) else 1.0)
+        total = (
+            turn
+            * (0.8 if case.scheme == BALANCED else 1.0)
+            * (5.0 if (turn, case.scheme) == (2, HOSTS) else 1.0)
+        )
         return Outcome(total, 0.5 * total, 0.3 * total, 0.1 * total, 0.1 * total)
 
     spec = Spec((4000,), (1,), (1,))
@@ -183,24 +289,46 @@ def test_what_slows_a_whole_turn_changes_no_improvement():
 
 def test_improvement_and_bound():
     rows = simulate("offpath", Spec((4000,), (1, 2), (1,)))
-    assert {row["scheme"] for row in rows} == {HOSTS, ALL, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED} and len(rows) == 12
+    assert {row["scheme"] for row in rows} == {
+        HOSTS,
+        ALL,
+        PAPER,
+        BALANCED,
+        RUNTIME_PAPER,
+        RUNTIME_BALANCED,
+    } and len(rows) == 12
     # Emulated devices run no kernels.
-    assert {row["scheme"] for row in simulate("offpath", Spec((4000,), runtime=False))} == {HOSTS, ALL, PAPER, BALANCED}
+    assert {row["scheme"] for row in simulate("offpath", Spec((4000,), runtime=False))} == {
+        HOSTS,
+        ALL,
+        PAPER,
+        BALANCED,
+    }
     at = {(row["scheme"], row["nodes"]): row for row in rows}
-    assert at[PAPER, 2]["improvement_percent"] == pytest.approx(20) and at[HOSTS, 1]["improvement_percent"] == 0
+    assert (
+        at[PAPER, 2]["improvement_percent"] == pytest.approx(20) and at[HOSTS, 1]["improvement_percent"] == 0
+    )
     assert at[PAPER, 1]["bound_percent"] == pytest.approx(100 * 50 / 551)
     assert at[PAPER, 1]["above_bound_percent"] == pytest.approx(20 - 100 * 50 / 551)
     # One run on hosts for all speeds of devices.
     cases = STUDIES["offpath"].cases(Spec((4000,), (1,), (1,), device_slowness=(1, 2, 4)))
-    assert sum(case.scheme == HOSTS for case in set(cases)) == 1 and sum(case.scheme == PAPER for case in set(cases)) == 3
+    assert (
+        sum(case.scheme == HOSTS for case in set(cases)) == 1
+        and sum(case.scheme == PAPER for case in set(cases)) == 3
+    )
 
 
 def test_shares_slowdown_and_speedup():
     (row,) = simulate("breakdown", Spec((4000,), (1,), (1,)))
     assert sum(row[f"{part}_percent"] for part in ("force", "neigh", "comm", "other")) == pytest.approx(100)
     assert simulate("bound", Spec((4000,), (1,), (1,)))[0]["bound_percent"] == row["comm_percent"]
-    assert simulate("slowdown", Spec((4000,), (1,), (1,), device_slowness=(2,)))[0]["slowdown"] == pytest.approx(851 / 551)
-    speedups = [row["speedup_over_host"] for row in simulate("devices", Spec((4000,), (1, 2), (1,), device_slowness=(1,), source_nodes=(16,)))]
+    assert simulate("slowdown", Spec((4000,), (1,), (1,), device_slowness=(2,)))[0][
+        "slowdown"
+    ] == pytest.approx(851 / 551)
+    speedups = [
+        row["speedup_over_host"]
+        for row in simulate("devices", Spec((4000,), (1, 2), (1,), device_slowness=(1,), source_nodes=(16,)))
+    ]
     assert speedups == pytest.approx([1, 2, 16])
 
 
@@ -208,34 +336,54 @@ def test_exposed_is_what_cores_do_besides_computing():
     case = Case(HALO, 4000, nodes=2)
     outcome = Outcome(10.0, 6.0, 1.0, 2.0, 1.0, computing_s=4.0)
     # Two ranks on one core compute for 8 of its 10 seconds; on cores of their own for 4.
-    assert halo.exposed(case, outcome, 1) == pytest.approx(2.0) and halo.exposed(case, outcome, 2) == halo.exposed(case, outcome, 8) == pytest.approx(6.0)
+    assert halo.exposed(case, outcome, 1) == pytest.approx(2.0) and halo.exposed(
+        case, outcome, 2
+    ) == halo.exposed(case, outcome, 8) == pytest.approx(6.0)
     assert halo.exposed(case, Outcome(10.0, 6.0, 1.0, 2.0, 1.0), 1) is None
 
     def run(case):
-        total, computing = {HALO: (9.0, 4.4), OVERLAPPED: (10.0, 4.5), TOGETHER: (8.5, 4.2)}.get(case.scheme, (11.0, 4.0))
+        total, computing = {HALO: (9.0, 4.4), OVERLAPPED: (10.0, 4.5), TOGETHER: (8.5, 4.2)}.get(
+            case.scheme, (11.0, 4.0)
+        )
         return Outcome(total, 0, 0, 0, 0, computing_s=computing)
 
     spec = Spec((4000,), (2,), (20,), runs=1)
-    rows = halo.halo_rows(spec, measure(halo.halo_cases(spec), lambda case: sources.Supplied("s", run), 1), lambda nodes: Cores(1, 1))
+    rows = halo.halo_rows(
+        spec,
+        measure(halo.halo_cases(spec), lambda case: sources.Supplied("s", run), 1),
+        lambda nodes: Cores(1, 1),
+    )
     at = {row["scheme"]: row for row in rows}
     assert set(at) == set(halo.HALO_SCHEMES)
-    assert at[HALO]["exposed_s"] == pytest.approx(0.2) and at[HALO]["exposed_less_percent"] == pytest.approx(80) and at[HALO]["beyond_one_node_s"] == pytest.approx(0.5)
+    assert (
+        at[HALO]["exposed_s"] == pytest.approx(0.2)
+        and at[HALO]["exposed_less_percent"] == pytest.approx(80)
+        and at[HALO]["beyond_one_node_s"] == pytest.approx(0.5)
+    )
     # One node's ranks were in calls for 0.1 of their 8.5 seconds.
-    assert at[HALO]["link_exposed_s"] == pytest.approx(0.1) and at[HALO]["link_exposed_less_percent"] == pytest.approx(100 * (0.9 - 0.1) / 0.9)
+    assert at[HALO]["link_exposed_s"] == pytest.approx(0.1) and at[HALO][
+        "link_exposed_less_percent"
+    ] == pytest.approx(100 * (0.9 - 0.1) / 0.9)
     assert at[OVERLAPPED]["exposed_less_percent"] == 0 and at[HALO]["total_less_percent"] == pytest.approx(10)
 
 
 def test_manual_schemes_by_atoms_and_by_intensity_at_the_last_size():
     rows = simulate("manual", Spec((500, 4000), (2,), (1,), intensities=(1, 8)))
     assert {row["scheme"] for row in rows} == set(timing.MANUAL_SCHEMES)
-    assert [(row["atoms"], row["intensity"]) for row in rows if row["scheme"] == TUNNEL] == [(500, 1), (4000, 1), (4000, 8)]
+    assert [(row["atoms"], row["intensity"]) for row in rows if row["scheme"] == TUNNEL] == [
+        (500, 1),
+        (4000, 1),
+        (4000, 8),
+    ]
 
 
 def test_tdr_has_one_reference_a_skin():
     rows = simulate("tdr", Spec((4000,), (1,), (1, 10), steps=100, skins=(0.1, 0.3)))
     assert len(rows) == 12 == len({(row["skin"], row["scheme"], row["interval"]) for row in rows})
     for row in rows:
-        assert row["tdr"] == pytest.approx(1e-6 * (row["interval"] - 1)) and row["energy_drift"] == pytest.approx(1.5e-6 * row["interval"])
+        assert row["tdr"] == pytest.approx(1e-6 * (row["interval"] - 1)) and row[
+            "energy_drift"
+        ] == pytest.approx(1.5e-6 * row["interval"])
 
 
 def test_runs_alternate_and_medians_are_taken():
@@ -248,11 +396,28 @@ def test_runs_alternate_and_medians_are_taken():
     hosts, devices = Case(HOSTS, 4000), Case(DEVICES, 4000)
     results = measure([hosts, devices, hosts], lambda case: sources.Supplied("s", run), 3)
     assert taken == [HOSTS, DEVICES] * 3 and results[hosts].total_s == 3 and results[devices].total_s == 4
-    assert results.row(hosts) | {"total_s": 3, "total_min_s": 1, "total_max_s": 5, "runs": 3, "source": "s"} == results.row(hosts)
+    assert results.row(hosts) | {
+        "total_s": 3,
+        "total_min_s": 1,
+        "total_max_s": 5,
+        "runs": 3,
+        "source": "s",
+    } == results.row(hosts)
 
 
-@pytest.mark.parametrize("values", [{"runs": 0}, {"nodes": (0,)}, {"atoms": (5000,)}, {"intervals": (30,)}, {"precision": "half"}, {"device_slowness": (0,)},
-                                    {"skins": (3.0,)}, {"nodes": (2, 4), "source_nodes": (4,)}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"runs": 0},
+        {"nodes": (0,)},
+        {"atoms": (5000,)},
+        {"intervals": (30,)},
+        {"precision": "half"},
+        {"device_slowness": (0,)},
+        {"skins": (3.0,)},
+        {"nodes": (2, 4), "source_nodes": (4,)},
+    ],
+)
 def test_what_cannot_be_is_refused(values):
     with pytest.raises(OffpathError):
         Spec(**values).check()
@@ -278,14 +443,41 @@ def test_a_simulator_is_a_function_by_name():
 def test_rows_are_flat_and_drawn(tmp_path, name):
     spec = STUDIES[name].defaults
     spec.check()
-    rows = simulate(name, Spec(spec.atoms, spec.nodes, spec.intervals, spec.steps, 1, (1, 2), (1, 2), spec.device_slowness, spec.skins, spec.intensities))
-    assert all(isinstance(value, (str, int, float, bool, type(None))) for row in rows for value in row.values())
-    assert all(row["scheme"] in SCHEMES and row["source"] == "test:simulated" for row in rows) and set(STUDIES[name].columns) <= set(rows[0])
-    report = {"study": f"minimd-{name}", "figure": "Fig.", "runs": 1, "lab": {"description": "2 nodes"}, "rows": rows}
+    rows = simulate(
+        name,
+        Spec(
+            spec.atoms,
+            spec.nodes,
+            spec.intervals,
+            spec.steps,
+            1,
+            (1, 2),
+            (1, 2),
+            spec.device_slowness,
+            spec.skins,
+            spec.intensities,
+        ),
+    )
+    assert all(
+        isinstance(value, (str, int, float, bool, type(None))) for row in rows for value in row.values()
+    )
+    assert all(row["scheme"] in SCHEMES and row["source"] == "test:simulated" for row in rows) and set(
+        STUDIES[name].columns
+    ) <= set(rows[0])
+    report = {
+        "study": f"minimd-{name}",
+        "figure": "Fig.",
+        "runs": 1,
+        "lab": {"description": "2 nodes"},
+        "rows": rows,
+    }
     pictures.draw(report, tmp_path / "p.png")
     assert (tmp_path / "p.png").stat().st_size > 10000
     if name == "model":
-        pictures.draw(report | {"rows": [row for row in rows if row["threads"] == row["device_threads"] == 1]}, tmp_path / "q.png")
+        pictures.draw(
+            report | {"rows": [row for row in rows if row["threads"] == row["device_threads"] == 1]},
+            tmp_path / "q.png",
+        )
         assert (tmp_path / "q.png").stat().st_size > 10000
 
 
@@ -295,11 +487,19 @@ SMALL = ("--atoms", "864", "--steps", "10", "--runs", "1", "--intervals", "1")
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_small_session(offpath, namespaces, program, tmp_path, name):
     more = {
-        "tdr": ("--steps", "20", "--intervals", "10", "--skins", "0.3"), "devices": ("--nodes", "1"), "auxiliary": ("--device-slowness", "2"),
-        "manual": ("--nodes", "2", "--intensities", "1"), "halo": ("--nodes", "2", "--intervals", "5"), "model": ("--device-slowness", "1"), "breakdown": ("--nodes", "1,2"), "slowdown": ("--nodes", "2"),
+        "tdr": ("--steps", "20", "--intervals", "10", "--skins", "0.3"),
+        "devices": ("--nodes", "1"),
+        "auxiliary": ("--device-slowness", "2"),
+        "manual": ("--nodes", "2", "--intensities", "1"),
+        "halo": ("--nodes", "2", "--intervals", "5"),
+        "model": ("--device-slowness", "1"),
+        "breakdown": ("--nodes", "1,2"),
+        "slowdown": ("--nodes", "2"),
     }.get(name, ("--nodes", "1"))
     report, picture = tmp_path / "s.json", tmp_path / "s.png"
-    done = offpath("study", f"minimd-{name}", *SMALL, *more, "--json", str(report), "--plot", str(picture), timeout=240)
+    done = offpath(
+        "study", f"minimd-{name}", *SMALL, *more, "--json", str(report), "--plot", str(picture), timeout=240
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     assert found["study"] == f"minimd-{name}" and found["rows"] and "machine" in found and picture.exists()
@@ -308,7 +508,9 @@ def test_a_small_session(offpath, namespaces, program, tmp_path, name):
         assert row["force_s"] + row["neigh_s"] + row["comm_s"] <= 1.01 * row["total_s"]
     if name == "tdr":
         # Nothing leaves the skin in 20 steps: lists of before are as good as new ones.
-        assert all(abs(row["max_dt"]) < 1e-9 and abs(row["max_energy_change"]) < 0.01 for row in found["rows"])
+        assert all(
+            abs(row["max_dt"]) < 1e-9 and abs(row["max_energy_change"]) < 0.01 for row in found["rows"]
+        )
     if name == "breakdown":
         assert {row["nodes"] for row in found["rows"]} == {1, 2}
 
@@ -318,20 +520,49 @@ def test_the_roofline_of_small_lists(offpath, program, tmp_path):
         pytest.skip(f"{roofline.PROGRAM} is not built")
     text = "title\n\nlj\nnone\nlj\n1 1\n4 4 4\n5\n0.005\n1.44\n0.8442\n5\n2.5 0.3\n5\n"
     (tmp_path / "in.lj").write_text(text)
-    refused = subprocess.run([program.parent / roofline.PROGRAM, "-i", "in.lj", "--json", "in.lj"], cwd=tmp_path, capture_output=True, text=True)
-    assert refused.returncode == 2 and "would overwrite" in refused.stderr and (tmp_path / "in.lj").read_text() == text
+    refused = subprocess.run(
+        [program.parent / roofline.PROGRAM, "-i", "in.lj", "--json", "in.lj"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (
+        refused.returncode == 2
+        and "would overwrite" in refused.stderr
+        and (tmp_path / "in.lj").read_text() == text
+    )
     report, picture = tmp_path / "r.json", tmp_path / "r.png"
-    done = offpath("study", "minimd-roofline", "--atoms", "4000", "--steps", "10", "--runs", "1", "--json", str(report), "--plot", str(picture), timeout=240)
+    done = offpath(
+        "study",
+        "minimd-roofline",
+        "--atoms",
+        "4000",
+        "--steps",
+        "10",
+        "--runs",
+        "1",
+        "--json",
+        str(report),
+        "--plot",
+        str(picture),
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     assert picture.stat().st_size > 10000
-    assert {(row["precision"], row["loop"]) for row in found["rows"]} == {(p, l) for p in roofline.PRECISIONS for l in ("lj", "eam densities", "eam forces")}
+    assert {(row["precision"], row["loop"]) for row in found["rows"]} == {
+        (p, l) for p in roofline.PRECISIONS for l in ("lj", "eam densities", "eam forces")
+    }
     for row in found["rows"]:
-        # Half of the neighbours within 2.5 at this density: 2/3 pi 2.5^3 0.8442; of copper within 4.95, three shells of 42 and what comes near.
+        # Half of the neighbours within 2.5 at this density: 2/3 pi 2.5^3 0.8442; of copper within 4.95, three
+        # shells of 42 and what comes near.
         expected = 27.6 if row["loop"] == "lj" else 21
         assert abs(row["pairs_per_atom"] - expected) < 0.1 * expected, row
         assert row["tested_pairs_per_atom"] > row["pairs_per_atom"]
-        assert abs(row["flops_per_s"] - row["flops_per_atom"] / row["ns_per_atom"] * 1e9) < 1e-6 * row["flops_per_s"]
+        assert (
+            abs(row["flops_per_s"] - row["flops_per_atom"] / row["ns_per_atom"] * 1e9)
+            < 1e-6 * row["flops_per_s"]
+        )
         assert row["percent_of_limit"] > 0
     assert {peak["precision"] for peak in found["peaks"]} == set(roofline.PRECISIONS)
     assert all(peak["flops_per_s"] > 0 for peak in found["peaks"])
@@ -340,7 +571,11 @@ def test_the_roofline_of_small_lists(offpath, program, tmp_path):
 def test_limits_of_a_loop():
     peak = {"flops_per_s": 100.0, "memory": [{"bytes_per_s": 80.0}, {"bytes_per_s": 10.0}]}
     row = {"flops_per_s": 20.0, "pairs_per_atom": 5.0, "tested_pairs_per_atom": 20.0}
-    by = {(1.0, 20.0): (80.0, "loads and stores"), (2.0, 4.0): (40.0, "memory"), (2.0, 20.0): (100.0, "operations")}
+    by = {
+        (1.0, 20.0): (80.0, "loads and stores"),
+        (2.0, 4.0): (40.0, "memory"),
+        (2.0, 20.0): (100.0, "operations"),
+    }
     for (moved, least), (limit, name) in by.items():
         found = roofline.limits(row | {"flops_per_moved_byte": moved, "flops_per_least_byte": least}, peak)
         assert found["limit_flops_per_s"] == limit and found["limited_by"] == name

@@ -11,7 +11,11 @@ from offpath import launch, mpi_library
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 
-ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
 ANY_SIZE = ROOT | {"OFFPATH_MIN_BYTES": "0"}
 
 
@@ -34,7 +38,12 @@ def test_libraries_are_known_by_their_names(library, kind):
 
 def test_a_program_tells_behind_any_launcher_and_wrapper(program):
     kind, path, launcher = program
-    for command in ([path], [launcher, "-n", "2", path, "x"], ["srun", "-n2", "env", "A=b", path], ["timeout", "5", path]):
+    for command in (
+        [path],
+        [launcher, "-n", "2", path, "x"],
+        ["srun", "-n2", "env", "A=b", path],
+        ["timeout", "5", path],
+    ):
         assert mpi_library.of_job(command, None) == kind, command
 
 
@@ -87,8 +96,13 @@ def test_a_launcher_of_the_other_mpi_is_replaced_or_refused(program):
 
 
 def test_hydra_preloads_the_ranks_only():
-    command, environment = launch.prepare(["mpiexec.mpich", "-n", "2", "x"], {"LD_PRELOAD": "/l.so", "OFFPATH": "on"}, {"PATH": "/bin"}, "mpich")
-    assert command == ["mpiexec.mpich", "-genv", "LD_PRELOAD", "/l.so", "-n", "2", "x"] and environment == {"PATH": "/bin", "OFFPATH": "on"}
+    command, environment = launch.prepare(
+        ["mpiexec.mpich", "-n", "2", "x"], {"LD_PRELOAD": "/l.so", "OFFPATH": "on"}, {"PATH": "/bin"}, "mpich"
+    )
+    assert command == ["mpiexec.mpich", "-genv", "LD_PRELOAD", "/l.so", "-n", "2", "x"] and environment == {
+        "PATH": "/bin",
+        "OFFPATH": "on",
+    }
 
 
 def test_the_abi_needs_a_front_end_of_its_own_and_keeps_its_launcher(tmp_path):
@@ -101,7 +115,11 @@ def test_the_abi_needs_a_front_end_of_its_own_and_keeps_its_launcher(tmp_path):
     for launcher in filter(None, map(shutil.which, ("mpiexec.mpich", "mpirun.openmpi"))):
         assert mpi_library.start_with([launcher, "x"], "abi") == [launcher, "x"]
         command, environment = launch.prepare([launcher, "x"], {"LD_PRELOAD": "/l.so"}, {}, "abi")
-        handed_over = "-genv" in command if "mpich" in launcher else "LD_PRELOAD=/l.so" in environment["OMPI_MCA_mca_base_env_list"]
+        handed_over = (
+            "-genv" in command
+            if "mpich" in launcher
+            else "LD_PRELOAD=/l.so" in environment["OMPI_MCA_mca_base_env_list"]
+        )
         assert handed_over and "LD_PRELOAD" not in environment
 
 
@@ -111,15 +129,23 @@ int MPI_Get_library_version(char* text, int* length) { return *length = sprintf(
 """
 
 
-@pytest.mark.parametrize(("version", "kind"), [("MPICH Version:\t5.0.2\nMPICH Release date: 2026", "mpich"), ("Intel(R) MPI Library 2021.9", None)])
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("MPICH Version:\t5.0.2\nMPICH Release date: 2026", "mpich"), ("Intel(R) MPI Library 2021.9", None)],
+)
 def test_a_library_whose_name_is_shared_is_asked_who_it_is(tmp_path, build, version, kind):
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     text = version.replace("\t", "\\t").replace("\n", "\\n")
     (tmp_path / "mpi.c").write_text(VERSIONED % text)
-    (tmp_path / "main.c").write_text("int MPI_Get_library_version(char*, int*);\nint main(void) { return MPI_Get_library_version(0, 0); }\n")
+    (tmp_path / "main.c").write_text(
+        "int MPI_Get_library_version(char*, int*);\nint main(void) { return MPI_Get_library_version(0,"
+        " 0); }\n"
+    )
     cc, library, path = ["cc", "-w"], tmp_path / "libmpi.so.12", tmp_path / "main"
-    subprocess.run([*cc, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", library, tmp_path / "mpi.c"], check=True)
+    subprocess.run(
+        [*cc, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", library, tmp_path / "mpi.c"], check=True
+    )
     subprocess.run([*cc, "-o", path, tmp_path / "main.c", library, f"-Wl,-rpath,{tmp_path}"], check=True)
     if kind is None:
         with pytest.raises(OffpathError, match="Intel"):
@@ -140,7 +166,11 @@ def test_a_library_whose_name_is_shared_is_asked_who_it_is(tmp_path, build, vers
 
 def test_run_loads_nothing_before_what_has_no_mpi_and_says_so(offpath):
     done = offpath("run", "--", "sh", "-c", "echo preload:$LD_PRELOAD", LD_PRELOAD="")
-    assert done.stdout.strip() == "preload:" and "--mpi" in done.stderr and "there is nothing to do" in done.stderr
+    assert (
+        done.stdout.strip() == "preload:"
+        and "--mpi" in done.stderr
+        and "there is nothing to do" in done.stderr
+    )
     done = offpath("run", "--", "mpirun", "-n", "1", "true", **ROOT)
     assert done.returncode == 0 and "there was nothing to do" in done.stderr, done.stderr
 
@@ -148,15 +178,29 @@ def test_run_loads_nothing_before_what_has_no_mpi_and_says_so(offpath):
 def test_run_picks_front_end_and_launcher(offpath, program):
     _, path, _ = program
     done = offpath("run", "--", "mpirun", "-n", "2", path, **ANY_SIZE)
-    assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr and "nothing to do" not in done.stderr, done.stderr
+    assert (
+        done.returncode == 0
+        and "offpath: offloaded 2 of 2" in done.stderr
+        and "nothing to do" not in done.stderr
+    ), done.stderr
 
 
 def test_shell_lines_of_env_are_all_that_a_job_needs(offpath, program, build, tmp_path):
     kind, path, launcher = program
     lines = offpath("env", "--mpi", kind).stdout
     assert f"LD_PRELOAD={build.front_end(kind)}" in lines
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OFFPATH")} | ANY_SIZE | {"OFFPATH_DIR": str(tmp_path)}
-    done = subprocess.run(["sh", "-c", f'eval "$1"; exec {launcher} -n 2 {path}', "sh", lines], env=environment, capture_output=True, text=True, timeout=60)
+    environment = (
+        {name: value for name, value in os.environ.items() if not name.startswith("OFFPATH")}
+        | ANY_SIZE
+        | {"OFFPATH_DIR": str(tmp_path)}
+    )
+    done = subprocess.run(
+        ["sh", "-c", f'eval "$1"; exec {launcher} -n 2 {path}', "sh", lines],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr
     assert offpath("env", "--mpi", "lam").returncode == 2
 
@@ -169,9 +213,19 @@ def test_a_build_in_a_directory_with_spaces_is_loaded(offpath, program, build, t
         target.parent.mkdir(parents=True)
         shutil.copy2(source, target)
     (tmp_path / "daemons").mkdir()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OFFPATH")} | ANY_SIZE | {"OFFPATH_DIR": str(tmp_path / "daemons")}
+    environment = (
+        {name: value for name, value in os.environ.items() if not name.startswith("OFFPATH")}
+        | ANY_SIZE
+        | {"OFFPATH_DIR": str(tmp_path / "daemons")}
+    )
     lines = offpath("env", "--mpi", kind, OFFPATH_BUILD=str(elsewhere)).stdout
-    done = subprocess.run(["sh", "-c", f'eval "$1"; exec {launcher} -n 2 {path}', "sh", lines], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", f'eval "$1"; exec {launcher} -n 2 {path}', "sh", lines],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr
     done = offpath("run", "--", launcher, "-n", "2", path, **ANY_SIZE, OFFPATH_BUILD=str(elsewhere))
     assert done.returncode == 0 and "offpath: offloaded 2 of 2" in done.stderr, done.stderr

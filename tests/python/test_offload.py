@@ -23,8 +23,34 @@ def bench(build):
 
 def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, bench, tmp_path):
     report = tmp_path / "c.json"
-    arguments = [bench, "latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "4", "--warmup", "1", "--json", "-"]
-    done = offpath("lab", "compare", "--nodes", "2", "--link", "unlimited", "--runs", "1", "--json", str(report), "--", *arguments)
+    arguments = [
+        bench,
+        "latency",
+        "--op",
+        "ialltoall",
+        "--bytes",
+        "1M",
+        "--iterations",
+        "4",
+        "--warmup",
+        "1",
+        "--json",
+        "-",
+    ]
+    done = offpath(
+        "lab",
+        "compare",
+        "--nodes",
+        "2",
+        "--link",
+        "unlimited",
+        "--runs",
+        "1",
+        "--json",
+        str(report),
+        "--",
+        *arguments,
+    )
     assert done.returncode == 0, done.stderr
     host, offloaded = json.loads(report.read_text())["runs"]
     assert host["results"]["verified"] and offloaded["results"]["verified"]
@@ -36,13 +62,48 @@ def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, benc
             assert 5 * MEGA < node["sent"] < 6 * MEGA
 
 
-@pytest.mark.parametrize("user", [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []))
-def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offpath, namespaces, bench, tmp_path, user):
+@pytest.mark.parametrize(
+    "user",
+    [pytest.param(None, id="self")]
+    + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []),
+)
+def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(
+    offpath, namespaces, bench, tmp_path, user
+):
     for directory in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
         directory.chmod(0o777)
     report = tmp_path / "c.json"
-    arguments = [bench, "latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "4", "--warmup", "1", "--json", "-"]
-    done = offpath("lab", "compare", "--nodes", "2", "--link", "1gbit", "--dpu", "remote", "--runs", "1", "--json", str(report), "--", *arguments, user=user)
+    arguments = [
+        bench,
+        "latency",
+        "--op",
+        "ialltoall",
+        "--bytes",
+        "1M",
+        "--iterations",
+        "4",
+        "--warmup",
+        "1",
+        "--json",
+        "-",
+    ]
+    done = offpath(
+        "lab",
+        "compare",
+        "--nodes",
+        "2",
+        "--link",
+        "1gbit",
+        "--dpu",
+        "remote",
+        "--runs",
+        "1",
+        "--json",
+        str(report),
+        "--",
+        *arguments,
+        user=user,
+    )
     assert done.returncode == 0, done.stderr
     host, offloaded = json.loads(report.read_text())["runs"]
     assert host["results"]["verified"] and offloaded["results"]["verified"]
@@ -55,7 +116,8 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offp
     assert all(node["sent"] < 10_000 for node in host["pcie"])
 
 
-# The messages of mpi_p2p_calls_test that have to arrive at a busy receiver go to the next rank: on another node.
+# The messages of mpi_p2p_calls_test that have to arrive at a busy receiver go to the next rank: on another
+# node.
 @pytest.mark.parametrize("dpu", ["local", "remote"])
 @pytest.mark.parametrize(
     ("nodes", "ranks_per_node", "program", "arguments", "carried"),
@@ -68,11 +130,21 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offp
         (2, 1, "mpich_rma_random_test", [], "windows"),
     ],
 )
-def test_messages_and_windows_are_right_with_the_settings_that_users_have(offpath, namespaces, build, dpu, nodes, ranks_per_node, program, arguments, carried):
-    """Messages inside a node are the host's, those between nodes the device's; windows take the way that is faster."""
+def test_messages_and_windows_are_right_with_the_settings_that_users_have(
+    offpath, namespaces, build, dpu, nodes, ranks_per_node, program, arguments, carried
+):
+    """Messages inside a node are the host's, those between nodes the device's; windows take the way that is
+    faster."""
     if program.startswith("mpich") and shutil.which("mpiexec.mpich") is None:
         pytest.skip("MPICH is not installed")
-    settings = ["--nodes", str(nodes), "--ranks-per-node", str(ranks_per_node), "--env", "OFFPATH_MIN_BYTES=2000"]
+    settings = [
+        "--nodes",
+        str(nodes),
+        "--ranks-per-node",
+        str(ranks_per_node),
+        "--env",
+        "OFFPATH_MIN_BYTES=2000",
+    ]
     done = offpath("lab", "run", "--dpu", dpu, *settings, "--", str(build.program(program)), *arguments)
     assert done.returncode == 0, done.stderr
     assert re.search(rf"^offpath: .*[1-9][0-9]* {carried}", done.stderr, re.MULTILINE), done.stderr
@@ -118,11 +190,27 @@ win.Free()
 
 @pytest.mark.parametrize("one_sided", ["rdma,sm,pt2pt", "sm,pt2pt"])
 def test_windows_of_mpi4py_need_no_option(offpath, namespaces, build, tmp_path, one_sided):
-    """At MPI_THREAD_MULTIPLE, where Open MPI 4.1 has no windows between nodes, and with its default order of ways to make one."""
-    if subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True, check=False).returncode != 0:
+    """At MPI_THREAD_MULTIPLE, where Open MPI 4.1 has no windows between nodes, and with its default order of
+    ways to make one."""
+    if (
+        subprocess.run(
+            ["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True, check=False
+        ).returncode
+        != 0
+    ):
         pytest.skip("the system's Python has no mpi4py")
     (tmp_path / "windows.py").write_text(WINDOWS)
-    done = offpath("lab", "run", "--nodes", "2", "--mca", f"osc={one_sided}", "--", "/usr/bin/python3", str(tmp_path / "windows.py"))
+    done = offpath(
+        "lab",
+        "run",
+        "--nodes",
+        "2",
+        "--mca",
+        f"osc={one_sided}",
+        "--",
+        "/usr/bin/python3",
+        str(tmp_path / "windows.py"),
+    )
     assert done.returncode == 0, done.stderr
     assert "3 of 3 windows altogether there" in done.stderr
 
@@ -135,21 +223,40 @@ def test_aarch64_devices_serve_ranks_of_another_architecture(offpath, namespaces
     job = [bench, "latency", "--op", "ialltoall", "--bytes", "256K", "--iterations", "3", "--json", "-"]
     done = offpath("lab", "run", "--nodes", "2", "--dpu", "aarch64", "--", *job)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["verified"] and re.search(r"^offpath: offloaded [1-9].*staged", done.stderr, re.MULTILINE)
+    assert json.loads(done.stdout)["verified"] and re.search(
+        r"^offpath: offloaded [1-9].*staged", done.stderr, re.MULTILINE
+    )
     assert "aarch64 devices" in done.stderr
 
 
 def test_staging_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces, build, tmp_path):
     report, picture = tmp_path / "s.json", tmp_path / "s.png"
-    done = offpath("bench", "staging", "--sizes", "64,1M", "--runs", "1", "--seconds", "0.01", "--json", str(report), "--plot", str(picture))
+    done = offpath(
+        "bench",
+        "staging",
+        "--sizes",
+        "64,1M",
+        "--runs",
+        "1",
+        "--seconds",
+        "0.01",
+        "--json",
+        str(report),
+        "--plot",
+        str(picture),
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     rows = found["rows"]
-    # As the rates of the links are, 2 and 8 gbit, with the buckets' bursts and whatever else the machine does.
+    # As the rates of the links are, 2 and 8 gbit, with the buckets' bursts and whatever else the machine
+    # does.
     for name, rate in (("network", 2e9), ("host-device", 8e9)):
         assert 0 < found["raw_links"][name]["bandwidth_Bps"] < rate / 8 * 1.2
     assert [(row["path"], row["bytes"], row["back_end"]) for row in rows] == [
-        ("direct", 64, "map"), ("direct", MEGA, "map"), ("staged", 64, "staged"), ("staged", MEGA, "staged"),
+        ("direct", 64, "map"),
+        ("direct", MEGA, "map"),
+        ("staged", 64, "staged"),
+        ("staged", MEGA, "staged"),
     ]
     assert all(row["latency_s"] > 0 and 0 < row["bandwidth_Bps"] < 2e9 / 8 * 1.1 for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -161,13 +268,45 @@ def test_run_uses_devices_that_it_starts_and_devices_that_run(offpath, bench, bu
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     agent.chmod(0o755)
-    job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "3", "--json", "-"]
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "MARKER": f"devices-{os.getpid()}"}
+    job = [
+        "mpirun",
+        "--oversubscribe",
+        "-n",
+        "2",
+        bench,
+        "latency",
+        "--op",
+        "ialltoall",
+        "--bytes",
+        "1M",
+        "--iterations",
+        "3",
+        "--json",
+        "-",
+    ]
+    root = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "MARKER": f"devices-{os.getpid()}",
+    }
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    done = offpath("run", "--devices", f"127.0.0.1:{port}", "--agent", str(agent), "--device-daemon", str(build.daemon), "--", *job, **root)
+    done = offpath(
+        "run",
+        "--devices",
+        f"127.0.0.1:{port}",
+        "--agent",
+        str(agent),
+        "--device-daemon",
+        str(build.daemon),
+        "--",
+        *job,
+        **root,
+    )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["verified"] and re.search(r"^offpath: offloaded [1-9].*staged", done.stderr, re.MULTILINE)
+    assert json.loads(done.stdout)["verified"] and re.search(
+        r"^offpath: offloaded [1-9].*staged", done.stderr, re.MULTILINE
+    )
     assert eventually(lambda: not traces(root["MARKER"])), traces(root["MARKER"])
 
     key, wrong = tmp_path / "key", tmp_path / "wrong"
@@ -175,16 +314,35 @@ def test_run_uses_devices_that_it_starts_and_devices_that_run(offpath, bench, bu
         file.write_bytes(os.urandom(32))
         file.chmod(0o600)
     ready, write = os.pipe()
-    daemon = subprocess.Popen([build.daemon, "--listen", f"127.0.0.1:{port}", "--key-file", key, "--ready-fd", str(write), "--log-level", "off"], pass_fds=(write,))
+    daemon = subprocess.Popen(
+        [
+            build.daemon,
+            "--listen",
+            f"127.0.0.1:{port}",
+            "--key-file",
+            key,
+            "--ready-fd",
+            str(write),
+            "--log-level",
+            "off",
+        ],
+        pass_fds=(write,),
+    )
     try:
         os.close(write)
         assert os.read(ready, 1) == b"1"
         found = json.loads(offpath("info", "--devices", f"here=127.0.0.1:{port}", "--json").stdout)
         assert found["devices"][0]["reachable"] and "protocol version" in found["devices"][0]["state"]
         done = offpath("run", "--devices", f"127.0.0.1:{port}", "--key-file", str(key), "--", *job, **root)
-        assert done.returncode == 0 and re.search(r"^offpath: offloaded [1-9]", done.stderr, re.MULTILINE), done.stderr
+        assert done.returncode == 0 and re.search(r"^offpath: offloaded [1-9]", done.stderr, re.MULTILINE), (
+            done.stderr
+        )
         done = offpath("run", "--devices", f"127.0.0.1:{port}", "--key-file", str(wrong), "--", *job, **root)
-        assert "not authenticated" in done.stderr and "OFFPATH_KEY_FILE" in done.stderr and "offpath: offloaded" not in done.stderr, done.stderr
+        assert (
+            "not authenticated" in done.stderr
+            and "OFFPATH_KEY_FILE" in done.stderr
+            and "offpath: offloaded" not in done.stderr
+        ), done.stderr
     finally:
         os.close(ready)
         daemon.terminate()
@@ -194,8 +352,24 @@ def test_run_uses_devices_that_it_starts_and_devices_that_run(offpath, bench, bu
 def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces, bench, build, tmp_path):
     report, picture = tmp_path / "o.json", tmp_path / "o.png"
     done = offpath(
-        "bench", "overlap", "--nodes", "2", "--link", "2gbit", "--ops", "ibcast", "--sizes", "4M", "--runs", "1", "--iterations", "3",
-        "--json", str(report), "--plot", str(picture),
+        "bench",
+        "overlap",
+        "--nodes",
+        "2",
+        "--link",
+        "2gbit",
+        "--ops",
+        "ibcast",
+        "--sizes",
+        "4M",
+        "--runs",
+        "1",
+        "--iterations",
+        "3",
+        "--json",
+        str(report),
+        "--plot",
+        str(picture),
     )
     assert done.returncode == 0, done.stderr
     engines = ["host", "offpath", "host+thread", "host+core"]
@@ -208,7 +382,9 @@ def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces
         assert (row["op"], row["bytes"]) == ("ibcast", 4 * MEGA)
         assert row["wire_s"] == pytest.approx(4 * MEGA * 8 / 2e9)
         assert min(row["pure_s"], row["compute_s"], row["total_s"]) > 0
-        assert row["overlap_percent"] == pytest.approx(max(0, 100 * (1 - (row["total_s"] - row["compute_s"]) / row["pure_s"])))
+        assert row["overlap_percent"] == pytest.approx(
+            max(0, 100 * (1 - (row["total_s"] - row["compute_s"]) / row["pure_s"]))
+        )
     assert rows[0]["work_units"] == rows[1]["work_units"]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -217,7 +393,16 @@ def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
     launcher = ["mpirun", "--oversubscribe", "-n", "2"]
     arguments = ["latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "3", "--json", "-"]
     marker = f"run-{os.getpid()}"
-    done = offpath("run", "--", *launcher, bench, *arguments, MARKER=marker, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    done = offpath(
+        "run",
+        "--",
+        *launcher,
+        bench,
+        *arguments,
+        MARKER=marker,
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verified"]
     assert re.search(r"^offpath: offloaded [1-9]", done.stderr, re.MULTILINE)
@@ -226,8 +411,19 @@ def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
 
 
 def test_run_passes_the_exit_code_on_and_preloads_ranks_only(offpath, build):
-    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "1", "sh", "-c", "echo $LD_PRELOAD; exit 5",
-                   OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    done = offpath(
+        "run",
+        "--",
+        "mpirun",
+        "--oversubscribe",
+        "-n",
+        "1",
+        "sh",
+        "-c",
+        "echo $LD_PRELOAD; exit 5",
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    )
     assert done.returncode == 5 and done.stdout.strip() == str(build.mpi_preload)
 
 
@@ -251,7 +447,20 @@ def test_info_refuses_a_daemon_that_talks_nonsense(offpath, tmp_path):
 
 def test_the_summary_names_the_back_end_of_memory_that_the_device_maps(offpath, build):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OFFPATH_MIN_BYTES": "0"}
-    job = ["mpirun", "--oversubscribe", "-n", "2", str(build.program("fft3d")), "--n", "64", "--iterations", "1"]
-    for allocator, told in (("mpi", r"device back end \w+, map for memory of MPI_Alloc_mem\n"), ("malloc", r"device back end \w+\n")):
+    job = [
+        "mpirun",
+        "--oversubscribe",
+        "-n",
+        "2",
+        str(build.program("fft3d")),
+        "--n",
+        "64",
+        "--iterations",
+        "1",
+    ]
+    for allocator, told in (
+        ("mpi", r"device back end \w+, map for memory of MPI_Alloc_mem\n"),
+        ("malloc", r"device back end \w+\n"),
+    ):
         done = offpath("run", "--", *job, "--alloc", allocator, **root)
         assert done.returncode == 0 and re.search(told, done.stderr), done.stderr

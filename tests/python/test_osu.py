@@ -21,7 +21,13 @@ def program() -> str:
 
 
 def said(test: str, pair: str, *values: float, sizes=(1, 1024)) -> dict:
-    return {"test": test, "pair": pair, "run": 0, "unit": "us", "rows": [{"bytes": b, "value": v, "iterations": 1} for b, v in zip(sizes, values)]}
+    return {
+        "test": test,
+        "pair": pair,
+        "run": 0,
+        "unit": "us",
+        "rows": [{"bytes": b, "value": v, "iterations": 1} for b, v in zip(sizes, values)],
+    }
 
 
 def test_a_test_of_two_ranks_is_between_the_places_that_its_name_says():
@@ -57,19 +63,35 @@ def test_ranks_of_one_arrangement_get_cores_of_their_own():
 
 
 def test_rows_are_medians_relative_to_host_host():
-    found = [said("latency", "host-host", 10, 20), said("latency", "dpu-dpu", 30, 30), said("latency", "host-dpu", 5, 10)]
+    found = [
+        said("latency", "host-host", 10, 20),
+        said("latency", "dpu-dpu", 30, 30),
+        said("latency", "host-dpu", 5, 10),
+    ]
     found += [said("latency", "host-host", 14, 20), said("latency", "host-host", 12, 20)]
     rows = osu.rows(found)
     assert [set(row) for row in rows] == [{"test", "pair", "bytes", "value", "unit", "relative_to_host"}] * 6
     assert [(row["bytes"], row["pair"]) for row in rows] == [(b, p) for b in (1, 1024) for p in osu.PAIRS]
     assert rows[0]["value"] == 12 and rows[0]["relative_to_host"] == 1
     assert rows[1]["relative_to_host"] == 2.5
-    assert rows[5] == {"test": "latency", "pair": "host-dpu", "bytes": 1024, "value": 10, "unit": "us", "relative_to_host": 0.5}
+    assert rows[5] == {
+        "test": "latency",
+        "pair": "host-dpu",
+        "bytes": 1024,
+        "value": 10,
+        "unit": "us",
+        "relative_to_host": 0.5,
+    }
 
 
 def test_message_rates_follow_from_bandwidth():
     rows = osu.rows([said("mbw_mr", pair, 2.0, 100.0) for pair in osu.PAIRS])
-    assert osu.message_rates(rows)[3] == {"pair": "host-host", "bytes": 1024, "messages_per_s": 100e6 / 1024, "relative_to_host": 1.0}
+    assert osu.message_rates(rows)[3] == {
+        "pair": "host-host",
+        "bytes": 1024,
+        "messages_per_s": 100e6 / 1024,
+        "relative_to_host": 1.0,
+    }
 
 
 @pytest.mark.parametrize("values", [{"runs": 0}, {"pairs": 0}, {"window": 5000}, {"seconds": 0.0}])
@@ -92,10 +114,28 @@ def test_a_small_session(offpath, namespaces, program, tmp_path, dpu):
     except OffpathError as error:
         pytest.skip(str(error))
     out, picture = tmp_path / "osu.json", tmp_path / "osu.png"
-    done = offpath("bench", "osu", "--dpu", dpu, "--runs", "1", "--sizes", "1,64K", "--seconds", "0.005", "--json", str(out), "--plot", str(picture), timeout=120)
+    done = offpath(
+        "bench",
+        "osu",
+        "--dpu",
+        dpu,
+        "--runs",
+        "1",
+        "--sizes",
+        "1,64K",
+        "--seconds",
+        "0.005",
+        "--json",
+        str(out),
+        "--plot",
+        str(picture),
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text())
-    assert {(row["test"], row["pair"], row["bytes"]) for row in report["rows"]} == {(t, p, b) for t in osu.TESTS for p in osu.PAIRS for b in (1, 65536)}
+    assert {(row["test"], row["pair"], row["bytes"]) for row in report["rows"]} == {
+        (t, p, b) for t in osu.TESTS for p in osu.PAIRS for b in (1, 65536)
+    }
     assert all(row["value"] > 0 and row["relative_to_host"] > 0 for row in report["rows"])
     assert {row["unit"] for row in report["rows"]} == {"us", "MB/s"}
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -15,7 +15,9 @@ def test_two_cores_are_one_for_hosts_and_one_for_devices():
         assert placement.host == (0,) and placement.device == (1,)
 
 
-@pytest.mark.parametrize("nodes, ranks, count", list(itertools.product((1, 2, 3, 4, 8), (1, 2, 3), (2, 3, 4, 6, 8, 16, 64))))
+@pytest.mark.parametrize(
+    "nodes, ranks, count", list(itertools.product((1, 2, 3, 4, 8), (1, 2, 3), (2, 3, 4, 6, 8, 16, 64)))
+)
 def test_devices_never_share_a_core_with_host_ranks(nodes, ranks, count):
     placements = place(nodes, ranks, "split", cores(count))
     hosts = {cpu for p in placements for cpu in p.host}

@@ -26,5 +26,7 @@ def test_json_in_a_missing_folder_is_refused_before_measuring(build, program, tm
     except OffpathError as error:
         pytest.skip(str(error))
     line = [path, *LONG[program], "--json", str(tmp_path / "missing/x.json")]
-    done = subprocess.run(line, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15)
+    done = subprocess.run(
+        line, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15
+    )
     assert done.returncode == 2 and "missing/x.json" in done.stderr, done.stderr

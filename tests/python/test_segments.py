@@ -17,7 +17,9 @@ print(set_largest("a0", 262144), set_largest("lo", 65536))
 def test_kernel_takes_the_setting(namespaces):
     done = subprocess.run(
         [*sandbox.unshare_command(sandbox.has_privileges()), sys.executable, "-c", SCRIPT],
-        capture_output=True, text=True, env={"PYTHONPATH": str(SOURCE_ROOT / "python"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(SOURCE_ROOT / "python"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
     )
     assert done.returncode == 0, done.stderr
     if done.stdout.startswith("False"):

@@ -1,4 +1,5 @@
-"""OpenSHMEM programs on nodes with names and networks of their own, and with devices that share no memory with them."""
+"""OpenSHMEM programs on nodes with names and networks of their own, and with devices that share no memory
+with them."""
 
 import os
 
@@ -8,11 +9,25 @@ from conftest import NOBODY
 
 pytestmark = pytest.mark.usefixtures("namespaces", "build")
 
-USERS = [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else [])
+USERS = [pytest.param(None, id="self")] + (
+    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
+)
 
 
 def run(offpath, build, program: str, *options: str, user: int | None = None) -> str:
-    done = offpath("lab", "run", "--nodes", "2", "--link", "2gbit", *options, "--", str(build.program(program)), user=user, timeout=120)
+    done = offpath(
+        "lab",
+        "run",
+        "--nodes",
+        "2",
+        "--link",
+        "2gbit",
+        *options,
+        "--",
+        str(build.program(program)),
+        user=user,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -32,15 +32,25 @@ def test_second_tries_and_skipped_parts_are_named(tmp_path):
         pytest.skip("there is no ctest")
     (tmp_path / "CTestTestfile.cmake").write_text(TESTS)
     ctest = ["ctest", "--test-dir", str(tmp_path), "--output-on-failure", "--repeat", "until-pass:2"]
-    output = subprocess.run(ctest, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}).stdout
+    output = subprocess.run(
+        ctest, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}
+    ).stdout
     reasons = report.skipped(output + OTHERS, (tmp_path / "Testing/Temporary/LastTest.log").read_text())
     assert report.second_tries(output) == ["flaky"], output
-    expected = {"qemu has no such call": 3, "no emulated clusters here": 2, "no right to do it": 1, "this kernel has none": 1}
+    expected = {
+        "qemu has no such call": 3,
+        "no emulated clusters here": 2,
+        "no right to do it": 1,
+        "this kernel has none": 1,
+    }
     assert dict(reasons) == expected, output
     assert report.verdict(reasons).startswith("passed, 7 skipped: qemu has no such call (3); ")
 
 
 def test_all_tests_passed_is_said_only_when_none_was_skipped():
     assert report.verdict(report.skipped("1/1 Test #1: a .....   Passed    0.02 sec\n")) == "all tests passed"
-    assert report.verdict(report.skipped("1/1 Test #1: a .....***Skipped   0.02 sec\n")) == "passed, 1 skipped: no reason given (1)"
+    assert (
+        report.verdict(report.skipped("1/1 Test #1: a .....***Skipped   0.02 sec\n"))
+        == "passed, 1 skipped: no reason given (1)"
+    )
     assert report.verdict(report.skipped(""), failed=True) == "some tests FAILED"

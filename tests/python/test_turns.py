@@ -12,7 +12,9 @@ from offpath.errors import OffpathError
 from offpath.lab import turns
 from offpath.lab.placement import NodePlacement
 
-USERS = [pytest.param(None, id="self")] + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else [])
+USERS = [pytest.param(None, id="self")] + (
+    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
+)
 # How often a rank that computes for 0.2 s of its core's time loses the core, and its slice.
 SPINNER = """
 import json, resource, sys, time
@@ -70,7 +72,19 @@ def test_ranks_on_one_core_lose_it_often(offpath, slices, user):
     switches = {}
     for way in ("200us", "kernel"):
         done = offpath(
-            "lab", "run", "--turns", way, "--nodes", "2", "--ranks-per-node", str(ranks), "--offload", "off", "--", *program, user=user
+            "lab",
+            "run",
+            "--turns",
+            way,
+            "--nodes",
+            "2",
+            "--ranks-per-node",
+            str(ranks),
+            "--offload",
+            "off",
+            "--",
+            *program,
+            user=user,
         )
         assert done.returncode == 0, done.stderr
         assert ("in turns of 0.2 ms" in done.stderr) == (way == "200us")

@@ -6,7 +6,14 @@ from offpath.errors import OffpathError
 
 @pytest.mark.parametrize(
     "text, rate",
-    [("1gbit", 10**9), ("2.5Gbit", 2_500_000_000), ("500mbit", 5 * 10**8), ("100 kbit", 10**5), ("1gbit/s", 10**9), ("unlimited", None)],
+    [
+        ("1gbit", 10**9),
+        ("2.5Gbit", 2_500_000_000),
+        ("500mbit", 5 * 10**8),
+        ("100 kbit", 10**5),
+        ("1gbit/s", 10**9),
+        ("unlimited", None),
+    ],
 )
 def test_rates(text, rate):
     assert units.parse_rate(text) == rate
@@ -20,7 +27,18 @@ def test_unknown_rates_are_refused_with_what_is_accepted(text):
     assert repr(text) in str(error.value) and "1gbit" in error.value.hint
 
 
-@pytest.mark.parametrize("text, size", [("1", 1), ("4096", 4096), ("64K", 65536), ("1.5M", 3 * 2**19), ("4MiB", 2**22), ("2GB", 2**31), (" 1m ", 2**20)])
+@pytest.mark.parametrize(
+    "text, size",
+    [
+        ("1", 1),
+        ("4096", 4096),
+        ("64K", 65536),
+        ("1.5M", 3 * 2**19),
+        ("4MiB", 2**22),
+        ("2GB", 2**31),
+        (" 1m ", 2**20),
+    ],
+)
 def test_sizes(text, size):
     assert units.parse_size(text) == size
 
@@ -38,7 +56,9 @@ def test_size_lists():
             units.parse_sizes(text)
 
 
-@pytest.mark.parametrize("size, text", [(1, "1"), (1023, "1023"), (1024, "1K"), (3 * 2**19, "1.5M"), (2**30, "1G")])
+@pytest.mark.parametrize(
+    "size, text", [(1, "1"), (1023, "1023"), (1024, "1K"), (3 * 2**19, "1.5M"), (2**30, "1G")]
+)
 def test_sizes_are_written_short(size, text):
     assert units.format_size(size) == text
 

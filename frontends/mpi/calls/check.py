@@ -1,5 +1,5 @@
-"""Compares the MPI functions that a front end defines with calls.txt: one that has no line there is not exported, and Fortran programs
-would pass it by; a line without a function would send them in a circle.
+"""Compares the MPI functions that a front end defines with calls.txt: one that has no line there is not
+exported, and Fortran programs would pass it by; a line without a function would send them in a circle.
 
 usage: check.py NM LIBRARY CALLS.TXT MPI.H
 """
@@ -18,13 +18,22 @@ def main() -> None:
     calls = table.read(Path(calls_path), text)
     intercepted = {call.name for call in calls} | {call.large for call in calls if call.large}
     known = {call.name for call in table.read(Path(calls_path), text, known=True)}
-    listing = subprocess.run([nm, "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(
+        [nm, "--defined-only", library], capture_output=True, text=True, check=True
+    ).stdout
     defined = set(re.findall(r" [Tt] (MPIX?_[A-Z][a-z0-9]\w*)$", listing, re.MULTILINE))
     wrong = [
-        f"{name} is defined, but " + (f"its line in {calls_path} starts with a dash: take it away" if name in known else f"has no line in {calls_path}: add one")
+        f"{name} is defined, but "
+        + (
+            f"its line in {calls_path} starts with a dash: take it away"
+            if name in known
+            else f"has no line in {calls_path}: add one"
+        )
         for name in sorted(defined - intercepted)
     ]
-    wrong += [f"{name} has a line in {calls_path} and is not defined" for name in sorted(intercepted - defined)]
+    wrong += [
+        f"{name} has a line in {calls_path} and is not defined" for name in sorted(intercepted - defined)
+    ]
     if wrong:
         Path(library).unlink()
         sys.exit("\n".join(f"check.py: {line}" for line in wrong))

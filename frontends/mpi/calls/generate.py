@@ -1,5 +1,5 @@
-"""Writes what follows from calls.txt for one MPI library: the C functions that only call a hook, the bindings for Fortran, and the
-list of symbols that the front end exports.
+"""Writes what follows from calls.txt for one MPI library: the C functions that only call a hook, the bindings
+for Fortran, and the list of symbols that the front end exports.
 
 usage: generate.py openmpi|mpich|abi CALLS.TXT MPI.H C.CPP FORTRAN.CPP EXPORTS.MAP
 """
@@ -16,7 +16,13 @@ BANNER = "// Generated from frontends/mpi/calls/calls.txt by generate.py.\n"
 def c_type(p: Parameter) -> str:
     if p.base in table.HANDLES:
         handle = "MPI_Datatype" if p.base == "type" else f"MPI_{table.HANDLES[p.base]}"
-        return {"": f"{handle} ", "*": f"{handle}* ", "&": f"{handle}* ", "[n]": f"const {handle}* ", "[n]&": f"{handle}* "}[p.shape]
+        return {
+            "": f"{handle} ",
+            "*": f"{handle}* ",
+            "&": f"{handle}* ",
+            "[n]": f"const {handle}* ",
+            "[n]&": f"{handle}* ",
+        }[p.shape]
     if p.base == "buffer":
         # The names tell which are written.
         return "void* " if p.name in ("base", "recvbuf", "result") else "const void* "
@@ -35,7 +41,7 @@ def c_function(call: Call) -> str:
         f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
         f"    const int result = P{call.name}({arguments});\n"
         f"    if (result == MPI_SUCCESS) {call.hook}(*{call.parameters[-1].name});\n"
-        f"    return result;\n}}\n"
+        "    return result;\n}\n"
     )
 
 
@@ -68,13 +74,22 @@ def large_function(call: Call) -> str:
     arguments = ", ".join(p.name for p in call.parameters)
     types = [p for p in call.parameters if p.kind == "type"]
     counts = [f"{large_count_of(p, call).name}_" for p in types]
-    owner = next((p.name if p.kind == "comm" else f"OfWindow{{{p.name}}}" for p in call.parameters if p.kind in ("comm", "win")), "MPI_COMM_WORLD")
+    owner = next(
+        (
+            p.name if p.kind == "comm" else f"OfWindow{{{p.name}}}"
+            for p in call.parameters
+            if p.kind in ("comm", "win")
+        ),
+        "MPI_COMM_WORLD",
+    )
     text = f'extern "C" OFFPATH_API int {call.large}({parameters}) {{\n'
     text += f"    if (!active()) return P{call.large}({arguments});\n"
     for p, count in zip(types, counts):
         text += f"    const Narrowed {count}({count[:-1]}, {p.name});\n"
     if counts:
-        text += f"    if ({' || '.join(f'!{count}.good()' for count in counts)}) return refuse_count({owner});\n"
+        text += (
+            f"    if ({' || '.join(f'!{count}.good()' for count in counts)}) return refuse_count({owner});\n"
+        )
     return text + f"    return {call.name}({', '.join(narrowed(p, call) for p in call.parameters)});\n}}\n"
 
 
@@ -110,7 +125,9 @@ def to_c(p: Parameter, call: Call) -> str:
             "": f"MPI_{handle}_f2c(*{p.name})",
             "*": f"Out<{handle}>({p.name})",
             "&": f"InOut<{handle}>({p.name})",
-        }.get(p.shape) or f"{'InOutArray' if p.shape == '[n]&' else 'Array'}<{handle}>({p.name}, {length(p, call)})"
+        }.get(
+            p.shape
+        ) or f"{'InOutArray' if p.shape == '[n]&' else 'Array'}<{handle}>({p.name}, {length(p, call)})"
     match p.base + p.shape:
         case "int" | "aint":
             return f"*{p.name}"
@@ -140,8 +157,10 @@ def to_c(p: Parameter, call: Call) -> str:
 def fortran_symbols(call: Call, mpi: str) -> list[str]:
     """The first is the function, the others are other names of it.
 
-    Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_ but for the part of mpi_f08 that takes
-    no buffer. The standard's ABI has bindings for Fortran in libraries of their own, which call MPI_ or are not for us to know."""
+    Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_ but for the
+    part of mpi_f08 that takes no buffer. The standard's ABI has bindings for Fortran in libraries of their
+    own, which call MPI_ or are not for us to know.
+    """
     if mpi == "abi" or not call.for_fortran:
         return []
     prefix, _, stem = call.name.lower().partition("_")
@@ -150,9 +169,22 @@ def fortran_symbols(call: Call, mpi: str) -> list[str]:
         return [] if call.has_buffer else [f"{plain}_f08_"]
     if mpi == "mpich":
         return [f"{plain}_", plain, f"{plain}__", plain.upper(), f"{plain}_f08_"]
-    names = [f"o{prefix}_{stem}_f", plain, f"{plain}_", f"{plain}__", f"{prefix.upper()}_{stem.upper()}", f"{plain}_f08_"]
+    names = [
+        f"o{prefix}_{stem}_f",
+        plain,
+        f"{plain}_",
+        f"{plain}__",
+        f"{prefix.upper()}_{stem.upper()}",
+        f"{plain}_f08_",
+    ]
     if any(p.kind == "pointer*" for p in call.parameters) and not call.by_hand:
-        names += [f"{plain}_cptr", f"{plain}_cptr_", f"{plain}_cptr__", f"{prefix.upper()}_{stem.upper()}_CPTR", f"o{prefix}_{stem}_cptr_f"]
+        names += [
+            f"{plain}_cptr",
+            f"{plain}_cptr_",
+            f"{plain}_cptr__",
+            f"{prefix.upper()}_{stem.upper()}_CPTR",
+            f"o{prefix}_{stem}_cptr_f",
+        ]
     return names
 
 
@@ -168,7 +200,9 @@ def fortran_function(call: Call, mpi: str) -> str:
         body = f"{call.name.partition('_')[2].lower()}({', '.join(p.name for p in shown)}, ierror)"
     text = f'extern "C" OFFPATH_API void {symbols[0]}({parameters}) {{\n    {body};\n}}\n'
     for other in symbols[1:]:
-        text += f'extern "C" OFFPATH_API decltype({symbols[0]}) {other} __attribute__((alias("{symbols[0]}")));\n'
+        text += (
+            f'extern "C" OFFPATH_API decltype({symbols[0]}) {other} __attribute__((alias("{symbols[0]}")));\n'
+        )
     return text
 
 
@@ -176,9 +210,18 @@ def main() -> None:
     mpi, calls_path, header, c_path, fortran_path, map_path = sys.argv[1:]
     try:
         calls = table.read(Path(calls_path), table.declarations(Path(header)))
-        c_text = BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n#include "calls/large.h"\n\nusing namespace offpath::mpi;\n\n'
-        c_text += "\n".join([c_function(call) for call in calls if call.hook] + [large_function(call) for call in calls if call.large and call.generated])
-        fortran_text = BANNER + '#include "calls/fortran.h"\n\n#include <offpath/types.h>\n\nusing namespace offpath::mpi::fortran;\n\n'
+        c_text = (
+            BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n#include'
+            ' "calls/large.h"\n\nusing namespace offpath::mpi;\n\n'
+        )
+        c_text += "\n".join(
+            [c_function(call) for call in calls if call.hook]
+            + [large_function(call) for call in calls if call.large and call.generated]
+        )
+        fortran_text = (
+            BANNER + '#include "calls/fortran.h"\n\n#include <offpath/types.h>\n\nusing namespace'
+            " offpath::mpi::fortran;\n\n"
+        )
         fortran_text += "\n".join(text for call in calls if (text := fortran_function(call, mpi)))
         symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
         symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
@@ -186,7 +229,9 @@ def main() -> None:
         sys.exit(f"generate.py: {error}")
     Path(c_path).write_text(c_text)
     Path(fortran_path).write_text(fortran_text)
-    Path(map_path).write_text("{\n  global: offpath_*;\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n")
+    Path(map_path).write_text(
+        "{\n  global: offpath_*;\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n"
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,17 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-HANDLES = {"comm": "Comm", "type": "Type", "op": "Op", "group": "Group", "info": "Info", "win": "Win", "request": "Request", "message": "Message", "errhandler": "Errhandler"}
+HANDLES = {
+    "comm": "Comm",
+    "type": "Type",
+    "op": "Op",
+    "group": "Group",
+    "info": "Info",
+    "win": "Win",
+    "request": "Request",
+    "message": "Message",
+    "errhandler": "Errhandler",
+}
 _LINE = re.compile(r"(?:(?P<mark>[-+cf])\s+)?(?P<name>\w+)\((?P<parameters>.*)\)(?:\s*->\s*(?P<hook>\w+))?$")
 _KIND = re.compile(
     r"(buffer|weights|argv|handler|pointer\*"
@@ -55,7 +65,11 @@ class TableError(Exception):
 
 def declarations(mpi_header: Path) -> str:
     """What a program can call: mpi.h, what MPICH includes into it, and Open MPI's extensions."""
-    headers = [mpi_header, *mpi_header.parent.glob("mpi_proto.h"), *sorted(mpi_header.parent.glob("openmpi/mpiext/mpiext_*_c.h"))]
+    headers = [
+        mpi_header,
+        *mpi_header.parent.glob("mpi_proto.h"),
+        *sorted(mpi_header.parent.glob("openmpi/mpiext/mpiext_*_c.h")),
+    ]
     return "".join(header.read_text(errors="replace") for header in headers)
 
 
@@ -69,11 +83,30 @@ def read(path: Path, declared: str, known: bool = False) -> list[Call]:
         found = _LINE.match(line)
         if not found:
             raise TableError(f"{path}:{number}: no call: {line}")
-        parameters = tuple(_parameter(text, path, number) for text in found["parameters"].split(",") if text.strip())
-        name = next((p + found["name"] for p in ("MPI_", "MPIX_") if re.search(rf"\b{p}{found['name']}\s*\(", declared)), None)
+        parameters = tuple(
+            _parameter(text, path, number) for text in found["parameters"].split(",") if text.strip()
+        )
+        name = next(
+            (
+                p + found["name"]
+                for p in ("MPI_", "MPIX_")
+                if re.search(rf"\b{p}{found['name']}\s*\(", declared)
+            ),
+            None,
+        )
         if name and (found["mark"] == "-") == known:
             large = f"{name}_c" if re.search(rf"\b{name}_c\s*\(", declared) else None
-            calls.append(Call(name, parameters, found["hook"], large, found["mark"] == "+", found["mark"] != "c", found["mark"] == "f"))
+            calls.append(
+                Call(
+                    name,
+                    parameters,
+                    found["hook"],
+                    large,
+                    found["mark"] == "+",
+                    found["mark"] != "c",
+                    found["mark"] == "f",
+                )
+            )
     names = [call.name for call in calls]
     if twice := {name for name in names if names.count(name) > 1}:
         raise TableError(f"{path}: more than one line for {', '.join(sorted(twice))}")

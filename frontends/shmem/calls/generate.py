@@ -2,8 +2,8 @@
 
 usage: generate.py CALLS.TXT SHMEM.H.IN SHMEM.H PSHMEM.H CALLS.CPP...
 
-Functions are spread over the CALLS.CPP in turn. Each is called pshmem_... and has shmem_... as a weak name, so that a profiler can put its own
-in place.
+Functions are spread over the CALLS.CPP in turn. Each is called pshmem_... and has shmem_... as a weak name,
+so that a profiler can put its own in place.
 """
 
 import sys
@@ -40,8 +40,12 @@ def declarations(section: Section, rename) -> str:
     for call in section.calls:
         for functions in forms(call):
             functions = [function for function in functions if rename(function.name)]
-            text += [declaration(function, call, rename) for function in functions if not in_complex(function)]
-            complex_ones = [declaration(function, call, rename) for function in functions if in_complex(function)]
+            text += [
+                declaration(function, call, rename) for function in functions if not in_complex(function)
+            ]
+            complex_ones = [
+                declaration(function, call, rename) for function in functions if in_complex(function)
+            ]
             if complex_ones:
                 text += ["#ifdef OFFPATH_SHMEM_COMPLEX", *complex_ones, "#endif"]
     return "\n".join(text) + "\n"
@@ -65,11 +69,15 @@ def generic_types(call: Call) -> list[str]:
 def selections(sections: list[Section]) -> str:
     """One list of associations for each family that a generic call names."""
     text = ""
-    for family, call in {call.family: call for section in sections for call in section.calls if "generic" in call.words}.items():
+    for family, call in {
+        call.family: call for section in sections for call in section.calls if "generic" in call.words
+    }.items():
         rows = []
         for name in generic_types(call):
             type_ = table.TYPES[name]
-            row = ", ".join(f"{qualifier}{type_} *: prefix##{name}##suffix" for qualifier in ("", "const ", "volatile "))
+            row = ", ".join(
+                f"{qualifier}{type_} *: prefix##{name}##suffix" for qualifier in ("", "const ", "volatile ")
+            )
             rows.append(f"    {row}")
         text += f"#define OFFPATH_SHMEM_TYPES_{family}(prefix, suffix) \\\n" + ", \\\n".join(rows) + "\n"
     return text
@@ -90,7 +98,10 @@ def generics(sections: list[Section]) -> str:
                     kind = "TEAM"
                 else:
                     kind = "PLAIN"
-                lines.append(f"#define {name}(...) OFFPATH_SHMEM_{kind}_(OFFPATH_SHMEM_TYPES_{call.family}, {suffix}, __VA_ARGS__)(__VA_ARGS__)")
+                lines.append(
+                    f"#define {name}(...) OFFPATH_SHMEM_{kind}_(OFFPATH_SHMEM_TYPES_{call.family}, {suffix},"
+                    " __VA_ARGS__)(__VA_ARGS__)"
+                )
     return "\n".join(lines) + "\n"
 
 
@@ -112,8 +123,18 @@ def profiled(name: str) -> bool:
 
 
 def sources(sections: list[Section], count: int) -> list[str]:
-    texts = ["// Generated from frontends/shmem/calls/calls.txt by generate.py.\n#include \"calls/bodies.h\"\n\nusing namespace offpath::shmem;\n\n"] * count
-    for number, function in enumerate(function for section in sections for call in section.calls for functions in forms(call) for function in functions if function.body):
+    texts = [
+        "// Generated from frontends/shmem/calls/calls.txt by generate.py.\n#include"
+        ' "calls/bodies.h"\n\nusing namespace offpath::shmem;\n\n'
+    ] * count
+    for number, function in enumerate(
+        function
+        for section in sections
+        for call in section.calls
+        for functions in forms(call)
+        for function in functions
+        if function.body
+    ):
         texts[number % count] += definition(function)
     return texts
 
@@ -125,15 +146,21 @@ def main() -> None:
     except table.TableError as error:
         sys.exit(f"{calls_path}: {error}")
     declared = "\n".join(declarations(section, lambda name: name) for section in sections)
-    shifted = "\n".join(declarations(section, lambda name: f"p{name}" if profiled(name) else None) for section in sections)
+    shifted = "\n".join(
+        declarations(section, lambda name: f"p{name}" if profiled(name) else None) for section in sections
+    )
     text = template.read_text()
-    for mark, content in (("@DECLARATIONS@", declared), ("@SELECTIONS@", selections(sections)), ("@GENERICS@", generics(sections))):
+    for mark, content in (
+        ("@DECLARATIONS@", declared),
+        ("@SELECTIONS@", selections(sections)),
+        ("@GENERICS@", generics(sections)),
+    ):
         text = text.replace(f"{mark}\n", content)
     header.write_text(text)
     profiling.write_text(
-        "/* The calls of OpenSHMEM under the names that a profiler calls: shmem_x is a weak name of pshmem_x. */\n"
-        "#ifndef OFFPATH_PSHMEM_H\n#define OFFPATH_PSHMEM_H\n\n#include <shmem.h>\n\n"
-        '#ifdef __cplusplus\nextern "C" {\n#endif\n\n' + shifted + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+        "/* The calls of OpenSHMEM under the names that a profiler calls: shmem_x is a weak name of pshmem_x."
+        " */\n#ifndef OFFPATH_PSHMEM_H\n#define OFFPATH_PSHMEM_H\n\n#include <shmem.h>\n\n#ifdef"
+        ' __cplusplus\nextern "C" {\n#endif\n\n' + shifted + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
     )
     for path, content in zip(cpp_paths, sources(sections, len(cpp_paths))):
         path.write_text(content)

@@ -52,16 +52,21 @@ class Call:
     def _function(self, op: str, member: str, context: bool) -> Function:
         def fill(text: str) -> str:
             text = re.sub(r"OP_", f"{op}_", text) if op in ("and", "or", "xor") else text
-            text = text.replace("TYPENAME", member).replace("BYTES", "1" if member == "mem" else str(int(member) // 8) if member.isdigit() else "")
+            text = text.replace("TYPENAME", member).replace(
+                "BYTES", "1" if member == "mem" else str(int(member) // 8) if member.isdigit() else ""
+            )
             text = re.sub(r"\bTYPE\b", TYPES.get(member, ""), text)
             return text.replace("SIZE", member).replace("OP", op)
 
         prototype = fill(self.prototype)
         if context:
             prototype = prototype.replace("shmem_", "shmem_ctx_", 1).replace("(", "(shmem_ctx_t ctx, ", 1)
-        # SIZE also ends the name of a constant in some comments, never in a prototype; names are the word before the first bracket.
+        # SIZE also ends the name of a constant in some comments, never in a prototype; names are the word
+        # before the first bracket.
         name = re.search(r"(\w+)\(", prototype).group(1)
-        body = self.body and re.sub(r"\bCTX\b", "context_of(ctx)" if context else "default_context()", fill(self.body))
+        body = self.body and re.sub(
+            r"\bCTX\b", "context_of(ctx)" if context else "default_context()", fill(self.body)
+        )
         return Function(prototype, name, body)
 
     def generic_name(self, op: str) -> str:
@@ -85,7 +90,9 @@ def read(path: Path) -> list[Section]:
             continue
         if match := re.fullmatch(r"(types|sizes)\s+(\w+)\s+(.*)", line):
             families[match[2]] = match[3].split()
-            if match[1] == "types" and (unknown := [name for name in families[match[2]] if name not in TYPES]):
+            if match[1] == "types" and (
+                unknown := [name for name in families[match[2]] if name not in TYPES]
+            ):
                 raise TableError(f"line {number}: no type is called {unknown[0]}")
         elif match := re.fullmatch(r"\[(.*)\]", line):
             sections.append(Section(match[1]))
@@ -104,13 +111,31 @@ def read(path: Path) -> list[Section]:
             operations = [word[4:].split(",") for word in words if word.startswith("ops=")]
             if match[1] not in families:
                 raise TableError(f"line {number}: no family is called {match[1]}")
-            if unknown := [word for word in words if word not in ("ctx", "generic", "deprecated", "noreturn") and not word.startswith("ops=")]:
+            if unknown := [
+                word
+                for word in words
+                if word not in ("ctx", "generic", "deprecated", "noreturn") and not word.startswith("ops=")
+            ]:
                 raise TableError(f"line {number}: unknown word {unknown[0]}")
-            call = Call(match[1], words, match[3], None, operations[0] if operations else [""], families[match[1]], number)
+            call = Call(
+                match[1],
+                words,
+                match[3],
+                None,
+                operations[0] if operations else [""],
+                families[match[1]],
+                number,
+            )
             sections[-1].calls.append(call)
         else:
             raise TableError(f"line {number}: cannot be read")
-    names = [function.name for section in sections for c in section.calls for ctx in ((False, True) if "ctx" in c.words else (False,)) for function in c.functions(ctx)]
+    names = [
+        function.name
+        for section in sections
+        for c in section.calls
+        for ctx in ((False, True) if "ctx" in c.words else (False,))
+        for function in c.functions(ctx)
+    ]
     if twice := {name for name in names if names.count(name) > 1}:
         raise TableError(f"declared twice: {', '.join(sorted(twice))}")
     return sections

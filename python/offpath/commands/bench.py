@@ -15,72 +15,159 @@ from offpath.lab import cluster as clusters
 from offpath.lab import device_ranks, mpi
 
 app = typer.Typer(
-    help="Measures MPI operations on an emulated cluster, host MPI and offpath side by side in one session.", no_args_is_help=True
+    help="Measures MPI operations on an emulated cluster, host MPI and offpath side by side in one session.",
+    no_args_is_help=True,
 )
 
-Sizes = Annotated[str, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes, such as 64K,1M,16M (powers of 1024).")]
-Runs = Annotated[int, typer.Option("--runs", help="Runs of the program on each engine, alternating; medians are taken.")]
-Iterations = Annotated[int | None, typer.Option("--iterations", help="Timed iterations in a run (default: about two seconds' worth, at least 5).")]
-Baselines = Annotated[
-    str, typer.Option("--baselines", metavar="none|rivals|all|NAMES", help=f"More host MPI settings: {', '.join(e.name for e in mpi.BASELINES)}. rivals: {', '.join(mpi.RIVALS)}.")
+Sizes = Annotated[
+    str,
+    typer.Option(
+        "--sizes", metavar="LIST", help="Message sizes in bytes, such as 64K,1M,16M (powers of 1024)."
+    ),
 ]
-Engines = Annotated[str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines: " + ", ".join(mpi.ENGINES) + ".")]
-Ops = Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench.OPERATIONS) + ".")]
+Runs = Annotated[
+    int, typer.Option("--runs", help="Runs of the program on each engine, alternating; medians are taken.")
+]
+Iterations = Annotated[
+    int | None,
+    typer.Option(
+        "--iterations", help="Timed iterations in a run (default: about two seconds' worth, at least 5)."
+    ),
+]
+Baselines = Annotated[
+    str,
+    typer.Option(
+        "--baselines",
+        metavar="none|rivals|all|NAMES",
+        help=(
+            f"More host MPI settings: {', '.join(e.name for e in mpi.BASELINES)}. rivals:"
+            f" {', '.join(mpi.RIVALS)}."
+        ),
+    ),
+]
+Engines = Annotated[
+    str | None,
+    typer.Option("--engines", metavar="NAMES", help="Exactly these engines: " + ", ".join(mpi.ENGINES) + "."),
+]
+Ops = Annotated[
+    str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench.OPERATIONS) + ".")
+]
 
 
 @app.command("overlap")
 @options.cluster_options(nodes=2, link="2gbit")
 def overlap(
-    lab: clusters.LabSpec, no_namespaces: bool, ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1M,4M,16M", runs: Runs = 3,
-    iterations: Iterations = None, baselines: Baselines = "rivals", engines: Engines = None, json: options.Json = None, plot: options.Plot = None,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    ops: Ops = "ialltoall,iallgather,ibcast",
+    sizes: Sizes = "1M,4M,16M",
+    runs: Runs = 3,
+    iterations: Iterations = None,
+    baselines: Baselines = "rivals",
+    engines: Engines = None,
+    json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
     """How much of an operation's time a computation hides (OSU's definitions).
 
-    pure: post and wait. compute: a fixed amount of work, as long as the host MPI's pure time, timed alone with all ranks computing.
-    total: post, that work, wait. overlap = 100 x (1 - (total - compute) / pure). wire: the least time that the link's rate allows.
+    pure: post and wait. compute: a fixed amount of work, as long as the host MPI's pure time, timed alone
+    with all ranks computing. total: post, that work, wait. overlap = 100 x (1 - (total - compute) / pure).
+    wire: the least time that the link's rate allows.
 
-    The host's MPI is also run with its progress thread and with the device's core, and MPICH alone and with its asynchronous progress
-    and that core. What differs from OSU's osu_i... programs is in
+    The host's MPI is also run with its progress thread and with the device's core, and MPICH alone and with
+    its asynchronous progress and that core. What differs from OSU's osu_i... programs is in
     docs/performance.md.
     """
-    _run("overlap", lab, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
+    _run(
+        "overlap",
+        lab,
+        no_namespaces,
+        _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines),
+        json,
+        plot,
+    )
 
 
 @app.command("latency")
 @options.cluster_options(nodes=2, link="2gbit")
 def latency_(
-    lab: clusters.LabSpec, no_namespaces: bool, ops: Ops = "ialltoall,iallgather,ibcast", sizes: Sizes = "1K,16K,64K,256K,1M,4M,16M",
-    runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None, json: options.Json = None,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    ops: Ops = "ialltoall,iallgather,ibcast",
+    sizes: Sizes = "1K,16K,64K,256K,1M,4M,16M",
+    runs: Runs = 3,
+    iterations: Iterations = None,
+    baselines: Baselines = "none",
+    engines: Engines = None,
+    json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
     """How long an operation takes when nothing else is done: post and wait."""
-    _run("latency", lab, no_namespaces, _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines), json, plot)
+    _run(
+        "latency",
+        lab,
+        no_namespaces,
+        _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines),
+        json,
+        plot,
+    )
 
 
 @app.command("bandwidth")
 @options.cluster_options(nodes=2, link="2gbit")
 def bandwidth(
-    lab: clusters.LabSpec, no_namespaces: bool,
-    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="p2p (windows of MPI_Isend between pairs of ranks) and operations.")] = "p2p,ialltoall",
-    sizes: Sizes = "64K,1M,4M", runs: Runs = 3, iterations: Iterations = None, baselines: Baselines = "none", engines: Engines = None,
-    json: options.Json = None, plot: options.Plot = None,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    ops: Annotated[
+        str,
+        typer.Option(
+            "--ops", metavar="LIST", help="p2p (windows of MPI_Isend between pairs of ranks) and operations."
+        ),
+    ] = "p2p,ialltoall",
+    sizes: Sizes = "64K,1M,4M",
+    runs: Runs = 3,
+    iterations: Iterations = None,
+    baselines: Baselines = "none",
+    engines: Engines = None,
+    json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
     """Bytes per second of all ranks together."""
     known = (bench.POINT_TO_POINT, *bench.OPERATIONS)
-    _run("bandwidth", lab, no_namespaces, _bench_spec(ops, known, sizes, runs, iterations, engines, baselines), json, plot)
+    _run(
+        "bandwidth",
+        lab,
+        no_namespaces,
+        _bench_spec(ops, known, sizes, runs, iterations, engines, baselines),
+        json,
+        plot,
+    )
 
 
 @app.command("rma")
 @options.cluster_options(nodes=2, link="2gbit")
 def rma_(
-    lab: clusters.LabSpec, no_namespaces: bool,
-    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench_rma.OPERATIONS) + ".")] = ",".join(bench_rma.OPERATIONS),
-    sizes: Sizes = "1M", runs: Runs = 3, iterations: Iterations = None,
-    busy_target: Annotated[bool, typer.Option("--busy-target/--idle-target", help="The target computes, or waits in MPI.")] = True,
-    busy_s: Annotated[float, typer.Option("--busy-s", help="How long a busy target computes in each iteration, in seconds.")] = 0.2,
-    baselines: Baselines = "none", engines: Engines = None, json: options.Json = None,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    ops: Annotated[
+        str,
+        typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench_rma.OPERATIONS) + "."),
+    ] = ",".join(bench_rma.OPERATIONS),
+    sizes: Sizes = "1M",
+    runs: Runs = 3,
+    iterations: Iterations = None,
+    busy_target: Annotated[
+        bool, typer.Option("--busy-target/--idle-target", help="The target computes, or waits in MPI.")
+    ] = True,
+    busy_s: Annotated[
+        float, typer.Option("--busy-s", help="How long a busy target computes in each iteration, in seconds.")
+    ] = 0.2,
+    baselines: Baselines = "none",
+    engines: Engines = None,
+    json: options.Json = None,
 ) -> None:
-    """Passive-target operations: from the origin's lock to its unlock while the target computes and calls no MPI.
+    """Passive-target operations: from the origin's lock to its unlock while the target computes and calls no
+    MPI.
 
     Example: offpath bench rma --busy-target --nodes 2 --sizes 1M --json rma.json
     """
@@ -89,7 +176,9 @@ def rma_(
         raise OffpathError(f"--busy-s {busy_s:g} is out of range", "use more than 0, 60 at most")
     for size in spec.sizes:
         if size % 8:
-            raise OffpathError(f"size {size} is out of range", "use multiples of 8: what is moved are doubles")
+            raise OffpathError(
+                f"size {size} is out of range", "use multiples of 8: what is moved are doubles"
+            )
     busy_s = busy_s if busy_target else 0.0
     with _cluster_for(spec, lab, no_namespaces, json, None) as cluster:
         found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())
@@ -100,26 +189,58 @@ def rma_(
 @app.command("shmem")
 @options.cluster_options(nodes=2, link="unlimited")
 def shmem_(
-    lab: clusters.LabSpec, no_namespaces: bool,
-    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench_shmem.OPERATIONS) + ".")] = ",".join(bench_shmem.OPERATIONS),
-    memory: Annotated[str, typer.Option("--memory", metavar="LIST", help="Symmetric memory: heap, static.")] = ",".join(bench_shmem.MEMORIES),
-    where: Annotated[str, typer.Option("--where", metavar="LIST", help="intra: two PEs of a node. inter: of two nodes.")] = ",".join(bench_shmem.PLACES),
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    ops: Annotated[
+        str,
+        typer.Option("--ops", metavar="LIST", help="Operations: " + ", ".join(bench_shmem.OPERATIONS) + "."),
+    ] = ",".join(bench_shmem.OPERATIONS),
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="LIST", help="Symmetric memory: heap, static.")
+    ] = ",".join(bench_shmem.MEMORIES),
+    where: Annotated[
+        str, typer.Option("--where", metavar="LIST", help="intra: two PEs of a node. inter: of two nodes.")
+    ] = ",".join(bench_shmem.PLACES),
     sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="LIST", help="Sizes of puts and gets in bytes (default: 8 to 4M).", show_default=False)
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="LIST",
+            help="Sizes of puts and gets in bytes (default: 8 to 4M).",
+            show_default=False,
+        ),
     ] = None,
-    engines: Annotated[str, typer.Option("--engines", metavar="NAMES", help="host: the host's own OpenSHMEM, given the devices' cores. offpath.")] = ",".join(bench_shmem.ENGINES),
+    engines: Annotated[
+        str,
+        typer.Option(
+            "--engines",
+            metavar="NAMES",
+            help="host: the host's own OpenSHMEM, given the devices' cores. offpath.",
+        ),
+    ] = ",".join(bench_shmem.ENGINES),
     runs: Runs = 3,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long each value is measured in a run, about.")] = 0.05,
-    window: Annotated[int, typer.Option("--window", help="Operations in flight where bandwidth and rate are measured.")] = 64,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="How long each value is measured in a run, about.")
+    ] = 0.05,
+    window: Annotated[
+        int, typer.Option("--window", help="Operations in flight where bandwidth and rate are measured.")
+    ] = 64,
     json: options.Json = None,
 ) -> None:
-    """OpenSHMEM: latency, bandwidth, message rate and overlap of put and get, and atomic operations, heap and static data.
+    """OpenSHMEM: latency, bandwidth, message rate and overlap of put and get, and atomic operations, heap and
+    static data.
 
     Example: offpath bench shmem --json shmem.json
     """
     spec = bench_shmem.ShmemSpec(
-        units.split_list(ops, "operations"), units.split_list(memory, "memories"), units.split_list(where, "places"),
-        units.parse_sizes(sizes) if sizes else list(bench_shmem.SIZES), units.split_list(engines, "engines"), runs, seconds, window,
+        units.split_list(ops, "operations"),
+        units.split_list(memory, "memories"),
+        units.split_list(where, "places"),
+        units.parse_sizes(sizes) if sizes else list(bench_shmem.SIZES),
+        units.split_list(engines, "engines"),
+        runs,
+        seconds,
+        window,
     )
     spec.check(lab.nodes)
     if lab.remote:
@@ -138,18 +259,37 @@ def shmem_(
 @app.command("osu")
 @options.cluster_options(nodes=2, link="2gbit", dpu="remote")
 def osu_(
-    lab: clusters.LabSpec, no_namespaces: bool,
-    tests: Annotated[str, typer.Option("--tests", metavar="LIST", help="Tests: " + ", ".join(osu.TESTS) + ".")] = ",".join(osu.TESTS),
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    tests: Annotated[
+        str, typer.Option("--tests", metavar="LIST", help="Tests: " + ", ".join(osu.TESTS) + ".")
+    ] = ",".join(osu.TESTS),
     sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes (default: the powers of two from 1 to 4M).", show_default=False)
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="LIST",
+            help="Message sizes in bytes (default: the powers of two from 1 to 4M).",
+            show_default=False,
+        ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="Runs of each test in each arrangement, alternating; medians are taken.")] = 3,
+    runs: Annotated[
+        int,
+        typer.Option("--runs", help="Runs of each test in each arrangement, alternating; medians are taken."),
+    ] = 3,
     pairs: Annotated[int, typer.Option("--pairs", help="Pairs of ranks in mbw_mr.")] = 2,
-    window: Annotated[int, typer.Option("--window", help="Messages in flight at once in bw and mbw_mr.")] = 64,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long one run measures one size; at least one iteration is made.")] = 0.1,
-    json: options.Json = None, plot: options.Plot = None,
+    window: Annotated[
+        int, typer.Option("--window", help="Messages in flight at once in bw and mbw_mr.")
+    ] = 64,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", help="How long one run measures one size; at least one iteration is made."),
+    ] = 0.1,
+    json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
-    """The OSU micro-benchmarks with devices as MPI ranks: host-host, dpu-dpu and host-dpu, relative to host-host.
+    """The OSU micro-benchmarks with devices as MPI ranks: host-host, dpu-dpu and host-dpu, relative to
+    host-host.
 
     Example: offpath bench osu --nodes 2 --json osu.json --plot osu.png
     """
@@ -157,7 +297,9 @@ def osu_(
     for name in names:
         if name not in osu.TESTS:
             raise OffpathError(f"test {name!r} is not known", "use " + ", ".join(osu.TESTS))
-    spec = osu.OsuSpec(names, units.parse_sizes(sizes) if sizes else list(osu.SIZES), runs, pairs, window, seconds)
+    spec = osu.OsuSpec(
+        names, units.parse_sizes(sizes) if sizes else list(osu.SIZES), runs, pairs, window, seconds
+    )
     spec.check(lab.nodes)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
@@ -174,16 +316,34 @@ def osu_(
 @app.command("staging")
 @options.cluster_options(nodes=2, link="2gbit", dpu="remote")
 def staging_(
-    lab: clusters.LabSpec, no_namespaces: bool,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
     sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes (default: the powers of four from 1 to 4M).", show_default=False)
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="LIST",
+            help="Message sizes in bytes (default: the powers of four from 1 to 4M).",
+            show_default=False,
+        ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="Runs of each path, alternating; medians are taken.")] = 3,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long one run measures each value; at least one iteration is made.")] = 0.1,
-    raw: Annotated[bool, typer.Option("--raw/--no-raw", help="Measure the links themselves too, by UCX's perf test.")] = True,
-    json: options.Json = None, plot: options.Plot = None,
+    runs: Annotated[
+        int, typer.Option("--runs", help="Runs of each path, alternating; medians are taken.")
+    ] = 3,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--seconds", help="How long one run measures each value; at least one iteration is made."
+        ),
+    ] = 0.1,
+    raw: Annotated[
+        bool, typer.Option("--raw/--no-raw", help="Measure the links themselves too, by UCX's perf test.")
+    ] = True,
+    json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
-    """Messages through the device's buffers (staged) beside messages that the device takes from host memory itself (direct).
+    """Messages through the device's buffers (staged) beside messages that the device takes from host memory
+    itself (direct).
 
     Example: offpath bench staging --json staging.json --plot staging.png
     """
@@ -191,7 +351,12 @@ def staging_(
     spec.check(lab)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
-    artifacts.program(staging.PROGRAM), artifacts.device("local"), artifacts.device(lab.dpu), artifacts.mpi_preload
+    (
+        artifacts.program(staging.PROGRAM),
+        artifacts.device("local"),
+        artifacts.device(lab.dpu),
+        artifacts.mpi_preload,
+    )
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         console.note(cluster.describe())
@@ -203,14 +368,24 @@ def staging_(
 @app.command("overhead")
 @options.cluster_options(nodes=2, link="unlimited", placement="shared", ranks_per_node=2)
 def overhead_(
-    lab: clusters.LabSpec, no_namespaces: bool,
-    sizes: Annotated[str, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes, multiples of 8.")] = "8,64,512,1K,4K",
-    runs: Annotated[int, typer.Option("--runs", help="Runs of the two programs, with and without, side by side.")] = 8,
-    batches: Annotated[int, typer.Option("--batches", help="Batches in a run; with and without take turns, batch by batch.")] = 12,
-    batch: Annotated[int, typer.Option("--batch", help="Round trips, windows of 64 messages, or collectives in a batch.")] = 200,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    sizes: Annotated[
+        str, typer.Option("--sizes", metavar="LIST", help="Message sizes in bytes, multiples of 8.")
+    ] = "8,64,512,1K,4K",
+    runs: Annotated[
+        int, typer.Option("--runs", help="Runs of the two programs, with and without, side by side.")
+    ] = 8,
+    batches: Annotated[
+        int, typer.Option("--batches", help="Batches in a run; with and without take turns, batch by batch.")
+    ] = 12,
+    batch: Annotated[
+        int, typer.Option("--batch", help="Round trips, windows of 64 messages, or collectives in a batch.")
+    ] = 200,
     json: options.Json = None,
 ) -> None:
-    """What loading offpath costs what stays on the host's path: latency and rate of small messages, small collectives.
+    """What loading offpath costs what stays on the host's path: latency and rate of small messages, small
+    collectives.
 
     Two ranks with a core each: two on one node, and two on different nodes. The devices are there and idle.
 
@@ -229,7 +404,9 @@ def overhead_(
     overhead.write(found, json)
 
 
-def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str) -> bench.BenchSpec:
+def _bench_spec(
+    ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str
+) -> bench.BenchSpec:
     operations = units.split_list(ops, "operations")
     for name in operations:
         if name not in known:
@@ -237,12 +414,21 @@ def _bench_spec(ops: str, known, sizes: str, runs: int, iterations: int | None, 
     for value, option in ((runs, "--runs"), (iterations, "--iterations")):
         if value is not None and not 1 <= value <= 10000:
             raise OffpathError(f"{option} {value} is out of range", "use 1 to 10000")
-    return bench.BenchSpec(operations, units.parse_sizes(sizes), choose_engines(engines, baselines, [bench.program(find_artifacts())]), runs, iterations)
+    return bench.BenchSpec(
+        operations,
+        units.parse_sizes(sizes),
+        choose_engines(engines, baselines, [bench.program(find_artifacts())]),
+        runs,
+        iterations,
+    )
 
 
 @contextmanager
-def _cluster_for(spec: bench.BenchSpec, lab: clusters.LabSpec, no_namespaces: bool, json: Path | None, plot: Path | None):
-    """The cluster, described; what would fail after the measurement (a path to write to, a program that is not built) fails before it."""
+def _cluster_for(
+    spec: bench.BenchSpec, lab: clusters.LabSpec, no_namespaces: bool, json: Path | None, plot: Path | None
+):
+    """The cluster, described; what would fail after the measurement (a path to write to, a program that is
+    not built) fails before it."""
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     bench.program(artifacts)

@@ -1,4 +1,5 @@
-"""`offpath info`: devices, back ends, transports, progress guarantees and links, of this machine or of a lab."""
+"""`offpath info`: devices, back ends, transports, progress guarantees and links, of this machine or of a
+lab."""
 
 import json as jsonlib
 import os
@@ -22,26 +23,85 @@ _LOCAL_ONLY = ("map", "cma")
 
 
 def info(
-    nodes: Annotated[int | None, typer.Option("--nodes", "-N", help="Show a lab of so many nodes instead of this machine.", rich_help_panel="Lab")] = None,
-    link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="Rate of each node's link in that lab (default: 1gbit).", rich_help_panel="Lab")] = None,
-    dpu: Annotated[str | None, typer.Option("--dpu", metavar="local|remote|aarch64", help="Where the devices of that lab run.", rich_help_panel="Lab")] = None,
-    pcie: Annotated[str | None, typer.Option("--pcie", metavar="RATE", help="Rate of its links between host and device (default: 4 x --link).", rich_help_panel="Lab")] = None,
-    latency: Annotated[str, typer.Option("--latency", metavar="TIME", help="Latency added one way on its network.", rich_help_panel="Lab")] = "0us",
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            "--nodes",
+            "-N",
+            help="Show a lab of so many nodes instead of this machine.",
+            rich_help_panel="Lab",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            "--link",
+            metavar="RATE",
+            help="Rate of each node's link in that lab (default: 1gbit).",
+            rich_help_panel="Lab",
+        ),
+    ] = None,
+    dpu: Annotated[
+        str | None,
+        typer.Option(
+            "--dpu",
+            metavar="local|remote|aarch64",
+            help="Where the devices of that lab run.",
+            rich_help_panel="Lab",
+        ),
+    ] = None,
+    pcie: Annotated[
+        str | None,
+        typer.Option(
+            "--pcie",
+            metavar="RATE",
+            help="Rate of its links between host and device (default: 4 x --link).",
+            rich_help_panel="Lab",
+        ),
+    ] = None,
+    latency: Annotated[
+        str,
+        typer.Option(
+            "--latency", metavar="TIME", help="Latency added one way on its network.", rich_help_panel="Lab"
+        ),
+    ] = "0us",
     remote: Annotated[
-        str | None, typer.Option("--devices", metavar="FILE|LIST", help="Ask these devices whether they answer (default: OFFPATH_DEVICES).", rich_help_panel="Machine")
+        str | None,
+        typer.Option(
+            "--devices",
+            metavar="FILE|LIST",
+            help="Ask these devices whether they answer (default: OFFPATH_DEVICES).",
+            rich_help_panel="Machine",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Shows devices, memory back ends, transports, progress guarantees and links: of this machine, or of a lab that is made for it.
+    """Shows devices, memory back ends, transports, progress guarantees and links: of this machine, or of a
+    lab that is made for it.
 
     Example: offpath info --nodes 2 --link 1gbit --pcie 4gbit --dpu remote
     """
     if any(value is not None for value in (nodes, link, dpu, pcie)):
         if remote is not None:
-            raise OffpathError("--devices is for this machine, and --nodes, --link, --dpu, --pcie are for a lab", "give one or the other")
+            raise OffpathError(
+                "--devices is for this machine, and --nodes, --link, --dpu, --pcie are for a lab",
+                "give one or the other",
+            )
         spec = options.lab_spec(
-            nodes=nodes or 2, ranks_per_node=1, link=link or "1gbit", latency=latency, placement="split", dpu=dpu or "local", pcie=pcie, proxies=None,
-            device_quota=None, spin_us=None, log_level="warn", env=None, mca=None, timeout=None,
+            nodes=nodes or 2,
+            ranks_per_node=1,
+            link=link or "1gbit",
+            latency=latency,
+            placement="split",
+            dpu=dpu or "local",
+            pcie=pcie,
+            proxies=None,
+            device_quota=None,
+            spin_us=None,
+            log_level="warn",
+            env=None,
+            mca=None,
+            timeout=None,
         )
         find_artifacts().device(spec.dpu)
         options.enter_lab(spec, no_namespaces=False)
@@ -62,7 +122,15 @@ def of_machine(remote: str | None) -> dict:
     listed = []
     for device in named:
         reachable, what = devices.reach(device)
-        listed.append({"node": device.node or "every node", "attach": "remote", "address": device.address, "reachable": reachable, "state": what})
+        listed.append(
+            {
+                "node": device.node or "every node",
+                "attach": "remote",
+                "address": device.address,
+                "reachable": reachable,
+                "state": what,
+            }
+        )
     if not named:
         listed.append(_local_device())
     return {"devices": listed, "links": _machine_links(bool(named))} | found
@@ -74,22 +142,43 @@ def of_lab(cluster: clusters.Cluster) -> dict:
     daemon = cluster.artifacts.aarch64_daemon if spec.dpu == "aarch64" else [str(cluster.artifacts.daemon)]
     listed = []
     for each in cluster.nodes:
-        entry = {"node": each.name, "attach": "remote" if remote else "local", "cores": units.format_cpus(each.placement.device)}
+        entry = {
+            "node": each.name,
+            "attach": "remote" if remote else "local",
+            "cores": units.format_cpus(each.placement.device),
+        }
         if remote:
-            entry |= {"device": each.dpu.name, "address": f"{network.pcie_address(each.index, of_device=True)}:{network.DEVICE_PORT}"}
+            entry |= {
+                "device": each.dpu.name,
+                "address": f"{network.pcie_address(each.index, of_device=True)}:{network.DEVICE_PORT}",
+            }
         listed.append(entry)
     machine = node.dpu or node
-    found = query(machine.command([*daemon, "--name", machine.name, *(["--net-devices", network.INTERFACE] if cluster.namespaced else [])]))
+    found = query(
+        machine.command(
+            [
+                *daemon,
+                "--name",
+                machine.name,
+                *(["--net-devices", network.INTERFACE] if cluster.namespaced else []),
+            ]
+        )
+    )
     shown = links.describe(cluster)
     if remote:
         over_pcie = query(machine.command([*daemon, "--net-devices", network.PCIE_INTERFACE]))
         found["link"] = over_pcie.get("link", {})
         transports = over_pcie["ucx"].get("transports", [])
-        found["ucx"]["host_device_transports"] = [name for name in transports if name.endswith("/" + network.PCIE_INTERFACE)]
+        found["ucx"]["host_device_transports"] = [
+            name for name in transports if name.endswith("/" + network.PCIE_INTERFACE)
+        ]
         found["attach"] = "remote"
         for back_end in found["back_ends"]:
             if back_end["name"] in _LOCAL_ONLY:
-                back_end |= {"available": False, "note": "needs a device that shares the host's operating system"}
+                back_end |= {
+                    "available": False,
+                    "note": "needs a device that shares the host's operating system",
+                }
     return {"lab": stats.describe_cluster(cluster), "devices": listed, "links": shown} | found
 
 
@@ -105,7 +194,9 @@ def query(daemon: list[str]) -> dict:
     except ValueError:
         found = None
     if done.returncode != 0 or not isinstance(found, dict):
-        raise OffpathError(f"{name} --info failed with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
+        raise OffpathError(
+            f"{name} --info failed with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
+        )
     return found
 
 
@@ -118,7 +209,13 @@ def _local_device() -> dict:
             state = "serves"
         except OSError:
             state = "none runs now; `offpath run` starts one with the job"
-    return {"node": socket.gethostname(), "attach": "local", "address": str(path), "reachable": state == "serves", "state": state}
+    return {
+        "node": socket.gethostname(),
+        "attach": "local",
+        "address": str(path),
+        "reachable": state == "serves",
+        "state": state,
+    }
 
 
 def _machine_links(remote: bool) -> list[dict]:
@@ -135,7 +232,8 @@ def _machine_links(remote: bool) -> list[dict]:
 
 
 def _speed(interface: str) -> int | None:
-    """What the driver says; virtual interfaces say nothing. UCX's name of an RDMA port (mlx5_0:1) is no network interface."""
+    """What the driver says; virtual interfaces say nothing. UCX's name of an RDMA port (mlx5_0:1) is no
+    network interface."""
     try:
         megabits = int(Path(f"/sys/class/net/{interface}/speed").read_text())
     except (OSError, ValueError):
@@ -160,9 +258,18 @@ def _readable(rows: list[dict]) -> list[dict]:
     for row in rows:
         rate = row["rate_bits_per_s"]
         unknown = "not limited" if "between" in row else "not told"
-        entry = {"link": row["name"], "interface": row["interface"], "rate each way": units.format_rate(rate) if rate is not None else unknown}
+        entry = {
+            "link": row["name"],
+            "interface": row["interface"],
+            "rate each way": units.format_rate(rate) if rate is not None else unknown,
+        }
         if "between" in row:
-            entry |= {"between": row["between"], "added latency": units.format_seconds(row["added_latency_s"]) if row["added_latency_s"] else "none"}
+            entry |= {
+                "between": row["between"],
+                "added latency": (
+                    units.format_seconds(row["added_latency_s"]) if row["added_latency_s"] else "none"
+                ),
+            }
             entry |= {"mtu": row["mtu"], "on node0": row["addresses_of_node0"]}
         shown.append(entry)
     return shown

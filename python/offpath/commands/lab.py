@@ -15,8 +15,10 @@ from offpath.lab import cluster as clusters
 from offpath.lab import mpi
 
 app = typer.Typer(
-    help="Emulated clusters on this machine: nodes are namespaces with links of a given rate, ranks are started by the real mpirun. "
-    "Works as root or as an ordinary user, and leaves nothing behind.",
+    help=(
+        "Emulated clusters on this machine: nodes are namespaces with links of a given rate, ranks are"
+        " started by the real mpirun. Works as root or as an ordinary user, and leaves nothing behind."
+    ),
     no_args_is_help=True,
 )
 _PROGRAM_LAST = {"allow_interspersed_args": False}
@@ -30,7 +32,13 @@ def run(
     program: options.Program,
     offload: Annotated[
         str | None,
-        typer.Option("--offload", metavar="on|off", help="on (default): a device serves each node. off: plain host MPI.", rich_help_panel="Device", show_default=False),
+        typer.Option(
+            "--offload",
+            metavar="on|off",
+            help="on (default): a device serves each node. off: plain host MPI.",
+            rich_help_panel="Device",
+            show_default=False,
+        ),
     ] = None,
     dpu_ranks: options.DpuRanks = False,
     device_program: options.DeviceProgram = None,
@@ -52,7 +60,10 @@ def run(
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         if not quiet:
-            console.note(f"{cluster.describe()}; " + ("devices are MPI ranks" if layout else f"offload {'on' if engine.offload else 'off'}"))
+            console.note(
+                f"{cluster.describe()}; "
+                + ("devices are MPI ranks" if layout else f"offload {'on' if engine.offload else 'off'}")
+            )
         result = cluster.run(engine, program, layout=layout)
         clusters.report(result)
     raise typer.Exit(result.exit_code)
@@ -68,26 +79,50 @@ def compare(
     baselines: Annotated[
         str,
         typer.Option(
-            "--baselines", metavar="none|rivals|all|NAMES",
-            help=f"More host MPI settings beside the plain one: {', '.join(e.name for e in mpi.BASELINES)}. rivals: {', '.join(mpi.RIVALS)}. "
-            "Those of mpich run PROGRAM-mpich, the same program made with MPICH.",
+            "--baselines",
+            metavar="none|rivals|all|NAMES",
+            help=(
+                f"More host MPI settings beside the plain one: {', '.join(e.name for e in mpi.BASELINES)}."
+                f" rivals: {', '.join(mpi.RIVALS)}. "
+                "Those of mpich run PROGRAM-mpich, the same program made with MPICH."
+            ),
         ),
     ] = "none",
     engines: Annotated[
-        str | None, typer.Option("--engines", metavar="NAMES", help="Exactly these engines, the first being the reference: " + ", ".join(mpi.ENGINES) + ".")
+        str | None,
+        typer.Option(
+            "--engines",
+            metavar="NAMES",
+            help="Exactly these engines, the first being the reference: " + ", ".join(mpi.ENGINES) + ".",
+        ),
     ] = None,
-    show_output: Annotated[bool, typer.Option("--show-output", help="Print what the program prints in each engine's first run.")] = False,
+    show_output: Annotated[
+        bool, typer.Option("--show-output", help="Print what the program prints in each engine's first run.")
+    ] = False,
     offload_args: Annotated[
-        str, typer.Option("--offload-args", metavar="ARGS", help="More arguments of PROGRAM in offloaded runs, such as '--variant group'.", rich_help_panel="Program")
+        str,
+        typer.Option(
+            "--offload-args",
+            metavar="ARGS",
+            help="More arguments of PROGRAM in offloaded runs, such as '--variant group'.",
+            rich_help_panel="Program",
+        ),
     ] = "",
-    explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Say in plain words what the numbers mean, and whether a difference is one.")] = True,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain/--no-explain",
+            help="Say in plain words what the numbers mean, and whether a difference is one.",
+        ),
+    ] = True,
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
     """Runs PROGRAM in turn on the host's MPI and with its communication offloaded, and compares medians.
 
-    Wall time is always compared, and so are the times that the program prints, such as `Loop time of 1.5 on 4 procs`. If the last line that the program prints is a JSON object, so is every number in it: those with
-    a unit in their name (total_s, ..._percent) as measurements, the others as results, which must agree.
+    Wall time is always compared, and so are the times that the program prints, such as `Loop time of 1.5 on 4
+    procs`. If the last line that the program prints is a JSON object, so is every number in it: those with a
+    unit in their name (total_s, ..._percent) as measurements, the others as results, which must agree.
 
     Example: offpath lab compare --nodes 4 --link 1gbit --runs 5 --json out.json -- build/bin/fft3d --json -
     """
@@ -112,7 +147,8 @@ def compare(
 
 @app.command("clean")
 def clean() -> None:
-    """Removes what a killed lab or run may have left: processes, control groups, temporary directories. Labs in use are not touched."""
+    """Removes what a killed lab or run may have left: processes, control groups, temporary directories. Labs
+    in use are not touched."""
     removed = leftovers.clean()
     for line in removed:
         console.note(f"removed {line}")

@@ -17,85 +17,218 @@ from offpath.lab.cluster import LabSpec
 from offpath.lab.network import Link
 from offpath.lab.turns import DEFAULT_US
 
-Nodes = Annotated[int, typer.Option("--nodes", "-N", help="Number of emulated nodes.", rich_help_panel="Cluster")]
-RanksPerNode = Annotated[int, typer.Option("--ranks-per-node", "-r", help="MPI ranks on each node.", rich_help_panel="Cluster")]
+Nodes = Annotated[
+    int, typer.Option("--nodes", "-N", help="Number of emulated nodes.", rich_help_panel="Cluster")
+]
+RanksPerNode = Annotated[
+    int, typer.Option("--ranks-per-node", "-r", help="MPI ranks on each node.", rich_help_panel="Cluster")
+]
 LinkRate = Annotated[
-    str, typer.Option("--link", metavar="RATE", help="Rate of each node's link, each way: 1gbit, 2.5gbit, 500mbit, or unlimited.", rich_help_panel="Cluster")
+    str,
+    typer.Option(
+        "--link",
+        metavar="RATE",
+        help="Rate of each node's link, each way: 1gbit, 2.5gbit, 500mbit, or unlimited.",
+        rich_help_panel="Cluster",
+    ),
 ]
 Latency = Annotated[
-    str, typer.Option("--latency", metavar="TIME", help="Latency added one way, such as 50us (needs the kernel's netem).", rich_help_panel="Cluster")
+    str,
+    typer.Option(
+        "--latency",
+        metavar="TIME",
+        help="Latency added one way, such as 50us (needs the kernel's netem).",
+        rich_help_panel="Cluster",
+    ),
 ]
 Placement = Annotated[
-    str, typer.Option("--placement", metavar="split|shared", help="split: devices on cores of their own. shared: everything runs everywhere.", rich_help_panel="Cluster")
+    str,
+    typer.Option(
+        "--placement",
+        metavar="split|shared",
+        help="split: devices on cores of their own. shared: everything runs everywhere.",
+        rich_help_panel="Cluster",
+    ),
 ]
 Turns = Annotated[
     str,
     typer.Option(
-        "--turns", metavar="TIME|kernel", rich_help_panel="Cluster",
-        help="How long a process runs before the next one on its core does. kernel: as long as Linux lets it, some milliseconds.",
+        "--turns",
+        metavar="TIME|kernel",
+        rich_help_panel="Cluster",
+        help=(
+            "How long a process runs before the next one on its core does. kernel: as long as Linux lets it,"
+            " some milliseconds."
+        ),
     ),
 ]
 Dpu = Annotated[
     str,
     typer.Option(
-        "--dpu", metavar="local|remote|aarch64", rich_help_panel="Device",
-        help="local: the device is cores of the node. remote: it has an operating system and a network port of its own. aarch64: that, under qemu.",
+        "--dpu",
+        metavar="local|remote|aarch64",
+        rich_help_panel="Device",
+        help=(
+            "local: the device is cores of the node. remote: it has an operating system and a network port of"
+            " its own. aarch64: that, under qemu."
+        ),
     ),
 ]
 Pcie = Annotated[
     str | None,
     typer.Option(
-        "--pcie", metavar="RATE", help="Rate of the link between host and device, each way, with --dpu remote or aarch64 (default: 4 x --link).",
-        rich_help_panel="Device", show_default=False,
+        "--pcie",
+        metavar="RATE",
+        help=(
+            "Rate of the link between host and device, each way, with --dpu remote or aarch64 (default: 4 x"
+            " --link)."
+        ),
+        rich_help_panel="Device",
+        show_default=False,
     ),
 ]
 DpuRanks = Annotated[
-    bool, typer.Option("--dpu-ranks", help="Devices are MPI ranks too, in one job with the hosts: docs/device-ranks.md.", rich_help_panel="Devices as ranks")
+    bool,
+    typer.Option(
+        "--dpu-ranks",
+        help="Devices are MPI ranks too, in one job with the hosts: docs/device-ranks.md.",
+        rich_help_panel="Devices as ranks",
+    ),
 ]
 DeviceProgram = Annotated[
     str | None,
     typer.Option(
-        "--device-program", metavar="PROGRAM", help="What device ranks run (default: the hosts' program, or its aarch64 build).", show_default=False,
+        "--device-program",
+        metavar="PROGRAM",
+        help="What device ranks run (default: the hosts' program, or its aarch64 build).",
+        show_default=False,
         rich_help_panel="Devices as ranks",
     ),
 ]
-DevicesPerNode = Annotated[int, typer.Option("--devices-per-node", help="Device ranks on each node.", rich_help_panel="Devices as ranks")]
-Proxies = Annotated[int | None, typer.Option("--proxies", help="Proxies (workers) of each device.", rich_help_panel="Device")]
+DevicesPerNode = Annotated[
+    int,
+    typer.Option("--devices-per-node", help="Device ranks on each node.", rich_help_panel="Devices as ranks"),
+]
+Proxies = Annotated[
+    int | None, typer.Option("--proxies", help="Proxies (workers) of each device.", rich_help_panel="Device")
+]
 Quota = Annotated[
     str | None,
-    typer.Option("--device-quota", metavar="FRACTION", help="Slow each device down to this share of one core, such as 0.5 or 50%.", rich_help_panel="Device"),
+    typer.Option(
+        "--device-quota",
+        metavar="FRACTION",
+        help="Slow each device down to this share of one core, such as 0.5 or 50%.",
+        rich_help_panel="Device",
+    ),
 ]
-SpinUs = Annotated[int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.", rich_help_panel="Device")]
-LogLevel = Annotated[str, typer.Option("--log-level", help="What the devices log: debug, info, warn or error.", rich_help_panel="Device")]
+SpinUs = Annotated[
+    int | None,
+    typer.Option(
+        "--spin-us", help="How long an idle proxy looks for work before it sleeps.", rich_help_panel="Device"
+    ),
+]
+LogLevel = Annotated[
+    str,
+    typer.Option(
+        "--log-level", help="What the devices log: debug, info, warn or error.", rich_help_panel="Device"
+    ),
+]
 KeepLogs = Annotated[
-    bool, typer.Option("--keep-logs", help="Keep the devices' logs, in a directory whose name is printed at the end.", rich_help_panel="Device")
+    bool,
+    typer.Option(
+        "--keep-logs",
+        help="Keep the devices' logs, in a directory whose name is printed at the end.",
+        rich_help_panel="Device",
+    ),
 ]
 Env = Annotated[
-    list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Variable for ranks and devices; may be given again.", rich_help_panel="Program")
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help="Variable for ranks and devices; may be given again.",
+        rich_help_panel="Program",
+    ),
 ]
 Mca = Annotated[
-    list[str] | None, typer.Option("--mca", metavar="NAME=VALUE", help="Open MPI parameter over the lab's own; may be given again.", rich_help_panel="Program")
+    list[str] | None,
+    typer.Option(
+        "--mca",
+        metavar="NAME=VALUE",
+        help="Open MPI parameter over the lab's own; may be given again.",
+        rich_help_panel="Program",
+    ),
 ]
 Mpi = Annotated[
     str | None,
-    typer.Option("--mpi", metavar="openmpi|mpich|abi|none", help="The program's MPI library. Default: found out from the program.", show_default=False),
+    typer.Option(
+        "--mpi",
+        metavar="openmpi|mpich|abi|none",
+        help="The program's MPI library. Default: found out from the program.",
+        show_default=False,
+    ),
 ]
-Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer (exit code 124).", rich_help_panel="Program")]
-NoNamespaces = Annotated[bool, typer.Option("--no-namespaces", help="One-node mode: no emulated network; needs --nodes 1.", rich_help_panel="Cluster")]
-Program = Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="The MPI program and its arguments, after --.", show_default=False)]
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything measured to FILE.", rich_help_panel="Results")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: FILE.png, .svg or .pdf.", rich_help_panel="Results")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help="End a run that takes longer (exit code 124).",
+        rich_help_panel="Program",
+    ),
+]
+NoNamespaces = Annotated[
+    bool,
+    typer.Option(
+        "--no-namespaces",
+        help="One-node mode: no emulated network; needs --nodes 1.",
+        rich_help_panel="Cluster",
+    ),
+]
+Program = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PROGRAM [ARGS]...", help="The MPI program and its arguments, after --.", show_default=False
+    ),
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write everything measured to FILE.", rich_help_panel="Results"
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE", help="Draw a picture: FILE.png, .svg or .pdf.", rich_help_panel="Results"
+    ),
+]
 
 
-def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement: str = "split", ranks_per_node: int = 1):
-    """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a LabSpec, and `no_namespaces`.
+def cluster_options(
+    nodes: int | None, link: str, dpu: str = "local", placement: str = "split", ranks_per_node: int = 1
+):
+    """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a
+    LabSpec, and `no_namespaces`.
 
     `nodes` None: the command has an option --nodes of its own, and sets `lab.nodes`.
     """
     defaults = {
-        "nodes": (Nodes, nodes), "ranks_per_node": (RanksPerNode, ranks_per_node), "link": (LinkRate, link), "latency": (Latency, "0us"),
-        "placement": (Placement, placement), "turns": (Turns, f"{DEFAULT_US}us"), "dpu": (Dpu, dpu), "pcie": (Pcie, None), "proxies": (Proxies, None), "device_quota": (Quota, None),
-        "spin_us": (SpinUs, None), "log_level": (LogLevel, "warn"), "env": (Env, None), "mca": (Mca, None), "timeout": (Timeout, None),
+        "nodes": (Nodes, nodes),
+        "ranks_per_node": (RanksPerNode, ranks_per_node),
+        "link": (LinkRate, link),
+        "latency": (Latency, "0us"),
+        "placement": (Placement, placement),
+        "turns": (Turns, f"{DEFAULT_US}us"),
+        "dpu": (Dpu, dpu),
+        "pcie": (Pcie, None),
+        "proxies": (Proxies, None),
+        "device_quota": (Quota, None),
+        "spin_us": (SpinUs, None),
+        "log_level": (LogLevel, "warn"),
+        "env": (Env, None),
+        "mca": (Mca, None),
+        "timeout": (Timeout, None),
         "keep_logs": (KeepLogs, False),
     }
 
@@ -103,9 +236,20 @@ def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement:
         del defaults["nodes"]
 
     def decorate(command):
-        own = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(command).parameters.values() if p.name not in ("lab", "no_namespaces")]
-        shared = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in defaults.items()]
-        shared.append(inspect.Parameter("no_namespaces", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=NoNamespaces))
+        own = [
+            p.replace(kind=p.KEYWORD_ONLY)
+            for p in inspect.signature(command).parameters.values()
+            if p.name not in ("lab", "no_namespaces")
+        ]
+        shared = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in defaults.items()
+        ]
+        shared.append(
+            inspect.Parameter(
+                "no_namespaces", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=NoNamespaces
+            )
+        )
 
         @functools.wraps(command)
         def run(**values):
@@ -121,23 +265,48 @@ def cluster_options(nodes: int | None, link: str, dpu: str = "local", placement:
 
 
 def lab_spec(
-    nodes: int, ranks_per_node: int, link: str, latency: str, placement: str, dpu: str, pcie: str | None, proxies: int | None,
-    device_quota: str | None, spin_us: int | None, log_level: str, env: list[str] | None, mca: list[str] | None, timeout: float | None,
+    nodes: int,
+    ranks_per_node: int,
+    link: str,
+    latency: str,
+    placement: str,
+    dpu: str,
+    pcie: str | None,
+    proxies: int | None,
+    device_quota: str | None,
+    spin_us: int | None,
+    log_level: str,
+    env: list[str] | None,
+    mca: list[str] | None,
+    timeout: float | None,
     keep_logs: bool = False,
     turns: str = f"{DEFAULT_US}us",
 ) -> LabSpec:
     network = Link(units.parse_rate(link), units.parse_duration(latency))
     spec = LabSpec(
-        nodes=nodes, ranks_per_node=ranks_per_node, link=network, placement=placement, turns_us=turns_us(turns), dpu=dpu, pcie=pcie_link(network, pcie),
-        device_quota=units.parse_fraction(device_quota) if device_quota else None, proxies=proxies, spin_us=spin_us,
-        environment=units.parse_assignments(env or [], "--env"), mca=units.parse_assignments(mca or [], "--mca"),
-        log_level=log_level, timeout=timeout, keep_logs=keep_logs,
+        nodes=nodes,
+        ranks_per_node=ranks_per_node,
+        link=network,
+        placement=placement,
+        turns_us=turns_us(turns),
+        dpu=dpu,
+        pcie=pcie_link(network, pcie),
+        device_quota=units.parse_fraction(device_quota) if device_quota else None,
+        proxies=proxies,
+        spin_us=spin_us,
+        environment=units.parse_assignments(env or [], "--env"),
+        mca=units.parse_assignments(mca or [], "--mca"),
+        log_level=log_level,
+        timeout=timeout,
+        keep_logs=keep_logs,
     )
     spec.check()
     if pcie is not None and not spec.remote and not sandbox.inside():
         console.note("--pcie has no effect: with --dpu local there is no link between host and device")
     if placement not in ("split", "shared"):
-        raise OffpathError(f"placement {placement!r} is not known", "use split (devices on cores of their own) or shared")
+        raise OffpathError(
+            f"placement {placement!r} is not known", "use split (devices on cores of their own) or shared"
+        )
     if timeout is not None and timeout <= 0:
         raise OffpathError(f"--timeout {timeout:g} is out of range", "use a positive number of seconds")
     return spec
@@ -148,24 +317,37 @@ def turns_us(text: str) -> int | None:
 
 
 def pcie_link(network: Link, rate: str | None) -> Link:
-    """The host-device link: four times the network's rate unless given, as with cards of 100 Gbit/s on 16 lanes of PCIe 4."""
+    """The host-device link: four times the network's rate unless given, as with cards of 100 Gbit/s on 16
+    lanes of PCIe 4."""
     if rate is not None:
         return Link(units.parse_rate(rate))
     return Link(None if network.rate is None else 4 * network.rate)
 
 
 def device_rank_layout(
-    lab: LabSpec, program: list[str], offload: str | None, dpu_ranks: bool, device_program: str | None, devices_per_node: int
+    lab: LabSpec,
+    program: list[str],
+    offload: str | None,
+    dpu_ranks: bool,
+    device_program: str | None,
+    devices_per_node: int,
 ) -> device_ranks.Layout | None:
     """Who runs where with --dpu-ranks; None without it."""
     if not dpu_ranks:
         if device_program is not None or devices_per_node != 1:
-            raise OffpathError("--device-program and --devices-per-node are for jobs with device ranks", "add --dpu-ranks")
+            raise OffpathError(
+                "--device-program and --devices-per-node are for jobs with device ranks", "add --dpu-ranks"
+            )
         return None
     if offload == "on":
-        raise OffpathError("--offload on and --dpu-ranks cannot be combined", "the device either serves its hosts' MPI or is a rank itself")
+        raise OffpathError(
+            "--offload on and --dpu-ranks cannot be combined",
+            "the device either serves its hosts' MPI or is a rank itself",
+        )
     if lab.device_quota is not None and not lab.remote:
-        raise OffpathError("--device-quota cannot slow down device ranks that share their node's system", "use --dpu remote")
+        raise OffpathError(
+            "--device-quota cannot slow down device ranks that share their node's system", "use --dpu remote"
+        )
     if not 1 <= devices_per_node <= 1024:
         raise OffpathError(f"--devices-per-node {devices_per_node} is out of range", "use 1 to 1024")
     groups = device_ranks.everywhere(lab.nodes, lab.ranks_per_node, devices_per_node)
@@ -178,18 +360,25 @@ def resolve_program(program: list[str]) -> list[str]:
     if found is None:
         name = program[0]
         raise OffpathError(
-            f"program {name!r} is not there" if not Path(name).exists() else f"program {name!r} is not executable",
+            (
+                f"program {name!r} is not there"
+                if not Path(name).exists()
+                else f"program {name!r} is not executable"
+            ),
             "give the path of an executable file, such as ./my_program, or a name that PATH knows",
         )
     return [str(Path(found).absolute()), *program[1:]]
 
 
 def lab_program(program: list[str]) -> list[str]:
-    """The program that a lab starts on every rank, by its full path. A launcher in front of it is a slip that is explained."""
+    """The program that a lab starts on every rank, by its full path. A launcher in front of it is a slip that
+    is explained."""
     if launcher := mpi_library.launcher_of(program):
         raise OffpathError(
-            f"the lab starts {launcher} itself: with {launcher} in the command line, every rank would start a job of its own",
-            f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 -- ./program",
+            f"the lab starts {launcher} itself: with {launcher} in the command line, every rank would start a"
+            " job of its own",
+            f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 --"
+            " ./program",
         )
     return resolve_program(program)
 
@@ -197,8 +386,9 @@ def lab_program(program: list[str]) -> list[str]:
 def check_launcher(command: list[str]) -> list[str]:
     """The command as it was typed, once its program is known to be there.
 
-    A launcher keeps its name without a directory: Open MPI puts the directory that it was called by in front of PATH on every node, and
-    ranks would then find another `python3` than the one that the user's PATH leads to.
+    A launcher keeps its name without a directory: Open MPI puts the directory that it was called by in front
+    of PATH on every node, and ranks would then find another `python3` than the one that the user's PATH leads
+    to.
     """
     resolve_program(command)
     return command
@@ -207,7 +397,9 @@ def check_launcher(command: list[str]) -> list[str]:
 def check_outputs(json: Path | None, plot: Path | None) -> None:
     """Refuses output files that could not be written before anything is measured."""
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise OffpathError(f"--plot {plot}: the kind of picture is not known", "end the name in .png, .svg or .pdf")
+        raise OffpathError(
+            f"--plot {plot}: the kind of picture is not known", "end the name in .png, .svg or .pdf"
+        )
     if json is not None and plot is not None and json.resolve() == plot.resolve():
         raise OffpathError(f"--json and --plot name the same file, {json}", "give each a file of its own")
     for path in filter(None, (json, plot)):
@@ -220,7 +412,10 @@ def check_output(path: Path) -> None:
         raise OffpathError(f"{path} is a directory", "name a file")
     if not os.path.isdir(path.parent):
         what = "is not a directory" if os.path.exists(path.parent) else "is not there"
-        raise OffpathError(f"{path} cannot be written: the directory {path.parent} {what}", f"make it first (mkdir -p {path.parent}), or name another file")
+        raise OffpathError(
+            f"{path} cannot be written: the directory {path.parent} {what}",
+            f"make it first (mkdir -p {path.parent}), or name another file",
+        )
     there = path.exists()
     if there and not path.is_file():  # a pipe or a terminal, which opening might wait for
         return
@@ -229,25 +424,36 @@ def check_output(path: Path) -> None:
         if not there:
             path.unlink()
     except OSError as error:
-        raise OffpathError(f"{path} cannot be written: {error.strerror}", "name a file that you may write, in a directory where you may make files") from error
+        raise OffpathError(
+            f"{path} cannot be written: {error.strerror}",
+            "name a file that you may write, in a directory where you may make files",
+        ) from error
 
 
 def need_tools(namespaces: bool) -> None:
     for tool in ["mpirun", "taskset", *(["ip", "tc", "unshare", "nsenter"] if namespaces else [])]:
         if shutil.which(tool) is None:
-            raise OffpathError(f"the program {tool} is missing", "run scripts/setup.sh, which installs what is needed")
+            raise OffpathError(
+                f"the program {tool} is missing", "run scripts/setup.sh, which installs what is needed"
+            )
 
 
 def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
-    """Returns inside the sandbox, or in one-node mode. The process that the user started does not return: it exits here."""
+    """Returns inside the sandbox, or in one-node mode. The process that the user started does not return: it
+    exits here."""
     if sandbox.inside():
         return
     need_tools(namespaces=not no_namespaces)
     if no_namespaces and spec.remote:
-        raise OffpathError(f"--dpu {spec.dpu} needs namespaces: the device is a machine of its own", "use --dpu local, or leave --no-namespaces out")
+        raise OffpathError(
+            f"--dpu {spec.dpu} needs namespaces: the device is a machine of its own",
+            "use --dpu local, or leave --no-namespaces out",
+        )
     if no_namespaces:
         if spec.nodes != 1:
-            raise OffpathError("without namespaces there is one node only", "use --nodes 1, or leave --no-namespaces out")
+            raise OffpathError(
+                "without namespaces there is one node only", "use --nodes 1, or leave --no-namespaces out"
+            )
         return
     try:
         raise typer.Exit(sandbox.run_inside(sys.argv[1:]))

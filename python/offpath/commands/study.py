@@ -11,7 +11,11 @@ from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
 
 app = typer.Typer(
-    help="Runs an application in all its variants on an emulated cluster, the host's own libraries included, and compares medians.", no_args_is_help=True
+    help=(
+        "Runs an application in all its variants on an emulated cluster, the host's own libraries included,"
+        " and compares medians."
+    ),
+    no_args_is_help=True,
 )
 
 
@@ -26,30 +30,62 @@ study_minimd.register(app)
 @app.command("bspmm")
 @options.cluster_options(nodes=4, link="2gbit")
 def bspmm_(
-    lab: clusters.LabSpec, no_namespaces: bool,
-    mesh: Annotated[str, typer.Option("--mesh", metavar="LIST", help="Tiles in a row of a matrix, such as 8,16,32.")] = "8,16",
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    mesh: Annotated[
+        str, typer.Option("--mesh", metavar="LIST", help="Tiles in a row of a matrix, such as 8,16,32.")
+    ] = "8,16",
     tile: Annotated[int, typer.Option("--tile", help="Numbers in a row of a tile.")] = 640,
-    runs: Annotated[int, typer.Option("--runs", help="Runs of each variant on each library, alternating; medians are taken.")] = 3,
-    iterations: Annotated[int, typer.Option("--iterations", help="Multiplications in a run, of which the median is taken.")] = 1,
-    variants: Annotated[str, typer.Option("--variants", metavar="LIST", help="Variants: " + ", ".join(bspmm.VARIANTS) + ".")] = ",".join(bspmm.VARIANTS),
-    sparsity: Annotated[float | None, typer.Option("--sparsity", help="Share of zero tiles, at random (default: the mini-app's dense blocks).", show_default=False)] = None,
+    runs: Annotated[
+        int,
+        typer.Option("--runs", help="Runs of each variant on each library, alternating; medians are taken."),
+    ] = 3,
+    iterations: Annotated[
+        int, typer.Option("--iterations", help="Multiplications in a run, of which the median is taken.")
+    ] = 1,
+    variants: Annotated[
+        str, typer.Option("--variants", metavar="LIST", help="Variants: " + ", ".join(bspmm.VARIANTS) + ".")
+    ] = ",".join(bspmm.VARIANTS),
+    sparsity: Annotated[
+        float | None,
+        typer.Option(
+            "--sparsity",
+            help="Share of zero tiles, at random (default: the mini-app's dense blocks).",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the values, and of random zero tiles.")] = 1,
-    baselines: Annotated[str, typer.Option("--baselines", metavar="none|all", help="all: the host's libraries given the devices' cores, too.")] = "none",
-    json: options.Json = None, plot: options.Plot = None,
+    baselines: Annotated[
+        str,
+        typer.Option(
+            "--baselines", metavar="none|all", help="all: the host's libraries given the devices' cores, too."
+        ),
+    ] = "none",
+    json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
-    """Block-sparse matrix multiplication (get, compute, update) over MPI RMA and OpenSHMEM: the host's libraries, offpath, and offloaded.
+    """Block-sparse matrix multiplication (get, compute, update) over MPI RMA and OpenSHMEM: the host's
+    libraries, offpath, and offloaded.
 
     Example: offpath study bspmm --nodes 4 --json bspmm.json --plot bspmm.png
     """
     if baselines not in ("none", "all"):
         raise OffpathError(f"--baselines {baselines!r} is not known", "use none or all")
     spec = bspmm.BspmmSpec(
-        [_whole(text) for text in units.split_list(mesh, "meshes")], tile, runs, iterations, tuple(units.split_list(variants, "variants")),
-        sparsity, seed, baselines == "all",
+        [_whole(text) for text in units.split_list(mesh, "meshes")],
+        tile,
+        runs,
+        iterations,
+        tuple(units.split_list(variants, "variants")),
+        sparsity,
+        seed,
+        baselines == "all",
     )
     spec.check()
     if lab.remote:
-        raise OffpathError(f"--dpu {lab.dpu} is not for this study", "its devices are cores of the nodes: --dpu local")
+        raise OffpathError(
+            f"--dpu {lab.dpu} is not for this study", "its devices are cores of the nodes: --dpu local"
+        )
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     artifacts.program(bspmm.PROGRAM), artifacts.device(lab.dpu), artifacts.mpi_preload
@@ -66,4 +102,6 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise OffpathError(f"mesh {text!r} is not understood", "write whole numbers, such as 8,16,32") from error
+        raise OffpathError(
+            f"mesh {text!r} is not understood", "write whole numbers, such as 8,16,32"
+        ) from error

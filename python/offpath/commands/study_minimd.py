@@ -25,32 +25,62 @@ def _list(flag: str, help: str):
     return Annotated[str, typer.Option(flag, metavar="LIST", help=help, rich_help_panel=_SYSTEM)]
 
 
-Nodes = Annotated[str, typer.Option("--nodes", "-N", metavar="LIST", help="Numbers of emulated nodes, such as 1,2,4.", rich_help_panel="Cluster")]
-SourceNodes = Annotated[str, typer.Option("--source-nodes", metavar="LIST", help="Numbers of nodes whose runs --source supplies.")]
-SourceName = Annotated[str | None, typer.Option("--source", metavar="MODULE:FUNCTION", help="A simulator for what cannot be run here: docs/minimd.md.", show_default=False)]
+Nodes = Annotated[
+    str,
+    typer.Option(
+        "--nodes",
+        "-N",
+        metavar="LIST",
+        help="Numbers of emulated nodes, such as 1,2,4.",
+        rich_help_panel="Cluster",
+    ),
+]
+SourceNodes = Annotated[
+    str, typer.Option("--source-nodes", metavar="LIST", help="Numbers of nodes whose runs --source supplies.")
+]
+SourceName = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="MODULE:FUNCTION",
+        help="A simulator for what cannot be run here: docs/minimd.md.",
+        show_default=False,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
     for study in STUDIES.values():
         app.command(f"minimd-{study.name}", help=f"{study.help} After {study.figure}.")(_command(study))
-    app.command("minimd-roofline", help="The loops over pairs beside what one core can do: operations, bytes, limits.")(_roofline)
+    app.command(
+        "minimd-roofline", help="The loops over pairs beside what one core can do: operations, bytes, limits."
+    )(_roofline)
 
 
 def _roofline(
     atoms: Annotated[int, typer.Option("--atoms", help="Atoms: 4 a cell, a cube.")] = 32000,
     steps: Annotated[int, typer.Option("--steps", help="Steps before the lists are counted.")] = 100,
     runs: Annotated[int, typer.Option("--runs", help="Runs, of which the fastest counts.")] = 3,
-    cpu: Annotated[int | None, typer.Option("--cpu", help="The core (default: the last of this process's).", show_default=False)] = None,
-    json: options.Json = None, plot: options.Plot = None,
+    cpu: Annotated[
+        int | None,
+        typer.Option("--cpu", help="The core (default: the last of this process's).", show_default=False),
+    ] = None,
+    json: options.Json = None,
+    plot: options.Plot = None,
 ) -> None:
     options.check_outputs(json, plot)
     cores = os.sched_getaffinity(0)
     if cpu is not None and cpu not in cores:
-        raise OffpathError(f"--cpu {cpu} is not a core of this process", "its cores are " + ", ".join(map(str, sorted(cores))))
+        raise OffpathError(
+            f"--cpu {cpu} is not a core of this process",
+            "its cores are " + ", ".join(map(str, sorted(cores))),
+        )
     if runs < 1 or steps < 0:
         raise OffpathError("--runs must be 1 at least and --steps 0 at least")
     with tempfile.TemporaryDirectory() as folder:
-        found = roofline.measure(find_artifacts(), atoms, steps, runs, max(cores) if cpu is None else cpu, Path(folder))
+        found = roofline.measure(
+            find_artifacts(), atoms, steps, runs, max(cores) if cpu is None else cpu, Path(folder)
+        )
     roofline.show(found)
     if json is not None:
         json.write_text(jsonlib.dumps(found, indent=2) + "\n")
@@ -67,29 +97,56 @@ def _command(study: Study):
 
     @options.cluster_options(nodes=None, link=study.link)
     def command(
-        lab: clusters.LabSpec, no_namespaces: bool, nodes: Nodes = _text(d.nodes),
-        atoms: _list("--atoms", "Atoms in all, such as 4000,32000,108000,256000,864000: 4 a cell, cubes.") = _text(d.atoms),
+        lab: clusters.LabSpec,
+        no_namespaces: bool,
+        nodes: Nodes = _text(d.nodes),
+        atoms: _list(
+            "--atoms", "Atoms in all, such as 4000,32000,108000,256000,864000: 4 a cell, cubes."
+        ) = _text(d.atoms),
         intervals: _list("--intervals", "Steps between neighbour builds.") = _text(d.intervals),
-        steps: Annotated[int, typer.Option("--steps", help="Steps of a run.", rich_help_panel=_SYSTEM)] = d.steps,
-        runs: Annotated[int, typer.Option("--runs", help="Runs of each setting, alternating; medians are taken.")] = d.runs,
+        steps: Annotated[
+            int, typer.Option("--steps", help="Steps of a run.", rich_help_panel=_SYSTEM)
+        ] = d.steps,
+        runs: Annotated[
+            int, typer.Option("--runs", help="Runs of each setting, alternating; medians are taken.")
+        ] = d.runs,
         threads: _list("--threads", "OpenMP threads of a host.") = _text(d.threads),
         device_threads: _list("--device-threads", "OpenMP threads of a device.") = _text(d.device_threads),
-        device_slowness: _list("--device-slowness", "Times that a device computes each force, to stand for slower ones.") = _text(d.device_slowness),
+        device_slowness: _list(
+            "--device-slowness", "Times that a device computes each force, to stand for slower ones."
+        ) = _text(d.device_slowness),
         skins: _list("--skins", "Skins.") = _text(d.skins),
         intensities: _list("--intensities", "Evaluations of each pair's force.") = _text(d.intensities),
-        precision: Annotated[str, typer.Option("--precision", metavar="double|single", rich_help_panel=_SYSTEM)] = d.precision,
-        source: SourceName = None, source_nodes: SourceNodes = "",
-        json: options.Json = None, plot: options.Plot = None,
+        precision: Annotated[
+            str, typer.Option("--precision", metavar="double|single", rich_help_panel=_SYSTEM)
+        ] = d.precision,
+        source: SourceName = None,
+        source_nodes: SourceNodes = "",
+        json: options.Json = None,
+        plot: options.Plot = None,
     ) -> None:
         spec = Spec(
-            _whole(atoms, "--atoms"), _whole(nodes, "--nodes"), _whole(intervals, "--intervals"), steps, runs, _whole(threads, "--threads"),
-            _whole(device_threads, "--device-threads"), _whole(device_slowness, "--device-slowness"), _numbers(skins, "--skins"),
-            _whole(intensities, "--intensities"), precision, lab.ranks_per_node, _whole(source_nodes, "--source-nodes") if source_nodes else (),
+            _whole(atoms, "--atoms"),
+            _whole(nodes, "--nodes"),
+            _whole(intervals, "--intervals"),
+            steps,
+            runs,
+            _whole(threads, "--threads"),
+            _whole(device_threads, "--device-threads"),
+            _whole(device_slowness, "--device-slowness"),
+            _numbers(skins, "--skins"),
+            _whole(intensities, "--intensities"),
+            precision,
+            lab.ranks_per_node,
+            _whole(source_nodes, "--source-nodes") if source_nodes else (),
             runtime=lab.dpu != "aarch64",
         )
         spec.check()
         if (source is None) != (not source_nodes):
-            raise OffpathError("--source and --source-nodes go together", "say which function supplies the runs, and on how many nodes")
+            raise OffpathError(
+                "--source and --source-nodes go together",
+                "say which function supplies the runs, and on how many nodes",
+            )
         supplied = sources.load(source) if source else None
         lab = replace(lab, nodes=max(spec.nodes))
         lab.check()
@@ -124,4 +181,6 @@ def _number(text: str, flag: str, kind: type):
     try:
         return kind(text)
     except ValueError as error:
-        raise OffpathError(f"{flag} {text!r} is not understood", "write numbers, separated by commas") from error
+        raise OffpathError(
+            f"{flag} {text!r} is not understood", "write numbers, separated by commas"
+        ) from error

@@ -14,20 +14,53 @@ from offpath.lab import cluster as clusters
 
 @options.cluster_options(nodes=2, link="2gbit")
 def tune_(
-    lab: clusters.LabSpec, no_namespaces: bool,
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
     launcher: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[LAUNCHER]...", help="After --: mpirun or srun and its arguments, without a program, to measure real nodes.", show_default=False),
+        typer.Argument(
+            metavar="[LAUNCHER]...",
+            help="After --: mpirun or srun and its arguments, without a program, to measure real nodes.",
+            show_default=False,
+        ),
     ] = None,
-    ops: Annotated[str, typer.Option("--ops", metavar="LIST", help="Operations, or all: " + ", ".join(tune.OPERATIONS) + ".")] = ",".join(tune.DEFAULT_OPERATIONS),
-    sizes: Annotated[str, typer.Option("--sizes", metavar="LIST", help="Sizes in bytes, such as 16K,1M: for each rank or pair, as in `offpath bench`.")] = "16K,64K,256K,1M,4M",
-    runs: Annotated[int, typer.Option("--runs", help="Runs on each engine, alternating; medians are taken.")] = 3,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long one size is measured in one run.")] = 0.3,
+    ops: Annotated[
+        str,
+        typer.Option("--ops", metavar="LIST", help="Operations, or all: " + ", ".join(tune.OPERATIONS) + "."),
+    ] = ",".join(tune.DEFAULT_OPERATIONS),
+    sizes: Annotated[
+        str,
+        typer.Option(
+            "--sizes",
+            metavar="LIST",
+            help="Sizes in bytes, such as 16K,1M: for each rank or pair, as in `offpath bench`.",
+        ),
+    ] = "16K,64K,256K,1M,4M",
+    runs: Annotated[
+        int, typer.Option("--runs", help="Runs on each engine, alternating; medians are taken.")
+    ] = 3,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="How long one size is measured in one run.")
+    ] = 0.3,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The table (default: the user's, which `offpath run` uses; for emulated clusters one beside it).", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help=(
+                "The table (default: the user's, which `offpath run` uses; for emulated clusters one beside"
+                " it)."
+            ),
+            show_default=False,
+        ),
     ] = None,
-    add: Annotated[bool, typer.Option("--add", help="Keep what the file has of other operations and other numbers of ranks and nodes.")] = False,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add", help="Keep what the file has of other operations and other numbers of ranks and nodes."
+        ),
+    ] = False,
 ) -> None:
     """Measures what operations cost on the host's MPI and on the device, and writes a table to choose by.
 
@@ -38,7 +71,9 @@ def tune_(
     operations = list(tune.OPERATIONS) if ops == "all" else units.split_list(ops, "operations")
     for name in operations:
         if name not in tune.OPERATIONS:
-            raise OffpathError(f"operation {name!r} is not known", "use all, or some of " + ", ".join(tune.OPERATIONS))
+            raise OffpathError(
+                f"operation {name!r} is not known", "use all, or some of " + ", ".join(tune.OPERATIONS)
+            )
     spec = tune.TuneSpec(operations, sorted(set(units.parse_sizes(sizes))), runs, seconds)
     spec.check()
     path = output or tuning_table.default_table(lab=not launcher)

@@ -1,6 +1,8 @@
-"""beat.py CPU MICROSECONDS: wakes up on that core at every beat and sleeps again, until the process that started it is gone.
+"""beat.py CPU MICROSECONDS: wakes up on that core at every beat and sleeps again, until the process that
+started it is gone.
 
-Each time, the scheduler looks whether the process that runs there has used up its slice. Part of `offpath.lab.turns`; a program without imports of ours.
+Each time, the scheduler looks whether the process that runs there has used up its slice. Part of
+`offpath.lab.turns`; a program without imports of ours.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """Throttles a device: at most a share of one core, by the cpu controller of cgroups, version 1 or 2.
 
-Groups are named offpath-lab-OWNER-NODE and removed when the lab ends; `offpath lab clean` removes those whose owner is gone.
+Groups are named offpath-lab-OWNER-NODE and removed when the lab ends; `offpath lab clean` removes those whose
+owner is gone.
 """
 
 import re
@@ -21,13 +22,15 @@ class Hierarchy:
     own: str  # this process's group, relative to the root
 
     def candidates(self) -> list[Path]:
-        """Groups under which a child may be made, nearest first: version 2 often allows it only further up."""
+        """Groups under which a child may be made, nearest first: version 2 often allows it only further
+        up."""
         group = self.root / self.own.strip("/")
         return [group, *[parent for parent in group.parents if parent.is_relative_to(self.root)]]
 
 
 def find_hierarchies(mounts: str, membership: str) -> list[Hierarchy]:
-    """The hierarchies that may have the cpu controller, from the text of /proc/self/mounts and /proc/self/cgroup."""
+    """The hierarchies that may have the cpu controller, from the text of /proc/self/mounts and
+    /proc/self/cgroup."""
     own = {}
     for line in membership.splitlines():
         _, controllers, group = line.split(":", 2)
@@ -66,7 +69,8 @@ class DeviceQuota:
         raise OffpathError(
             "the device cannot be throttled: no cgroup with a cpu controller is writable here"
             + (f" ({'; '.join(reasons)})" if reasons else " (none is mounted)"),
-            "run as root, have a cgroup delegated to you (systemd-run --user --scope -p Delegate=yes ...), or leave --device-quota out",
+            "run as root, have a cgroup delegated to you (systemd-run --user --scope -p Delegate=yes ...), or"
+            " leave --device-quota out",
         )
 
     def add(self, pid: int) -> None:

@@ -1,4 +1,5 @@
-"""Finds and removes what commands that were killed may have left. Everything is recognized by its owner's mark."""
+"""Finds and removes what commands that were killed may have left. Everything is recognized by its owner's
+mark."""
 
 import os
 import shutil
@@ -30,7 +31,9 @@ def _inits() -> list[tuple[int, str]]:
             continue
         try:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            mine = entry.stat().st_uid in (os.getuid(), 0) and (os.getuid() == 0 or entry.stat().st_uid == os.getuid())
+            mine = entry.stat().st_uid in (os.getuid(), 0) and (
+                os.getuid() == 0 or entry.stat().st_uid == os.getuid()
+            )
         except OSError:
             continue
         if mine and words[1:3] == ["-m", "offpath.lab.init"] and len(words) > 3:

@@ -36,8 +36,12 @@ class LabSpec:
     link: Link = field(default_factory=lambda: Link(None))
     placement: str = "split"
     turns_us: int | None = turns.DEFAULT_US  # of processes that share a core; None: the kernel's own
-    dpu: str = "local"  # where devices run: on the node, on a machine of their own, on one of the other instruction set
-    pcie: Link = field(default_factory=lambda: Link(None))  # the host-device link of devices with their own machines
+    dpu: str = (  # where devices run: on the node, on a machine of their own, on one of the other instruction set
+        "local"
+    )
+    pcie: Link = field(
+        default_factory=lambda: Link(None)
+    )  # the host-device link of devices with their own machines
     device_quota: float | None = None
     proxies: int | None = None
     spin_us: int | None = None
@@ -51,7 +55,9 @@ class LabSpec:
         network.check_nodes(self.nodes)
         turns.check(self.turns_us)
         for value, name, low, high in (
-            (self.ranks_per_node, "--ranks-per-node", 1, 1024), (self.proxies, "--proxies", 1, 256), (self.spin_us, "--spin-us", 0, 10**7),
+            (self.ranks_per_node, "--ranks-per-node", 1, 1024),
+            (self.proxies, "--proxies", 1, 256),
+            (self.spin_us, "--spin-us", 0, 10**7),
         ):
             if value is not None and not low <= value <= high:
                 raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
@@ -77,14 +83,18 @@ class JobResult:
 
 
 class Cluster:
-    """Use as a context manager, inside the sandbox, or outside it for the one-node mode (`namespaced` False)."""
+    """Use as a context manager, inside the sandbox, or outside it for the one-node mode (`namespaced`
+    False)."""
 
     def __init__(self, spec: LabSpec, artifacts: Artifacts, namespaced: bool):
         spec.check()
         if not namespaced and spec.nodes != 1:
             raise OffpathError("without namespaces there is one node only", "use --nodes 1")
         if not namespaced and spec.remote:
-            raise OffpathError(f"without namespaces there is no machine for a device of its own (--dpu {spec.dpu})", "use --dpu local")
+            raise OffpathError(
+                f"without namespaces there is no machine for a device of its own (--dpu {spec.dpu})",
+                "use --dpu local",
+            )
         self.spec, self.artifacts, self.namespaced = spec, artifacts, namespaced
         self.placements = placement.place(spec.nodes, spec.ranks_per_node, spec.placement)
         self.nodes: list[Node] = []
@@ -132,35 +142,62 @@ class Cluster:
         ranks = f"{spec.ranks_per_node} rank{'s' if spec.ranks_per_node > 1 else ''}"
         nodes = f"{spec.nodes} node{'s' if spec.nodes > 1 else ''} x {ranks}"
         link = f", {spec.link.describe()}" if self.namespaced and spec.nodes > 1 else ""
-        kind = {"local": "", "remote": ", devices on machines of their own", "aarch64": ", aarch64 devices (emulated) on machines of their own"}[spec.dpu]
+        kind = {
+            "local": "",
+            "remote": ", devices on machines of their own",
+            "aarch64": ", aarch64 devices (emulated) on machines of their own",
+        }[spec.dpu]
         pcie = f", host-device {spec.pcie.describe()}" if spec.remote else ""
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
-        turn = f", in turns of {self.spec.turns_us / 1000:g} ms" if self._turns and self._turns.are_short else ""
+        turn = (
+            f", in turns of {self.spec.turns_us / 1000:g} ms" if self._turns and self._turns.are_short else ""
+        )
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{turn}{quota}"
 
     def first(self, nodes: int, ranks_per_node: int | None = None) -> "Cluster":
-        """The same cluster with only its first nodes in use, and other ranks there if that is said. For running jobs, one at a time; it ends with this one."""
+        """The same cluster with only its first nodes in use, and other ranks there if that is said. For
+        running jobs, one at a time; it ends with this one."""
         if not 1 <= nodes <= len(self.nodes):
             raise OffpathError(f"there are not {nodes} nodes in a cluster of {len(self.nodes)}")
         part = copy.copy(self)
         part.spec = replace(self.spec, nodes=nodes, ranks_per_node=ranks_per_node or self.spec.ranks_per_node)
-        part.placements, part.nodes, part._quotas = self.placements[:nodes], self.nodes[:nodes], self._quotas[:nodes]
+        part.placements, part.nodes, part._quotas = (
+            self.placements[:nodes],
+            self.nodes[:nodes],
+            self._quotas[:nodes],
+        )
         return part
 
-    def run(self, engine: Engine, program: list[str], capture: bool = False, layout: device_ranks.Layout | None = None) -> JobResult:
-        """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not the start of the devices."""
+    def run(
+        self,
+        engine: Engine,
+        program: list[str],
+        capture: bool = False,
+        layout: device_ranks.Layout | None = None,
+    ) -> JobResult:
+        """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not
+        the start of the devices."""
         return self._run_in_a_room(engine, program, capture, layout)
 
     def run_together(self, jobs: list[tuple[Engine, list[str]]]) -> list[JobResult]:
-        """Runs several at the same time, captured. What they share, the links' traffic and their wall time, is told of each as if it were its own."""
+        """Runs several at the same time, captured. What they share, the links' traffic and their wall time,
+        is told of each as if it were its own."""
         with ThreadPoolExecutor(len(jobs)) as pool:
-            running = [pool.submit(self._run_in_a_room, engine, program, True, None, ends_strays=False) for engine, program in jobs]
+            running = [
+                pool.submit(self._run_in_a_room, engine, program, True, None, ends_strays=False)
+                for engine, program in jobs
+            ]
         if self.namespaced and (complaints := self._end_strays(set())):
             running[0].result().complaints.extend(complaints)
         return [job.result() for job in running]
 
     def _run_in_a_room(
-        self, engine: Engine, program: list[str], capture: bool, layout: device_ranks.Layout | None, ends_strays: bool = True
+        self,
+        engine: Engine,
+        program: list[str],
+        capture: bool,
+        layout: device_ranks.Layout | None,
+        ends_strays: bool = True,
     ) -> JobResult:
         with self._counting:
             job = self.room / f"job{self._jobs}"
@@ -174,7 +211,13 @@ class Cluster:
             shutil.rmtree(job, ignore_errors=True)
 
     def _run(
-        self, engine: Engine, program: list[str], capture: bool, job: Path, layout: device_ranks.Layout | None, ends_strays: bool
+        self,
+        engine: Engine,
+        program: list[str],
+        capture: bool,
+        job: Path,
+        layout: device_ranks.Layout | None,
+        ends_strays: bool,
     ) -> JobResult:
         environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
         environment.pop(sandbox.INSIDE, None)
@@ -182,11 +225,19 @@ class Cluster:
         session.mkdir(mode=0o700)
         library = mpi_library.of_program(program) if layout is None else "openmpi"
         front_end = self.artifacts.front_end(library) if engine.offload and engine.front_end else None
-        remote = RemoteAttach(len(self.nodes), session) if engine.offload and self.spec.remote and not engine.local else None
+        remote = (
+            RemoteAttach(len(self.nodes), session)
+            if engine.offload and self.spec.remote and not engine.local
+            else None
+        )
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
         ranks = mpi.rank_environment(engine, attach, front_end, self.spec.environment)
         (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
-        limits = {node.dpu.name: quota.path for node, quota in zip(self.nodes, self._quotas) if layout and quota and node.dpu}
+        limits = {
+            node.dpu.name: quota.path
+            for node, quota in zip(self.nodes, self._quotas)
+            if layout and quota and node.dpu
+        }
         (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room, limits))
         (job / "agent").chmod(0o700)
         mca = mpi.mca_settings(self.namespaced, engine, self.spec.mca)
@@ -203,7 +254,11 @@ class Cluster:
         command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
 
         with contextlib.ExitStack() as stack:
-            devices = self._start_devices(session, environment | self.spec.environment, remote, stack) if engine.offload else []
+            devices = (
+                self._start_devices(session, environment | self.spec.environment, remote, stack)
+                if engine.offload
+                else []
+            )
             before = self._traffic()
             started = time.monotonic()
             code, stdout, stderr, complaints = self._mpirun(command, environment, capture, stack)
@@ -218,7 +273,10 @@ class Cluster:
                 complaints += self._end_strays({device.process.pid for device in devices})
         wire, pcie = (traffic.difference(*pair) for pair in zip(before, after))
         if dropped := sum(node.dropped for node in wire + pcie):
-            complaints.append(f"the links dropped {dropped} packets: their queues are not meant to overflow, and times suffer")
+            complaints.append(
+                f"the links dropped {dropped} packets: their queues are not meant to overflow, and times"
+                " suffer"
+            )
         device_cpu = sum(cpu) if cpu and None not in cpu else None
         return JobResult(code, wall, stdout, stderr, wire, pcie, device_cpu, complaints)
 
@@ -227,7 +285,11 @@ class Cluster:
         return (traffic.read(self.nodes), traffic.read_pcie(self.nodes)) if self.namespaced else ([], [])
 
     def _start_devices(
-        self, session: Path, environment: dict[str, str], remote: RemoteAttach | None, stack: contextlib.ExitStack
+        self,
+        session: Path,
+        environment: dict[str, str],
+        remote: RemoteAttach | None,
+        stack: contextlib.ExitStack,
     ) -> list[Device]:
         foreign = remote is not None and self.spec.dpu == "aarch64"
         daemon = self.artifacts.aarch64_daemon if foreign else [str(self.artifacts.daemon)]
@@ -240,12 +302,20 @@ class Cluster:
             device.wait_ready()
         return devices
 
-    def _mpirun(self, command: list[str], environment: dict[str, str], capture: bool, stack: contextlib.ExitStack):
+    def _mpirun(
+        self, command: list[str], environment: dict[str, str], capture: bool, stack: contextlib.ExitStack
+    ):
         complaints: list[str] = []
         out = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
         err = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
         relay = StderrRelay(err.fileno() if capture else 2)
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL if capture else None, stdout=out, stderr=relay.descriptor)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL if capture else None,
+            stdout=out,
+            stderr=relay.descriptor,
+        )
         try:
             code = process.wait(self.spec.timeout)
         except subprocess.TimeoutExpired:
@@ -266,8 +336,11 @@ class Cluster:
         return (code if code >= 0 else 128 - code), stdout, stderr, complaints
 
     def _end_strays(self, keep: set[int]) -> list[str]:
-        """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the devices."""
-        keep = keep | {1, os.getpid()} | {holder.pid for node in self._every_node for holder in node.holders()}
+        """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the
+        devices."""
+        keep = (
+            keep | {1, os.getpid()} | {holder.pid for node in self._every_node for holder in node.holders()}
+        )
         keep |= self._turns.processes() if self._turns else set()
         deadline = time.monotonic() + STRAY_SECONDS
         while strays := [pid for pid in _processes() if pid not in keep]:
@@ -281,7 +354,8 @@ class Cluster:
         return []
 
     def _make_room(self, undo: contextlib.ExitStack) -> Path:
-        """The lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the namespaces."""
+        """The lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the
+        namespaces."""
         if self.namespaced:
             run_tool(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/dev/shm"])
             room = Path("/dev/shm/offpath-lab")
@@ -298,10 +372,22 @@ class Cluster:
         run_tool(["mount", "--bind", str(hosts), "/etc/hosts"])
         run_tool(["hostname", "head"])
         addresses = network.network_addresses(self.spec.nodes, with_devices=self.spec.remote)
-        run_ip(network.switch_commands() + network.neighbour_commands(network.INTERFACE, network.HEAD_ADDRESS, addresses))
+        run_ip(
+            network.switch_commands()
+            + network.neighbour_commands(network.INTERFACE, network.HEAD_ADDRESS, addresses)
+        )
         undo.callback(self._end_nodes)
         for i, place in enumerate(self.placements):
-            self.nodes.append(make_node(i, place, str(hosts), self.spec.link, self.spec.pcie if self.spec.remote else None, addresses))
+            self.nodes.append(
+                make_node(
+                    i,
+                    place,
+                    str(hosts),
+                    self.spec.link,
+                    self.spec.pcie if self.spec.remote else None,
+                    addresses,
+                )
+            )
 
     def _end_nodes(self) -> None:
         for holder in [holder for node in self.nodes for holder in node.holders()]:
@@ -315,11 +401,14 @@ def open_cluster(spec: LabSpec, artifacts: Artifacts) -> Cluster:
 
 
 def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
-    """What a measuring program said of itself, if all went well. `verifies`: it also says whether its data were right."""
+    """What a measuring program said of itself, if all went well. `verifies`: it also says whether its data
+    were right."""
     said = metrics.last_json_object(result.stdout)
     if result.exit_code != 0 or said is None:
         tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
-        raise OffpathError(f"{what} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1)
+        raise OffpathError(
+            f"{what} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1
+        )
     if verifies and not said.get("verified"):
         raise OffpathError(f"{what} gave wrong data", code=1)
     for complaint in result.complaints:
@@ -342,7 +431,11 @@ def _abort(process: subprocess.Popen) -> None:
 
 
 def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and owner.start_time(int(name)) is not None]
+    return [
+        int(name)
+        for name in os.listdir("/proc")
+        if name.isdigit() and owner.start_time(int(name)) is not None
+    ]
 
 
 def _name(pid: int) -> str:

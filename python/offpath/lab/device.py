@@ -1,7 +1,7 @@
 """One offpathd per node, on the node's device cores, started before the ranks and stopped after them.
 
-Local attach: it runs on the node and serves a socket in the session directory. Remote attach: it runs on the device's own machine,
-listens on the host-device link, and gets the key of the job through a pipe.
+Local attach: it runs on the node and serves a socket in the session directory. Remote attach: it runs on the
+device's own machine, listens on the host-device link, and gets the key of the job through a pipe.
 """
 
 import os
@@ -31,7 +31,8 @@ class DeviceOptions:
 
 
 class RemoteAttach:
-    """How the ranks of one job find and prove themselves to devices on machines of their own. The files end with the job."""
+    """How the ranks of one job find and prove themselves to devices on machines of their own. The files end
+    with the job."""
 
     def __init__(self, nodes: int, session: Path):
         self.key = secrets.token_hex(32).encode()
@@ -43,24 +44,38 @@ class RemoteAttach:
 
     def variables(self) -> dict[str, str]:
         return {
-            "OFFPATH_DEVICES": f"@{self.devices_file}", "OFFPATH_KEY_FILE": str(self.key_file),
+            "OFFPATH_DEVICES": f"@{self.devices_file}",
+            "OFFPATH_KEY_FILE": str(self.key_file),
             "OFFPATH_HOST_DEVICES": network.PCIE_INTERFACE,
         }
 
 
-def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int, key_fd: int | None = None) -> list[str]:
+def daemon_command(
+    options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int, key_fd: int | None = None
+) -> list[str]:
     """With `key_fd` for remote attach, on the device's own machine; else for local attach, on the node."""
     machine = node if key_fd is None else node.dpu
     command = [*options.daemon, "--name", machine.name]
     if key_fd is None:
         command += ["--dir", str(session)]
     else:
-        command += ["--listen", f"{network.pcie_address(node.index, of_device=True)}:{network.DEVICE_PORT}", "--key-fd", str(key_fd)]
+        command += [
+            "--listen",
+            f"{network.pcie_address(node.index, of_device=True)}:{network.DEVICE_PORT}",
+            "--key-fd",
+            str(key_fd),
+        ]
         # Kernels of this job only: the key is made for it.
         command += ["--host-devices", network.PCIE_INTERFACE, "--allow-kernels", "/"]
     command += [
-        "--cpus", ",".join(map(str, node.placement.device)),
-        "--log-level", options.log_level, "--log-file", str(log), "--ready-fd", str(ready_fd),
+        "--cpus",
+        ",".join(map(str, node.placement.device)),
+        "--log-level",
+        options.log_level,
+        "--log-file",
+        str(log),
+        "--ready-fd",
+        str(ready_fd),
     ]
     if options.proxies is not None:
         command += ["--proxies", str(options.proxies)]
@@ -72,10 +87,17 @@ def daemon_command(options: DeviceOptions, node: Node, session: Path, log: Path,
 
 
 class Device:
-    """A running offpathd. Made started but not yet ready: call `wait_ready` once all devices of a job are started."""
+    """A running offpathd. Made started but not yet ready: call `wait_ready` once all devices of a job are
+    started."""
 
     def __init__(
-        self, options: DeviceOptions, node: Node, session: Path, environment: dict[str, str], quota: DeviceQuota | None, key: bytes | None = None
+        self,
+        options: DeviceOptions,
+        node: Node,
+        session: Path,
+        environment: dict[str, str],
+        quota: DeviceQuota | None,
+        key: bytes | None = None,
     ):
         self.node = node
         self.log = session / f"{node.name}.log"
@@ -86,8 +108,13 @@ class Device:
                 passed.append(_pipe_with(key))
             with open(session / f"{node.name}.err", "wb") as errors:
                 self.process = subprocess.Popen(
-                    daemon_command(options, node, session, self.log, *passed), env=environment,
-                    pass_fds=passed, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True,
+                    daemon_command(options, node, session, self.log, *passed),
+                    env=environment,
+                    pass_fds=passed,
+                    stdin=subprocess.DEVNULL,
+                    stdout=errors,
+                    stderr=errors,
+                    start_new_session=True,
                 )
         finally:
             for descriptor in passed:
@@ -103,12 +130,16 @@ class Device:
         if answer:
             return
         if answer is None:
-            raise OffpathError(f"the device of {self.node.name} was not ready after {READY_SECONDS:g} s{self.last_words()}")
+            raise OffpathError(
+                f"the device of {self.node.name} was not ready after {READY_SECONDS:g} s{self.last_words()}"
+            )
         try:
             code = f"ended with code {self.process.wait(5)}"
         except subprocess.TimeoutExpired:
             code = "closed its ready descriptor"
-        raise OffpathError(f"the device of {self.node.name} did not start: offpathd {code}{self.last_words()}")
+        raise OffpathError(
+            f"the device of {self.node.name} did not start: offpathd {code}{self.last_words()}"
+        )
 
     def ended(self) -> str | None:
         """How offpathd ended, when it did so on its own."""
@@ -144,11 +175,14 @@ def first_complaint(devices: list[Device]) -> str | None:
     """Of the devices that served a failed job, what the one logged that met the failure first."""
     log = logs.first_to_complain(device.log for device in devices)
     device = next((device for device in devices if device.log == log), None)
-    return f"the device of {device.node.name} was the first to complain{device.last_words()}" if device else None
+    return (
+        f"the device of {device.node.name} was the first to complain{device.last_words()}" if device else None
+    )
 
 
 def _pipe_with(key: bytes) -> int:
-    """The read end of a pipe that holds the key and nothing more: it never shows in a command line, a variable or a file."""
+    """The read end of a pipe that holds the key and nothing more: it never shows in a command line, a
+    variable or a file."""
     read, write = os.pipe()
     with open(write, "wb") as file:
         file.write(key)

@@ -1,4 +1,5 @@
-"""Jobs of the lab in which devices are ranks too: which ranks run where, on which cores, under which name of mpirun's."""
+"""Jobs of the lab in which devices are ranks too: which ranks run where, on which cores, under which name of
+mpirun's."""
 
 import os
 from dataclasses import dataclass, replace
@@ -31,28 +32,42 @@ class Layout:
 
 def everywhere(nodes: int, hosts: int, devices: int) -> list[Group]:
     """`hosts` host ranks and `devices` device ranks on every node."""
-    return [Group(HOST, node, hosts) for node in range(nodes)] + [Group(DEVICE, node, devices) for node in range(nodes)]
+    return [Group(HOST, node, hosts) for node in range(nodes)] + [
+        Group(DEVICE, node, devices) for node in range(nodes)
+    ]
 
 
-def on_own_cores(groups: list[Group], placements: list[placement.NodePlacement], cores: list[tuple[int, ...]]) -> list[Group]:
+def on_own_cores(
+    groups: list[Group], placements: list[placement.NodePlacement], cores: list[tuple[int, ...]]
+) -> list[Group]:
     """The groups, each on cores of its own, where the placement would have them share some while others idle.
 
-    For jobs that use a few places of the cluster at a time: on two cores, one is for all hosts and one for all devices, so two
-    hosts would take turns on one while the other, the devices', has nothing to do; a host and a device would not.
+    For jobs that use a few places of the cluster at a time: on two cores, one is for all hosts and one for
+    all devices, so two hosts would take turns on one while the other, the devices', has nothing to do; a host
+    and a device would not.
     """
-    chosen = [placements[group.node].host if group.kind == HOST else placements[group.node].device for group in groups]
+    chosen = [
+        placements[group.node].host if group.kind == HOST else placements[group.node].device
+        for group in groups
+    ]
     used = [cpu for cpus in chosen for cpu in cpus]
     if len(used) == len(set(used)) and all(len(cpus) >= group.ranks for cpus, group in zip(chosen, groups)):
         return groups
     share = max(1, len(cores) // len(groups))
     return [
-        replace(group, cpus=tuple(sorted(cpu for core in range(share) for cpu in cores[(index * share + core) % len(cores)])))
+        replace(
+            group,
+            cpus=tuple(
+                sorted(cpu for core in range(share) for cpu in cores[(index * share + core) % len(cores)])
+            ),
+        )
         for index, group in enumerate(groups)
     ]
 
 
 def command(nodes: list[Node], layout: Layout, program: list[str], environment: dict[str, str]) -> list[str]:
-    """mpirun's command line. Its parameters are given as variables (`settings`), since they are for all programs alike."""
+    """mpirun's command line. Its parameters are given as variables (`settings`), since they are for all
+    programs alike."""
     exports = [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
     programs = []
     for group in layout.groups:
@@ -71,14 +86,16 @@ def settings(mca: dict[str, str], agent: Path | None) -> dict[str, str]:
     parameters = {"rmaps_base_oversubscribe": "1", "hwloc_base_binding_policy": "none"} | mca
     if agent is not None:
         parameters["plm_rsh_agent"] = str(agent)
-    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | {f"OMPI_MCA_{key}": value for key, value in parameters.items()}
+    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | {
+        f"OMPI_MCA_{key}": value for key, value in parameters.items()
+    }
 
 
 def route_over_pcie(nodes: list[Node]) -> None:
     """Host and own device reach each other's network address over the host-device link.
 
-    So MPI sees one interface and one address per rank: given two interfaces, it would send over both at once where both lead to a
-    peer, and try for a while to reach other nodes through the one that leads to none.
+    So MPI sees one interface and one address per rank: given two interfaces, it would send over both at once
+    where both lead to a peer, and try for a while to reach other nodes through the one that leads to none.
     """
     for node in nodes:
         if node.dpu is None:
@@ -89,7 +106,8 @@ def route_over_pcie(nodes: list[Node]) -> None:
 
 
 def device_command(dpu: str, program: list[str], device_program: str | None) -> list[str]:
-    """What device ranks run: the program of the hosts unless another is named; of the aarch64 build, under qemu, with --dpu aarch64.
+    """What device ranks run: the program of the hosts unless another is named; of the aarch64 build, under
+    qemu, with --dpu aarch64.
 
     Its arguments are those of the hosts' program.
     """
@@ -97,4 +115,7 @@ def device_command(dpu: str, program: list[str], device_program: str | None) -> 
         raise OffpathError(f"--device-program {device_program} is not an executable file", "give its path")
     if dpu != "aarch64":
         return [str(Path(device_program).absolute()) if device_program else program[0], *program[1:]]
-    return [*aarch64_command(str(Path(device_program).absolute()) if device_program else Path(program[0]).name), *program[1:]]
+    return [
+        *aarch64_command(str(Path(device_program).absolute()) if device_program else Path(program[0]).name),
+        *program[1:],
+    ]

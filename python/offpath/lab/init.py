@@ -2,12 +2,13 @@
 
 Usage: python -m offpath.lab.init OWNER CONTROL_FD STATUS_FD COMMAND_LINE...
   OWNER       mark of the command outside, for `offpath lab clean`
-  CONTROL_FD  read end of a pipe. A byte "i" or "t" passes SIGINT or SIGTERM on; end of file says that the command
-              outside is gone, however it died, and ends the lab
+  CONTROL_FD  read end of a pipe. A byte "i" or "t" passes SIGINT or SIGTERM on; end of file says that the
+              command outside is gone, however it died, and ends the lab
   STATUS_FD   receives the byte "1" when the namespaces stand and "." when the command has ended
 
-It is process 1 of a pid namespace: when it exits, the kernel kills every process of the lab, and with them go the
-network namespaces, the links and the private /dev/shm. Nothing here may be imported that is slow or can fail.
+It is process 1 of a pid namespace: when it exits, the kernel kills every process of the lab, and with them go
+the network namespaces, the links and the private /dev/shm. Nothing here may be imported that is slow or can
+fail.
 """
 
 import os
@@ -21,14 +22,16 @@ GRACE_SECONDS = 3.0
 
 def main(argv: list[str]) -> int:
     owner, control, status, command = argv[0], int(argv[1]), int(argv[2]), argv[3:]
-    # A signal that is passed on at once must not reach the worker before Python has forgotten the signals of its parent.
+    # A signal that is passed on at once must not reach the worker before Python has forgotten the signals of
+    # its parent.
     passed_on = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     worker = os.fork()
     if worker == 0:
         os.close(control)
         os.close(status)
-        # An interrupt while the command is being loaded ends it without a traceback; the command sets its own handler then.
+        # An interrupt while the command is being loaded ends it without a traceback; the command sets its own
+        # handler then.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         os.environ["OFFPATH_LAB_INSIDE"] = owner

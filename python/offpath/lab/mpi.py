@@ -1,4 +1,5 @@
-"""Command lines and environments for the real MPI: how mpirun, or MPICH's mpiexec, reaches the nodes and what the ranks see."""
+"""Command lines and environments for the real MPI: how mpirun, or MPICH's mpiexec, reaches the nodes and what
+the ranks see."""
 
 import os
 import shlex
@@ -21,26 +22,45 @@ class Engine:
     mca: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)  # more variables of the ranks
     mpich: bool = False  # PROGRAM-mpich runs in place of PROGRAM: twins.py
-    alone: str | None = None  # the engine that has the same library and nothing else, with which this one is compared too
-    local: bool = False  # the device runs on the node itself, also in a lab whose devices have machines of their own
+    alone: str | None = (
+        None  # the engine that has the same library and nothing else, with which this one is compared too
+    )
+    local: bool = (
+        False  # the device runs on the node itself, also in a lab whose devices have machines of their own
+    )
     front_end: bool = True  # the MPI front end is loaded where communication is offloaded; other libraries know their device themselves
 
 
 HOST = Engine("host", "host MPI")
 OFFPATH = Engine("offpath", "offpath", offload=True)
-# The rivals in software: the host's MPI with its own progress thread, with the device's core, and with both. Open MPI's thread drains
-# the sockets of the TCP transport, and the protocol above still advances only inside MPI calls; MPICH's makes all of its progress. So
-# a program that is made with both libraries runs on MPICH as well.
+# The rivals in software: the host's MPI with its own progress thread, with the device's core, and with both.
+# Open MPI's thread drains the sockets of the TCP transport, and the protocol above still advances only inside
+# MPI calls; MPICH's makes all of its progress. So a program that is made with both libraries runs on MPICH as
+# well.
 _THREAD = {"mca": {"btl_tcp_progress_thread": "1"}, "environment": {"MPIR_CVAR_ASYNC_PROGRESS": "1"}}
 _THREAD_NAME = "its progress thread"
 BASELINES = [
     Engine("host+thread", f"host MPI with {_THREAD_NAME}", **_THREAD),
     Engine("host+core", "host MPI given the device's cores", wide=True),
-    Engine("host+core+thread", f"host MPI given the device's cores, with {_THREAD_NAME}", wide=True, **_THREAD),
+    Engine(
+        "host+core+thread", f"host MPI given the device's cores, with {_THREAD_NAME}", wide=True, **_THREAD
+    ),
     Engine("mpich", "MPICH", mpich=True),
-    Engine("mpich+core+thread", "MPICH given the device's cores, with its asynchronous progress", wide=True, mpich=True, alone="mpich", **_THREAD),
+    Engine(
+        "mpich+core+thread",
+        "MPICH given the device's cores, with its asynchronous progress",
+        wide=True,
+        mpich=True,
+        alone="mpich",
+        **_THREAD,
+    ),
 ]
-RIVALS = ["host+thread", "host+core", "mpich", "mpich+core+thread"]  # the strongest, and what the last is compared with
+RIVALS = [
+    "host+thread",
+    "host+core",
+    "mpich",
+    "mpich+core+thread",
+]  # the strongest, and what the last is compared with
 RIVALS_OF_MPICH = ["host+core", "host+core+thread"]  # of a program that is made with MPICH anyway
 ENGINES = {engine.name: engine for engine in [HOST, OFFPATH, *BASELINES]}
 
@@ -72,27 +92,47 @@ def hostfile(nodes: list[Node], ranks_per_node: int) -> str:
     return "".join(f"{node.name} slots={ranks_per_node}\n" for node in nodes)
 
 
-def agent_script(nodes: list[Node], engine: Engine, scratch: Path, limits: dict[str, Path] | None = None) -> str:
-    """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the node's own TMPDIR.
+def agent_script(
+    nodes: list[Node], engine: Engine, scratch: Path, limits: dict[str, Path] | None = None
+) -> str:
+    """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the
+    node's own TMPDIR.
 
-    Devices with machines of their own can be named too. `limits`: by machine, the control group that everything started there enters.
+    Devices with machines of their own can be named too. `limits`: by machine, the control group that
+    everything started there enters.
     """
     cases = []
-    for machine, cpus in [(node, rank_cpus(node, engine)) for node in nodes] + [(node.dpu, node.placement.device) for node in nodes if node.dpu]:
+    for machine, cpus in [(node, rank_cpus(node, engine)) for node in nodes] + [
+        (node.dpu, node.placement.device) for node in nodes if node.dpu
+    ]:
         enter = shlex.join(machine.command(["env", f"TMPDIR={scratch / machine.name}", "sh", "-c"], cpus))
         group = (limits or {}).get(machine.name)
         limit = f"echo $$ >{shlex.quote(str(group / 'cgroup.procs'))} || exit 1; " if group else ""
         cases.append(f'{machine.name}) {limit}exec {enter} "$*" ;;')
-    return "\n".join(["#!/bin/sh", "node=$1", "shift", 'case "$node" in', *cases, "esac",
-                      'echo "offpath lab: there is no node $node" >&2', "exit 1", ""])
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            "node=$1",
+            "shift",
+            'case "$node" in',
+            *cases,
+            "esac",
+            'echo "offpath lab: there is no node $node" >&2',
+            "exit 1",
+            "",
+        ]
+    )
 
 
 def rank_cpus(node: Node, engine: Engine) -> tuple[int, ...]:
     return node.placement.everything if engine.wide else node.placement.host
 
 
-def rank_environment(engine: Engine, attach: dict[str, str], front_end: Path | None, extra: dict[str, str]) -> dict[str, str]:
-    """Variables that the ranks get on top of the inherited environment. `attach` says how they find their device."""
+def rank_environment(
+    engine: Engine, attach: dict[str, str], front_end: Path | None, extra: dict[str, str]
+) -> dict[str, str]:
+    """Variables that the ranks get on top of the inherited environment. `attach` says how they find their
+    device."""
     if not engine.offload:
         return {"OFFPATH": "off"} | engine.environment | extra
     inherited = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")} | extra
@@ -101,9 +141,22 @@ def rank_environment(engine: Engine, attach: dict[str, str], front_end: Path | N
 
 
 def mpirun_command(
-    nodes: list[Node], ranks_per_node: int, program: list[str], job: Path, mca: dict[str, str], environment: dict[str, str],
+    nodes: list[Node],
+    ranks_per_node: int,
+    program: list[str],
+    job: Path,
+    mca: dict[str, str],
+    environment: dict[str, str],
 ) -> list[str]:
-    command = ["mpirun", "--allow-run-as-root", "-n", str(len(nodes) * ranks_per_node), "--bind-to", "none", "--oversubscribe"]
+    command = [
+        "mpirun",
+        "--allow-run-as-root",
+        "-n",
+        str(len(nodes) * ranks_per_node),
+        "--bind-to",
+        "none",
+        "--oversubscribe",
+    ]
     if nodes[0].holder is not None:
         command += ["--hostfile", str(job / "hostfile"), "--mca", "plm_rsh_agent", str(job / "agent")]
     else:
@@ -115,12 +168,23 @@ def mpirun_command(
     return [*command, *program]
 
 
-def mpiexec_command(nodes: list[Node], ranks_per_node: int, program: list[str], job: Path, environment: dict[str, str]) -> list[str]:
+def mpiexec_command(
+    nodes: list[Node], ranks_per_node: int, program: list[str], job: Path, environment: dict[str, str]
+) -> list[str]:
     """The same for MPICH, whose launcher calls the agent as it would call rsh."""
     command = ["mpiexec.mpich", "-n", str(len(nodes) * ranks_per_node)]
     if nodes[0].holder is not None:
         (job / "machines").write_text("".join(f"{node.name}:{ranks_per_node}\n" for node in nodes))
-        command += ["-launcher", "rsh", "-launcher-exec", str(job / "agent"), "-f", str(job / "machines"), "-localhost", network.HEAD_ADDRESS]
+        command += [
+            "-launcher",
+            "rsh",
+            "-launcher-exec",
+            str(job / "agent"),
+            "-f",
+            str(job / "machines"),
+            "-localhost",
+            network.HEAD_ADDRESS,
+        ]
         # Nodes have one kernel: UCX would find that they share memory.
         environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": network.INTERFACE} | environment
     else:

@@ -1,11 +1,13 @@
-"""The emulated network: a bridge (the switch), one veth pair (a cable) per node, a token bucket at both ends of every pair.
+"""The emulated network: a bridge (the switch), one veth pair (a cable) per node, a token bucket at both ends
+of every pair.
 
-Egress of the node's end limits what the node sends, egress of the switch's end what it receives: full duplex links. The
-switch's own port, where mpirun sits, is not limited.
+Egress of the node's end limits what the node sends, egress of the switch's end what it receives: full duplex
+links. The switch's own port, where mpirun sits, is not limited.
 
-A node whose device has an operating system of its own has a card: a bridge between host and device, the cable being its uplink, which
-the two share, as in a SmartNIC's separated-host mode. What the host sends to its card, and gets from it, crosses the emulated PCIe and
-is limited to its rate. The host-device link beside it is a veth pair of its own, limited alike.
+A node whose device has an operating system of its own has a card: a bridge between host and device, the cable
+being its uplink, which the two share, as in a SmartNIC's separated-host mode. What the host sends to its
+card, and gets from it, crosses the emulated PCIe and is limited to its rate. The host-device link beside it
+is a veth pair of its own, limited alike.
 
 The functions here are pure: they give command lines.
 """
@@ -15,7 +17,9 @@ from dataclasses import dataclass
 from offpath.errors import OffpathError
 from offpath.units import format_rate
 
-INTERFACE = "v0"  # of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include
+INTERFACE = (  # of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include
+    "v0"
+)
 PCIE_INTERFACE = "p0"  # both ends of the host-device link
 DEVICE_PORT = 7471  # TCP, where a device listens for its hosts
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %
@@ -67,7 +71,8 @@ HEAD_ADDRESS = "10.77.255.254"
 
 
 def hardware_address(address: str) -> str:
-    """Of the interface with this IPv4 address. Chosen by the lab, so that every machine can be told it beforehand."""
+    """Of the interface with this IPv4 address. Chosen by the lab, so that every machine can be told it
+    beforehand."""
     return "02:4f:" + ":".join(f"{int(part):02x}" for part in address.split("."))
 
 
@@ -88,7 +93,10 @@ def switch_commands() -> list[str]:
     """For `ip -batch` in the lab's own network namespace."""
     return [
         "link set lo up",
-        f"link add {INTERFACE} address {hardware_address(HEAD_ADDRESS)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+        (
+            f"link add {INTERFACE} address {hardware_address(HEAD_ADDRESS)} mtu {MTU} type bridge stp_state 0"
+            " forward_delay 0 mcast_snooping 0"
+        ),
         f"addr add {HEAD_ADDRESS}/16 dev {INTERFACE}",
         f"link set {INTERFACE} up",
     ]
@@ -133,12 +141,17 @@ def attach_commands(bridge: str, end: str) -> list[str]:
 
 
 def card_commands(index: int) -> list[str]:
-    """For `ip -batch`: the card's bridge. It is in the switch's namespace, and must not answer for the switch: that would bypass the cable."""
-    return [f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0", f"link set {card(index)} arp off up"]
+    """For `ip -batch`: the card's bridge. It is in the switch's namespace, and must not answer for the
+    switch: that would bypass the cable."""
+    return [
+        f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+        f"link set {card(index)} arp off up",
+    ]
 
 
 def move_commands(end: str, pid: int, name: str, address: str) -> list[str]:
-    """For `ip -batch`: moves an end of a pair, which is to get this IPv4 address, into the namespace that process `pid` holds."""
+    """For `ip -batch`: moves an end of a pair, which is to get this IPv4 address, into the namespace that
+    process `pid` holds."""
     return [f"link set {end} address {hardware_address(address)} netns {pid} name {name}"]
 
 
@@ -156,19 +169,29 @@ def network_addresses(nodes: int, with_devices: bool) -> list[str]:
 def neighbour_commands(interface: str, own: str, addresses: list[str]) -> list[str]:
     """For `ip -batch` inside a machine: makes `addresses` other than its own permanent neighbours.
 
-    The kernel keeps one table of learnt neighbours for all network namespaces, of 1,024 entries by default, and 33 nodes need more. Permanent
-    entries do not count against that limit.
+    The kernel keeps one table of learnt neighbours for all network namespaces, of 1,024 entries by default,
+    and 33 nodes need more. Permanent entries do not count against that limit.
     """
-    return [f"neigh replace {a} lladdr {hardware_address(a)} nud permanent dev {interface}" for a in addresses if a != own]
+    return [
+        f"neigh replace {a} lladdr {hardware_address(a)} nud permanent dev {interface}"
+        for a in addresses
+        if a != own
+    ]
 
 
 def segment_bytes(rate: int | None) -> int:
-    """Largest segment that TCP hands to a link: every one costs a timer on a shaped link, so a millisecond of it as far as segments can be that large."""
-    return _MAX_SEGMENT_BYTES if rate is None else min(max(rate // 8 // 1000, _MIN_SEGMENT_BYTES), _MAX_SEGMENT_BYTES)
+    """Largest segment that TCP hands to a link: every one costs a timer on a shaped link, so a millisecond of
+    it as far as segments can be that large."""
+    return (
+        _MAX_SEGMENT_BYTES
+        if rate is None
+        else min(max(rate // 8 // 1000, _MIN_SEGMENT_BYTES), _MAX_SEGMENT_BYTES)
+    )
 
 
 def burst_bytes(rate: int) -> int:
-    """Two milliseconds of the rate, but never less than what one of the largest segments takes, headers included."""
+    """Two milliseconds of the rate, but never less than what one of the largest segments takes, headers
+    included."""
     return max(2 * segment_bytes(rate), rate // 8 // 500)
 
 
@@ -177,13 +200,42 @@ def shaping_commands(device: str, link: Link) -> list[list[str]]:
     commands = []
     if link.rate is not None:
         commands.append(
-            ["tc", "qdisc", "add", "dev", device, "root", "handle", "1:", "tbf",
-             "rate", f"{link.rate}bit", "burst", str(burst_bytes(link.rate)), "limit", str(_QUEUE_BYTES)]
+            [
+                "tc",
+                "qdisc",
+                "add",
+                "dev",
+                device,
+                "root",
+                "handle",
+                "1:",
+                "tbf",
+                "rate",
+                f"{link.rate}bit",
+                "burst",
+                str(burst_bytes(link.rate)),
+                "limit",
+                str(_QUEUE_BYTES),
+            ]
         )
     if link.latency:
         parent = ["parent", "1:1"] if link.rate is not None else ["root"]
         # Half of it at either end of the cable.
-        commands.append(["tc", "qdisc", "add", "dev", device, *parent, "netem", "delay", f"{link.latency * 5e5:.1f}us", "limit", "100000"])
+        commands.append(
+            [
+                "tc",
+                "qdisc",
+                "add",
+                "dev",
+                device,
+                *parent,
+                "netem",
+                "delay",
+                f"{link.latency * 5e5:.1f}us",
+                "limit",
+                "100000",
+            ]
+        )
     return commands
 
 

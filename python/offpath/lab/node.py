@@ -1,4 +1,5 @@
-"""A node of the lab: a process that does nothing but hold the node's namespaces, and another one for its device if that has its own."""
+"""A node of the lab: a process that does nothing but hold the node's namespaces, and another one for its
+device if that has its own."""
 
 import os
 import subprocess
@@ -19,7 +20,8 @@ for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2
 echo 0 >/proc/sys/net/ipv4/ip_forward 2>/dev/null || true
 echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle 2>/dev/null || true
 echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save 2>/dev/null || true
-# Not what the machine happens to use: BBR, for one, takes the bursts of a shaped link for its rate and paces by that.
+# Not what the machine happens to use: BBR, for one, takes the bursts of a shaped link for its rate and paces
+# by that.
 echo cubic >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || echo reno >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || true
 echo ready
 exec sleep infinity
@@ -28,7 +30,8 @@ exec sleep infinity
 
 @dataclass
 class Node:
-    """One emulated machine: a node, or (as `dpu` of one) its device. Without namespaces (`holder` is None) it is this machine itself."""
+    """One emulated machine: a node, or (as `dpu` of one) its device. Without namespaces (`holder` is None) it
+    is this machine itself."""
 
     name: str
     placement: NodePlacement
@@ -46,11 +49,18 @@ class Node:
         return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-i", "-m", f"--wdns={os.getcwd()}"]
 
     def holders(self) -> list[subprocess.Popen]:
-        return [machine.holder for machine in (self, self.dpu) if machine is not None and machine.holder is not None]
+        return [
+            machine.holder
+            for machine in (self, self.dpu)
+            if machine is not None and machine.holder is not None
+        ]
 
 
-def make_node(index: int, placement: NodePlacement, hosts: str, link: Link, pcie: Link | None, addresses: list[str]) -> Node:
-    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. Without `pcie` there is none of the device.
+def make_node(
+    index: int, placement: NodePlacement, hosts: str, link: Link, pcie: Link | None, addresses: list[str]
+) -> Node:
+    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. Without `pcie`
+    there is none of the device.
 
     `addresses`: of all machines on the network.
     """
@@ -71,8 +81,26 @@ def make_node(index: int, placement: NodePlacement, hosts: str, link: Link, pcie
 
 def _hold(name: str, hosts: str) -> subprocess.Popen:
     holder = subprocess.Popen(
-        ["unshare", "--net", "--uts", "--ipc", "--mount", "--propagation", "private", "sh", "-c", _HOLD, "hold", name, hosts],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        [
+            "unshare",
+            "--net",
+            "--uts",
+            "--ipc",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            _HOLD,
+            "hold",
+            name,
+            hosts,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     if holder.stdout.readline() != "ready\n":
         holder.kill()
@@ -95,7 +123,8 @@ def _connect_by_card(node: Node, link: Link, pcie: Link, addresses: list[str]) -
     _join(INTERFACE, port, link)
     _join(network.card(index), uplink, link)
     for machine, of_device, address, crossed in (
-        (node, False, network.node_address(index), pcie), (device, True, network.device_address(index), Link(None)),
+        (node, False, network.node_address(index), pcie),
+        (device, True, network.device_address(index), Link(None)),
     ):
         socket = network.socket(index, of_device)
         _pair(socket, network.plug(index), link)
@@ -120,9 +149,15 @@ def _join(bridge: str, end: str, link: Link) -> None:
         run_tool(command)
 
 
-def _plug_in(machine: Node, plug: str, interface: str, address: str, prefix: int, link: Link, addresses: list[str]) -> None:
+def _plug_in(
+    machine: Node, plug: str, interface: str, address: str, prefix: int, link: Link, addresses: list[str]
+) -> None:
     run_ip(network.move_commands(plug, machine.holder.pid, interface, address))
-    run_ip(network.address_commands(interface, address, prefix) + network.neighbour_commands(interface, address, addresses), machine.enter())
+    run_ip(
+        network.address_commands(interface, address, prefix)
+        + network.neighbour_commands(interface, address, addresses),
+        machine.enter(),
+    )
     for command in network.shaping_commands(interface, link):
         run_tool([*machine.enter(), *command])
 
@@ -136,6 +171,8 @@ def run_tool(command: list[str], text: str = "") -> str:
     if done.returncode != 0:
         reason = done.stderr.strip() or f"code {done.returncode}"
         if "netem" in command:
-            raise OffpathError(f"latency cannot be added: this kernel has no netem queue ({reason})", "leave --latency out")
+            raise OffpathError(
+                f"latency cannot be added: this kernel has no netem queue ({reason})", "leave --latency out"
+            )
         raise OffpathError(f"`{' '.join(command)}` failed: {reason}")
     return done.stdout

@@ -18,7 +18,8 @@ _PATIENCE = 30.0
 
 
 def find() -> tuple[str, dict[str, str]] | None:
-    """ucx_perftest and the variables that it needs: of the UCX that the build uses, else the system's. None: there is none."""
+    """ucx_perftest and the variables that it needs: of the UCX that the build uses, else the system's. None:
+    there is none."""
     spec = importlib.util.find_spec("libucx")
     for root in map(Path, spec.submodule_search_locations or [] if spec else []):
         if os.access(root / "bin/ucx_perftest", os.X_OK):
@@ -36,7 +37,9 @@ def of_network(nodes: list[Node], rate: int | None) -> float:
 
 def of_host_device_link(node: Node, rate: int | None) -> float:
     """Bytes per second from a host to its device."""
-    return bandwidth(node, node.dpu, network.pcie_address(node.index, of_device=True), network.PCIE_INTERFACE, rate)
+    return bandwidth(
+        node, node.dpu, network.pcie_address(node.index, of_device=True), network.PCIE_INTERFACE, rate
+    )
 
 
 def bandwidth(sender: Node, receiver: Node, address: str, interface: str, rate: int | None) -> float:
@@ -44,26 +47,46 @@ def bandwidth(sender: Node, receiver: Node, address: str, interface: str, rate: 
     if tool is None:
         raise OffpathError("ucx_perftest is missing", "run scripts/setup.sh")
     program, variables = tool
-    environment = dict(os.environ) | variables | {"UCX_TLS": "tcp", "UCX_NET_DEVICES": interface, "UCX_WARN_UNUSED_ENV_VARS": "n"}
+    environment = (
+        dict(os.environ)
+        | variables
+        | {
+            "UCX_TLS": "tcp",
+            "UCX_NET_DEVICES": interface,
+            "UCX_WARN_UNUSED_ENV_VARS": "n",
+        }
+    )
     iterations = 50 if rate is None else max(8, min(500, int(rate / 8 * _SECONDS / _MESSAGE)))
     arguments = ["-t", "ucp_am_bw", "-s", str(_MESSAGE), "-n", str(iterations), "-w", "2", "-f", "-v"]
     server = subprocess.Popen(
-        receiver.command([program, "-p", str(_PORT)]), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        receiver.command([program, "-p", str(_PORT)]),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
                 done = subprocess.run(
-                    sender.command([program, address, "-p", str(_PORT), *arguments]), env=environment, capture_output=True, text=True,
-                    stdin=subprocess.DEVNULL, timeout=max(1.0, deadline - time.monotonic()),
+                    sender.command([program, address, "-p", str(_PORT), *arguments]),
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    stdin=subprocess.DEVNULL,
+                    timeout=max(1.0, deadline - time.monotonic()),
                 )
             except subprocess.TimeoutExpired as error:
-                raise OffpathError(f"ucx_perftest over {interface} did not end within {_PATIENCE:g} s") from error
+                raise OffpathError(
+                    f"ucx_perftest over {interface} did not end within {_PATIENCE:g} s"
+                ) from error
             if done.returncode == 0:
                 return parse(done.stdout)
             if server.poll() is not None or time.monotonic() > deadline:
-                raise OffpathError(f"ucx_perftest over {interface} failed: {(done.stderr or done.stdout).strip()}")
+                raise OffpathError(
+                    f"ucx_perftest over {interface} failed: {(done.stderr or done.stdout).strip()}"
+                )
             time.sleep(0.1)  # the server does not listen yet
     finally:
         server.kill()

@@ -2,7 +2,8 @@
 
 Whole physical cores are dealt out, so that a device never shares the arithmetic units of a host rank:
 - enough cores: every node has cores of its own for its ranks and one for its device;
-- fewer: the first half of the cores is shared by the host ranks of all nodes, the rest by the devices (two cores: one and one);
+- fewer: the first half of the cores is shared by the host ranks of all nodes, the rest by the devices (two
+cores: one and one);
 - one core, or placement "shared": everything runs everywhere.
 """
 
@@ -25,11 +26,16 @@ class NodePlacement:
 
 
 def physical_cores(allowed: set[int]) -> list[tuple[int, ...]]:
-    """The allowed logical CPUs grouped by physical core; each CPU alone if that would leave a single group."""
+    """The allowed logical CPUs grouped by physical core; each CPU alone if that would leave a single
+    group."""
     groups: dict[tuple[int, ...], set[int]] = {}
     for cpu in allowed:
         try:
-            siblings = tuple(parse_cpus(Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text()))
+            siblings = tuple(
+                parse_cpus(
+                    Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text()
+                )
+            )
         except (OSError, OffpathError):
             siblings = (cpu,)
         groups.setdefault(siblings, set()).add(cpu)
@@ -38,9 +44,13 @@ def physical_cores(allowed: set[int]) -> list[tuple[int, ...]]:
     return sorted(tuple(sorted(group)) for group in groups.values())
 
 
-def place(nodes: int, ranks_per_node: int, mode: str, cores: list[tuple[int, ...]] | None = None) -> list[NodePlacement]:
+def place(
+    nodes: int, ranks_per_node: int, mode: str, cores: list[tuple[int, ...]] | None = None
+) -> list[NodePlacement]:
     if mode not in ("split", "shared"):
-        raise OffpathError(f"placement {mode!r} is not known", "use split (devices on cores of their own) or shared")
+        raise OffpathError(
+            f"placement {mode!r} is not known", "use split (devices on cores of their own) or shared"
+        )
     cores = physical_cores(os.sched_getaffinity(0)) if cores is None else cores
     if mode == "shared" or len(cores) == 1:
         everything = tuple(sorted(cpu for core in cores for cpu in core))
@@ -49,7 +59,10 @@ def place(nodes: int, ranks_per_node: int, mode: str, cores: list[tuple[int, ...
     if per_node >= ranks_per_node + 1:
         return [_node(cores[i * per_node : (i + 1) * per_node], ranks_per_node) for i in range(nodes)]
     half = (len(cores) + 1) // 2
-    return [NodePlacement(_flat(_share(cores[:half], i, nodes)), _flat(_share(cores[half:], i, nodes))) for i in range(nodes)]
+    return [
+        NodePlacement(_flat(_share(cores[:half], i, nodes)), _flat(_share(cores[half:], i, nodes)))
+        for i in range(nodes)
+    ]
 
 
 def describe(placements: list[NodePlacement]) -> str:

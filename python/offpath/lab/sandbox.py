@@ -1,8 +1,9 @@
 """Runs this very command again inside namespaces of its own, as root or as an ordinary user.
 
-One mechanism for both: `unshare` makes user (only if not root), mount, network, pid, ipc and UTS namespaces and starts
-`offpath.lab.init` as their process 1. Nothing is registered anywhere (no /var/run/netns, no files), so the end of process 1
-is the end of all of it. The command outside only waits, passes signals on, and holds a pipe whose closing ends the lab.
+One mechanism for both: `unshare` makes user (only if not root), mount, network, pid, ipc and UTS namespaces
+and starts `offpath.lab.init` as their process 1. Nothing is registered anywhere (no /var/run/netns, no
+files), so the end of process 1 is the end of all of it. The command outside only waits, passes signals on,
+and holds a pipe whose closing ends the lab.
 """
 
 import os
@@ -17,7 +18,18 @@ from offpath.lab import owner
 
 INSIDE = "OFFPATH_LAB_INSIDE"
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
-_NAMESPACES = ["--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
+_NAMESPACES = [
+    "--mount",
+    "--net",
+    "--pid",
+    "--ipc",
+    "--uts",
+    "--fork",
+    "--kill-child=SIGKILL",
+    "--mount-proc",
+    "--propagation",
+    "private",
+]
 
 
 def inside() -> bool:
@@ -42,13 +54,17 @@ def has_privileges() -> bool:
 
 
 def probe() -> bool:
-    """The `privileged` argument that works here. Raises NamespacesUnavailable, with the kernel's reason, when none does."""
+    """The `privileged` argument that works here. Raises NamespacesUnavailable, with the kernel's reason, when
+    none does."""
     reasons = []
     for privileged in [True, False] if has_privileges() else [False]:
         try:
             done = subprocess.run(
                 [*unshare_command(privileged), "ip", "link", "add", "type", "veth"],
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=30,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             reasons.append(str(error))
@@ -58,8 +74,8 @@ def probe() -> bool:
         reasons.append(done.stderr.strip() or f"unshare ended with code {done.returncode}")
     raise NamespacesUnavailable(
         "this machine or account cannot make the namespaces of an emulated cluster: " + "; ".join(reasons),
-        "run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or a container started with "
-        "--privileged); without them only the one-node mode works: --nodes 1",
+        "run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or a container"
+        " started with --privileged); without them only the one-node mode works: --nodes 1",
     )
 
 
@@ -69,8 +85,18 @@ def run_inside(command_line: list[str]) -> int:
     control_read, control_write = os.pipe()
     status_read, status_write = os.pipe()
     init = subprocess.Popen(
-        [*unshare_command(privileged), sys.executable, "-m", "offpath.lab.init", owner.mark(), str(control_read), str(status_write), *command_line],
-        pass_fds=(control_read, status_write), env=for_command(os.environ),
+        [
+            *unshare_command(privileged),
+            sys.executable,
+            "-m",
+            "offpath.lab.init",
+            owner.mark(),
+            str(control_read),
+            str(status_write),
+            *command_line,
+        ],
+        pass_fds=(control_read, status_write),
+        env=for_command(os.environ),
         # A session of its own: Ctrl-C reaches only this process, which passes it on in order.
         start_new_session=True,
     )
@@ -97,7 +123,9 @@ def run_inside(command_line: list[str]) -> int:
     with open(status_read, "rb") as status:
         said = status.read()
     if not said:
-        raise NamespacesUnavailable(f"the lab's first process could not be started (code {code})", "see the message above")
+        raise NamespacesUnavailable(
+            f"the lab's first process could not be started (code {code})", "see the message above"
+        )
     if said != b"1.":
         raise OffpathError("the lab was killed from outside; all of it has ended", code=137)
     return code if code >= 0 else 128 - code

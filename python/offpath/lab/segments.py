@@ -1,7 +1,9 @@
-"""Lets TCP hand larger segments to a link than the usual 64 KiB, so that the machine spends less on emulating it.
+"""Lets TCP hand larger segments to a link than the usual 64 KiB, so that the machine spends less on emulating
+it.
 
-A shaped link costs a timer and a walk through the bridge for every segment, which on virtual machines is dear. The kernel has had
-the setting for IPv4 since 6.3; the `ip` of Debian 12 does not know it, so it is set by netlink here.
+A shaped link costs a timer and a walk through the bridge for every segment, which on virtual machines is
+dear. The kernel has had the setting for IPv4 since 6.3; the `ip` of Debian 12 does not know it, so it is set
+by netlink here.
 """
 
 import socket
@@ -15,11 +17,16 @@ _LINK = struct.Struct("=BBHiII")
 
 
 def set_largest(interface: str, size: int) -> bool:
-    """For an interface in this process's network namespace. False when the kernel does not know the setting, which is no harm."""
-    attributes = b"".join(struct.pack("=HHI", 8, kind, size) for kind in (_IFLA_GSO_IPV4_MAX_SIZE, _IFLA_GRO_IPV4_MAX_SIZE))
+    """For an interface in this process's network namespace. False when the kernel does not know the setting,
+    which is no harm."""
+    attributes = b"".join(
+        struct.pack("=HHI", 8, kind, size) for kind in (_IFLA_GSO_IPV4_MAX_SIZE, _IFLA_GRO_IPV4_MAX_SIZE)
+    )
     body = _LINK.pack(socket.AF_UNSPEC, 0, 0, socket.if_nametoindex(interface), 0, 0) + attributes
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as channel:
-        channel.send(_HEADER.pack(_HEADER.size + len(body), _RTM_SETLINK, _NLM_F_REQUEST | _NLM_F_ACK, 1, 0) + body)
+        channel.send(
+            _HEADER.pack(_HEADER.size + len(body), _RTM_SETLINK, _NLM_F_REQUEST | _NLM_F_ACK, 1, 0) + body
+        )
         answer = channel.recv(4096)
     kind, (error,) = _HEADER.unpack_from(answer)[1], struct.unpack_from("=i", answer, _HEADER.size)
     if kind != _NLMSG_ERROR:

@@ -1,14 +1,16 @@
 """Passes mpirun's error output on, less one harmless line.
 
-mpirun's rsh launcher and the agent that it forks both put the agent into its process group. If the agent is quicker, as
-happens on a busy machine, the launcher says so although all is well.
+mpirun's rsh launcher and the agent that it forks both put the agent into its process group. If the agent is
+quicker, as happens on a busy machine, the launcher says so although all is well.
 """
 
 import os
 import re
 import threading
 
-_NOISE = re.compile(rb"\[[\w.-]+:\d+\] plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=.*\n?")
+_NOISE = re.compile(
+    rb"\[[\w.-]+:\d+\] plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=.*\n?"
+)
 _SUSPECT = b"["
 
 

@@ -1,4 +1,5 @@
-"""What crossed each link: shows that host and offload move the same bytes over the same wire, and what the host-device links carry."""
+"""What crossed each link: shows that host and offload move the same bytes over the same wire, and what the
+host-device links carry."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from offpath.lab.node import Node, run_tool
 
 @dataclass(frozen=True)
 class NodeTraffic:
-    """Of one node: through its cable, counted by the switch; or through its host-device link, counted by the host."""
+    """Of one node: through its cable, counted by the switch; or through its host-device link, counted by the
+    host."""
 
     sent: int
     received: int
@@ -19,7 +21,9 @@ class NodeTraffic:
 
 def read(nodes: list[Node]) -> list[NodeTraffic]:
     """The network: of host and device together, where the device is a machine of its own."""
-    links = {link["ifname"]: link["stats64"] for link in json.loads(run_tool(["ip", "-s", "-j", "link", "show"]))}
+    links = {
+        link["ifname"]: link["stats64"] for link in json.loads(run_tool(["ip", "-s", "-j", "link", "show"]))
+    }
     drops: dict[str, int] = {}
     for queue in json.loads(run_tool(["tc", "-s", "-j", "qdisc", "show"])):
         drops[queue["dev"]] = drops.get(queue["dev"], 0) + queue.get("drops", 0)
@@ -34,7 +38,11 @@ def read(nodes: list[Node]) -> list[NodeTraffic]:
 
 def read_pcie(nodes: list[Node]) -> list[NodeTraffic]:
     """The host-device links, as the hosts see them; nothing where there are none."""
-    return [parse_counters(Path(f"/proc/{node.holder.pid}/net/dev").read_text(), network.PCIE_INTERFACE) for node in nodes if node.dpu is not None]
+    return [
+        parse_counters(Path(f"/proc/{node.holder.pid}/net/dev").read_text(), network.PCIE_INTERFACE)
+        for node in nodes
+        if node.dpu is not None
+    ]
 
 
 def parse_counters(text: str, interface: str) -> NodeTraffic:
@@ -48,4 +56,7 @@ def parse_counters(text: str, interface: str) -> NodeTraffic:
 
 
 def difference(before: list[NodeTraffic], after: list[NodeTraffic]) -> list[NodeTraffic]:
-    return [NodeTraffic(b.sent - a.sent, b.received - a.received, b.dropped - a.dropped) for a, b in zip(before, after)]
+    return [
+        NodeTraffic(b.sent - a.sent, b.received - a.received, b.dropped - a.dropped)
+        for a, b in zip(before, after)
+    ]

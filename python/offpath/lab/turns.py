@@ -1,10 +1,12 @@
 """Short turns for processes that share a core.
 
-On a cluster every node has cores of its own. In the lab the ranks of several nodes compute on one core, and Linux lets each of them run for a whole
-timer tick or more, commonly 4 ms: a rank that is about to post an operation may wait that long for its neighbour to finish a turn. So the lab asks for
-short slices and makes the scheduler look at them: on each shared core a process wakes up at every beat and sleeps again.
+On a cluster every node has cores of its own. In the lab the ranks of several nodes compute on one core, and
+Linux lets each of them run for a whole timer tick or more, commonly 4 ms: a rank that is about to post an
+operation may wait that long for its neighbour to finish a turn. So the lab asks for short slices and makes
+the scheduler look at them: on each shared core a process wakes up at every beat and sleeps again.
 
-Slices of a process' own exist since Linux 6.12 and are inherited by what the process starts. Where they are missing, turns are the kernel's.
+Slices of a process' own exist since Linux 6.12 and are inherited by what the process starts. Where they are
+missing, turns are the kernel's.
 """
 
 import contextlib
@@ -30,8 +32,14 @@ class _Attributes(ctypes.Structure):
     """struct sched_attr of sched_setattr(2), its first version."""
 
     _fields_ = [
-        ("size", ctypes.c_uint32), ("policy", ctypes.c_uint32), ("flags", ctypes.c_uint64), ("nice", ctypes.c_int32), ("priority", ctypes.c_uint32),
-        ("runtime", ctypes.c_uint64), ("deadline", ctypes.c_uint64), ("period", ctypes.c_uint64),
+        ("size", ctypes.c_uint32),
+        ("policy", ctypes.c_uint32),
+        ("flags", ctypes.c_uint64),
+        ("nice", ctypes.c_int32),
+        ("priority", ctypes.c_uint32),
+        ("runtime", ctypes.c_uint64),
+        ("deadline", ctypes.c_uint64),
+        ("period", ctypes.c_uint64),
     ]
 
 
@@ -47,9 +55,13 @@ class Turns:
             return
         try:
             for cpu in cpus:
-                self._beats.append(subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(_BEAT), str(cpu), str(microseconds)], stdin=subprocess.DEVNULL, start_new_session=True,
-                ))
+                self._beats.append(
+                    subprocess.Popen(
+                        [sys.executable, "-I", "-S", str(_BEAT), str(cpu), str(microseconds)],
+                        stdin=subprocess.DEVNULL,
+                        start_new_session=True,
+                    )
+                )
         except BaseException:
             self.end()
             raise
@@ -79,7 +91,9 @@ def shared_cores(placements: list[NodePlacement], ranks_per_node: int) -> list[i
 
 def check(microseconds: int | None) -> None:
     if microseconds is not None and not LEAST_US <= microseconds <= MOST_US:
-        raise OffpathError(f"turns of {microseconds} us are out of range", f"use {LEAST_US} to {MOST_US} us, or `kernel`")
+        raise OffpathError(
+            f"turns of {microseconds} us are out of range", f"use {LEAST_US} to {MOST_US} us, or `kernel`"
+        )
 
 
 def slice_ns() -> int | None:
@@ -112,4 +126,3 @@ def _call(which: int, *arguments) -> None:
     numbers = _SYSCALLS.get(os.uname().machine)
     if numbers is None or ctypes.CDLL(None, use_errno=True).syscall(numbers[which], *arguments) != 0:
         raise OSError(ctypes.get_errno(), "sched_setattr")
-

@@ -1,7 +1,8 @@
 """Figure 13: how far temperatures drift from those of a run that rebuilds its lists in every step.
 
-The temperature divergence rate (TDR) is the slope of dT(n) = T(n) - T_ref(n), n every 10 steps, by least squares. Its sign means nothing
-once trajectories have decorrelated, and then slopes cancel: the slope of the first 300 steps and the largest |dT| stand beside it.
+The temperature divergence rate (TDR) is the slope of dT(n) = T(n) - T_ref(n), n every 10 steps, by least
+squares. Its sign means nothing once trajectories have decorrelated, and then slopes cancel: the slope of the
+first 300 steps and the largest |dT| stand beside it.
 """
 
 import math
@@ -38,8 +39,12 @@ def divergence(thermo: list[dict], reference: list[dict]) -> dict:
     early = [(n, d) for n, d in zip(steps, delta) if n <= EARLY]
     early_rate, early_error = slope([n for n, _ in early], [d for _, d in early])
     return {
-        "tdr": rate, "tdr_error": error, "tdr_300": early_rate, "tdr_300_error": early_error,
-        "max_dt": max(map(abs, delta)), "max_dt_300": max(abs(d) for _, d in early),
+        "tdr": rate,
+        "tdr_error": error,
+        "tdr_300": early_rate,
+        "tdr_300_error": early_error,
+        "max_dt": max(map(abs, delta)),
+        "max_dt_300": max(abs(d) for _, d in early),
     }
 
 
@@ -47,15 +52,27 @@ def energy_drift(thermo: list[dict]) -> dict:
     """Total energy an atom, 1.5 T + U in Lennard-Jones units, by step."""
     energy = [1.5 * row["t"] + row["u"] for row in thermo]
     rate, error = slope([row["step"] for row in thermo], energy)
-    return {"energy_drift": rate, "energy_drift_error": error, "energy_change": energy[-1] - energy[0], "max_energy_change": max(abs(e - energy[0]) for e in energy)}
+    return {
+        "energy_drift": rate,
+        "energy_drift_error": error,
+        "energy_change": energy[-1] - energy[0],
+        "max_energy_change": max(abs(e - energy[0]) for e in energy),
+    }
 
 
 def tdr_cases(spec: Spec) -> list[Case]:
     return [
-        case for atoms in spec.atoms for nodes in spec.every_nodes for skin in spec.skins
+        case
+        for atoms in spec.atoms
+        for nodes in spec.every_nodes
+        for skin in spec.skins
         for case in (
             _reference(spec, atoms, nodes, skin),
-            *(spec.case(scheme, atoms, nodes, interval=interval, skin=skin, thermo_every=SAMPLE) for scheme in SCHEMES for interval in spec.intervals),
+            *(
+                spec.case(scheme, atoms, nodes, interval=interval, skin=skin, thermo_every=SAMPLE)
+                for scheme in SCHEMES
+                for interval in spec.intervals
+            ),
         )
     ]
 

@@ -8,27 +8,75 @@ from dataclasses import asdict, dataclass, field, replace
 from offpath.errors import OffpathError
 
 (
-    HOSTS, DEVICES, ALL, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED, TUNNEL, SPLIT, OFFLOADED, BLOCKING, OVERLAPPED, POLLED, THREADED, HALO, TOGETHER,
+    HOSTS,
+    DEVICES,
+    ALL,
+    PAPER,
+    BALANCED,
+    RUNTIME_PAPER,
+    RUNTIME_BALANCED,
+    TUNNEL,
+    SPLIT,
+    OFFLOADED,
+    BLOCKING,
+    OVERLAPPED,
+    POLLED,
+    THREADED,
+    HALO,
+    TOGETHER,
 ) = SCHEMES = (
-    "hosts", "devices", "all", "paper", "balanced", "paper-runtime", "balanced-runtime", "tunnel", "split-boundary", "offloaded", "halo-blocking",
-    "halo-overlapped", "halo-polled", "halo-threaded", "halo-offloaded", "one-node",
+    "hosts",
+    "devices",
+    "all",
+    "paper",
+    "balanced",
+    "paper-runtime",
+    "balanced-runtime",
+    "tunnel",
+    "split-boundary",
+    "offloaded",
+    "halo-blocking",
+    "halo-overlapped",
+    "halo-polled",
+    "halo-threaded",
+    "halo-offloaded",
+    "one-node",
 )
 LABELS = {
-    HOSTS: "hosts only", DEVICES: "devices only", ALL: "devices as more hosts", PAPER: "off-path, as published", BALANCED: "off-path, balanced",
-    RUNTIME_PAPER: "off-path, as published, over the runtime", RUNTIME_BALANCED: "off-path, balanced, over the runtime",
-    TUNNEL: "ghosts by the devices (tunnel)", SPLIT: "boundary forces on the devices", OFFLOADED: "hosts, MPI offloaded",
-    BLOCKING: "ghosts by MPI, blocking", OVERLAPPED: "ghosts by MPI, overlapped", POLLED: "ghosts by MPI, overlapped and polled",
-    THREADED: "ghosts by MPI, overlapped, progress thread", HALO: "ghosts by the devices (group schedules)", TOGETHER: "all ranks on one node",
+    HOSTS: "hosts only",
+    DEVICES: "devices only",
+    ALL: "devices as more hosts",
+    PAPER: "off-path, as published",
+    BALANCED: "off-path, balanced",
+    RUNTIME_PAPER: "off-path, as published, over the runtime",
+    RUNTIME_BALANCED: "off-path, balanced, over the runtime",
+    TUNNEL: "ghosts by the devices (tunnel)",
+    SPLIT: "boundary forces on the devices",
+    OFFLOADED: "hosts, MPI offloaded",
+    BLOCKING: "ghosts by MPI, blocking",
+    OVERLAPPED: "ghosts by MPI, overlapped",
+    POLLED: "ghosts by MPI, overlapped and polled",
+    THREADED: "ghosts by MPI, overlapped, progress thread",
+    HALO: "ghosts by the devices (group schedules)",
+    TOGETHER: "all ranks on one node",
 }
-USES_DEVICES = (DEVICES, PAPER, BALANCED, RUNTIME_PAPER, RUNTIME_BALANCED, SPLIT)  # whose devices compute forces, so that their slowness and threads count
+USES_DEVICES = (
+    DEVICES,
+    PAPER,
+    BALANCED,
+    RUNTIME_PAPER,
+    RUNTIME_BALANCED,
+    SPLIT,
+)  # whose devices compute forces, so that their slowness and threads count
 
 
 @dataclass(frozen=True)
 class Case:
     """Lennard-Jones, `steps` steps, half lists; everything else is what miniMD does by default.
 
-    `scheme`: who does what, one of SCHEMES. `nodes`: each has `ranks_per_node` host ranks and, where the scheme has devices, one device.
-    `atoms`: in all. `device_slowness`: a device needs so many times a host core's time for forces. `intensity`: evaluations of each pair's force.
+    `scheme`: who does what, one of SCHEMES. `nodes`: each has `ranks_per_node` host ranks and, where the
+    scheme has devices, one device. `atoms`: in all. `device_slowness`: a device needs so many times a host
+    core's time for forces. `intensity`: evaluations of each pair's force.
     """
 
     scheme: str
@@ -63,14 +111,16 @@ class Case:
         return asdict(self)
 
     def of(self, scheme: str) -> "Case":
-        """The same system under another scheme. What a scheme has no device for is 1, so that it is run once."""
+        """The same system under another scheme. What a scheme has no device for is 1, so that it is run
+        once."""
         other = replace(self, scheme=scheme)
         return other if scheme in USES_DEVICES else replace(other, device_threads=1, device_slowness=1)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds as `minimd --json` tells them: the slowest host's total, means over the ranks that simulate of the rest."""
+    """Seconds as `minimd --json` tells them: the slowest host's total, means over the ranks that simulate of
+    the rest."""
 
     total_s: float
     force_s: float
@@ -78,9 +128,15 @@ class Outcome:
     comm_s: float
     other_s: float
     thermo: list[dict] = field(default_factory=list)  # {"step", "t", "u", "p"}, per atom
-    computing_s: float | None = None  # of a rank, on a core, outside of calls that communicate; None: not known
-    on_core: tuple[float, float, float] | None = None  # of force_s, neigh_s and comm_s, what a rank was on a core; None: not known
-    device_bytes: float | None = None  # through the links between hosts and devices, both ways, all nodes; None: not known
+    computing_s: float | None = (
+        None  # of a rank, on a core, outside of calls that communicate; None: not known
+    )
+    on_core: tuple[float, float, float] | None = (
+        None  # of force_s, neigh_s and comm_s, what a rank was on a core; None: not known
+    )
+    device_bytes: float | None = (
+        None  # through the links between hosts and devices, both ways, all nodes; None: not known
+    )
 
 
 @dataclass(frozen=True)
@@ -96,5 +152,8 @@ def cells_of(atoms: int) -> int:
     cells = round((max(atoms, 0) / 4) ** (1 / 3))
     if atoms < 1 or 4 * cells**3 != atoms:
         near = sorted({4 * max(1, cells + step) ** 3 for step in (-1, 0, 1)})
-        raise OffpathError(f"{atoms} atoms do not fill a cube of cells with 4 atoms each", "near it do: " + ", ".join(map(str, near)))
+        raise OffpathError(
+            f"{atoms} atoms do not fill a cube of cells with 4 atoms each",
+            "near it do: " + ", ".join(map(str, near)),
+        )
     return cells

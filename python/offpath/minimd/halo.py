@@ -1,14 +1,27 @@
 """How much of the communication of ghosts is left to see: `offpath study minimd-halo`.
 
-Ranks of several nodes may share a core, and time in which one waits while another computes is no communication. So what is exposed is told by
-the cores: exposed_s = total_s - computing_s * ranks / cores. A rank's computing_s is its time on a core outside of calls of MPI and offpath, so it
-has forces, neighbours, integration, packing and unpacking in it. What is left is time in which the ranks' cores were in such calls, or idled.
-`link_exposed_s` is exposed_s less that of the same ranks on one node, whose ghosts cross no link: what the links cost. `beyond_one_node_s` is the same of total_s.
+Ranks of several nodes may share a core, and time in which one waits while another computes is no
+communication. So what is exposed is told by the cores: exposed_s = total_s - computing_s * ranks / cores. A
+rank's computing_s is its time on a core outside of calls of MPI and offpath, so it has forces, neighbours,
+integration, packing and unpacking in it. What is left is time in which the ranks' cores were in such calls,
+or idled. `link_exposed_s` is exposed_s less that of the same ranks on one node, whose ghosts cross no link:
+what the links cost. `beyond_one_node_s` is the same of total_s.
 """
 
 from collections.abc import Callable
 
-from offpath.minimd.case import BLOCKING, HALO, OFFLOADED, OVERLAPPED, POLLED, THREADED, TOGETHER, Case, Cores, Outcome
+from offpath.minimd.case import (
+    BLOCKING,
+    HALO,
+    OFFLOADED,
+    OVERLAPPED,
+    POLLED,
+    THREADED,
+    TOGETHER,
+    Case,
+    Cores,
+    Outcome,
+)
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 from offpath.minimd.timing import gain
@@ -19,7 +32,10 @@ HALO_SCHEMES = (BLOCKING, OVERLAPPED, POLLED, THREADED, OFFLOADED, HALO, TOGETHE
 def halo_cases(spec: Spec) -> list[Case]:
     return [
         spec.case(scheme, atoms, nodes, interval=interval)
-        for nodes in spec.every_nodes for interval in spec.intervals for atoms in spec.atoms for scheme in HALO_SCHEMES
+        for nodes in spec.every_nodes
+        for interval in spec.intervals
+        for atoms in spec.atoms
+        for scheme in HALO_SCHEMES
     ]
 
 
@@ -32,9 +48,11 @@ def exposed(case: Case, outcome: Outcome, host_cores: int) -> float | None:
 
 
 def halo_rows(spec: Spec, results: Results, cores: Callable[[int], Cores]) -> list[dict]:
-    """`cores`: of so many nodes. `exposed_less_percent`, `link_exposed_less_percent`: than with MPI, overlapped."""
+    """`cores`: of so many nodes. `exposed_less_percent`, `link_exposed_less_percent`: than with MPI,
+    overlapped."""
     rows = []
     for case in halo_cases(spec):
+
         def seen(scheme: str) -> float | None:
             other = case.of(scheme)
             return results.median(other, lambda outcome: exposed(other, outcome, cores(case.nodes).hosts))
@@ -42,12 +60,19 @@ def halo_rows(spec: Spec, results: Results, cores: Callable[[int], Cores]) -> li
         mine, base, floor = seen(case.scheme), seen(OVERLAPPED), seen(TOGETHER)
         together = results[case.of(TOGETHER)].total_s
         row = results.row(case)
-        rows.append(row | {
-            "computing_s": results[case].computing_s, "exposed_s": mine, "exposed_percent": 100 * mine / row["total_s"] if mine is not None else None,
-            "exposed_less_percent": gain(base, mine) if base else None,
-            "link_exposed_s": mine - floor if mine is not None else None,
-            "link_exposed_less_percent": gain(base - floor, mine - floor) if base and base > floor else None,
-            "beyond_one_node_s": row["total_s"] - together,
-            "total_less_percent": gain(results[case.of(OVERLAPPED)].total_s, row["total_s"]),
-        })
+        rows.append(
+            row
+            | {
+                "computing_s": results[case].computing_s,
+                "exposed_s": mine,
+                "exposed_percent": 100 * mine / row["total_s"] if mine is not None else None,
+                "exposed_less_percent": gain(base, mine) if base else None,
+                "link_exposed_s": mine - floor if mine is not None else None,
+                "link_exposed_less_percent": (
+                    gain(base - floor, mine - floor) if base and base > floor else None
+                ),
+                "beyond_one_node_s": row["total_s"] - together,
+                "total_less_percent": gain(results[case.of(OVERLAPPED)].total_s, row["total_s"]),
+            }
+        )
     return rows

@@ -1,4 +1,5 @@
-"""Runs cases again and again, in turn, so that what changes on the machine meanwhile changes all of them alike."""
+"""Runs cases again and again, in turn, so that what changes on the machine meanwhile changes all of them
+alike."""
 
 import statistics
 from collections.abc import Callable, Iterable
@@ -18,8 +19,12 @@ class Results:
         """Medians over the runs. The table is that of the first: it does not depend on times."""
         runs = self.found[case]
         return Outcome(
-            *(statistics.median(getattr(run, key) for run in runs) for key in TIMES), thermo=runs[0].thermo,
-            **{key: _median_if_known([getattr(run, key) for run in runs]) for key in ("computing_s", "device_bytes")},
+            *(statistics.median(getattr(run, key) for run in runs) for key in TIMES),
+            thermo=runs[0].thermo,
+            **{
+                key: _median_if_known([getattr(run, key) for run in runs])
+                for key in ("computing_s", "device_bytes")
+            },
         )
 
     def median(self, case: Case, of: Callable[[Outcome], float | None]) -> float | None:
@@ -27,7 +32,8 @@ class Results:
         return _median_if_known([of(run) for run in self.found[case]])
 
     def over_turns(self, of: Callable[[Callable[[Case], Outcome]], float | None]) -> float | None:
-        """The median of what `of` makes of the runs of one turn, which ran one after the other: what slows the machine for a while slows them all."""
+        """The median of what `of` makes of the runs of one turn, which ran one after the other: what slows
+        the machine for a while slows them all."""
         turns = min(len(runs) for runs in self.found.values())
         return _median_if_known([of(lambda case, turn=turn: self.found[case][turn]) for turn in range(turns)])
 
@@ -41,7 +47,9 @@ class Results:
         times = [run.total_s for run in self.found[case]]
         per_atom_step = middle.total_s * 1e9 / (case.atoms * case.steps)
         return (
-            case.parameters() | {"source": self._source_of(case).name, "runs": len(times)} | {key: getattr(middle, key) for key in TIMES}
+            case.parameters()
+            | {"source": self._source_of(case).name, "runs": len(times)}
+            | {key: getattr(middle, key) for key in TIMES}
             | {"total_min_s": self.best(case), "total_max_s": max(times), "ns_per_atom_step": per_atom_step}
         )
 

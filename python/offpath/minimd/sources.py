@@ -1,7 +1,8 @@
 """Who runs a Case: the lab, or a simulator for what cannot be run here.
 
-A simulator is a function that takes a Case and returns an Outcome. `--source MODULE:FUNCTION --source-nodes 8,16` has it supply the
-runs on so many nodes; its rows stand beside the measured ones and say "source": "MODULE:FUNCTION" where those say "lab".
+A simulator is a function that takes a Case and returns an Outcome. `--source MODULE:FUNCTION --source-nodes
+8,16` has it supply the runs on so many nodes; its rows stand beside the measured ones and say "source":
+"MODULE:FUNCTION" where those say "lab".
 """
 
 import importlib
@@ -19,24 +20,62 @@ from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, placement
 from offpath.lab.cluster import Cluster, measured
 from offpath.minimd.case import (
-    ALL, BALANCED, BLOCKING, DEVICES, HALO, HOSTS, OFFLOADED, OVERLAPPED, PAPER, POLLED, RUNTIME_BALANCED, RUNTIME_PAPER, SPLIT, THREADED, TOGETHER, TUNNEL,
-    USES_DEVICES, Case, Cores, Outcome,
+    ALL,
+    BALANCED,
+    BLOCKING,
+    DEVICES,
+    HALO,
+    HOSTS,
+    OFFLOADED,
+    OVERLAPPED,
+    PAPER,
+    POLLED,
+    RUNTIME_BALANCED,
+    RUNTIME_PAPER,
+    SPLIT,
+    THREADED,
+    TOGETHER,
+    TUNNEL,
+    USES_DEVICES,
+    Case,
+    Cores,
+    Outcome,
 )
 
 PROGRAM = "minimd"
 TIMES = ("total_s", "force_s", "neigh_s", "comm_s", "other_s")
 _FLAGS = {
-    HOSTS: ["--where", "hosts"], DEVICES: ["--where", "devices"], ALL: ["--where", "all"], PAPER: ["--offpath", "paper"],
-    BALANCED: ["--offpath", "balanced"], RUNTIME_PAPER: ["--offpath", "paper", "--device-kind", "runtime"],
-    RUNTIME_BALANCED: ["--offpath", "balanced", "--device-kind", "runtime"], TUNNEL: ["--tunnel"], SPLIT: ["--split-boundary"], OFFLOADED: [],
-    BLOCKING: ["--halo", "blocking"], OVERLAPPED: [], POLLED: ["--halo", "polled"], THREADED: [], HALO: ["--halo", "offloaded"], TOGETHER: [],
+    HOSTS: ["--where", "hosts"],
+    DEVICES: ["--where", "devices"],
+    ALL: ["--where", "all"],
+    PAPER: ["--offpath", "paper"],
+    BALANCED: ["--offpath", "balanced"],
+    RUNTIME_PAPER: ["--offpath", "paper", "--device-kind", "runtime"],
+    RUNTIME_BALANCED: ["--offpath", "balanced", "--device-kind", "runtime"],
+    TUNNEL: ["--tunnel"],
+    SPLIT: ["--split-boundary"],
+    OFFLOADED: [],
+    BLOCKING: ["--halo", "blocking"],
+    OVERLAPPED: [],
+    POLLED: ["--halo", "polled"],
+    THREADED: [],
+    HALO: ["--halo", "offloaded"],
+    TOGETHER: [],
 }
-# Those that need no device, or that of the runtime; all others are jobs with a device rank on each node. Hosts of several nodes may share a core:
-# those that wait sleep at once, as mpi_yield_when_idle has them give way with MPI.
+# Those that need no device, or that of the runtime; all others are jobs with a device rank on each node.
+# Hosts of several nodes may share a core: those that wait sleep at once, as mpi_yield_when_idle has them give
+# way with MPI.
 _RUNTIME = replace(mpi.OFFPATH, front_end=False, environment={"OFFPATH_CLIENT_SPIN_US": "0"})
 _ENGINES = {
-    OFFLOADED: mpi.OFFPATH, BLOCKING: mpi.HOST, OVERLAPPED: mpi.HOST, POLLED: mpi.HOST, THREADED: mpi.ENGINES["host+thread"],
-    HALO: _RUNTIME, RUNTIME_PAPER: _RUNTIME, RUNTIME_BALANCED: _RUNTIME, TOGETHER: mpi.HOST,
+    OFFLOADED: mpi.OFFPATH,
+    BLOCKING: mpi.HOST,
+    OVERLAPPED: mpi.HOST,
+    POLLED: mpi.HOST,
+    THREADED: mpi.ENGINES["host+thread"],
+    HALO: _RUNTIME,
+    RUNTIME_PAPER: _RUNTIME,
+    RUNTIME_BALANCED: _RUNTIME,
+    TOGETHER: mpi.HOST,
 }
 
 
@@ -58,12 +97,21 @@ class Supplied:
             outcome = self.function(case)
         except Exception as error:  # whatever a simulator may raise
             where = traceback.extract_tb(error.__traceback__)[-1]
-            raise OffpathError(f"{self.name} failed for {case.name}: {type(error).__name__}: {error}", f"it was raised at {where.filename}:{where.lineno}") from error
+            raise OffpathError(
+                f"{self.name} failed for {case.name}: {type(error).__name__}: {error}",
+                f"it was raised at {where.filename}:{where.lineno}",
+            ) from error
         if not isinstance(outcome, Outcome):
-            raise OffpathError(f"{self.name} returned {type(outcome).__name__} for {case.name}", "it must return an offpath.minimd.case.Outcome")
+            raise OffpathError(
+                f"{self.name} returned {type(outcome).__name__} for {case.name}",
+                "it must return an offpath.minimd.case.Outcome",
+            )
         for time in TIMES:
             if not math.isfinite(getattr(outcome, time)):
-                raise OffpathError(f"{self.name} returned {time} = {getattr(outcome, time)} for {case.name}", "times are numbers of seconds")
+                raise OffpathError(
+                    f"{self.name} returned {time} = {getattr(outcome, time)} for {case.name}",
+                    "times are numbers of seconds",
+                )
         return outcome
 
 
@@ -84,16 +132,44 @@ def load(text: str) -> Supplied:
 def input_file(case: Case) -> str:
     """miniMD's, for what has no flag."""
     n = case.cells
-    return "\n".join([
-        "Lennard-Jones", "", "lj", "none", "lj", "1.0 1.0", f"{n} {n} {n}", str(case.steps), "0.005", "1.44", "0.8442",
-        str(case.interval), f"2.5 {case.skin:g}", str(case.thermo_every), "",
-    ])
+    return "\n".join(
+        [
+            "Lennard-Jones",
+            "",
+            "lj",
+            "none",
+            "lj",
+            "1.0 1.0",
+            f"{n} {n} {n}",
+            str(case.steps),
+            "0.005",
+            "1.44",
+            "0.8442",
+            str(case.interval),
+            f"2.5 {case.skin:g}",
+            str(case.thermo_every),
+            "",
+        ]
+    )
 
 
 def flags(case: Case) -> list[str]:
-    words = [*_FLAGS[case.scheme], "-t", str(case.threads), "--precision", case.precision, "--skin-check", "off"]
+    words = [
+        *_FLAGS[case.scheme],
+        "-t",
+        str(case.threads),
+        "--precision",
+        case.precision,
+        "--skin-check",
+        "off",
+    ]
     if case.scheme in USES_DEVICES:
-        words += ["--device-threads", str(case.device_threads), "--device-slowness", str(case.device_slowness)]
+        words += [
+            "--device-threads",
+            str(case.device_threads),
+            "--device-slowness",
+            str(case.device_slowness),
+        ]
     if case.intensity != 1:
         words += ["--intensity", str(case.intensity)]
     return words
@@ -101,14 +177,19 @@ def flags(case: Case) -> list[str]:
 
 @dataclass
 class LabSource:
-    """Runs on the first nodes of a cluster that is up. A job with device ranks has one on each node, which waits where it has no part."""
+    """Runs on the first nodes of a cluster that is up. A job with device ranks has one on each node, which
+    waits where it has no part."""
 
     cluster: Cluster
     name: str = "lab"
     _inputs: int = field(default=0, init=False)
 
     def run(self, case: Case) -> Outcome:
-        cluster = self.cluster.first(1, case.nodes * case.ranks_per_node) if case.scheme == TOGETHER else self.cluster.first(case.nodes)
+        cluster = (
+            self.cluster.first(1, case.nodes * case.ranks_per_node)
+            if case.scheme == TOGETHER
+            else self.cluster.first(case.nodes)
+        )
         file = self._write_input(case)
         line = [str(cluster.artifacts.program(PROGRAM)), "-i", str(file), *flags(case), "--json", "-"]
         if case.scheme in _ENGINES:
@@ -122,34 +203,75 @@ class LabSource:
         file.unlink()
         said = measured(result, case.name, verifies=False)
         if said["atoms"] != case.atoms or said["steps"] != case.steps:
-            raise OffpathError(f"{case.name}: minimd ran {said['atoms']} atoms for {said['steps']} steps", code=1)
+            raise OffpathError(
+                f"{case.name}: minimd ran {said['atoms']} atoms for {said['steps']} steps", code=1
+            )
         if case.scheme == HALO and said["halo"] != "offloaded":
-            raise OffpathError(f"{case.name}: the devices did not move the ghosts\n{result.stderr}".rstrip(), code=1)
-        crossed = sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None
+            raise OffpathError(
+                f"{case.name}: the devices did not move the ghosts\n{result.stderr}".rstrip(), code=1
+            )
+        crossed = (
+            sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None
+        )
         on_core = tuple(said["on_core_s"][name] for name in ("force", "neigh", "comm"))
-        return Outcome(*(said[key] for key in TIMES), thermo=said["thermo"], computing_s=said["computing_s"], on_core=on_core, device_bytes=crossed)
+        return Outcome(
+            *(said[key] for key in TIMES),
+            thermo=said["thermo"],
+            computing_s=said["computing_s"],
+            on_core=on_core,
+            device_bytes=crossed,
+        )
 
     def cores(self, nodes: int) -> Cores:
         """That the first nodes have in all."""
         places = self.cluster.placements[:nodes]
-        return Cores(len({cpu for place in places for cpu in place.host}), len({cpu for place in places for cpu in place.device}))
+        return Cores(
+            len({cpu for place in places for cpu in place.host}),
+            len({cpu for place in places for cpu in place.device}),
+        )
 
     def device_rate(self) -> float:
         """Bytes a second from a host to its own device in one long message."""
         program = str(self.cluster.artifacts.program(osu.PROGRAM))
-        line = [program, "--test", "bw", "--sizes", str(2**20), "--window", "4", "--seconds", "0.3", "--json", "-"]
+        line = [
+            program,
+            "--test",
+            "bw",
+            "--sizes",
+            str(2**20),
+            "--window",
+            "4",
+            "--seconds",
+            "0.3",
+            "--json",
+            "-",
+        ]
         cluster = self.cluster.first(1)
-        layout = device_ranks.Layout(osu.places("bw", osu.HOST_DPU, 1, 1), device_ranks.device_command(cluster.spec.dpu, line, None))
-        said = measured(cluster.run(mpi.HOST, line, capture=True, layout=layout), "bandwidth between host and device")
+        layout = device_ranks.Layout(
+            osu.places("bw", osu.HOST_DPU, 1, 1), device_ranks.device_command(cluster.spec.dpu, line, None)
+        )
+        said = measured(
+            cluster.run(mpi.HOST, line, capture=True, layout=layout), "bandwidth between host and device"
+        )
         return said["rows"][0]["value"] * 1e6
 
     def _spread(self, groups: list[device_ranks.Group], kind: str) -> list[device_ranks.Group]:
-        """Those of `kind` on all cores, as many for each node; the others, which wait, stay where they are."""
+        """Those of `kind` on all cores, as many for each node; the others, which wait, stay where they
+        are."""
         cores = placement.physical_cores(os.sched_getaffinity(0))
         nodes = 1 + max(group.node for group in groups)
         share = max(1, len(cores) // nodes)
         return [
-            replace(group, cpus=tuple(cpu for at in range(share) for cpu in cores[(group.node * share + at) % len(cores)])) if group.kind == kind else group
+            (
+                replace(
+                    group,
+                    cpus=tuple(
+                        cpu for at in range(share) for cpu in cores[(group.node * share + at) % len(cores)]
+                    ),
+                )
+                if group.kind == kind
+                else group
+            )
             for group in groups
         ]
 

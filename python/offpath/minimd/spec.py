@@ -1,4 +1,5 @@
-"""What a study is asked for. Every study has all of it, with defaults of its own, and uses what it has a use for."""
+"""What a study is asked for. Every study has all of it, with defaults of its own, and uses what it has a use
+for."""
 
 from dataclasses import dataclass
 
@@ -25,9 +26,15 @@ class Spec:
 
     def check(self) -> None:
         for values, name, low, high in (
-            (self.nodes, "--nodes", 1, 64), (self.intervals, "--intervals", 1, 100000), ((self.steps,), "--steps", 1, 10**7),
-            ((self.runs,), "--runs", 1, 1000), (self.threads, "--threads", 1, 4096), (self.device_threads, "--device-threads", 1, 4096),
-            (self.device_slowness, "--device-slowness", 1, 100), (self.skins, "--skins", 0.01, 2.0), (self.intensities, "--intensities", 1, 10**6),
+            (self.nodes, "--nodes", 1, 64),
+            (self.intervals, "--intervals", 1, 100000),
+            ((self.steps,), "--steps", 1, 10**7),
+            ((self.runs,), "--runs", 1, 1000),
+            (self.threads, "--threads", 1, 4096),
+            (self.device_threads, "--device-threads", 1, 4096),
+            (self.device_slowness, "--device-slowness", 1, 100),
+            (self.skins, "--skins", 0.01, 2.0),
+            (self.intensities, "--intensities", 1, 10**6),
             (self.source_nodes, "--source-nodes", 1, 10**6),
         ):
             for value in values:
@@ -39,9 +46,15 @@ class Spec:
             cells_of(atoms)
         for interval in self.intervals:
             if interval > self.steps:
-                raise OffpathError(f"--intervals {interval}: in {self.steps} steps no lists are rebuilt", "use more --steps or a smaller interval")
+                raise OffpathError(
+                    f"--intervals {interval}: in {self.steps} steps no lists are rebuilt",
+                    "use more --steps or a smaller interval",
+                )
         if both := set(self.nodes) & set(self.source_nodes):
-            raise OffpathError(f"--source-nodes {min(both)}: --nodes has it too", "a number of nodes is either measured or supplied")
+            raise OffpathError(
+                f"--source-nodes {min(both)}: --nodes has it too",
+                "a number of nodes is either measured or supplied",
+            )
 
     @property
     def every_nodes(self) -> tuple[int, ...]:
@@ -49,7 +62,14 @@ class Spec:
 
     def case(self, scheme: str, atoms: int, nodes: int = 1, **more) -> Case:
         fixed = {
-            "ranks_per_node": self.ranks_per_node, "steps": self.steps, "skin": self.skins[0], "threads": self.threads[0], "interval": self.intervals[0],
-            "device_threads": self.device_threads[0], "device_slowness": self.device_slowness[0], "intensity": self.intensities[0], "precision": self.precision,
+            "ranks_per_node": self.ranks_per_node,
+            "steps": self.steps,
+            "skin": self.skins[0],
+            "threads": self.threads[0],
+            "interval": self.intervals[0],
+            "device_threads": self.device_threads[0],
+            "device_slowness": self.device_slowness[0],
+            "intensity": self.intensities[0],
+            "precision": self.precision,
         }
         return Case(scheme, atoms, nodes, **(fixed | more)).of(scheme)

@@ -1,6 +1,19 @@
 """The studies of times: who is how fast, where the time goes, what devices gain."""
 
-from offpath.minimd.case import ALL, BALANCED, DEVICES, HALO, HOSTS, OFFLOADED, PAPER, RUNTIME_BALANCED, RUNTIME_PAPER, SPLIT, TUNNEL, Case
+from offpath.minimd.case import (
+    ALL,
+    BALANCED,
+    DEVICES,
+    HALO,
+    HOSTS,
+    OFFLOADED,
+    PAPER,
+    RUNTIME_BALANCED,
+    RUNTIME_PAPER,
+    SPLIT,
+    TUNNEL,
+    Case,
+)
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 
@@ -17,7 +30,10 @@ def gain(base_s: float, other_s: float) -> float:
 def _grid(spec: Spec, schemes: tuple[str, ...], **more) -> list[Case]:
     return [
         spec.case(scheme, atoms, nodes, interval=interval, **more)
-        for nodes in spec.every_nodes for interval in spec.intervals for atoms in spec.atoms for scheme in schemes
+        for nodes in spec.every_nodes
+        for interval in spec.intervals
+        for atoms in spec.atoms
+        for scheme in schemes
     ]
 
 
@@ -25,7 +41,11 @@ def _grid(spec: Spec, schemes: tuple[str, ...], **more) -> list[Case]:
 
 
 def slowdown_cases(spec: Spec) -> list[Case]:
-    return [case for slowness in spec.device_slowness for case in _grid(spec, (HOSTS, DEVICES), device_slowness=slowness, wide=True)]
+    return [
+        case
+        for slowness in spec.device_slowness
+        for case in _grid(spec, (HOSTS, DEVICES), device_slowness=slowness, wide=True)
+    ]
 
 
 def slowdown_rows(spec: Spec, results: Results) -> list[dict]:
@@ -33,11 +53,18 @@ def slowdown_rows(spec: Spec, results: Results) -> list[dict]:
     for slowness in spec.device_slowness:
         cases = _grid(spec, (HOSTS, DEVICES), device_slowness=slowness, wide=True)
         for hosts, devices in zip(cases[::2], cases[1::2]):
-            rows.append(results.row(devices) | {"hosts_total_s": results[hosts].total_s, "slowdown": results[devices].total_s / results[hosts].total_s})
+            rows.append(
+                results.row(devices)
+                | {
+                    "hosts_total_s": results[hosts].total_s,
+                    "slowdown": results[devices].total_s / results[hosts].total_s,
+                }
+            )
     return rows
 
 
-# Figures 7 and 12: where the hosts' time goes, and what could be gained at best if all communication vanished.
+# Figures 7 and 12: where the hosts' time goes, and what could be gained at best if all communication
+# vanished.
 
 
 def breakdown_cases(spec: Spec) -> list[Case]:
@@ -48,7 +75,13 @@ def breakdown_rows(spec: Spec, results: Results) -> list[dict]:
     rows = []
     for case in breakdown_cases(spec):
         row = results.row(case)
-        rows.append(row | {f"{part}_percent": 100 * row[f"{part}_s"] / row["total_s"] for part in ("force", "neigh", "comm", "other")})
+        rows.append(
+            row
+            | {
+                f"{part}_percent": 100 * row[f"{part}_s"] / row["total_s"]
+                for part in ("force", "neigh", "comm", "other")
+            }
+        )
     return rows
 
 
@@ -61,12 +94,17 @@ def bound_rows(spec: Spec, results: Results) -> list[dict]:
 
 def devices_cases(spec: Spec) -> list[Case]:
     return [
-        case for interval in spec.intervals for atoms in spec.atoms
+        case
+        for interval in spec.intervals
+        for atoms in spec.atoms
         for case in (
             *(spec.case(HOSTS, atoms, 1, interval=interval, threads=threads) for threads in spec.threads),
             *(
-                spec.case(DEVICES, atoms, nodes, interval=interval, threads=threads, ranks_per_node=1, wide=True)
-                for nodes in spec.every_nodes for threads in spec.device_threads
+                spec.case(
+                    DEVICES, atoms, nodes, interval=interval, threads=threads, ranks_per_node=1, wide=True
+                )
+                for nodes in spec.every_nodes
+                for threads in spec.device_threads
             ),
         )
     ]
@@ -81,7 +119,14 @@ def devices_rows(spec: Spec, results: Results) -> list[dict]:
         if case.scheme == HOSTS:
             hosts[key] = min(hosts.get(key, float("inf")), results[case].total_s)
             continue
-        rows.append(results.row(case) | {"devices": case.nodes, "host_total_s": hosts[key], "speedup_over_host": hosts[key] / results[case].total_s})
+        rows.append(
+            results.row(case)
+            | {
+                "devices": case.nodes,
+                "host_total_s": hosts[key],
+                "speedup_over_host": hosts[key] / results[case].total_s,
+            }
+        )
     return rows
 
 
@@ -90,32 +135,44 @@ def devices_rows(spec: Spec, results: Results) -> list[dict]:
 
 def offpath_cases(spec: Spec) -> list[Case]:
     schemes = (*OFFPATH_SCHEMES, *(RUNTIME_SCHEMES if spec.runtime else ()))
-    return [case for slowness in spec.device_slowness for case in _grid(spec, schemes, device_slowness=slowness)]
+    return [
+        case for slowness in spec.device_slowness for case in _grid(spec, schemes, device_slowness=slowness)
+    ]
 
 
 def offpath_rows(spec: Spec, results: Results) -> list[dict]:
-    """`improvement_percent`: of each turn's runs, the median. `best_improvement_percent`: fastest run against fastest run. `bound_percent`: Figure 12's bound of the same setting, from the same runs; `above_bound_percent`: what is gained beyond it."""
+    """`improvement_percent`: of each turn's runs, the median. `best_improvement_percent`: fastest run against
+    fastest run. `bound_percent`: Figure 12's bound of the same setting, from the same runs;
+    `above_bound_percent`: what is gained beyond it."""
     rows = []
     for case in offpath_cases(spec):
         base = results[case.of(HOSTS)]
         improvement = results.over_turns(lambda run: gain(run(case.of(HOSTS)).total_s, run(case).total_s))
         bound = 100 * base.comm_s / base.total_s
-        rows.append(results.row(case) | {
-            "base_total_s": base.total_s, "improvement_percent": improvement,
-            "best_improvement_percent": gain(results.best(case.of(HOSTS)), results.best(case)), "bound_percent": bound,
-            "above_bound_percent": improvement - bound,
-        })
+        rows.append(
+            results.row(case)
+            | {
+                "base_total_s": base.total_s,
+                "improvement_percent": improvement,
+                "best_improvement_percent": gain(results.best(case.of(HOSTS)), results.best(case)),
+                "bound_percent": bound,
+                "above_bound_percent": improvement - bound,
+            }
+        )
     return rows
 
 
-# Section 4 of the manual offload: both of its halves, and the baselines; by atoms, and by computational intensity at the last size.
+# Section 4 of the manual offload: both of its halves, and the baselines; by atoms, and by computational
+# intensity at the last size.
 
 
 def manual_cases(spec: Spec) -> list[Case]:
     by_atoms = _grid(spec, MANUAL_SCHEMES, intensity=spec.intensities[0])
     by_intensity = [
         spec.case(scheme, spec.atoms[-1], nodes, intensity=intensity)
-        for nodes in spec.every_nodes for intensity in spec.intensities[1:] for scheme in MANUAL_SCHEMES
+        for nodes in spec.every_nodes
+        for intensity in spec.intensities[1:]
+        for scheme in MANUAL_SCHEMES
     ]
     return [*by_atoms, *by_intensity]
 
@@ -125,8 +182,12 @@ def manual_rows(spec: Spec, results: Results) -> list[dict]:
     rows = []
     for case in manual_cases(spec):
         base, own = results[case.of(HOSTS)], results[case]
-        rows.append(results.row(case) | {
-            "total_less_percent": gain(base.total_s, own.total_s), "force_less_percent": gain(base.force_s, own.force_s),
-            "comm_less_percent": gain(base.comm_s, own.comm_s) if base.comm_s > 0 else 0.0,
-        })
+        rows.append(
+            results.row(case)
+            | {
+                "total_less_percent": gain(base.total_s, own.total_s),
+                "force_less_percent": gain(base.force_s, own.force_s),
+                "comm_less_percent": gain(base.comm_s, own.comm_s) if base.comm_s > 0 else 0.0,
+            }
+        )
     return rows
