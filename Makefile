@@ -42,8 +42,14 @@ fuzz: setup
 bench: build
 	@scripts/bench.sh
 
-format:
+format: setup
 	@git ls-files '*.h' '*.c' '*.cpp' '*.hpp' | xargs clang-format-16 -i
+	@.venv/bin/ruff format -q .
+
+# Form of the sources, and types of the Python command. Part of `make test`.
+.PHONY: lint
+lint: setup
+	@scripts/lint.sh
 
 check-format:
 	@git ls-files '*.h' '*.c' '*.cpp' '*.hpp' | xargs clang-format-16 --dry-run -Werror

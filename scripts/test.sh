@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh BUILD: runs every test of a build tree. On the release tree (`build`) also those of the Python command, and a minute of
-# fuzzing of the two decoders. Non-zero if anything fails. The end says which tests needed a second try, and what was skipped and why.
+# test.sh BUILD: runs every test of a build tree. On the release tree (`build`) also lint.sh, the tests of the Python command, and a
+# minute of fuzzing of the two decoders. Non-zero if anything fails. The end says which tests needed a second try, and what was skipped and why.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -16,6 +16,11 @@ case $build in *tsan*) export UCX_MEM_MMAP_HOOK_MODE=none ;; esac
 
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
+
+if [ "$build" = build ]; then
+    echo "== lint"
+    scripts/lint.sh || failed=1
+fi
 
 echo "== compiled tests ($build)"
 # A second try on CI only, whose machines are shared: ctest still prints the first failure, and the end names the tests that needed it.

@@ -8,9 +8,8 @@ from pathlib import Path
 from offpath.errors import OffpathError
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
-COMMAND_BUILD = (  # set by what starts this command for this command alone, with one entry in front of PYTHONPATH
-    "OFFPATH_COMMAND_BUILD"
-)
+# Set by what starts this command for this command alone, with one entry in front of PYTHONPATH.
+COMMAND_BUILD = "OFFPATH_COMMAND_BUILD"
 
 _command_build: str | None = None
 
@@ -50,12 +49,9 @@ class Artifacts:
         """The command that runs the aarch64 device daemon on this machine."""
         return aarch64_command("offpathd")
 
-    def device(self, dpu: str) -> None:
-        """Checks that there is what a device of this kind runs."""
-        if dpu == "aarch64":
-            self.aarch64_daemon
-        else:
-            self.daemon
+    def device(self, dpu: str) -> list[str]:
+        """The command that runs the daemon of a device of this kind."""
+        return self.aarch64_daemon if dpu == "aarch64" else [str(self.daemon)]
 
     def _need(self, relative: str, what: str, hint: str | None = None) -> Path:
         path = self.root / relative
@@ -63,7 +59,8 @@ class Artifacts:
             raise OffpathError(
                 f"{what} is not built: {path} is missing",
                 hint
-                or "run `make build` in the source directory, or name another build directory with OFFPATH_BUILD=DIR",
+                or "run `make build` in the source directory, or name another build directory with"
+                " OFFPATH_BUILD=DIR",
             )
         return path
 

@@ -70,11 +70,10 @@ class ShmemBench:
 
     def __init__(self, cluster: Cluster, spec: ShmemSpec):
         self.cluster, self.spec = cluster, spec
-        self.programs = {
-            "offpath": str(cluster.artifacts.program(PROGRAM)),
-            "host": oshmem.program(cluster.artifacts, PROGRAM),
-        }
-        self.engines = [name for name in spec.engines if self.programs[name] is not None]
+        self.programs = {"offpath": str(cluster.artifacts.program(PROGRAM))}
+        if (host := oshmem.program(cluster.artifacts, PROGRAM)) is not None:
+            self.programs["host"] = host
+        self.engines = [name for name in spec.engines if name in self.programs]
         if "host" in spec.engines and "host" not in self.engines:
             console.warn("the host has no OpenSHMEM, so there is nothing to compare with")
 

@@ -4,11 +4,11 @@ import textwrap
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
+
+from offpath.bspmm import PHASES, VARIANTS
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-from offpath.bspmm import PHASES, VARIANTS  # noqa: E402
 
 # A color a variant, pale where it runs on the host's own library.
 _COLORS = {
@@ -47,7 +47,7 @@ def draw(report: dict, path: Path) -> None:
         width_ratios=[2] * len(meshes) + [3],
         squeeze=False,
     )
-    for panel, mesh in zip(axes[0], meshes):
+    for panel, mesh in zip(axes[0], meshes, strict=False):
         _totals(panel, [row for row in report["rows"] if row["mesh"] == mesh], mesh)
     _breakdown(axes[0][-1], report)
     axes[0][0].set_ylabel("seconds, total")
@@ -117,7 +117,7 @@ def _breakdown(axes, report: dict) -> None:
             color=_PHASE_COLORS[phase],
             label=_PHASE_LABELS[phase],
         )
-        bottom = [low + value for low, value in zip(bottom, values)]
+        bottom = [low + value for low, value in zip(bottom, values, strict=True)]
     axes.set_xticks(range(len(rows)), labels, fontsize=7, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_ylabel("seconds of a rank, mean")
     axes.set_title(f"where the time goes at {mesh} x {mesh}", fontsize=10)

@@ -6,8 +6,8 @@ import sys
 import typer
 
 from offpath import artifacts, console
-from offpath.errors import OffpathError
 from offpath.commands import bench, control, env, info, lab, run, study, tune
+from offpath.errors import OffpathError
 
 app = typer.Typer(
     name="offpath",

@@ -3,6 +3,7 @@
 import json as jsonlib
 import statistics
 import sys
+from collections.abc import Set
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
@@ -24,10 +25,11 @@ def choose_engines(names: str | None, baselines: str, program: list[str]) -> lis
     An engine that the user names and that cannot run is an error; `rivals` and `all` leave it out and say
     why.
     """
+    more: list[str] = []
     if names is not None:
-        named, more = units.split_list(names, "engines"), []
+        named = units.split_list(names, "engines")
     else:
-        named, more = [mpi.HOST.name, mpi.OFFPATH.name], []
+        named = [mpi.HOST.name, mpi.OFFPATH.name]
         if baselines == "all":
             more = [engine.name for engine in mpi.BASELINES]
         elif baselines == "rivals":
@@ -155,7 +157,7 @@ def _over(entry: dict, other: dict | None) -> float | None:
     return entry["median"] / other["median"] if other and other["median"] else None
 
 
-def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[str]:
+def differences(records: list[dict], ignored: Set[str] = frozenset()) -> list[str]:
     """Where the results (but for the `ignored`) or the output of a run are not those of the first good
     run."""
     good = [record for record in records if not record["failed"]]
@@ -173,11 +175,11 @@ def differences(records: list[dict], ignored: set[str] = frozenset()) -> list[st
             line = next(pair for pair in zip_longest(ours, theirs, fillvalue="") if pair[0] != pair[1])
             printed.append((where, line))
     if printed:
-        where, (ours, theirs) = printed[0]
+        where, (our_line, their_line) = printed[0]
         others = f" (and in {len(printed) - 1} more runs)" if len(printed) > 1 else ""
         found.append(
             f"{where}: the text printed is not that of {good[0]['engine']}, run {good[0]['run'] + 1}:"
-            f" {ours!r}, not {theirs!r}{others}"
+            f" {our_line!r}, not {their_line!r}{others}"
         )
     return found
 
@@ -225,7 +227,7 @@ def _table(report: dict, engines: list[str], title: str) -> Table:
     reference = report["reference"]
     table = Table(title=title, title_justify="left")
     table.add_column("")
-    columns = []  # of each engine, and the key of a ratio or None for the value
+    columns: list[tuple[str, str | None]] = []  # of each engine, and the key of a ratio or None for the value
     for name in engines:
         columns.append((name, None))
         table.add_column(name, justify="right", no_wrap=True)

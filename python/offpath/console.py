@@ -5,7 +5,7 @@ import time
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 _PIPED_WIDTH = 200  # of tables that go to a file or a pipe
 
@@ -55,16 +55,16 @@ class PlainProgress:
     def __exit__(self, *_) -> None:
         pass
 
-    def add_task(self, description: str, total: int) -> int:
+    def add_task(self, description: str, total: int) -> TaskID:
         self._total = total
         self._show(description)
-        return 0
+        return TaskID(0)
 
-    def update(self, task: int, advance: int = 0, description: str | None = None) -> None:
+    def update(self, task: TaskID, advance: int = 0, description: str | None = None) -> None:
         self._done += advance
         self._show(description)
 
-    def advance(self, task: int) -> None:
+    def advance(self, task: TaskID) -> None:
         self.update(task, 1)
 
     def _show(self, description: str | None) -> None:

@@ -16,15 +16,18 @@ HOST, DEVICE = "host", "device"
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 
 # Open MPI's options and how many words follow each. Single and double dashes mean the same to it.
-_FLAGS = frozenset(
-    """allow-run-as-root oversubscribe nooversubscribe use-hwthread-cpus report-bindings display-map display-allocation display-topo
-    display-devel-map display-devel-allocation tag-output timestamp-output verbose v quiet q enable-recovery disable-recovery
-    merge-stderr-to-stdout debug-daemons d debug-devel leave-session-attached xml do-not-resolve novm get-stack-traces bynode byslot""".split()
-)
-_ONE_WORD = frozenset(
-    """x bind-to map-by rank-by wdir wd path prefix output-filename stdin timeout report-pid report-uri preload-files tune am cpu-set
-    cpu-list max-restarts personality dvm ompi-server report-state-on-timeout""".split()
-)
+_FLAGS = frozenset([
+    "allow-run-as-root", "oversubscribe", "nooversubscribe", "use-hwthread-cpus", "report-bindings",
+    "display-map", "display-allocation", "display-topo", "display-devel-map", "display-devel-allocation",
+    "tag-output", "timestamp-output", "verbose", "v", "quiet", "q", "enable-recovery", "disable-recovery",
+    "merge-stderr-to-stdout", "debug-daemons", "d", "debug-devel", "leave-session-attached", "xml",
+    "do-not-resolve", "novm", "get-stack-traces", "bynode", "byslot",
+])  # fmt: skip
+_ONE_WORD = frozenset([
+    "x", "bind-to", "map-by", "rank-by", "wdir", "wd", "path", "prefix", "output-filename", "stdin",
+    "timeout", "report-pid", "report-uri", "preload-files", "tune", "am", "cpu-set", "cpu-list",
+    "max-restarts", "personality", "dvm", "ompi-server", "report-state-on-timeout",
+])  # fmt: skip
 _TWO_WORDS = frozenset(["mca", "gmca"])
 _COUNTS = frozenset(["n", "np", "c"])
 _PER_NODE = frozenset(["N", "npernode"])
@@ -166,7 +169,7 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
                 "hosts: " + ", ".join(known),
             )
         found[known[device.node]].append(device)
-    without = [host.name for host, its in zip(hosts, found) if not its]
+    without = [host.name for host, its in zip(hosts, found, strict=True) if not its]
     if without:
         raise OffpathError(
             f"no device is named for {', '.join(without)}", "give every host a device, or leave the host out"
@@ -300,10 +303,10 @@ def build(
     shared = host_part.words(_FOR_DEVICES_TOO) + device_part.words()
     programs = [
         Program(HOST, node, host.name, count, host_part.command, own)
-        for node, (host, count) in enumerate(zip(hosts, host_counts))
+        for node, (host, count) in enumerate(zip(hosts, host_counts, strict=True))
     ]
     programs += [
         Program(DEVICE, node, device.name, count, device_command, shared)
-        for (node, device), count in zip(flat, device_counts)
+        for (node, device), count in zip(flat, device_counts, strict=True)
     ]
     return mpmd([command[0], *host_part.words(without=_OF_ONE_PROGRAM)], programs)

@@ -97,7 +97,7 @@ def _device(node: str | None, text: str, where: str) -> RemoteDevice:
 
 
 def _checked(found: list[RemoteDevice], where: str) -> list[RemoteDevice]:
-    names = [device.node for device in found]
+    names = [device.node for device in found if device.node is not None]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise OffpathError(f"{where}: {', '.join(twice)} is named twice", "one device a node")
     return found

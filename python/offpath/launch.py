@@ -65,12 +65,13 @@ def rank_variables(
     else:
         variables = {"LD_PRELOAD": inherited["LD_PRELOAD"]} if inherited.get("LD_PRELOAD") else {}
     variables["OFFPATH"] = inherited.get("OFFPATH", "on")
+    given: dict[str, object] = {}
     if options.remote:
         variables |= {
             "OFFPATH_DEVICES": devices.setting(options.remote),
             "OFFPATH_KEY_FILE": str(options.key_file or session / "key"),
         }
-        given = {"OFFPATH_HOST_DEVICES": options.host_devices or inherited.get("OFFPATH_HOST_DEVICES")}
+        given["OFFPATH_HOST_DEVICES"] = options.host_devices or inherited.get("OFFPATH_HOST_DEVICES")
     else:
         variables |= {
             "OFFPATH_DIR": str(session),
@@ -78,7 +79,7 @@ def rank_variables(
             "OFFPATH_DAEMON": str(artifacts.daemon),
             "OFFPATH_DEVICE_CPUS": format_cpus(options.device_cpus),
         }
-        given = {"OFFPATH_PROXIES": options.proxies, "OFFPATH_SPIN_US": options.spin_us}
+        given |= {"OFFPATH_PROXIES": options.proxies, "OFFPATH_SPIN_US": options.spin_us}
     given |= {
         "OFFPATH_VERBOSE": options.verbose,
         "OFFPATH_TUNING": inherited.get("OFFPATH_TUNING", _tuning_table()),

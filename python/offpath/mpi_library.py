@@ -199,7 +199,7 @@ def kind_of(library: str) -> str | None:
 
 
 def _of_python(interpreter: Path) -> Iterator[Use]:
-    found = []
+    found: list[Use] = []
     for folder in _output([str(interpreter), "-c", _FIND_MPI4PY]).splitlines():
         for module in sorted(Path(folder).glob("MPI*.so")):
             found += _of_elf(module)

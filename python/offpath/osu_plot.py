@@ -5,11 +5,11 @@ import textwrap
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
+
+from offpath import units
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-from offpath import units  # noqa: E402
 
 _COLORS = {"host-host": "#8d99ae", "dpu-dpu": "#2a9d8f", "host-dpu": "#e76f51"}
 _PANELS = (  # title, test, what is read, better
@@ -24,7 +24,7 @@ _PANELS = (  # title, test, what is read, better
 
 def draw(report: dict, path: Path) -> None:
     figure, grid = plt.subplots(2, 3, figsize=(14, 7.5), layout="constrained")
-    for axes, (title, test, key, better) in zip(grid.flat, _PANELS):
+    for axes, (title, test, key, better) in zip(grid.flat, _PANELS, strict=True):
         rows = (
             report["message_rates"]
             if key == "messages_per_s"
@@ -34,7 +34,7 @@ def draw(report: dict, path: Path) -> None:
         pairs = f", {report['mbw_mr_pairs']} pairs" if test == "mbw_mr" else ""
         axes.set_title(f"{title}{pairs} ({better} is better)", fontsize=10)
     handles, labels = next(
-        ((h, l) for h, l in (axes.get_legend_handles_labels() for axes in grid.flat) if h), ([], [])
+        (legend for legend in (axes.get_legend_handles_labels() for axes in grid.flat) if legend[0]), ([], [])
     )
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
     figure.suptitle(

@@ -11,6 +11,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import JustifyMethod
 from rich.table import Table
 
 from offpath import console, stats, units
@@ -59,7 +60,7 @@ def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
                 (engine, _program(cluster, spec, turns, turn, len(order)))
                 for turn, engine in enumerate(order)
             ]
-            for engine, result in zip(order, cluster.run_together(jobs)):
+            for engine, result in zip(order, cluster.run_together(jobs), strict=True):
                 taken[engine.name].append(measured(result, engine.label, verifies=False)["rows"])
             progress.advance(task)
     return rows(taken)
@@ -137,7 +138,7 @@ def show(found: dict) -> None:
     table = Table(
         title=f"overhead: {found['lab']['description']}; medians of {found['runs']}", title_justify="left"
     )
-    for name, justify in (
+    columns: tuple[tuple[str, JustifyMethod], ...] = (
         ("test", "left"),
         ("where", "left"),
         ("size", "right"),
@@ -145,7 +146,8 @@ def show(found: dict) -> None:
         ("preloaded", "right"),
         ("ratio", "right"),
         ("quartiles", "right"),
-    ):
+    )
+    for name, justify in columns:
         table.add_column(name, justify=justify, no_wrap=True)
     previous = None
     for row in found["rows"]:

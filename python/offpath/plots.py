@@ -4,11 +4,11 @@ import textwrap
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
+
+from offpath import metrics, units
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-from offpath import metrics, units  # noqa: E402
 
 _COLORS = {
     "host": "#8d99ae",
@@ -103,7 +103,7 @@ def series(report: dict, path: Path, key: str, label: str) -> None:
     figure, grid = plt.subplots(
         1, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 4), layout="constrained", squeeze=False
     )
-    for axes, operation in zip(grid[0], operations):
+    for axes, operation in zip(grid[0], operations, strict=True):
         for engine, rows in _by_engine(report, operation).items():
             axes.plot(
                 [row["bytes"] for row in rows],

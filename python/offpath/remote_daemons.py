@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from offpath import console
 from offpath.devices import RemoteDevice
@@ -86,7 +87,7 @@ class RemoteDaemons:
         # Several nodes may share one device.
         self._devices = list({device.address: device for device in devices}.values())
         self._options, self._key_file = options, key_file
-        self._running: list[tuple[RemoteDevice, subprocess.Popen, object]] = []
+        self._running: list[tuple[RemoteDevice, subprocess.Popen[bytes], IO[bytes]]] = []
 
     def __enter__(self) -> "RemoteDaemons":
         key = secrets.token_hex(32).encode()
@@ -105,9 +106,9 @@ class RemoteDaemons:
         return self
 
     def __exit__(self, *_) -> None:
-        for _, process, _ in self._running:
+        for _device, process, _errors in self._running:
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
+                _pipe(process.stdin).close()
         deadline = time.monotonic() + _STOP_SECONDS
         for device, process, errors in self._running:
             try:
@@ -123,7 +124,7 @@ class RemoteDaemons:
 
     def _start(self, device: RemoteDevice, key: bytes) -> None:
         command = agent_command(device, self._options)
-        errors = tempfile.TemporaryFile()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the daemon runs
         try:
             # A session of its own: Ctrl-C ends the job first, and its devices after it.
             process = subprocess.Popen(
@@ -134,18 +135,18 @@ class RemoteDaemons:
                 f"the agent {command[0]!r} cannot be run: {error.strerror}", "name another one with --agent"
             ) from error
         self._running.append((device, process, errors))
-        try:
-            process.stdin.write(key + b"\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended, and the wait for it says how
+        # A process that has ended says how when it is waited for.
+        with contextlib.suppress(BrokenPipeError):
+            _pipe(process.stdin).write(key + b"\n")
+            _pipe(process.stdin).flush()
 
     def _problem(
-        self, device: RemoteDevice, process: subprocess.Popen, errors, deadline: float
+        self, device: RemoteDevice, process: subprocess.Popen[bytes], errors: IO[bytes], deadline: float
     ) -> str | None:
         """Waits until the daemon is ready; what is wrong if it does not get so."""
-        readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-        if readable and os.read(process.stdout.fileno(), 1) == b"1":
+        answer = _pipe(process.stdout)
+        readable, _, _ = select.select([answer], [], [], max(0.0, deadline - time.monotonic()))
+        if readable and os.read(answer.fileno(), 1) == b"1":
             return None
         words = "".join("\n  " + line for line in _said(errors))
         os.ftruncate(errors.fileno(), 0)
@@ -156,6 +157,12 @@ class RemoteDaemons:
         )
 
 
-def _said(errors) -> list[str]:
+def _pipe(end: IO[bytes] | None) -> IO[bytes]:
+    """An end of a pipe that `_start` asked for."""
+    assert end is not None
+    return end
+
+
+def _said(errors: IO[bytes]) -> list[str]:
     errors.seek(0)
     return errors.read().decode(errors="replace").strip().splitlines()[-8:]

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import JustifyMethod
 from rich.table import Table
 
 from offpath import console, metrics, units
-from offpath.bench import OPERATIONS as BENCHMARKS, PROGRAM
+from offpath.bench import OPERATIONS as BENCHMARKS
+from offpath.bench import PROGRAM
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster
@@ -163,7 +165,7 @@ def _medians(runs: list[dict]) -> list[dict]:
 
 def show(found: list[dict], where: str) -> None:
     table = Table(title=f"tuning: {where}", title_justify="left")
-    for name, justify in (
+    columns: tuple[tuple[str, JustifyMethod], ...] = (
         ("operation", "left"),
         ("bytes", "right"),
         ("host", "right"),
@@ -171,7 +173,8 @@ def show(found: list[dict], where: str) -> None:
         ("device", "right"),
         ("hidden", "right"),
         ("choice", "left"),
-    ):
+    )
+    for name, justify in columns:
         table.add_column(name, justify=justify, no_wrap=True)
     previous = None
     for row in found:

@@ -65,7 +65,8 @@ TEST(Trial, EndsEarlyWhereOneIsFarBehind) {
     Trial slow_device, slow_host;
     EXPECT_EQ(exchanges_on_host(slow_device, 60, 3.0, 1.0), 59);
     EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 3.0), 2);
-    EXPECT_EQ(exchanges_on_host(slow_device, 100'000, 3.0, 1.0), 100'000 - 10);  // at first, and after 64, 128, ...
+    // The device is tried at first, and after 64, 128, ... exchanges.
+    EXPECT_EQ(exchanges_on_host(slow_device, 100'000, 3.0, 1.0), 100'000 - 10);
 }
 
 TEST(Trial, OneSlowExchangeDecidesNothing) {

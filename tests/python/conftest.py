@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-SOURCE_ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE_ROOT / "python"))
+from offpath.artifacts import find_artifacts
+from offpath.errors import NamespacesUnavailable, OffpathError
+from offpath.lab import sandbox
 
-from offpath.artifacts import find_artifacts  # noqa: E402
-from offpath.errors import NamespacesUnavailable, OffpathError  # noqa: E402
-from offpath.lab import sandbox  # noqa: E402
+SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
 NOBODY = 65534
 

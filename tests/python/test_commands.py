@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import command, environment
 
+from conftest import command, environment
 from offpath import launch, preload
 from offpath.artifacts import Artifacts
 from offpath.commands import options
@@ -107,8 +107,9 @@ def test_key_and_devices_of_a_job_are_files_that_only_the_user_reads(tmp_path):
 
 def test_counters_are_read_by_the_interfaces_name():
     text = (
-        "Inter-|   Receive  | Transmit\n face |bytes packets errs drop\n    p0: 10 1 0 2 0 0 0 0 20 1 0 3 0 0"
-        " 0 0\n   p01:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n"
+        "Inter-|   Receive  | Transmit\n face |bytes packets errs drop\n"
+        "    p0: 10 1 0 2 0 0 0 0 20 1 0 3 0 0 0 0\n"
+        "   p01:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n"
     )
     assert traffic.parse_counters(text, "p0") == traffic.NodeTraffic(sent=20, received=10, dropped=5)
     with pytest.raises(ValueError, match="v0"):
@@ -155,8 +156,9 @@ def test_agent_is_a_shell_script_that_knows_its_nodes_and_pins(tmp_path):
 
 def test_cpu_controllers_are_found_in_both_versions():
     mounts = (
-        "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0"
-        " 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+        "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"
+        "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
+        "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
     )
     found = find_hierarchies(mounts, "3:cpu,cpuacct:/user\n0::/user/1\n")
     assert found == [

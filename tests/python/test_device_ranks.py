@@ -99,7 +99,7 @@ def test_what_cannot_be_built_is_refused(command, devices, said):
 
 def test_a_device_program_is_named_once():
     with pytest.raises(OffpathError, match="twice"):
-        build("mpirun ./prog : ./dev".split(), HOSTS, DEVICES, ["./other"])
+        build(["mpirun", "./prog", ":", "./dev"], HOSTS, DEVICES, ["./other"])
 
 
 def test_ranks_are_counted_by_node_too():

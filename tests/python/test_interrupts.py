@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from conftest import command, environment
 
 QUIET_ENDS = (130, -signal.SIGINT)

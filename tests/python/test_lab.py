@@ -162,7 +162,8 @@ def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path)
         """#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 4, "cores": "same"}'\n"""
     )
     tmp_path.joinpath("program-mpich").write_text(
-        """#!/bin/sh\n: mpiexec.mpich\n[ $PMI_RANK = 0 ] || exit 0\n[ "$MPIR_CVAR_ASYNC_PROGRESS" = 1 ] && t=1 || t=2\n"""
+        """#!/bin/sh\n: mpiexec.mpich\n[ $PMI_RANK = 0 ] || exit 0\n"""
+        """[ "$MPIR_CVAR_ASYNC_PROGRESS" = 1 ] && t=1 || t=2\n"""
         """echo "$t $(nproc)" >>"$0.seen"; echo "{\\"total_s\\": $t, \\"cores\\": \\"same\\"}"\n"""
     )
     for file in (program, tmp_path / "program-mpich"):
@@ -378,19 +379,20 @@ def test_quota_throttles_a_process(tmp_path):
     busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
         quota.add(busy.pid)
-        used = lambda: (
-            sum(map(int, Path(f"/proc/{busy.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
-            / os.sysconf("SC_CLK_TCK")
-        )  # noqa: E731
-        before, start = used(), time.monotonic()
+        before, start = _cpu_seconds(busy.pid), time.monotonic()
         time.sleep(1.0)
-        assert (used() - before) / (time.monotonic() - start) < 0.35
+        assert (_cpu_seconds(busy.pid) - before) / (time.monotonic() - start) < 0.35
         assert quota.throttled_periods() > 10
     finally:
         busy.kill()
         busy.wait()
         assert eventually(lambda: _removed(quota))
     assert not quota.path.exists()
+
+
+def _cpu_seconds(pid: int) -> float:
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def _removed(quota) -> bool:
@@ -407,7 +409,7 @@ def test_clean_removes_what_a_dead_owner_left_and_nothing_else(offpath):
     gone.kill()
     gone.wait()
     rooms = [Path(f"/tmp/offpath-run-test-{os.getpid()}-{name}") for name in ("dead", "alive")]
-    for room, mark_ in zip(rooms, (mark, owner.mark())):
+    for room, mark_ in zip(rooms, (mark, owner.mark()), strict=True):
         room.mkdir()
         (room / "owner").write_text(mark_)
     try:

@@ -24,14 +24,17 @@ LINK, PCIE = 100e6, 400e6
 DEVICE = """
 import argparse, hashlib, json, os, socket, threading
 parser = argparse.ArgumentParser()
-for name in ("--listen", "--name", "--host-devices", "--net-devices", "--cpus", "--log-file", "--log-level", "--allow-kernels"):
+for name in ("--listen", "--name", "--host-devices", "--net-devices", "--cpus",
+             "--log-file", "--log-level", "--allow-kernels"):
     parser.add_argument(name, required=True)
 for name in ("--key-fd", "--ready-fd"):
     parser.add_argument(name, type=int, required=True)
 options = parser.parse_args()
 key = os.fdopen(options.key_fd, "rb").read()
-about = {"host": socket.gethostname(), "name": options.name, "interfaces": sorted(os.listdir("/sys/class/net")), "key": hashlib.sha256(key).hexdigest(),
-         "link": options.host_devices, "network": options.net_devices, "cpus": sorted(os.sched_getaffinity(0))}
+about = {"host": socket.gethostname(), "name": options.name,
+         "interfaces": sorted(os.listdir("/sys/class/net")),
+         "key": hashlib.sha256(key).hexdigest(), "link": options.host_devices, "network": options.net_devices,
+         "cpus": sorted(os.sched_getaffinity(0))}
 
 def serve(server):
     while True:
@@ -264,7 +267,8 @@ def test_missing_aarch64_build_is_named(offpath, stand_in):
 INFO = """
 import json, os, socket, sys
 interface = sys.argv[sys.argv.index("--net-devices") + 1]
-print(json.dumps({"node": socket.gethostname(), "attach": "local", "ucx": {"transports": ["tcp/" + interface, "self/memory"]},
+print(json.dumps({"node": socket.gethostname(), "attach": "local",
+                  "ucx": {"transports": ["tcp/" + interface, "self/memory"]},
                   "back_ends": [{"name": "map", "available": True}, {"name": "staged", "available": True}]}))
 """
 

@@ -118,7 +118,7 @@ def test_an_engine_with_more_than_its_library_is_compared_with_the_library_too()
     engines = [mpi.HOST, mpi.ENGINES["mpich"], mpi.ENGINES["mpich+core+thread"]]
     records = [
         {"engine": e.name, "failed": False, "measurements": {"total_s": s}}
-        for e, s in zip(engines, (4.0, 2.0, 1.0))
+        for e, s in zip(engines, (4.0, 2.0, 1.0), strict=True)
     ]
     found = compare.summarize(records, engines)["total_s"]
     assert (found["mpich+core+thread"]["ratio"], found["mpich+core+thread"]["ratio_to_alone"]) == (0.25, 0.5)
@@ -159,8 +159,8 @@ def test_environment_says_where_numbers_come_from():
 
 def test_staging_takes_medians_and_compares_with_the_slower_link():
     runs = [
-        {"back_end": "map", "rows": [{"bytes": 4, "window": 64, "latency_s": l, "bandwidth_Bps": 1 / l}]}
-        for l in (4.0, 1.0, 2.0)
+        {"back_end": "map", "rows": [{"bytes": 4, "window": 64, "latency_s": s, "bandwidth_Bps": 1 / s}]}
+        for s in (4.0, 1.0, 2.0)
     ]
     (row,) = staging.rows({"direct": runs})
     assert (row["path"], row["bytes"], row["latency_s"], row["bandwidth_Bps"], row["back_end"]) == (
@@ -181,8 +181,8 @@ def test_staging_takes_medians_and_compares_with_the_slower_link():
 
 def test_bandwidth_is_read_from_what_the_perf_test_prints():
     text = (
-        "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n "
-        " 50,3.996,23982.062,23982.062,160.0,200.5,42,42\n"
+        "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+        "  50,3.996,23982.062,23982.062,160.0,200.5,42,42\n"
     )
     assert perftest.parse(text) == 200.5 * 2**20
     with pytest.raises(OffpathError, match="no bandwidth"):

@@ -551,7 +551,7 @@ def test_the_roofline_of_small_lists(offpath, program, tmp_path):
     found = json.loads(report.read_text())
     assert picture.stat().st_size > 10000
     assert {(row["precision"], row["loop"]) for row in found["rows"]} == {
-        (p, l) for p in roofline.PRECISIONS for l in ("lj", "eam densities", "eam forces")
+        (p, loop) for p in roofline.PRECISIONS for loop in ("lj", "eam densities", "eam forces")
     }
     for row in found["rows"]:
         # Half of the neighbours within 2.5 at this density: 2/3 pi 2.5^3 0.8442; of copper within 4.95, three

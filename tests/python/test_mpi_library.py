@@ -29,8 +29,9 @@ def program(request, build):
 
 
 @pytest.mark.parametrize(("library", "kind"), [
-    ("libmpi.so.40", "openmpi"), ("libmpi.so", "openmpi"), ("/usr/lib/libmpich.so.12", "mpich"), ("libmpi.so.12", "an MPI with MPICH's common ABI"),
-    ("libmpi_abi.so.1", "abi"), ("libmpi_cxx.so.40", None), ("libmpifort.so.12", None), ("libc.so.6", None),
+    ("libmpi.so.40", "openmpi"), ("libmpi.so", "openmpi"), ("/usr/lib/libmpich.so.12", "mpich"),
+    ("libmpi.so.12", "an MPI with MPICH's common ABI"), ("libmpi_abi.so.1", "abi"),
+    ("libmpi_cxx.so.40", None), ("libmpifort.so.12", None), ("libc.so.6", None),
 ])  # fmt: skip
 def test_libraries_are_known_by_their_names(library, kind):
     assert mpi_library.kind_of(library) == kind
@@ -139,8 +140,8 @@ def test_a_library_whose_name_is_shared_is_asked_who_it_is(tmp_path, build, vers
     text = version.replace("\t", "\\t").replace("\n", "\\n")
     (tmp_path / "mpi.c").write_text(VERSIONED % text)
     (tmp_path / "main.c").write_text(
-        "int MPI_Get_library_version(char*, int*);\nint main(void) { return MPI_Get_library_version(0,"
-        " 0); }\n"
+        "int MPI_Get_library_version(char*, int*);\n"
+        "int main(void) { return MPI_Get_library_version(0, 0); }\n"
     )
     cc, library, path = ["cc", "-w"], tmp_path / "libmpi.so.12", tmp_path / "main"
     subprocess.run(

@@ -217,7 +217,7 @@ def test_windows_of_mpi4py_need_no_option(offpath, namespaces, build, tmp_path, 
 
 def test_aarch64_devices_serve_ranks_of_another_architecture(offpath, namespaces, bench, build):
     try:
-        build.aarch64_daemon
+        build.device("aarch64")
     except OffpathError as error:
         pytest.skip(f"{error}: {error.hint}")
     job = [bench, "latency", "--op", "ialltoall", "--bytes", "256K", "--iterations", "3", "--json", "-"]

@@ -26,7 +26,7 @@ def said(test: str, pair: str, *values: float, sizes=(1, 1024)) -> dict:
         "pair": pair,
         "run": 0,
         "unit": "us",
-        "rows": [{"bytes": b, "value": v, "iterations": 1} for b, v in zip(sizes, values)],
+        "rows": [{"bytes": b, "value": v, "iterations": 1} for b, v in zip(sizes, values, strict=True)],
     }
 
 

@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from conftest import environment
 
+from conftest import environment
 from offpath.errors import OffpathError
 
 # Each would measure for longer than the test waits.

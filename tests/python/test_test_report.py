@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+
 from conftest import SOURCE_ROOT
 
 spec = importlib.util.spec_from_file_location("test_report", SOURCE_ROOT / "scripts/test-report.py")
@@ -15,7 +16,8 @@ spec.loader.exec_module(report)
 TESTS = """
 add_test(flaky sh -c "test -e seen && exit 0; touch seen; exit 1")
 add_test(lacking sh -c "echo 'run.sh: skipped: no right to do it'; echo more; exit 77")
-add_test(gtest sh -c "printf '[ RUN ] A.B\\\\nfile.cpp:3: Skipped\\\\nthis kernel has none\\\\n\\\\n[  SKIPPED ] A.B (0 ms)\\\\n'")
+add_test(gtest sh -c "printf '[ RUN ] A.B\\\\nfile.cpp:3: Skipped\\\\n\
+this kernel has none\\\\n\\\\n[  SKIPPED ] A.B (0 ms)\\\\n'")
 add_test(fine true)
 add_test(lost sh -c "exit 1")
 set_tests_properties(lacking PROPERTIES SKIP_RETURN_CODE 77)

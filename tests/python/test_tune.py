@@ -6,13 +6,12 @@ import subprocess
 
 import pytest
 
+from conftest import command, environment
 from offpath import bench, control, launch, overhead, tune, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner
 from offpath.lab.cluster import LabSpec
-
-from conftest import command, environment
 
 LAUNCHER = [
     "mpirun",
@@ -84,8 +83,8 @@ def test_the_choice_that_is_shown_is_the_front_ends():
     def pays(host, device):
         return tuning_table.device_pays(
             {
-                "host": dict(zip(("pure_s", "overlap"), host)),
-                "device": dict(zip(("pure_s", "overlap"), device)),
+                "host": dict(zip(("pure_s", "overlap"), host, strict=True)),
+                "device": dict(zip(("pure_s", "overlap"), device, strict=True)),
             }
         )
 

@@ -11,6 +11,24 @@ import table
 from table import Call, Parameter
 
 BANNER = "// Generated from frontends/mpi/calls/calls.txt by generate.py.\n"
+C_HEAD = """\
+#include <mpi.h>
+#include <offpath/types.h>
+
+#include "calls/hooks.h"
+#include "calls/large.h"
+
+using namespace offpath::mpi;
+
+"""
+FORTRAN_HEAD = """\
+#include "calls/fortran.h"
+
+#include <offpath/types.h>
+
+using namespace offpath::mpi::fortran;
+
+"""
 
 
 def c_type(p: Parameter) -> str:
@@ -29,8 +47,10 @@ def c_type(p: Parameter) -> str:
     if p.base == "status":
         return "MPI_Status* "
     return {
-        "int": "int ", "aint": "MPI_Aint ", "logical": "int ", "int[]": "const int* ", "aint[]": "const MPI_Aint* ", "weights": "const int* ",
-        "logical[n]": "const int* ", "int*": "int* ", "aint*": "MPI_Aint* ", "logical*": "int* ", "pointer*": "void* ",
+        "int": "int ", "aint": "MPI_Aint ", "logical": "int ",
+        "int[]": "const int* ", "aint[]": "const MPI_Aint* ", "weights": "const int* ",
+        "logical[n]": "const int* ", "int*": "int* ", "aint*": "MPI_Aint* ", "logical*": "int* ",
+        "pointer*": "void* ",
     }[p.base + p.shape]  # fmt: skip
 
 
@@ -84,7 +104,7 @@ def large_function(call: Call) -> str:
     )
     text = f'extern "C" OFFPATH_API int {call.large}({parameters}) {{\n'
     text += f"    if (!active()) return P{call.large}({arguments});\n"
-    for p, count in zip(types, counts):
+    for p, count in zip(types, counts, strict=True):
         text += f"    const Narrowed {count}({count[:-1]}, {p.name});\n"
     if counts:
         text += (
@@ -210,18 +230,12 @@ def main() -> None:
     mpi, calls_path, header, c_path, fortran_path, map_path = sys.argv[1:]
     try:
         calls = table.read(Path(calls_path), table.declarations(Path(header)))
-        c_text = (
-            BANNER + '#include <mpi.h>\n#include <offpath/types.h>\n\n#include "calls/hooks.h"\n#include'
-            ' "calls/large.h"\n\nusing namespace offpath::mpi;\n\n'
-        )
+        c_text = BANNER + C_HEAD
         c_text += "\n".join(
             [c_function(call) for call in calls if call.hook]
             + [large_function(call) for call in calls if call.large and call.generated]
         )
-        fortran_text = (
-            BANNER + '#include "calls/fortran.h"\n\n#include <offpath/types.h>\n\nusing namespace'
-            " offpath::mpi::fortran;\n\n"
-        )
+        fortran_text = BANNER + FORTRAN_HEAD
         fortran_text += "\n".join(text for call in calls if (text := fortran_function(call, mpi)))
         symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
         symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]

@@ -14,6 +14,26 @@ from table import Call, Function, Section
 
 WIDTH = 110
 
+SOURCE_HEAD = """\
+// Generated from frontends/shmem/calls/calls.txt by generate.py.
+#include "calls/bodies.h"
+
+using namespace offpath::shmem;
+
+"""
+PROFILING_HEAD = """\
+/* The calls of OpenSHMEM under the names that a profiler calls: shmem_x is a weak name of pshmem_x. */
+#ifndef OFFPATH_PSHMEM_H
+#define OFFPATH_PSHMEM_H
+
+#include <shmem.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+"""
+
 
 def folded(text: str) -> str:
     """At commas, continued at the bracket's indentation of four."""
@@ -123,10 +143,7 @@ def profiled(name: str) -> bool:
 
 
 def sources(sections: list[Section], count: int) -> list[str]:
-    texts = [
-        "// Generated from frontends/shmem/calls/calls.txt by generate.py.\n#include"
-        ' "calls/bodies.h"\n\nusing namespace offpath::shmem;\n\n'
-    ] * count
+    texts = [SOURCE_HEAD] * count
     for number, function in enumerate(
         function
         for section in sections
@@ -157,12 +174,8 @@ def main() -> None:
     ):
         text = text.replace(f"{mark}\n", content)
     header.write_text(text)
-    profiling.write_text(
-        "/* The calls of OpenSHMEM under the names that a profiler calls: shmem_x is a weak name of pshmem_x."
-        " */\n#ifndef OFFPATH_PSHMEM_H\n#define OFFPATH_PSHMEM_H\n\n#include <shmem.h>\n\n#ifdef"
-        ' __cplusplus\nextern "C" {\n#endif\n\n' + shifted + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
-    )
-    for path, content in zip(cpp_paths, sources(sections, len(cpp_paths))):
+    profiling.write_text(PROFILING_HEAD + shifted + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+    for path, content in zip(cpp_paths, sources(sections, len(cpp_paths)), strict=True):
         path.write_text(content)
 
 

@@ -6,16 +6,17 @@ from itertools import product
 from pathlib import Path
 
 TYPES = {
-    "float": "float", "double": "double", "longdouble": "long double", "char": "char", "schar": "signed char", "short": "short", "int": "int",
-    "long": "long", "longlong": "long long", "uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned int",
-    "ulong": "unsigned long", "ulonglong": "unsigned long long", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
-    "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "size": "size_t", "ptrdiff": "ptrdiff_t",
-    "complexd": "double _Complex", "complexf": "float _Complex",
+    "float": "float", "double": "double", "longdouble": "long double", "char": "char", "schar": "signed char",
+    "short": "short", "int": "int", "long": "long", "longlong": "long long", "uchar": "unsigned char",
+    "ushort": "unsigned short", "uint": "unsigned int", "ulong": "unsigned long",
+    "ulonglong": "unsigned long long", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t",
+    "int64": "int64_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+    "size": "size_t", "ptrdiff": "ptrdiff_t", "complexd": "double _Complex", "complexf": "float _Complex",
 }  # fmt: skip
 # Names of types that have others (on every 64-bit Linux): a generic selection may name a type once.
 SAME = {
-    "int8": "schar", "int16": "short", "int32": "int", "int64": "long", "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
-    "size": "ulong", "ptrdiff": "long",
+    "int8": "schar", "int16": "short", "int32": "int", "int64": "long", "uint8": "uchar", "uint16": "ushort",
+    "uint32": "uint", "uint64": "ulong", "size": "ulong", "ptrdiff": "long",
 }  # fmt: skip
 
 

@@ -166,8 +166,7 @@ def rma_(
     engines: Engines = None,
     json: options.Json = None,
 ) -> None:
-    """Passive-target operations: from the origin's lock to its unlock while the target computes and calls no
-    MPI.
+    """Passive-target operations, from lock to unlock, while the target computes and calls no MPI.
 
     Example: offpath bench rma --busy-target --nodes 2 --sizes 1M --json rma.json
     """
@@ -227,8 +226,7 @@ def shmem_(
     ] = 64,
     json: options.Json = None,
 ) -> None:
-    """OpenSHMEM: latency, bandwidth, message rate and overlap of put and get, and atomic operations, heap and
-    static data.
+    """OpenSHMEM: latency, bandwidth, message rate and overlap of put and get; atomics; heap and static data.
 
     Example: offpath bench shmem --json shmem.json
     """
@@ -288,8 +286,7 @@ def osu_(
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
-    """The OSU micro-benchmarks with devices as MPI ranks: host-host, dpu-dpu and host-dpu, relative to
-    host-host.
+    """The OSU micro-benchmarks with devices as MPI ranks: dpu-dpu and host-dpu, relative to host-host.
 
     Example: offpath bench osu --nodes 2 --json osu.json --plot osu.png
     """
@@ -342,8 +339,7 @@ def staging_(
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
-    """Messages through the device's buffers (staged) beside messages that the device takes from host memory
-    itself (direct).
+    """Messages through the device's buffers (staged) beside messages straight from host memory (direct).
 
     Example: offpath bench staging --json staging.json --plot staging.png
     """
@@ -384,8 +380,7 @@ def overhead_(
     ] = 200,
     json: options.Json = None,
 ) -> None:
-    """What loading offpath costs what stays on the host's path: latency and rate of small messages, small
-    collectives.
+    """What loading offpath costs small messages and small collectives, which stay on the host's path.
 
     Two ranks with a core each: two on one node, and two on different nodes. The devices are there and idle.
 

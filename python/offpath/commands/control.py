@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, control as controls
+from offpath import console
+from offpath import control as controls
 from offpath.errors import OffpathError
 
 
@@ -38,8 +39,9 @@ def control(
         ),
     ] = None,
 ) -> None:
-    """Switches offloading in jobs that run. All ranks of a job follow at the same call, soon after their next
-    blocking collectives.
+    """Switches offloading in jobs that run.
+
+    All ranks of a job follow at the same call, soon after their next blocking collectives.
 
     Example: offpath control off
     """

@@ -8,9 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Annotated
 
-from rich.table import Table
-
 import typer
+from rich.table import Table
 
 from offpath import console, devices, stats, units
 from offpath.artifacts import find_artifacts
@@ -76,8 +75,9 @@ def info(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Shows devices, memory back ends, transports, progress guarantees and links: of this machine, or of a
-    lab that is made for it.
+    """Shows devices, memory back ends, transports, progress guarantees and links.
+
+    They are those of this machine, or of a lab that is made for it.
 
     Example: offpath info --nodes 2 --link 1gbit --pcie 4gbit --dpu remote
     """
@@ -139,7 +139,7 @@ def of_machine(remote: str | None) -> dict:
 def of_lab(cluster: clusters.Cluster) -> dict:
     spec, node = cluster.spec, cluster.nodes[0]
     remote = node.dpu is not None
-    daemon = cluster.artifacts.aarch64_daemon if spec.dpu == "aarch64" else [str(cluster.artifacts.daemon)]
+    daemon = cluster.artifacts.device(spec.dpu)
     listed = []
     for each in cluster.nodes:
         entry = {
@@ -149,7 +149,7 @@ def of_lab(cluster: clusters.Cluster) -> dict:
         }
         if remote:
             entry |= {
-                "device": each.dpu.name,
+                "device": each.device.name,
                 "address": f"{network.pcie_address(each.index, of_device=True)}:{network.DEVICE_PORT}",
             }
         listed.append(entry)
@@ -242,12 +242,14 @@ def _speed(interface: str) -> int | None:
 
 
 def show(found: dict) -> None:
+    if found.get("links"):
+        found = found | {"links": _readable(found["links"])}
     for name, value in found.items():
         if name == "lab":
             console.out.print(f"[bold]lab[/bold]: {console.escape(value['description'])}")
         elif isinstance(value, (dict, list)) and value:
             console.out.print(f"[bold]{_words(name)}[/bold]")
-            console.out.print(_table(_readable(value) if name == "links" else value))
+            console.out.print(_table(value))
         else:
             console.out.print(f"[bold]{_words(name)}[/bold]: {_text(value)}")
 

@@ -147,8 +147,10 @@ def compare(
 
 @app.command("clean")
 def clean() -> None:
-    """Removes what a killed lab or run may have left: processes, control groups, temporary directories. Labs
-    in use are not touched."""
+    """Removes what a killed lab or run may have left: processes, control groups, temporary directories.
+
+    Labs in use are not touched.
+    """
     removed = leftovers.clean()
     for line in removed:
         console.note(f"removed {line}")

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -256,10 +256,11 @@ def cluster_options(
             chosen = {name: values.pop(name) for name in defaults}
             return command(lab=lab_spec(**({"nodes": 1} | chosen)), **values)
 
-        del run.__wrapped__
-        run.__signature__ = inspect.Signature(own + shared)
-        run.__annotations__ = {p.name: p.annotation for p in own + shared}
-        return run
+        decorated: Any = run
+        del decorated.__wrapped__
+        decorated.__signature__ = inspect.Signature(own + shared)
+        decorated.__annotations__ = {p.name: p.annotation for p in own + shared}
+        return decorated
 
     return decorate
 

@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -202,10 +203,10 @@ def run(
             f" ({units.format_cpus(allowed)})"
         )
     ranks = _ranks(command)
-    hosts = len(allowed - set(cpus))
-    if ranks is not None and ranks > hosts and launch.is_local(command):
+    others = len(allowed - set(cpus))
+    if ranks is not None and ranks > others and launch.is_local(command):
         console.warn(
-            f"{ranks} host ranks on {hosts} other core{'s' if hosts != 1 else ''}: some will share core"
+            f"{ranks} host ranks on {others} other core{'s' if others != 1 else ''}: some will share core"
             f" {units.format_cpus(cpus)} with the device"
         )
     chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi, keep_logs=keep_logs)
@@ -244,7 +245,7 @@ def _run_dpu_ranks(
 
 def _ranks(command: list[str]) -> int | None:
     """The number of ranks in the launcher's arguments, if it is said there."""
-    for flag, value in zip(command, command[1:]):
+    for flag, value in pairwise(command):
         if flag in ("-n", "-np", "--n", "--np", "-c", "--ntasks") and value.isdigit():
             return int(value)
     return None

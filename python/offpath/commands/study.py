@@ -64,8 +64,7 @@ def bspmm_(
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
-    """Block-sparse matrix multiplication (get, compute, update) over MPI RMA and OpenSHMEM: the host's
-    libraries, offpath, and offloaded.
+    """Block-sparse matrix multiplication over MPI RMA and OpenSHMEM: host, offpath, and offloaded.
 
     Example: offpath study bspmm --nodes 4 --json bspmm.json --plot bspmm.png
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.models import OptionInfo
 
 from offpath import console, osu, units
 from offpath.artifacts import find_artifacts
@@ -15,14 +16,15 @@ from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
 from offpath.minimd import roofline, sources
+from offpath.minimd.sources import Source
 from offpath.minimd.spec import Spec
 from offpath.minimd.study import STUDIES, Study, run, show, write
 
 _SYSTEM = "System and algorithm"
 
 
-def _list(flag: str, help: str):
-    return Annotated[str, typer.Option(flag, metavar="LIST", help=help, rich_help_panel=_SYSTEM)]
+def _list(flag: str, help: str) -> OptionInfo:
+    return typer.Option(flag, metavar="LIST", help=help, rich_help_panel=_SYSTEM)
 
 
 Nodes = Annotated[
@@ -94,29 +96,37 @@ def _roofline(
 
 def _command(study: Study):
     d = study.defaults
+    texts = {name: _text(values) for name, values in vars(d).items() if isinstance(values, tuple)}
 
     @options.cluster_options(nodes=None, link=study.link)
     def command(
         lab: clusters.LabSpec,
         no_namespaces: bool,
-        nodes: Nodes = _text(d.nodes),
-        atoms: _list(
-            "--atoms", "Atoms in all, such as 4000,32000,108000,256000,864000: 4 a cell, cubes."
-        ) = _text(d.atoms),
-        intervals: _list("--intervals", "Steps between neighbour builds.") = _text(d.intervals),
+        nodes: Nodes = texts["nodes"],
+        atoms: Annotated[
+            str, _list("--atoms", "Atoms in all, such as 4000,32000,108000,256000,864000: 4 a cell, cubes.")
+        ] = texts["atoms"],
+        intervals: Annotated[str, _list("--intervals", "Steps between neighbour builds.")] = texts[
+            "intervals"
+        ],
         steps: Annotated[
             int, typer.Option("--steps", help="Steps of a run.", rich_help_panel=_SYSTEM)
         ] = d.steps,
         runs: Annotated[
             int, typer.Option("--runs", help="Runs of each setting, alternating; medians are taken.")
         ] = d.runs,
-        threads: _list("--threads", "OpenMP threads of a host.") = _text(d.threads),
-        device_threads: _list("--device-threads", "OpenMP threads of a device.") = _text(d.device_threads),
-        device_slowness: _list(
-            "--device-slowness", "Times that a device computes each force, to stand for slower ones."
-        ) = _text(d.device_slowness),
-        skins: _list("--skins", "Skins.") = _text(d.skins),
-        intensities: _list("--intensities", "Evaluations of each pair's force.") = _text(d.intensities),
+        threads: Annotated[str, _list("--threads", "OpenMP threads of a host.")] = texts["threads"],
+        device_threads: Annotated[str, _list("--device-threads", "OpenMP threads of a device.")] = texts[
+            "device_threads"
+        ],
+        device_slowness: Annotated[
+            str,
+            _list("--device-slowness", "Times that a device computes each force, to stand for slower ones."),
+        ] = texts["device_slowness"],
+        skins: Annotated[str, _list("--skins", "Skins.")] = texts["skins"],
+        intensities: Annotated[str, _list("--intensities", "Evaluations of each pair's force.")] = texts[
+            "intensities"
+        ],
         precision: Annotated[
             str, typer.Option("--precision", metavar="double|single", rich_help_panel=_SYSTEM)
         ] = d.precision,
@@ -147,7 +157,7 @@ def _command(study: Study):
                 "--source and --source-nodes go together",
                 "say which function supplies the runs, and on how many nodes",
             )
-        supplied = sources.load(source) if source else None
+        supplied: Source | None = sources.load(source) if source else None
         lab = replace(lab, nodes=max(spec.nodes))
         lab.check()
         options.check_outputs(json, plot)

@@ -4,6 +4,7 @@ Groups are named offpath-lab-OWNER-NODE and removed when the lab ends; `offpath 
 owner is gone.
 """
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,6 @@ class DeviceQuota:
     """One group of one device. `add` moves a process, with all its threads, into it."""
 
     def __init__(self, owner_mark: str, node: str, fraction: float):
-        self.path: Path | None = None
         reasons = []
         for hierarchy in _here():
             for parent in hierarchy.candidates():
@@ -64,7 +64,7 @@ class DeviceQuota:
                 except OSError as error:
                     reasons.append(f"{parent}: {error.strerror}")
                     continue
-                self.path = path
+                self.path: Path = path
                 return
         raise OffpathError(
             "the device cannot be throttled: no cgroup with a cpu controller is writable here"
@@ -84,10 +84,8 @@ class DeviceQuota:
         return 0
 
     def remove(self) -> None:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             self.path.rmdir()
-        except FileNotFoundError:
-            pass
 
 
 def _make(path: Path, version: int, fraction: float) -> None:

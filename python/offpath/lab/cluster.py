@@ -12,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 from offpath import console, logs, metrics, mpi_library
 from offpath.artifacts import Artifacts
@@ -36,12 +37,10 @@ class LabSpec:
     link: Link = field(default_factory=lambda: Link(None))
     placement: str = "split"
     turns_us: int | None = turns.DEFAULT_US  # of processes that share a core; None: the kernel's own
-    dpu: str = (  # where devices run: on the node, on a machine of their own, on one of the other instruction set
-        "local"
-    )
-    pcie: Link = field(
-        default_factory=lambda: Link(None)
-    )  # the host-device link of devices with their own machines
+    # Where devices run: on the node, on a machine of their own, on one of the other instruction set.
+    dpu: str = "local"
+    # The host-device link of devices with their own machines.
+    pcie: Link = field(default_factory=lambda: Link(None))
     device_quota: float | None = None
     proxies: int | None = None
     spin_us: int | None = None
@@ -74,8 +73,8 @@ class LabSpec:
 class JobResult:
     exit_code: int
     wall_s: float
-    stdout: str | None  # None when it went straight to the terminal
-    stderr: str | None
+    stdout: str  # empty when it went straight to the terminal
+    stderr: str
     wire_bytes: list[traffic.NodeTraffic]
     pcie_bytes: list[traffic.NodeTraffic]  # empty where devices have no machines of their own
     device_cpu_s: float | None
@@ -150,7 +149,9 @@ class Cluster:
         pcie = f", host-device {spec.pcie.describe()}" if spec.remote else ""
         quota = f", each device limited to {spec.device_quota:g} of a core" if spec.device_quota else ""
         turn = (
-            f", in turns of {self.spec.turns_us / 1000:g} ms" if self._turns and self._turns.are_short else ""
+            f", in turns of {self._turns.microseconds / 1000:g} ms"
+            if self._turns and self._turns.are_short
+            else ""
         )
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{turn}{quota}"
 
@@ -235,7 +236,7 @@ class Cluster:
         (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
         limits = {
             node.dpu.name: quota.path
-            for node, quota in zip(self.nodes, self._quotas)
+            for node, quota in zip(self.nodes, self._quotas, strict=True)
             if layout and quota and node.dpu
         }
         (job / "agent").write_text(mpi.agent_script(self.nodes, engine, self.room, limits))
@@ -261,7 +262,7 @@ class Cluster:
             )
             before = self._traffic()
             started = time.monotonic()
-            code, stdout, stderr, complaints = self._mpirun(command, environment, capture, stack)
+            code, stdout, stderr, complaints = self._mpirun(command, environment, capture)
             wall = time.monotonic() - started
             after = self._traffic()
             ended = list(filter(None, (device.ended() for device in devices)))
@@ -271,13 +272,14 @@ class Cluster:
             cpu = [device.cpu_seconds() for device in devices]
             if self.namespaced and ends_strays:
                 complaints += self._end_strays({device.process.pid for device in devices})
-        wire, pcie = (traffic.difference(*pair) for pair in zip(before, after))
+        wire, pcie = (traffic.difference(*pair) for pair in zip(before, after, strict=True))
         if dropped := sum(node.dropped for node in wire + pcie):
             complaints.append(
                 f"the links dropped {dropped} packets: their queues are not meant to overflow, and times"
                 " suffer"
             )
-        device_cpu = sum(cpu) if cpu and None not in cpu else None
+        known = [seconds for seconds in cpu if seconds is not None]
+        device_cpu = sum(known) if known and len(known) == len(cpu) else None
         return JobResult(code, wall, stdout, stderr, wire, pcie, device_cpu, complaints)
 
     def _traffic(self) -> tuple[list[traffic.NodeTraffic], list[traffic.NodeTraffic]]:
@@ -291,11 +293,10 @@ class Cluster:
         remote: RemoteAttach | None,
         stack: contextlib.ExitStack,
     ) -> list[Device]:
-        foreign = remote is not None and self.spec.dpu == "aarch64"
-        daemon = self.artifacts.aarch64_daemon if foreign else [str(self.artifacts.daemon)]
+        daemon = self.artifacts.device(self.spec.dpu if remote is not None else "local")
         options = DeviceOptions(daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
         devices = []
-        for node, quota in zip(self.nodes, self._quotas):
+        for node, quota in zip(self.nodes, self._quotas, strict=True):
             devices.append(Device(options, node, session, environment, quota, remote.key if remote else None))
             stack.callback(devices[-1].stop)
         for device in devices:
@@ -303,18 +304,28 @@ class Cluster:
         return devices
 
     def _mpirun(
-        self, command: list[str], environment: dict[str, str], capture: bool, stack: contextlib.ExitStack
-    ):
+        self, command: list[str], environment: dict[str, str], capture: bool
+    ) -> tuple[int, str, str, list[str]]:
+        """The exit code, what was written to stdout and stderr if that is captured, and complaints."""
+        if not capture:
+            code, complaints = self._wait_for(command, environment, None, None, 2)
+            return code, "", "", complaints
+        with tempfile.TemporaryFile(dir=self.room) as out, tempfile.TemporaryFile(dir=self.room) as err:
+            code, complaints = self._wait_for(command, environment, subprocess.DEVNULL, out, err.fileno())
+            return code, _text_in(out), _text_in(err), complaints
+
+    def _wait_for(
+        self,
+        command: list[str],
+        environment: dict[str, str],
+        stdin: int | None,
+        stdout: IO[bytes] | None,
+        stderr: int,
+    ) -> tuple[int, list[str]]:
         complaints: list[str] = []
-        out = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
-        err = stack.enter_context(tempfile.TemporaryFile(dir=self.room)) if capture else None
-        relay = StderrRelay(err.fileno() if capture else 2)
+        relay = StderrRelay(stderr)
         process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL if capture else None,
-            stdout=out,
-            stderr=relay.descriptor,
+            command, env=environment, stdin=stdin, stdout=stdout, stderr=relay.descriptor
         )
         try:
             code = process.wait(self.spec.timeout)
@@ -327,13 +338,7 @@ class Cluster:
             raise
         finally:
             relay.finish()
-        texts = []
-        for file in (out, err):
-            if file is not None:
-                file.seek(0)
-                texts.append(file.read().decode(errors="replace"))
-        stdout, stderr = texts or (None, None)
-        return (code if code >= 0 else 128 - code), stdout, stderr, complaints
+        return (code if code >= 0 else 128 - code), complaints
 
     def _end_strays(self, keep: set[int]) -> list[str]:
         """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the
@@ -419,6 +424,11 @@ def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
 def report(result: JobResult) -> None:
     for complaint in result.complaints:
         console.warn(complaint)
+
+
+def _text_in(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def _abort(process: subprocess.Popen) -> None:

@@ -54,7 +54,7 @@ def daemon_command(
     options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int, key_fd: int | None = None
 ) -> list[str]:
     """With `key_fd` for remote attach, on the device's own machine; else for local attach, on the node."""
-    machine = node if key_fd is None else node.dpu
+    machine = node if key_fd is None else node.device
     command = [*options.daemon, "--name", machine.name]
     if key_fd is None:
         command += ["--dir", str(session)]

@@ -51,7 +51,8 @@ def on_own_cores(
         for group in groups
     ]
     used = [cpu for cpus in chosen for cpu in cpus]
-    if len(used) == len(set(used)) and all(len(cpus) >= group.ranks for cpus, group in zip(chosen, groups)):
+    enough = all(len(cpus) >= group.ranks for cpus, group in zip(chosen, groups, strict=True))
+    if enough and len(used) == len(set(used)):
         return groups
     share = max(1, len(cores) // len(groups))
     return [

@@ -22,13 +22,13 @@ class Engine:
     mca: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)  # more variables of the ranks
     mpich: bool = False  # PROGRAM-mpich runs in place of PROGRAM: twins.py
-    alone: str | None = (
-        None  # the engine that has the same library and nothing else, with which this one is compared too
-    )
-    local: bool = (
-        False  # the device runs on the node itself, also in a lab whose devices have machines of their own
-    )
-    front_end: bool = True  # the MPI front end is loaded where communication is offloaded; other libraries know their device themselves
+    # The engine that has the same library and nothing else, with which this one is compared too.
+    alone: str | None = None
+    # The device runs on the node itself, also in a lab whose devices have machines of their own.
+    local: bool = False
+    # The MPI front end is loaded where communication is offloaded; other libraries know their device
+    # themselves.
+    front_end: bool = True
 
 
 HOST = Engine("host", "host MPI")
@@ -37,13 +37,18 @@ OFFPATH = Engine("offpath", "offpath", offload=True)
 # Open MPI's thread drains the sockets of the TCP transport, and the protocol above still advances only inside
 # MPI calls; MPICH's makes all of its progress. So a program that is made with both libraries runs on MPICH as
 # well.
-_THREAD = {"mca": {"btl_tcp_progress_thread": "1"}, "environment": {"MPIR_CVAR_ASYNC_PROGRESS": "1"}}
+_THREAD_MCA = {"btl_tcp_progress_thread": "1"}
+_THREAD_ENVIRONMENT = {"MPIR_CVAR_ASYNC_PROGRESS": "1"}
 _THREAD_NAME = "its progress thread"
 BASELINES = [
-    Engine("host+thread", f"host MPI with {_THREAD_NAME}", **_THREAD),
+    Engine("host+thread", f"host MPI with {_THREAD_NAME}", mca=_THREAD_MCA, environment=_THREAD_ENVIRONMENT),
     Engine("host+core", "host MPI given the device's cores", wide=True),
     Engine(
-        "host+core+thread", f"host MPI given the device's cores, with {_THREAD_NAME}", wide=True, **_THREAD
+        "host+core+thread",
+        f"host MPI given the device's cores, with {_THREAD_NAME}",
+        wide=True,
+        mca=_THREAD_MCA,
+        environment=_THREAD_ENVIRONMENT,
     ),
     Engine("mpich", "MPICH", mpich=True),
     Engine(
@@ -52,7 +57,8 @@ BASELINES = [
         wide=True,
         mpich=True,
         alone="mpich",
-        **_THREAD,
+        mca=_THREAD_MCA,
+        environment=_THREAD_ENVIRONMENT,
     ),
 ]
 RIVALS = [

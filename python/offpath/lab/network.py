@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from offpath.errors import OffpathError
 from offpath.units import format_rate
 
-INTERFACE = (  # of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include
-    "v0"
-)
+# Of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include.
+INTERFACE = "v0"
 PCIE_INTERFACE = "p0"  # both ends of the host-device link
 DEVICE_PORT = 7471  # TCP, where a device listens for its hosts
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %

@@ -22,7 +22,8 @@ echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle 2>/dev/null || true
 echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save 2>/dev/null || true
 # Not what the machine happens to use: BBR, for one, takes the bursts of a shaped link for its rate and paces
 # by that.
-echo cubic >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || echo reno >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || true
+echo cubic >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null ||
+    echo reno >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || true
 echo ready
 exec sleep infinity
 """
@@ -39,6 +40,20 @@ class Node:
     index: int = 0
     dpu: "Node | None" = None  # where the device has an operating system of its own
 
+    @property
+    def pid(self) -> int:
+        """Of the process that holds the namespaces."""
+        if self.holder is None:
+            raise ValueError(f"{self.name} has no namespaces of its own")
+        return self.holder.pid
+
+    @property
+    def device(self) -> "Node":
+        """The machine of the device, where it has one."""
+        if self.dpu is None:
+            raise ValueError(f"the device of {self.name} has no machine of its own")
+        return self.dpu
+
     def command(self, command: list[str], cpus: tuple[int, ...] = ()) -> list[str]:
         """`command`, to be run on this node and on these of its cores."""
         pinned = ["taskset", "-c", ",".join(map(str, cpus)), *command] if cpus else command
@@ -46,7 +61,7 @@ class Node:
 
     def enter(self) -> list[str]:
         # The directory is given by path because the node has mounts of its own.
-        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-i", "-m", f"--wdns={os.getcwd()}"]
+        return ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", f"--wdns={os.getcwd()}"]
 
     def holders(self) -> list[subprocess.Popen]:
         return [
@@ -102,6 +117,7 @@ def _hold(name: str, hosts: str) -> subprocess.Popen:
         text=True,
         start_new_session=True,
     )
+    assert holder.stdout is not None and holder.stderr is not None
     if holder.stdout.readline() != "ready\n":
         holder.kill()
         raise OffpathError(f"{name} cannot be made: {holder.stderr.read().strip()}")
@@ -116,7 +132,7 @@ def _connect_to_switch(node: Node, link: Link, addresses: list[str]) -> None:
 
 
 def _connect_by_card(node: Node, link: Link, pcie: Link, addresses: list[str]) -> None:
-    index, device = node.index, node.dpu
+    index, device = node.index, node.device
     run_ip(network.card_commands(index))
     port, uplink = network.port(index), network.uplink(index)
     _pair(port, uplink, link)
@@ -131,7 +147,7 @@ def _connect_by_card(node: Node, link: Link, pcie: Link, addresses: list[str]) -
         _plug_in(machine, network.plug(index), INTERFACE, address, 16, crossed, addresses)
         _join(network.card(index), socket, crossed)
     ends = [network.pcie_plug(index, of_device) for of_device in (False, True)]
-    _pair(*ends, pcie)
+    _pair(ends[0], ends[1], pcie)
     both = [network.pcie_address(index, of_device) for of_device in (False, True)]
     for machine, of_device in ((node, False), (device, True)):
         _plug_in(machine, ends[of_device], PCIE_INTERFACE, both[of_device], 30, pcie, both)
@@ -152,7 +168,7 @@ def _join(bridge: str, end: str, link: Link) -> None:
 def _plug_in(
     machine: Node, plug: str, interface: str, address: str, prefix: int, link: Link, addresses: list[str]
 ) -> None:
-    run_ip(network.move_commands(plug, machine.holder.pid, interface, address))
+    run_ip(network.move_commands(plug, machine.pid, interface, address))
     run_ip(
         network.address_commands(interface, address, prefix)
         + network.neighbour_commands(interface, address, addresses),

@@ -38,7 +38,7 @@ def of_network(nodes: list[Node], rate: int | None) -> float:
 def of_host_device_link(node: Node, rate: int | None) -> float:
     """Bytes per second from a host to its device."""
     return bandwidth(
-        node, node.dpu, network.pcie_address(node.index, of_device=True), network.PCIE_INTERFACE, rate
+        node, node.device, network.pcie_address(node.index, of_device=True), network.PCIE_INTERFACE, rate
     )
 
 
@@ -50,11 +50,7 @@ def bandwidth(sender: Node, receiver: Node, address: str, interface: str, rate: 
     environment = (
         dict(os.environ)
         | variables
-        | {
-            "UCX_TLS": "tcp",
-            "UCX_NET_DEVICES": interface,
-            "UCX_WARN_UNUSED_ENV_VARS": "n",
-        }
+        | {"UCX_TLS": "tcp", "UCX_NET_DEVICES": interface, "UCX_WARN_UNUSED_ENV_VARS": "n"}
     )
     iterations = 50 if rate is None else max(8, min(500, int(rate / 8 * _SECONDS / _MESSAGE)))
     arguments = ["-t", "ucp_am_bw", "-s", str(_MESSAGE), "-n", str(iterations), "-w", "2", "-f", "-v"]
@@ -99,5 +95,5 @@ def parse(text: str) -> float:
     header = next((index for index, line in enumerate(lines) if "overall_bw" in line), None)
     if header is None or header + 1 >= len(lines):
         raise OffpathError(f"ucx_perftest printed no bandwidth: {text.strip()!r}")
-    values = dict(zip(lines[header].split(","), lines[-1].split(",")))
+    values = dict(zip(lines[header].split(","), lines[-1].split(","), strict=False))
     return float(values["overall_bw"]) * 2**20

@@ -6,6 +6,7 @@ files), so the end of process 1 is the end of all of it. The command outside onl
 and holds a pipe whose closing ends the lab.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -112,10 +113,8 @@ def run_inside(command_line: list[str]) -> int:
             os.close(control_write)
             control_write = -1
         if control_write >= 0:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 os.write(control_write, b"i" if number == signal.SIGINT else b"t")
-            except BrokenPipeError:
-                pass
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, pass_on)

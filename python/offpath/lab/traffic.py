@@ -39,7 +39,7 @@ def read(nodes: list[Node]) -> list[NodeTraffic]:
 def read_pcie(nodes: list[Node]) -> list[NodeTraffic]:
     """The host-device links, as the hosts see them; nothing where there are none."""
     return [
-        parse_counters(Path(f"/proc/{node.holder.pid}/net/dev").read_text(), network.PCIE_INTERFACE)
+        parse_counters(Path(f"/proc/{node.pid}/net/dev").read_text(), network.PCIE_INTERFACE)
         for node in nodes
         if node.dpu is not None
     ]
@@ -58,5 +58,5 @@ def parse_counters(text: str, interface: str) -> NodeTraffic:
 def difference(before: list[NodeTraffic], after: list[NodeTraffic]) -> list[NodeTraffic]:
     return [
         NodeTraffic(b.sent - a.sent, b.received - a.received, b.dropped - a.dropped)
-        for a, b in zip(before, after)
+        for a, b in zip(before, after, strict=True)
     ]

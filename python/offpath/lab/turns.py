@@ -47,6 +47,7 @@ class Turns:
     """Turns of `microseconds` on `cpus`, for this process and whatever it starts from now on, until `end`."""
 
     def __init__(self, microseconds: int, cpus: list[int]):
+        self.microseconds = microseconds
         self._beats: list[subprocess.Popen] = []
         self._slice_before = slice_ns()
         slice_wanted = max(microseconds * 1000 // SLICE_SHARE, LEAST_SLICE_NS)
@@ -74,9 +75,9 @@ class Turns:
             beat.kill()
             beat.wait()
         self._beats = []
-        if self.are_short:
+        if self.are_short and self._slice_before is not None:
             set_slice_ns(self._slice_before)
-            self.are_short = False
+        self.are_short = False
 
 
 def shared_cores(placements: list[NodePlacement], ranks_per_node: int) -> list[int]:

@@ -24,8 +24,8 @@ def slope(x: list[float], y: list[float]) -> tuple[float, float]:
         raise ValueError(f"{n} points make no line")
     mean_x, mean_y = math.fsum(x) / n, math.fsum(y) / n
     width = math.fsum((a - mean_x) ** 2 for a in x)
-    rate = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)) / width
-    rest = math.fsum((b - mean_y - rate * (a - mean_x)) ** 2 for a, b in zip(x, y))
+    rate = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / width
+    rest = math.fsum((b - mean_y - rate * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
     return rate, math.sqrt(rest / (n - 2) / width) if n > 2 else 0.0
 
 
@@ -34,9 +34,9 @@ def divergence(thermo: list[dict], reference: list[dict]) -> dict:
     steps = [row["step"] for row in thermo]
     if steps != [row["step"] for row in reference]:
         raise OffpathError("a run and its reference have other steps in their tables", code=1)
-    delta = [row["t"] - other["t"] for row, other in zip(thermo, reference)]
+    delta = [row["t"] - other["t"] for row, other in zip(thermo, reference, strict=True)]
     rate, error = slope(steps, delta)
-    early = [(n, d) for n, d in zip(steps, delta) if n <= EARLY]
+    early = [(n, d) for n, d in zip(steps, delta, strict=True) if n <= EARLY]
     early_rate, early_error = slope([n for n, _ in early], [d for _, d in early])
     return {
         "tdr": rate,

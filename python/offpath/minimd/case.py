@@ -128,15 +128,12 @@ class Outcome:
     comm_s: float
     other_s: float
     thermo: list[dict] = field(default_factory=list)  # {"step", "t", "u", "p"}, per atom
-    computing_s: float | None = (
-        None  # of a rank, on a core, outside of calls that communicate; None: not known
-    )
-    on_core: tuple[float, float, float] | None = (
-        None  # of force_s, neigh_s and comm_s, what a rank was on a core; None: not known
-    )
-    device_bytes: float | None = (
-        None  # through the links between hosts and devices, both ways, all nodes; None: not known
-    )
+    # Of a rank, on a core, outside of calls that communicate; None: not known.
+    computing_s: float | None = None
+    # Of force_s, neigh_s and comm_s, what a rank was on a core; None: not known.
+    on_core: tuple[float, float, float] | None = None
+    # Through the links between hosts and devices, both ways, all nodes; None: not known.
+    device_bytes: float | None = None
 
 
 @dataclass(frozen=True)

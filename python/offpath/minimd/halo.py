@@ -50,29 +50,32 @@ def exposed(case: Case, outcome: Outcome, host_cores: int) -> float | None:
 def halo_rows(spec: Spec, results: Results, cores: Callable[[int], Cores]) -> list[dict]:
     """`cores`: of so many nodes. `exposed_less_percent`, `link_exposed_less_percent`: than with MPI,
     overlapped."""
-    rows = []
-    for case in halo_cases(spec):
+    return [_halo_row(case, results, cores(case.nodes).hosts) for case in halo_cases(spec)]
 
-        def seen(scheme: str) -> float | None:
-            other = case.of(scheme)
-            return results.median(other, lambda outcome: exposed(other, outcome, cores(case.nodes).hosts))
 
-        mine, base, floor = seen(case.scheme), seen(OVERLAPPED), seen(TOGETHER)
-        together = results[case.of(TOGETHER)].total_s
-        row = results.row(case)
-        rows.append(
-            row
-            | {
-                "computing_s": results[case].computing_s,
-                "exposed_s": mine,
-                "exposed_percent": 100 * mine / row["total_s"] if mine is not None else None,
-                "exposed_less_percent": gain(base, mine) if base else None,
-                "link_exposed_s": mine - floor if mine is not None else None,
-                "link_exposed_less_percent": (
-                    gain(base - floor, mine - floor) if base and base > floor else None
-                ),
-                "beyond_one_node_s": row["total_s"] - together,
-                "total_less_percent": gain(results[case.of(OVERLAPPED)].total_s, row["total_s"]),
-            }
-        )
-    return rows
+def _halo_row(case: Case, results: Results, host_cores: int) -> dict:
+    def seen(scheme: str) -> float | None:
+        other = case.of(scheme)
+        return results.median(other, lambda outcome: exposed(other, outcome, host_cores))
+
+    mine, base, floor = seen(case.scheme), seen(OVERLAPPED), seen(TOGETHER)
+    row = results.row(case)
+    found: dict[str, float | None] = {
+        "computing_s": results[case].computing_s,
+        "exposed_s": mine,
+        "exposed_percent": None,
+        "exposed_less_percent": None,
+        "link_exposed_s": None,
+        "link_exposed_less_percent": None,
+        "beyond_one_node_s": row["total_s"] - results[case.of(TOGETHER)].total_s,
+        "total_less_percent": gain(results[case.of(OVERLAPPED)].total_s, row["total_s"]),
+    }
+    if mine is not None:
+        found["exposed_percent"] = 100 * mine / row["total_s"]
+    if mine is not None and base:
+        found["exposed_less_percent"] = gain(base, mine)
+    if mine is not None and floor is not None:
+        found["link_exposed_s"] = mine - floor
+        if base and base > floor:
+            found["link_exposed_less_percent"] = gain(base - floor, mine - floor)
+    return row | found

@@ -19,12 +19,10 @@ class Results:
         """Medians over the runs. The table is that of the first: it does not depend on times."""
         runs = self.found[case]
         return Outcome(
-            *(statistics.median(getattr(run, key) for run in runs) for key in TIMES),
+            **{key: statistics.median(getattr(run, key) for run in runs) for key in TIMES},
             thermo=runs[0].thermo,
-            **{
-                key: _median_if_known([getattr(run, key) for run in runs])
-                for key in ("computing_s", "device_bytes")
-            },
+            computing_s=_median_if_known([run.computing_s for run in runs]),
+            device_bytes=_median_if_known([run.device_bytes for run in runs]),
         )
 
     def median(self, case: Case, of: Callable[[Outcome], float | None]) -> float | None:
@@ -35,7 +33,10 @@ class Results:
         """The median of what `of` makes of the runs of one turn, which ran one after the other: what slows
         the machine for a while slows them all."""
         turns = min(len(runs) for runs in self.found.values())
-        return _median_if_known([of(lambda case, turn=turn: self.found[case][turn]) for turn in range(turns)])
+        return _median_if_known([of(self._of_turn(turn)) for turn in range(turns)])
+
+    def _of_turn(self, turn: int) -> Callable[[Case], Outcome]:
+        return lambda case: self.found[case][turn]
 
     def best(self, case: Case) -> float:
         """The total of the fastest run: what others on the machine cost it least."""

@@ -149,19 +149,19 @@ def model_rows(
     spec: Spec, results: Results, bytes_per_s: float | None, cores: Callable[[int], Cores]
 ) -> list[dict]:
     """Medians over the turns. `cores`: of so many nodes."""
-    rows = []
-    for case in _settings(spec):
+    return [_model_row(case, results, bytes_per_s, cores(case.nodes)) for case in _settings(spec)]
 
-        def of_turns(key: str) -> float | None:
-            return results.over_turns(lambda run: predict(case, run, bytes_per_s, cores(case.nodes))[key])
 
-        keys = predict(case, lambda one: results[one], bytes_per_s, cores(case.nodes))
-        rows.append(
-            results.row(case)
-            | {key: of_turns(key) for key in keys}
-            | {"device_bytes": results[case].device_bytes}
-        )
-    return rows
+def _model_row(case: Case, results: Results, bytes_per_s: float | None, cores: Cores) -> dict:
+    def of_turns(key: str) -> float | None:
+        return results.over_turns(lambda run: predict(case, run, bytes_per_s, cores)[key])
+
+    keys = predict(case, lambda one: results[one], bytes_per_s, cores)
+    return (
+        results.row(case)
+        | {key: of_turns(key) for key in keys}
+        | {"device_bytes": results[case].device_bytes}
+    )
 
 
 def _settings(spec: Spec) -> list[Case]:

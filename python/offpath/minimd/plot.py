@@ -5,11 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-from offpath.minimd.case import (  # noqa: E402
+from offpath.minimd.case import (
     ALL,
     BALANCED,
     BLOCKING,
@@ -28,6 +26,8 @@ from offpath.minimd.case import (  # noqa: E402
     TOGETHER,
     TUNNEL,
 )
+
+matplotlib.use("Agg")
 
 _COLORS = {
     HOSTS: "#8d99ae",
@@ -95,7 +95,7 @@ def _lines(
     """One line for each value of `split`; the values of `x` in equal steps. Rows of a simulator have hollow
     marks."""
     places = ticks or _values(rows, x)
-    for color, value in zip(_SERIES * 9, _values(rows, split)):
+    for color, value in zip(_SERIES * 9, _values(rows, split), strict=False):
         line = _where(rows, **{split: value})
         axes.plot(
             [places.index(row[x]) for row in line],
@@ -156,7 +156,7 @@ def _breakdown(rows: list[dict]):
                     color=color,
                     label=part,
                 )
-                bottom = [low + share for low, share in zip(bottom, shares)]
+                bottom = [low + share for low, share in zip(bottom, shares, strict=True)]
             axes.set(title=f"{_nodes(count)}, every {interval}", ylim=(0, 100))
             _by_name(axes, atoms, "atoms")
         grid[r][0].set_ylabel("% of the hosts' time")
@@ -167,7 +167,7 @@ def _breakdown(rows: list[dict]):
 def _bound(rows: list[dict]):
     nodes = _values(rows, "nodes")
     figure, grid = _grid(1, len(nodes))
-    for axes, count in zip(grid[0], nodes):
+    for axes, count in zip(grid[0], nodes, strict=True):
         _lines(axes, _where(rows, nodes=count), "atoms", "bound_percent", "interval", lambda n: f"every {n}")
         axes.set(title=_nodes(count), ylim=(0, None))
         _by_name(axes, _values(rows, "atoms"), "atoms")
@@ -282,7 +282,7 @@ def _model(rows: list[dict]):
     figure, grid = _grid(-(-len(panels) // columns), columns, width=3.2)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
-    for axes, (nodes, interval, atoms, slowness) in zip(grid.flat, panels):
+    for axes, (nodes, interval, atoms, slowness) in zip(grid.flat, panels, strict=False):
         shown = _where(rows, nodes=nodes, interval=interval, atoms=atoms, device_slowness=slowness)
         threads = _values(shown, "threads")
         if len(threads) == 1 and len(_values(shown, "device_threads")) == 1:
@@ -334,7 +334,7 @@ def _one_setting(axes, row: dict) -> None:
 
 
 def _by_threads(axes, rows: list[dict], threads: list[int]) -> None:
-    for color, count in zip(_SERIES * 9, _values(rows, "device_threads")):
+    for color, count in zip(_SERIES * 9, _values(rows, "device_threads"), strict=False):
         line = _where(rows, device_threads=count)
         at = [threads.index(row["threads"]) for row in line]
         axes.plot(
@@ -357,7 +357,7 @@ def _by_threads(axes, rows: list[dict], threads: list[int]) -> None:
 def _auxiliary(rows: list[dict]):
     panels = list(dict.fromkeys((row["nodes"], row["interval"], row["atoms"]) for row in rows))
     figure, grid = _grid(1, len(panels), width=4.6)
-    for axes, (nodes, interval, atoms) in zip(grid[0], panels):
+    for axes, (nodes, interval, atoms) in zip(grid[0], panels, strict=True):
         shown = _where(
             rows,
             nodes=nodes,
@@ -432,7 +432,7 @@ def _halo(rows: list[dict]):
     schemes = [scheme for scheme in _values(rows, "scheme") if scheme != TOGETHER]
     atoms = _values(rows, "atoms")
     figure, grid = _grid(1, len(panels), width=4.2)
-    for axes, (nodes, interval) in zip(grid[0], panels):
+    for axes, (nodes, interval) in zip(grid[0], panels, strict=True):
         width = 0.8 / len(schemes)
         for index, scheme in enumerate(schemes):
             bars = _where(rows, nodes=nodes, interval=interval, scheme=scheme)
@@ -456,11 +456,11 @@ def draw_roofline(report: dict, path: Path) -> None:
     """A panel a precision. Filled marks: operations a byte that loads and stores move; hollow ones: a byte
     that must come from memory."""
     figure, grid = _grid(1, len(report["peaks"]), width=4.6, height=3.8)
-    for axes, peak in zip(grid[0], report["peaks"]):
+    for axes, peak in zip(grid[0], report["peaks"], strict=True):
         rows = _where(report["rows"], precision=peak["precision"])
         intensities = [row[key] for row in rows for key in ("flops_per_moved_byte", "flops_per_least_byte")]
         span = [min(intensities) / 3, max(intensities) * 3]
-        for color, level in zip(("#333333", "#8d99ae", "#a8b0bd", "#c9ced6"), peak["memory"]):
+        for color, level in zip(("#333333", "#8d99ae", "#a8b0bd", "#c9ced6"), peak["memory"], strict=False):
             at = [span[0], min(span[1], peak["flops_per_s"] / level["bytes_per_s"])]
             if at[1] > at[0]:
                 axes.plot(at, [x * level["bytes_per_s"] / 1e9 for x in at], "-", color=color, linewidth=1)
@@ -481,7 +481,7 @@ def draw_roofline(report: dict, path: Path) -> None:
             ha="right",
             va="bottom",
         )
-        for color, row in zip((_SERIES[1], _SERIES[3], _SERIES[4]), rows):
+        for color, row in zip((_SERIES[1], _SERIES[3], _SERIES[4]), rows, strict=False):
             rate = row["flops_per_s"] / 1e9
             axes.plot(
                 [row["flops_per_moved_byte"], row["flops_per_least_byte"]],

@@ -51,7 +51,8 @@ def measure(artifacts: Artifacts, atoms: int, steps: int, runs: int, cpu: int, f
     """Everything that goes to the JSON file. Of each loop the fastest run counts: peaks are those of an
     undisturbed core too."""
     program = artifacts.program(PROGRAM)
-    rows, peaks = [], []
+    rows: list[dict] = []
+    peaks: list[dict] = []
     for precision in PRECISIONS:
         for potential in ("lj", "eam"):
             file = folder / f"{potential}.in"
@@ -60,7 +61,7 @@ def measure(artifacts: Artifacts, atoms: int, steps: int, runs: int, cpu: int, f
                 _run([str(program), "-i", str(file), "--precision", precision, "--skin-check", "off"], cpu)
                 for _ in range(runs)
             ]
-            for loops in zip(*(each["loops"] for each in found)):
+            for loops in zip(*(each["loops"] for each in found), strict=True):
                 rows.append(
                     {"precision": precision, "potential": potential, "atoms": atoms}
                     | min(loops, key=lambda loop: loop["ns_per_atom"])
@@ -100,7 +101,8 @@ def limits(row: dict, peak: dict) -> dict:
 
 def _best(precision: str, peaks: list[dict]) -> dict:
     memory = [
-        max(level, key=lambda each: each["bytes_per_s"]) for level in zip(*(each["memory"] for each in peaks))
+        max(level, key=lambda each: each["bytes_per_s"])
+        for level in zip(*(each["memory"] for each in peaks), strict=True)
     ]
     return {
         "precision": precision,
@@ -115,11 +117,7 @@ def _run(line: list[str], cpu: int) -> dict:
         capture_output=True,
         text=True,
         env=os.environ
-        | {
-            "OFFPATH": "off",
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        },
+        | {"OFFPATH": "off", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
         preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
     )
     if done.returncode != 0:

@@ -80,7 +80,8 @@ _ENGINES = {
 
 
 class Source(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def run(self, case: Case) -> Outcome: ...
 
@@ -213,12 +214,12 @@ class LabSource:
         crossed = (
             sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None
         )
-        on_core = tuple(said["on_core_s"][name] for name in ("force", "neigh", "comm"))
+        on_core = said["on_core_s"]
         return Outcome(
-            *(said[key] for key in TIMES),
+            **{key: said[key] for key in TIMES},
             thermo=said["thermo"],
             computing_s=said["computing_s"],
-            on_core=on_core,
+            on_core=(on_core["force"], on_core["neigh"], on_core["comm"]),
             device_bytes=crossed,
         )
 

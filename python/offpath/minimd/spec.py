@@ -2,6 +2,7 @@
 for."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from offpath.errors import OffpathError
 from offpath.minimd.case import Case, cells_of
@@ -61,7 +62,7 @@ class Spec:
         return (*self.nodes, *self.source_nodes)
 
     def case(self, scheme: str, atoms: int, nodes: int = 1, **more) -> Case:
-        fixed = {
+        fixed: dict[str, Any] = {
             "ranks_per_node": self.ranks_per_node,
             "steps": self.steps,
             "skin": self.skins[0],

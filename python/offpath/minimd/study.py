@@ -169,7 +169,7 @@ def run(study: Study, spec: Spec, cluster: Cluster, supplied: Source | None) -> 
         lambda case: supplied if supplied and case.nodes in supplied_nodes else lab,
         spec.runs,
     )
-    more = (
+    more: list = (
         [statistics.median(lab.device_rate() for _ in range(min(3, spec.runs)))]
         if study.needs_bandwidth
         else []

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# lint.sh: checks the form of the C, C++ and Python sources, and the types of the Python command. It changes nothing;
+# `make format` mends what a formatter can mend. Every check runs, and the exit code is non-zero if one of them failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+failed=0
+git ls-files -z '*.h' '*.c' '*.cpp' '*.hpp' |
+    xargs -0 -P "$(nproc)" -n 50 clang-format-16 --dry-run -Werror || failed=1
+.venv/bin/ruff check -q . || failed=1
+.venv/bin/ruff format -q --check . || failed=1
+.venv/bin/mypy --no-error-summary || failed=1
+exit $failed
