@@ -45,7 +45,8 @@ extern "C" {
 offpath_status_t offpath_message_send(offpath_team_h team, const void* buffer, size_t bytes, uint32_t dest,
                                       offpath_message_key_t key, offpath_request_h* request) try {
     if (!usable("offpath_message_send", team, buffer, bytes, dest, request)) return OFFPATH_ERR_INVALID;
-    return to_c(post_message(*team, command_of<control::KeyedSend>(*team, dest, key), buffer, bytes, request));
+    return to_c(
+        post_message(*team, command_of<control::KeyedSend>(*team, dest, key), buffer, bytes, request));
 } catch (...) {
     return caught("offpath_message_send");
 }
