@@ -5,7 +5,11 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=0
 git ls-files -z '*.h' '*.c' '*.cpp' '*.hpp' |
-    xargs -0 -P "$(nproc)" -n 50 clang-format-16 --dry-run -Werror || failed=1
+    xargs -0r -P "$(nproc)" -n 50 clang-format-16 --dry-run -Werror || failed=1
+if git grep -nIE '[[:blank:]]+$'; then
+    echo "lint: the lines above end with white space" >&2
+    failed=1
+fi
 .venv/bin/ruff check -q . || failed=1
 .venv/bin/ruff format -q --check . || failed=1
 .venv/bin/mypy --no-error-summary || failed=1
