@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares what the rooms of src/ include with what they declare, and both with the table in the docs.
 
-A room is what offpath_room() in a CMakeLists.txt makes (cmake/Rooms.cmake). The build already hides rooms that are not
-declared. This script also finds declarations that nothing needs, rooms that include each other, includes that come by way of
-another room only, and programs outside src/ that see more than they should. It writes the table of rooms in
-docs/architecture.md between the two marks there.
+A room is what offpath_room() in a CMakeLists.txt makes (cmake/Rooms.cmake). The build already hides rooms
+that are not declared. This script also finds declarations that nothing needs, rooms that include each other,
+includes that come by way of another room only, and programs outside src/ that see more than they should. It
+writes the table of rooms in docs/architecture.md between the two marks there.
 
     scripts/check_layers.py            checks; exit code 1 and a list if something is wrong
     scripts/check_layers.py --write    writes the table, too
@@ -21,7 +21,8 @@ BEGIN, END = "<!-- rooms: begin -->", "<!-- rooms: end -->"
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.M)
 SOURCES = {".h", ".cpp", ".c", ".hpp"}
 
-# What programs outside of src/ may include of it. `frontends/mpi` is loaded before the program with the whole client.
+# What programs outside of src/ may include of it. `frontends/mpi` is loaded before the program with the whole
+# client.
 OUTSIDE = {
     "frontends/mpi": {"base"},
     "frontends/shmem": {"base"},
@@ -144,7 +145,9 @@ def outsiders(rooms: dict[str, Room]) -> list[str]:
                     continue
                 of = room_of(ROOT / "src" / include, rooms) if (ROOT / "src" / include).exists() else None
                 if of is not None and of.name not in allowed:
-                    wrong.append(f"{path.relative_to(ROOT)} includes {include}: {folder} may see no {of.name}")
+                    wrong.append(
+                        f"{path.relative_to(ROOT)} includes {include}: {folder} may see no {of.name}"
+                    )
     return wrong
 
 

@@ -1,8 +1,8 @@
 #include "client/context.h"
 
 #include "base/clock.h"
-#include "base/pause.h"
 #include "base/log.h"
+#include "base/pause.h"
 
 #include <sched.h>
 

@@ -1,8 +1,8 @@
 #include "proxy/proxy.h"
 
 #include "base/clock.h"
-#include "base/pause.h"
 #include "base/log.h"
+#include "base/pause.h"
 
 #include <malloc.h>
 #include <pthread.h>
