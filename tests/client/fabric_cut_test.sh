@@ -14,13 +14,7 @@ fi
 
 mount -t sysfs sysfs /sys # UCX finds network devices there
 hostname node-one
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-fail() {
-    echo "FAILED: $*"
-    tail -n 30 "$dir"/*.log
-    exit 1
-}
+. "$(dirname "$0")/../support/daemons.sh"
 unshare --net --uts --mount sh -c "mount -t sysfs sysfs /sys; hostname node-two; touch $dir/up; exec sleep 100" &
 second=$!
 for _ in $(seq 500); do
@@ -37,16 +31,9 @@ on_two ip addr add 10.98.0.2/24 dev v0
 
 limit=4
 export OFFPATH_LOST_AFTER_S=$limit OFFPATH_DIR=$dir UCX_TLS=tcp,self
-start_daemon() { # WHERE... NAME
-    local name=${*: -1}
-    mkfifo "$dir/ready-$name"
-    exec 4<>"$dir/ready-$name"
-    "${@:1:$#-1}" "$build/bin/offpathd" --dir "$dir" --net-devices v0 --ready-fd 4 2>"$dir/daemon-$name.log" &
-    read -r -n 1 -t 20 _ <&4 || fail "the daemon of $name was not ready within 20 s"
-    exec 4<&-
-}
-start_daemon env one
-start_daemon on_two two
+start_daemon "$dir" "$dir/daemon-one.log" --net-devices v0
+daemon_prefix=(nsenter -t "$second" -n -u -m)
+start_daemon "$dir" "$dir/daemon-two.log" --net-devices v0
 mkdir "$dir/meeting"
 "$build/bin/pair" 0 "$dir/meeting" 60 >"$dir/said" 2>"$dir/rank0.log" &
 first=$!

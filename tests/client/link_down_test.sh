@@ -13,13 +13,7 @@ if [ "${2:-}" != inside ]; then
 fi
 
 mount -t sysfs sysfs /sys # UCX finds network devices there
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-fail() {
-    echo "FAILED: $*"
-    cat "$dir"/*.log
-    exit 1
-}
+. "$(dirname "$0")/../support/daemons.sh"
 unshare --net --mount sh -c "mount -t sysfs sysfs /sys; touch $dir/up; exec sleep 100" &
 device=$!
 for _ in $(seq 100); do
@@ -33,12 +27,9 @@ for _ in $(seq 100); do
 done
 ip addr add 10.99.0.1/24 dev v0
 on_device ip addr add 10.99.0.2/24 dev v0
-(umask 077 && head -c 32 /dev/urandom >"$dir/key")
-mkfifo "$dir/ready"
-exec 4<>"$dir/ready"
-on_device "$build/bin/offpathd" --listen 10.99.0.2 --key-file "$dir/key" --net-devices v0 --ready-fd 4 2>"$dir/daemon.log" &
-daemon=$!
-read -r -n 1 -t 20 _ <&4 || fail "the daemon was not ready within 20 s"
+listen_options # makes the key
+daemon_prefix=(nsenter -t "$device" -n -m)
+start_daemon "$dir" "$dir/daemon.log" --listen 10.99.0.2 --key-file "$dir/key" --net-devices v0
 export OFFPATH_DEVICES=10.99.0.2 OFFPATH_KEY_FILE=$dir/key OFFPATH_HOST_DEVICES=v0
 
 "$build/bin/endless" 60 >"$dir/said" 2>"$dir/client.log" &

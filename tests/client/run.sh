@@ -5,14 +5,7 @@
 set -u
 build=$1 variant=$2 ranks=$3 program=$4
 root=$(cd "$(dirname "$0")/../.." && pwd)
-dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
-daemon=
-trap '[ -n "$daemon" ] && kill -KILL "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
-fail() {
-    echo "run.sh: $*" >&2
-    sed 's/^/  daemon: /' "$dir/log" >&2
-    exit 1
-}
+. "$root/tests/support/daemons.sh"
 
 options=() back_end=$variant
 if [ "$variant" = two-proxies ]; then
@@ -22,29 +15,17 @@ if [ "$variant" = rings ]; then
     export OFFPATH_LINK=ucx UCX_TLS=posix,tcp
 fi
 if [ "$variant" = remote ] || [ "$variant" = rings ]; then
-    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    options=(--listen 127.0.0.1:0 --key-file "$dir/key") back_end=auto
+    listen_options
+    options=("${listen[@]}") back_end=auto
 fi
-mkfifo "$dir/ready"
-exec 4<>"$dir/ready"
-"$build/bin/offpathd" --dir "$dir" --ready-fd 4 "${options[@]}" 2>"$dir/log" &
-daemon=$!
-read -r -n 1 -t 20 ready <&4 && [ "$ready" = 1 ] || fail "the daemon was not ready within 20 s"
-exec 4<&-
-
+start_daemon "$dir" "$dir/daemon.log" "${options[@]}"
 if [ "$variant" = remote ] || [ "$variant" = rings ]; then
-    export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
+    use_device "$dir"
 fi
 OFFPATH_DIR=$dir OFFPATH_BACK_END=$back_end timeout -k 5 100 "$root/tests/mpirun.sh" "$ranks" "$program"
 result=$?
-if [ "$variant" = rings ] && ! grep -q "completions into the hosts' memory" "$dir/log"; then
+if [ "$variant" = rings ] && ! grep -q "completions into the hosts' memory" "$dir/daemon.log"; then
     fail "completions were not written into the ranks' memory"
 fi
 [ $result -eq 0 ] || fail "$(basename "$program") ended with $result"
-kill -TERM "$daemon"
-wait "$daemon"
-ended=$?
-daemon=
-[ $ended -eq 0 ] || fail "the daemon ended with $ended"
-left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' -o -name '*.port' \) -print)
-[ -z "$left" ] || fail "left behind: $left"
+end_daemon

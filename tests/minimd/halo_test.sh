@@ -4,20 +4,15 @@
 set -euo pipefail
 build=$1 ranks=$2
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-daemons=()
-trap 'for d in "${daemons[@]}"; do kill -9 "$d" 2> /dev/null || true; done; rm -rf "$work"' EXIT
+. "$here/../support/daemons.sh"
+work=$dir
 export OMP_WAIT_POLICY=passive
 
-start_daemon() {  # NAME: listens in the directory of that name
-    mkdir -p "$work/$1"
+device() {  # NAME: a daemon that listens in the directory of that name
+    listen_options
     rm -f "$work/$1"/*.port
-    "$build/bin/offpathd" --dir "$work/$1" --listen 127.0.0.1:0 --key-fd 9 --allow-kernels / --log-file "$work/$1.log" 9< <(cat "$work/key") &
-    daemons+=($!)
-    for _ in $(seq 200); do
-        compgen -G "$work/$1/*.port" > /dev/null && break
-        sleep 0.05
-    done
+    # Kernels of remote hosts may not run as a user who can read the key's file.
+    start_daemon "$work/$1" "$work/$1.log" --listen 127.0.0.1:0 --key-fd 9 --allow-kernels / 9< <(cat "$work/key")
     port=$(cat "$work/$1"/*.port)
 }
 
@@ -69,8 +64,7 @@ PYTHON
 }
 
 wrap=(env)
-(umask 077 && head -c 32 /dev/urandom > "$work/key")
-start_daemon all
+device all
 tolerance() {
     if [ "$1" = double ]; then echo 1e-9; else echo 2e-4; fi
 }
@@ -125,8 +119,8 @@ lose() {  # NAME
 }
 wrap=(env "OFFPATH_DIR=$work/all")
 lose lost-all
-start_daemon even
-start_daemon odd
+device even
+device odd
 wrap=(sh -c "OFFPATH_DIR=$work/\$([ \$((OMPI_COMM_WORLD_RANK % 2)) = 1 ] && echo odd || echo even) exec \"\$@\"" sh)
 lose lost-odd
 # Rounding tells trajectories apart after so many steps, in the last digits that are compared.

@@ -12,41 +12,18 @@ set -u
 build=$1 ranks=$2 program=$3
 shift 3
 root=$(cd "$(dirname "$0")/../.." && pwd)
-dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
-daemon=
-fail() {
-    echo "run.sh: $*" >&2
-    [ -s "$dir/daemon.log" ] && sed 's/^/  daemon: /' "$dir/daemon.log" >&2
-    exit 1
-}
-cleanup() {
-    [ -n "$daemon" ] && kill -KILL "$daemon" 2>/dev/null
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
+. "$root/tests/support/daemons.sh"
 
 read -r -a options <<<"${DAEMON_OPTIONS:-}"
 if [ "${ATTACH:-local}" = remote ]; then
-    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    options+=(--listen 127.0.0.1:0 --key-file "$dir/key")
+    listen_options
+    options+=("${listen[@]}")
 fi
-mkfifo "$dir/ready"
-"$build/bin/offpathd" --dir "$dir" "${options[@]}" --ready-fd 3 --log-file "$dir/daemon.log" --idle-exit 300 \
-    3<>"$dir/ready" >"$dir/daemon.out" 2>&1 &
-daemon=$!
-exec 4<>"$dir/ready"
-read -r -n 1 -t 20 ready <&4 || fail "the daemon was not ready within 20 s: $(cat "$dir/daemon.out")"
-[ "$ready" = 1 ] || fail "the daemon said '$ready' instead of 1"
-exec 4<&-
-
-if [ "${ATTACH:-local}" = remote ]; then
-    export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
-fi
-# Sanitizers want to be loaded first.
+start_daemon "$dir" "$dir/daemon.log" "${options[@]}" --idle-exit 300
+[ "${ATTACH:-local}" = local ] || use_device "$dir"
 preload=$build/lib/liboffpath-mpi.so launch=$root/tests/mpirun.sh
 case ${MPI:-openmpi} in mpich | abi) preload=$build/lib/liboffpath-mpi-$MPI.so launch=$root/tests/mpiexec_mpich.sh ;; esac
-for runtime in $(ldd "$program" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
+preload=$(preload_of "$program" "$preload")
 
 export OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=${MIN_BYTES:-0} OFFPATH_OPS=${OPS:-all} OFFPATH_VERBOSE=1
 [ "$OFFPATH_MIN_BYTES" = default ] && unset OFFPATH_MIN_BYTES
@@ -70,15 +47,4 @@ else
     [ "$summary" -eq 1 ] || fail "the summary does not say that something was offloaded"
 fi
 
-kill -TERM "$daemon"
-for _ in $(seq 100); do
-    kill -0 "$daemon" 2>/dev/null || break
-    sleep 0.1
-done
-kill -0 "$daemon" 2>/dev/null && fail "the daemon does not end within 10 s of SIGTERM"
-wait "$daemon"
-ended=$?
-daemon=
-[ "$ended" -eq 0 ] || fail "the daemon ended with $ended"
-left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' -o -name '*.port' \) -print)
-[ -z "$left" ] || fail "left behind: $left"
+end_daemon

@@ -8,31 +8,14 @@
 set -u
 build=$1 pes=$2 program=$3
 shift 3
-dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
-daemon=
-fail() {
-    echo "run.sh: $*" >&2
-    cat "$dir"/*.log >&2 2>/dev/null
-    exit 1
-}
-cleanup() {
-    [ -n "$daemon" ] && kill -KILL "$daemon" 2>/dev/null
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/../support/daemons.sh"
 
 # Daemons that PEs start end themselves.
 export OFFPATH_DIR=$dir OFFPATH_IDLE_EXIT=1
 if [ "${ATTACH:-local}" = remote ]; then
-    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    mkfifo "$dir/ready"
-    exec 4<>"$dir/ready"
-    "$build/bin/offpathd" --dir "$dir" --listen 127.0.0.1:0 --key-file "$dir/key" --ready-fd 4 --log-file "$dir/daemon.log" &
-    daemon=$!
-    read -r -n 1 -t 20 ready <&4 && [ "$ready" = 1 ] || fail "the daemon was not ready within 20 s"
-    exec 4<&-
-    export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir"/*.port) OFFPATH_KEY_FILE=$dir/key
+    listen_options
+    start_daemon "$dir" "$dir/daemon.log" "${listen[@]}"
+    use_device "$dir"
 fi
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 [ -n "${ADDRESS_SPACE:-}" ] && ulimit -v "$ADDRESS_SPACE"

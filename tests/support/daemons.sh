@@ -1,0 +1,77 @@
+# daemons.sh: starts and ends the daemons of a shell test. Source it after `build=BUILD`; it makes the directory $dir and removes it at the end.
+#   start_daemon DIRECTORY LOG [OPTIONS...]   starts offpathd and returns when it is ready; its process is $daemon. $daemon_prefix, an array,
+#                                             is what starts it somewhere else, such as nsenter
+#   listen_options                            sets $listen to the options of a daemon that is attached to over TCP; makes the key
+#   use_device DIRECTORY                      has programs attach over TCP to the daemon of that directory
+#   end_daemon                                ends $daemon by SIGTERM; fails where it does not end well or leaves files in $dir
+#   preload_of PROGRAM LIBRARY                prints LIBRARY for LD_PRELOAD, behind the run time of a sanitizer, which wants to be first
+#   fail WORDS                                says what is wrong, shows $dir/*.log, and ends the test
+# A test may define `at_end`, which is called before everything else at its end.
+dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
+daemon= daemons=() daemon_prefix=() listen=()
+
+fail() {
+    echo "$(basename "$0"): $*" >&2
+    for log in "$dir"/*.log; do
+        [ -s "$log" ] && sed "s|^|  $(basename "$log" .log): |" "$log" >&2
+    done
+    exit 1
+}
+
+daemons_cleanup() {
+    local process
+    if declare -F at_end >/dev/null; then at_end; fi
+    for process in "${daemons[@]}"; do kill -KILL "$process" 2>/dev/null || true; done
+    rm -rf "$dir"
+}
+trap daemons_cleanup EXIT
+trap 'exit 130' INT TERM
+
+start_daemon() {
+    local directory=$1 log=$2 ready fd pipe
+    shift 2
+    mkdir -p "$directory"
+    pipe=$(mktemp -u "$dir/ready.XXXXXX")
+    mkfifo "$pipe"
+    exec {fd}<>"$pipe"
+    rm -f "$pipe"
+    "${daemon_prefix[@]}" "$build/bin/offpathd" --dir "$directory" "$@" --ready-fd 3 3<&"$fd" {fd}<&- >>"$log" 2>&1 &
+    daemon=$!
+    daemons+=("$daemon")
+    read -r -n 1 -t 20 ready <&"$fd" || fail "the daemon of $directory was not ready within 20 s"
+    [ "$ready" = 1 ] || fail "the daemon said '$ready' instead of 1"
+    exec {fd}<&-
+}
+
+listen_options() {
+    [ -s "$dir/key" ] || (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    listen=(--listen 127.0.0.1:0 --key-file "$dir/key")
+}
+
+use_device() {
+    OFFPATH_DEVICES=127.0.0.1:$(cat "$1"/*.port)
+    export OFFPATH_DEVICES OFFPATH_KEY_FILE=$dir/key
+}
+
+end_daemon() {
+    local process=$daemon ended=0 left others=() other
+    kill -TERM "$process"
+    for _ in $(seq 100); do
+        kill -0 "$process" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$process" 2>/dev/null && fail "the daemon does not end within 10 s of SIGTERM"
+    wait "$process" || ended=$?
+    for other in "${daemons[@]}"; do [ "$other" = "$process" ] || others+=("$other"); done
+    daemons=("${others[@]}")
+    daemon=
+    [ "$ended" -eq 0 ] || fail "the daemon ended with $ended"
+    left=$(find "$dir" \( -name '*.sock' -o -name '*.pid' -o -name '*.port' \) -print)
+    [ -z "$left" ] || fail "left behind: $left"
+}
+
+preload_of() {
+    local preload=$2 runtime
+    for runtime in $(ldd "$1" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
+    echo "$preload"
+}
