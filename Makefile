@@ -1,5 +1,6 @@
 # Fresh machine, two commands: `make demo` and `make test`. Each sets up what it needs first (scripts/setup.sh).
-.PHONY: all setup build demo test bench format check-format tidy test-asan test-tsan test-mpi-next fuzz clang aarch64 clean
+# `make test` runs every kind of check, `make test-long` the rest: more ranks of the same. `make one TEST=NAME` runs the tests whose name matches.
+.PHONY: all setup configured build demo test test-long one bench format check-format tidy test-asan test-tsan test-mpi-next fuzz clang aarch64 clean
 JOBS ?= $(shell nproc)
 
 all: build
@@ -7,15 +8,26 @@ all: build
 setup:
 	@scripts/setup.sh
 
-build: setup
+configured: setup
 	@[ -f build/build.ninja ] || cmake --preset release -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
+
+build: configured
 	@cmake --build build -j $(JOBS) -- --quiet
 
-demo: build
+# Builds only what it runs.
+demo: configured
+	@cmake --build build -j $(JOBS) --target demo -- --quiet
 	@scripts/demo.sh
 
-test: build
-	@scripts/test.sh build
+test:
+	@begin=$$(date +%s) && $(MAKE) --no-print-directory build && BUILD_SECONDS=$$(($$(date +%s) - begin)) scripts/test.sh build
+
+test-long: build
+	@scripts/test.sh build long
+
+# Builds all, since a test may start several programs.
+one: build
+	@scripts/test.sh build -R '$(TEST)'
 
 test-asan test-tsan: test-%: setup
 	@[ -f build-$*/build.ninja ] || cmake --preset $* -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
