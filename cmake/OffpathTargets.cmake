@@ -7,11 +7,17 @@ function(add_subdirectory_if_present dir)
   endif()
 endfunction()
 
+# offpath_compile_alone(SOURCES...): sources that cannot be compiled together with others of their target.
+function(offpath_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 include(${CMAKE_CURRENT_LIST_DIR}/Rooms.cmake)
 
-# offpath_test(NAME SOURCES a_test.cpp LINKS room...): a GoogleTest program in build/bin, each test known to ctest.
+# offpath_test(NAME [WHOLE] SOURCES a_test.cpp LINKS room...): a GoogleTest program in build/bin, each case known to ctest as Suite.Case. WHOLE: the
+# program is one entry of ctest, named as the program. That is for quick cases that start nothing, most of whose time would be that of their starts.
 function(offpath_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   if(CMAKE_CROSSCOMPILING)
@@ -19,9 +25,21 @@ function(offpath_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 240 LABELS "unit;${ARG_LABELS}"
       ENVIRONMENT "OFFPATH_TEST_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR};OFFPATH_TEST_EMULATED=1")
+  elseif(ARG_WHOLE)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "unit;${ARG_LABELS}")
   else()
     gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
   endif()
+endfunction()
+
+# offpath_long_tests(NAME...): tests of `make test-long`, which `make test` leaves out: more ranks of what it runs with fewer.
+function(offpath_long_tests)
+  foreach(name ${ARGN})
+    if(TEST ${name})
+      set_property(TEST ${name} APPEND PROPERTY LABELS long)
+    endif()
+  endforeach()
 endfunction()
 
 # offpath_mpi_test(NAME SOURCES a.cpp LINKS ... RANKS 1 2 3 5 8): one ctest entry per number of ranks, under the real mpirun.

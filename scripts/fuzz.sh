@@ -21,21 +21,36 @@ if [ ${#targets[@]} -eq 0 ]; then
     exit 1
 fi
 
-failed=()
-for target in "${targets[@]}"; do
-    corpus=$build/corpus/$target seeds=$build/seeds/$target findings=$build/findings/$target
+# fuzz TARGET: says what it did once it is done, since several run at once.
+fuzz() {
+    local target=$1
+    local corpus=$build/corpus/$target seeds=$build/seeds/$target findings=$build/findings/$target
     mkdir -p "$corpus" "$seeds" "$findings"
     if [ -x "$build/bin/$target-seeds" ]; then
         "$build/bin/$target-seeds" "$seeds"
     fi
-    echo "fuzz: $target for $seconds s"
     if "$build/bin/$target" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
         -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/" "$corpus" "$seeds" >"$findings/log" 2>&1; then
-        grep -E 'number_of_executed_units|peak_rss' "$findings/log" || true
+        echo "fuzz: $target: $(grep -E 'number_of_executed_units|peak_rss' "$findings/log" | tr -s ' \n' ' ')"
     else
         tail -n 40 "$findings/log" >&2
-        failed+=("$target")
+        return 1
     fi
+}
+
+# As many at once as there are cores.
+failed=()
+for ((first = 0; first < ${#targets[@]}; first += $(nproc))); do
+    begun=("${targets[@]:first:$(nproc)}")
+    processes=()
+    for target in "${begun[@]}"; do
+        echo "fuzz: $target for $seconds s"
+        fuzz "$target" &
+        processes+=($!)
+    done
+    for i in "${!begun[@]}"; do
+        wait "${processes[i]}" || failed+=("${begun[i]}")
+    done
 done
 if [ ${#failed[@]} -gt 0 ]; then
     echo "fuzz: failed: ${failed[*]} (inputs and logs: $build/findings)" >&2

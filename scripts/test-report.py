@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a run of the tests leaves unsaid: which tests needed a second try, and which parts were skipped and
-why.
+"""What a run of the tests leaves unsaid: which tests were the slowest, which needed a second try, and
+which parts were skipped and why.
 
 usage: test-report.py [--failed] OUTPUT [LASTTEST]
   --failed  some tests failed
@@ -18,6 +18,8 @@ _CTEST = re.compile(
     r"^\s*(?:\d+/\d+ )?Test +#\d+: (\S+) \.*\s*(?:\*+)?(Passed|Failed|Skipped|Timeout|Exception|Not Run)",
     re.MULTILINE,
 )
+_SECONDS = re.compile(r"^\s*(?:\d+/\d+ )?Test +#\d+: (\S+) \.*\s*\S+\s+([0-9.]+) sec", re.MULTILINE)
+_DURATION = re.compile(r"^([0-9.]+)s call +(\S+)", re.MULTILINE)
 _GTEST = re.compile(r": Skipped\n(.+)\n")
 _SAID = re.compile(r"skipped:\s*(.+)", re.IGNORECASE)
 _PYTEST = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
@@ -37,6 +39,13 @@ def second_tries(output: str) -> list[str]:
         elif result != "Skipped":
             failed[name] = None
     return [name for name in failed if name in passed]
+
+
+def slowest(output: str, number: int = 10) -> list[tuple[str, float]]:
+    """The tests that took longest, in seconds, of ctest and of pytest --durations."""
+    times = [(name, float(seconds)) for name, seconds in _SECONDS.findall(output)]
+    times += [(name, float(seconds)) for seconds, name in _DURATION.findall(output)]
+    return sorted(times, key=lambda each: -each[1])[:number]
 
 
 def skipped(output: str, last_test: str = "") -> Counter:
@@ -80,6 +89,8 @@ def main(arguments: list[str]) -> int:
     arguments = [word for word in arguments if word != "--failed"]
     output = Path(arguments[0]).read_text(errors="replace")
     log = Path(arguments[1]) if len(arguments) > 1 else None
+    if times := slowest(output):
+        print("== the slowest: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in times))
     if tries := second_tries(output):
         print(f"== needed a second try: {' '.join(tries)}")
     print(

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# test.sh BUILD: runs every test of a build tree. On the release tree (`build`) also lint.sh, the tests of the Python command, and a
-# minute of fuzzing of the two decoders. Non-zero if anything fails. The end says which tests needed a second try, and what was skipped and why.
+# test.sh BUILD: runs every test of a build tree but the long ones. On the release tree (`build`) also lint.sh, the tests of the Python command, those of
+# aarch64, and half a minute of fuzzing of the decoders. Non-zero if anything fails. The end says which tests needed a second try, what was
+# skipped and why, which tests were the slowest, and how long each part took.
+#   test.sh BUILD long       the long tests only: more ranks of what the others run with fewer
+#   test.sh BUILD -R NAME    the tests whose name NAME, a regular expression, matches, long or not; a case of a GoogleTest program by Suite.Case
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
+what=${2:-all}
 failed=0
 
 # Open MPI refuses to run as root unless told so; the tests are often run in containers.
@@ -14,32 +18,82 @@ export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS
 # UCX patches madvise(), which a thread calls after the sanitizer has let go of it; offpath needs no such hook.
 case $build in *tsan*) export UCX_MEM_MMAP_HOOK_MODE=none ;; esac
 
+if [ "$what" = -R ]; then
+    name=${3:?usage: test.sh BUILD -R NAME}
+    if [ "$(ctest --test-dir "$build" -N -R "$name" 2>/dev/null | sed -n 's/^Total Tests: //p')" -gt 0 ]; then
+        exec ctest --test-dir "$build" --output-on-failure -R "$name"
+    fi
+    # A case of a program that is one entry of ctest: unit programs list their cases.
+    for program in $(ctest --test-dir "$build" -N -L unit --show-only=json-v1 |
+        python3 -c 'import json, sys; print(*sorted({t["command"][0] for t in json.load(sys.stdin)["tests"] if "command" in t and len(t["command"]) == 1}))'); do
+        if "$program" --gtest_list_tests --gtest_filter="*$name*" 2>/dev/null | grep -q '^  '; then
+            echo "== $program"
+            "$program" --gtest_brief=1 --gtest_filter="*$name*" || failed=1
+            found=1
+        fi
+    done
+    [ -n "${found:-}" ] || { echo "test.sh: no test of $build has a name that matches $name" >&2; exit 1; }
+    exit $failed
+fi
+
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
+times=() since=$SECONDS
+part_ends() { # NAME: for the table of times
+    times+=("$1 $((SECONDS - since)) s")
+    since=$SECONDS
+}
+# The tests of the command, as many files at once as there are cores, the largest first. Each works in labs of its own.
+command_tests() {
+    local logs
+    logs=$(mktemp -d)
+    # shellcheck disable=SC2012,SC2016  # names without spaces
+    ls -S tests/python/test_*.py | grep -v /test_turns.py | LOGS=$logs xargs -P "$(nproc)" -n 1 sh -c 'log=$LOGS/$(basename "$0").log
+        .venv/bin/python -m pytest -q -rs --durations=5 "$0" >"$log" 2>&1 || touch "$LOGS/failed"
+        echo "$0: $(tail -n 1 "$log")"'
+    # This one counts how often a core is taken away.
+    .venv/bin/python -m pytest -q -rs tests/python/test_turns.py || touch "$logs/failed"
+    if [ -e "$logs/failed" ]; then cat "$logs"/*.log; else cat "$logs"/*.log | grep -E '^SKIPPED|^[0-9.]+s (call|setup)'; fi
+    [ ! -e "$logs/failed" ]
+    local result=$?
+    rm -rf "$logs"
+    return $result
+}
+[ -z "${BUILD_SECONDS:-}" ] || times+=("build $BUILD_SECONDS s")
 
-if [ "$build" = build ]; then
+if [ "$build" = build ] && [ "$what" = all ]; then
     echo "== lint"
     scripts/lint.sh || failed=1
+    part_ends lint
 fi
 
 echo "== compiled tests ($build)"
 # A second try on CI only, whose machines are shared: ctest still prints the first failure, and the end names the tests that needed it.
-repeat=()
-[ "${CI:-}" = true ] && repeat=(--repeat until-pass:2)
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "${repeat[@]}" 2>&1 | tee -a "$said" || failed=1
+options=(--output-on-failure)
+[ "${CI:-}" = true ] && options+=(--repeat until-pass:2)
+if [ "$what" = long ]; then options+=(-L '^long$'); else options+=(-LE '^long$'); fi
+# Tests mostly wait: for a start, for a limit, for each other. A job of several ranks counts twice. Those of sanitizers compute more.
+at_once=$((3 * $(nproc)))
+case $build in *asan* | *tsan*) at_once=$(nproc) ;; esac
+ctest --test-dir "$build" -j "${TESTS_AT_ONCE:-$at_once}" "${options[@]}" 2>&1 | tee -a "$said" || failed=1
+part_ends "compiled tests"
 
-if [ "$build" = build ]; then
+if [ "$build" = build ] && [ "$what" = all ]; then
     # Before the command's tests, one of which needs this build. 77: skipped; the reason is said.
     echo "== aarch64 under qemu, and with x86-64"
     tests/aarch64/run.sh "$build" 2>&1 | tee -a "$said"
     case ${PIPESTATUS[0]} in 0 | 77) ;; *) failed=1 ;; esac
+    part_ends aarch64
     echo "== tests of the offpath command"
-    .venv/bin/python -m pytest -q -rs 2>&1 | tee -a "$said" || failed=1
+    command_tests 2>&1 | tee -a "$said" || failed=1
+    part_ends "the command"
     echo "== fuzzing the decoders"
     FUZZ_SECONDS=${FUZZ_SECONDS:-30} scripts/fuzz.sh || failed=1
+    part_ends fuzzing
 fi
 
 how=()
 [ $failed = 0 ] || how=(--failed)
 .venv/bin/python scripts/test-report.py "${how[@]}" "$said" "$build/Testing/Temporary/LastTest.log"
+(IFS=, && echo "== time: ${times[*]}" | sed 's/,/, /g')
 exit $failed

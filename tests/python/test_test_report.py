@@ -56,3 +56,16 @@ def test_all_tests_passed_is_said_only_when_none_was_skipped():
         == "passed, 1 skipped: no reason given (1)"
     )
     assert report.verdict(report.skipped(""), failed=True) == "some tests FAILED"
+
+
+def test_the_slowest_tests_are_named_of_either_kind():
+    output = """
+ 1/3 Test #7: quick.np3 ................   Passed    0.20 sec
+ 2/3 Test #8: slow.np3 .................   Passed   12.35 sec
+ 3/3 Test #9: lost .....................***Failed    3.00 sec
+============================= slowest 10 durations =============================
+5.10s call     tests/python/test_lab.py::test_runs
+0.90s setup    tests/python/test_lab.py::test_runs
+"""
+    python = "tests/python/test_lab.py::test_runs"
+    assert report.slowest(output, 3) == [("slow.np3", 12.35), (python, 5.1), ("lost", 3.0)]
