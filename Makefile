@@ -14,10 +14,14 @@ configured: setup
 build: configured
 	@cmake --build build -j $(JOBS) -- --quiet
 
-# Builds only what it runs.
-demo: configured
-	@cmake --build build -j $(JOBS) --target demo -- --quiet
-	@scripts/demo.sh
+# Builds only what it runs, and where nothing is built yet, in the way that is quickest from nothing.
+demo: setup
+	@if [ -x build/bin/fft3d ]; then \
+	    cmake --build build -j $(JOBS) --target demo -- --quiet && scripts/demo.sh; \
+	else \
+	    { [ -f build-demo/build.ninja ] || cmake --preset demo -DCMAKE_MESSAGE_LOG_LEVEL=WARNING; } && \
+	    cmake --build build-demo -j $(JOBS) --target demo -- --quiet && BUILD=build-demo scripts/demo.sh; \
+	fi
 
 test:
 	@begin=$$(date +%s) && $(MAKE) --no-print-directory build && BUILD_SECONDS=$$(($$(date +%s) - begin)) scripts/test.sh build

@@ -87,6 +87,11 @@ if [ "$build" = build ] && [ "$what" = all ]; then
     echo "== tests of the offpath command"
     command_tests 2>&1 | tee -a "$said" || failed=1
     part_ends "the command"
+    # What `make demo` builds where nothing is built: sources together, which is to stay possible.
+    echo "== the demo's build"
+    { [ -f build-demo/build.ninja ] || cmake --preset demo -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null; } &&
+        cmake --build build-demo -j "$(nproc)" --target demo -- --quiet || failed=1
+    part_ends "the demo's build"
     echo "== fuzzing the decoders"
     FUZZ_SECONDS=${FUZZ_SECONDS:-30} scripts/fuzz.sh || failed=1
     part_ends fuzzing
