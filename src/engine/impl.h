@@ -69,14 +69,15 @@ struct Engine::Impl final : Core {
     RandomNumbers own_random;
     Peers own_peers;
     Mover own_mover;
-    std::list<std::unique_ptr<Session>> sessions;
-    std::unordered_map<TeamKey, Team*, TeamKeyHash> teams;
-    std::unordered_map<TeamKey, std::vector<Orphan>, TeamKeyHash> orphans;
-
     Schedules schedules;
     Messages messages;
     OneSided one_sided;
     const std::array<Tenant*, tenant_count> tenants{&schedules, &messages, &one_sided};  // by TenantId
+
+    // These end before the tenants, which what they keep refers to.
+    std::list<std::unique_ptr<Session>> sessions;
+    std::unordered_map<TeamKey, Team*, TeamKeyHash> teams;
+    std::unordered_map<TeamKey, std::vector<Orphan>, TeamKeyHash> orphans;
 };
 
 }  // namespace offpath::engine
