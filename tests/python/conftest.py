@@ -30,7 +30,7 @@ def offpath():
     """Runs `offpath ARGUMENTS` to its end."""
 
     def run(
-        *arguments: str, user: int | None = None, timeout: float = 60, **extra: str
+        *arguments: str, user: int | None = None, timeout: float = 180, **extra: str
     ) -> subprocess.CompletedProcess:
         return subprocess.run(
             command(*arguments, user=user),
