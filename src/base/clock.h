@@ -1,5 +1,5 @@
-// Time as the engine and its helpers see it. Injected, so that tests and the simulator run on a virtual
-// clock.
+// Clock: the engine and its helpers read time through this interface. Tests and the simulator inject a
+// virtual clock.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace offpath {
 class Clock {
   public:
     virtual ~Clock() = default;
-    // Nanoseconds since an arbitrary start; never goes back. Thread-safe.
+    // Nanoseconds since an arbitrary start; never decreases. Thread-safe.
     virtual std::uint64_t now_ns() const = 0;
 };
 
@@ -23,7 +23,7 @@ class SteadyClock final : public Clock {
     }
 };
 
-// Of the steady clock.
+// Reads the steady clock.
 inline std::uint64_t now_ns() {
     return SteadyClock().now_ns();
 }

@@ -1,7 +1,8 @@
-// How an asynchronous call tells that it is done: an intrusive record that the caller owns and keeps alive
-// until it is called. No allocation, no virtual call. A call that takes a Completion* returns
-// Status::in_progress if it will call it later (once, from the same thread, inside somebody's progress),
-// anything else if it is over and will not call it.
+// Completion: the record through which an asynchronous call reports that it is done. It is intrusive: the
+// caller owns it and keeps it alive until it is called. It needs no allocation and no virtual call.
+//
+// A call that takes a Completion* and returns Status::in_progress calls it later: once, from the same thread,
+// inside a progress call. With any other return value the call is over and the completion is never called.
 #pragma once
 
 #include "base/status.h"

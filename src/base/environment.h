@@ -1,5 +1,5 @@
-// Settings from the environment, checked: a value that cannot be read is an error that names the variable,
-// the value and what is accepted. Thread-safe as long as nobody calls setenv.
+// Reads settings from the environment and checks them. An error about an unreadable value names the variable,
+// the value and what is accepted. Thread-safe as long as no thread calls setenv.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace offpath::environment {
 
-// Throws std::invalid_argument when the variable is set to something that is not accepted.
+// These throw std::invalid_argument when the variable is set to something that is not accepted.
 std::string text(const char* name, const std::string& otherwise);
 std::uint64_t number(const char* name, std::uint64_t otherwise);
 // Bytes with an optional suffix K, M or G (powers of 1024).

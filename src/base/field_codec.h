@@ -1,5 +1,5 @@
-// Little-endian fields in byte strings: what messages and commands are written and read with. The reader
-// trusts nothing: after the first field that does not fit, everything reads as zero and ok() is false.
+// Reads and writes little-endian fields in byte strings: the encoding of messages and commands. The reader
+// trusts nothing: after the first field that does not fit, every field reads as zero and ok() is false.
 #pragma once
 
 #include "base/status.h"
@@ -16,8 +16,8 @@ namespace offpath {
 
 static_assert(std::endian::native == std::endian::little, "fields are copied as they lie in memory");
 
-// Writes into room that the caller knows to be large enough; fields beyond it are dropped and ok() turns
-// false.
+// Writes into a buffer that the caller has made large enough. A field that does not fit is dropped, and ok()
+// becomes false.
 class FieldWriter {
   public:
     explicit FieldWriter(std::span<std::byte> room) : room_(room) {}
@@ -34,7 +34,7 @@ class FieldWriter {
         if (!data.empty()) std::memcpy(room_.data() + used_, data.data(), data.size());
         used_ += data.size();
     }
-    // u32 length, then the bytes.
+    // Writes a u32 length, then the bytes.
     void blob(std::span<const std::byte> data) {
         value(static_cast<std::uint32_t>(data.size()));
         bytes(data);
@@ -80,7 +80,7 @@ class FieldReader {
     }
 
     bool ok() const { return ok_; }
-    // All fields were there and nothing follows them.
+    // True when every field was there and nothing follows the last one.
     bool complete() const { return ok_ && used_ == data_.size(); }
 
   private:
@@ -89,7 +89,7 @@ class FieldReader {
     bool ok_ = true;
 };
 
-// A final status as it travels: 0 or an error that both sides know.
+// Decodes a final status from the wire. Only 0 and the errors that both sides know are accepted.
 inline bool status_of(std::int32_t value, Status& status) {
     if (value > 0 || value < OFFPATH_ERR_SYSTEM) return false;
     status = static_cast<Status>(value);

@@ -1,5 +1,5 @@
-// FileDescriptor: owns one descriptor and closes it. Movable, not copyable. -1: none. A client's forked
-// children do not keep it open (base/own_descriptors.h).
+// FileDescriptor: owns one descriptor and closes it. Movable, not copyable. The value -1 means none. Forked
+// children of a client do not keep the descriptor open (base/own_descriptors.h).
 #pragma once
 
 #include "base/own_descriptors.h"

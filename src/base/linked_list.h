@@ -1,6 +1,6 @@
-// LinkedList: objects that are in one list at a time and know their place in it, so that each leaves without
-// a search. They are visited in the order in which they came, which no address has a part in. The list owns
-// nothing; whatever is in it must not be copied or moved. Threads: one.
+// LinkedList: an intrusive list. An object is in one list at a time and holds its own links, so removing it
+// needs no search. Objects are visited in insertion order, which never depends on their addresses. The list
+// owns nothing; objects in it must not be copied or moved. Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class LinkedList {
     std::size_t size() const { return size_; }
     T* first() const { return first_; }
     static T* after(const T& object) { return static_cast<const Linked<T>&>(object).next_; }
-    // All of them, for a walk in which some may leave.
+    // Returns all objects, for a walk during which some may be removed.
     std::vector<T*> all() const {
         std::vector<T*> found;
         found.reserve(size_);

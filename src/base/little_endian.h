@@ -1,4 +1,4 @@
-// Numbers of 1 to 8 bytes in bytes that travel, little endian. Pure functions; any thread.
+// Reads and writes integers of 1 to 8 bytes in little-endian byte strings. Pure functions; any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ inline void write_little(std::span<std::byte> to, std::size_t at, std::uint64_t 
         to[at + i] = static_cast<std::byte>(value >> (8 * i));
 }
 
-// `from` has them.
+// The caller makes sure that `from` holds all the bytes.
 inline std::uint64_t read_little(std::span<const std::byte> from, std::size_t at, unsigned bytes) {
     std::uint64_t value = 0;
     for (unsigned i = 0; i < bytes; ++i)

@@ -1,5 +1,5 @@
-// Logging for daemon and client, over spdlog: one line an event, on stderr or in a file, with the process's
-// role in front. Thread-safe. Formatting happens only when the level is on.
+// Logging for daemon and client, over spdlog. Each event is one line, on stderr or in a file, and starts with
+// the role of the process. Thread-safe. A line is formatted only when its level is enabled.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace offpath::log {
 
 enum class Level { trace, debug, info, warn, error, off };
 
-// `role` stands in every line, e.g. "offpathd[node1]". An empty file name means stderr. Throws
+// `role` appears in every line, e.g. "offpathd[node1]". An empty file name means stderr. parse_level() throws
 // std::invalid_argument for an unknown level.
 void configure(std::string_view role, Level level, const std::string& file = {});
 Level parse_level(std::string_view name);

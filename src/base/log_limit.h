@@ -1,4 +1,4 @@
-// LogLimit: keeps lines that strangers can cause from filling a log: ten at once, then one a second. Threads:
+// LogLimit: limits log lines that an untrusted peer can cause: a burst of ten, then one a second. Threads:
 // one.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace offpath {
 
 class LogLimit {
   public:
-    // False: the line is left out, and counted.
+    // Returns false when the line must be left out; it is counted.
     bool may_speak(std::uint64_t now_ns) {
         if (now_ns - earned_ns_ > interval_ns) {
             const std::uint64_t earned = earned_ns_ == 0 ? at_once : (now_ns - earned_ns_) / interval_ns;
@@ -26,7 +26,7 @@ class LogLimit {
         --lines_;
         return true;
     }
-    // What the next line says of those left out before it; empty: there were none.
+    // Text for the next line that says how many lines were left out before it. Empty when there were none.
     std::string left_out() {
         const std::uint64_t others = silent_;
         silent_ = 0;

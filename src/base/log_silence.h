@@ -1,5 +1,5 @@
-// Silence: while one lives, what its thread would log is dropped. For whoever tries again after a call that
-// also logs, and says in the end what came of it.
+// Silence: while such an object lives, lines that its thread would log are dropped. It is for a caller that
+// retries a call which logs its failures; that caller logs the final outcome itself.
 #pragma once
 
 namespace offpath::log {

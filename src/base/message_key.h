@@ -1,4 +1,5 @@
-// Names a message between two ranks of a team. Both ends choose it; it is used once at a time.
+// MessageKey: names a message between two ranks of a team. Both ends choose the key. A key names at most one
+// message at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A hint to the processor in a loop that waits for memory to change.
+// A hint to the processor for loops that wait for memory to change.
 #pragma once
 
 namespace offpath {

@@ -1,7 +1,7 @@
-// RandomNumbers: numbers that nobody can guess, for tokens that other processes hold. ChaCha20 fills a buffer
-// from a key that comes from the kernel once; each filling begins with the next key, so that numbers already
-// given out cannot be computed from what is in memory later. next() makes no system call and allocates
-// nothing, the first call apart. Threads: one per object.
+// RandomNumbers: unpredictable numbers, for tokens that other processes hold. ChaCha20 fills a buffer from a
+// key that the kernel supplies once. Every refill also produces the next key, so memory contents never reveal
+// numbers that were already handed out. After the first call, next() makes no system call and allocates
+// nothing. Threads: one per object.
 #pragma once
 
 #include <array>
@@ -15,8 +15,7 @@ namespace offpath {
 class RandomNumbers {
   public:
     RandomNumbers() = default;
-    // With a seed, numbers that repeat, and that anybody who knows the seed can compute: for runs that have
-    // to repeat exactly.
+    // A seed makes the numbers repeatable and predictable. It is for runs that must repeat exactly.
     explicit RandomNumbers(std::optional<std::uint64_t> seed) : seed_(seed) {}
     ~RandomNumbers();
     RandomNumbers(const RandomNumbers&) = delete;

@@ -1,12 +1,12 @@
-// What a thread may ask of the kernel's scheduler without any right.
+// What a thread may request of the kernel's scheduler without privileges.
 #pragma once
 
 namespace offpath {
 
-// For a thread that works in short bursts beside threads that compute, as the agents of staged memory do:
-// when it wakes it runs soon instead of after its neighbour's slice, some milliseconds later, without a
-// greater share of the core. Linux 6.12 and newer; elsewhere nothing happens. The calling thread's setting
-// only.
+// For a thread that works in short bursts on a core where other threads compute, such as an agent of staged
+// memory. When it wakes it runs soon, instead of some milliseconds later when its neighbour's slice ends. Its
+// share of the core does not grow. Needs Linux 6.12; earlier kernels ignore the request. Affects the calling
+// thread only.
 void ask_for_short_slices();
 
 }  // namespace offpath

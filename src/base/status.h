@@ -1,6 +1,6 @@
-// Status: how an internal call ended. The same three-way idea as the C API's offpath_status_t, with which the
-// values agree: ok, not yet (in progress, retry), or an error. Whoever detects an error first logs it, once;
-// the others pass it on.
+// Status: how an internal call ended: ok, not yet (in_progress, retry), or an error. The values agree with
+// offpath_status_t of the C API. The code that detects an error first logs it, once; its callers only return
+// it.
 #pragma once
 
 #include <offpath/types.h>

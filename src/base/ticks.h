@@ -1,6 +1,6 @@
-// The processor's own counter of time: a reading costs less than half of one of the system's clock.
-// It is for very many short calls, each of which is timed. It runs at one rate on all cores, which the reader
-// finds by comparing two readings with the clock. Thread-safe.
+// The processor's time counter. Reading it costs less than half of reading the system clock, which matters
+// when very many short calls are each timed. It runs at one rate on all cores. The caller finds that rate by
+// comparing two readings with the clock. Thread-safe.
 #pragma once
 
 #include <cstdint>

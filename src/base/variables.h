@@ -1,5 +1,6 @@
-// What to say of environment variables that look like offpath's and are none: a misspelt setting is otherwise
-// silent. The build makes the list of those that something reads from the sources, which name them in quotes.
+// Warnings about environment variables that start with OFFPATH_ but that nothing reads. Without them a
+// misspelt setting would have no effect and no message. The build extracts the list of known variables from
+// the sources, which name them in quotes.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace offpath::environment {
 
-// One sentence for each variable of `set` ("NAME=VALUE", ended by a null pointer) that begins with OFFPATH_
-// and that nothing reads, with the known name that is nearest to it where one is near. Those that begin with
-// OFFPATH_TEST_ are the tests'.
+// Returns one sentence for each variable in `set` that starts with OFFPATH_ and that nothing reads. The
+// sentence suggests a known name when one is close. `set` holds "NAME=VALUE" strings and ends with a null
+// pointer. Names that start with OFFPATH_TEST_ belong to the tests and are skipped.
 std::vector<std::string> unknown_variables(const char* const* set);
 
-// Of this process.
+// The same for the environment of this process.
 std::vector<std::string> unknown_variables();
 
 }  // namespace offpath::environment
