@@ -1,5 +1,5 @@
-// FreeList: records that are used again, so that a warm fast path does not allocate. Addresses are stable for
-// the list's life; records that were not given back are destroyed with it. Threads: one.
+// FreeList: recycles records, so that a warm fast path does not allocate. A record's address is stable for
+// the list's life. The list destroys all records, including those that were not given back. Threads: one.
 #pragma once
 
 #include <deque>

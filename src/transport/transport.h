@@ -1,9 +1,11 @@
-// Transport: what the engine needs from a network. Active messages with a header and a payload, the payload
-// fetched into a buffer that the receiver names once it is ready (rendezvous). Implementations: ucx/ (the
-// product), tcp/ (links that have nothing better), loopback/ (in one process, for tests and for the host
-// fallback), faulty/ (wraps another and loses, delays, fails). Ownership: a transport owns its endpoints.
-// Threads: one thread per transport object; only wake() may come from others. Order: messages over one
-// endpoint are handed to the handler in any order; whoever needs order numbers them.
+// Transport: what the engine needs from a network: active messages with a header and a payload. The receiver
+// may name the payload's destination once it is ready (rendezvous).
+//
+// Implementations: ucx/ (the product), tcp/ (links that have nothing better), loopback/ (in one process, for
+// tests and the host fallback), faulty/ (wraps another one; loses, delays and fails operations).
+//
+// Ownership: a transport owns its endpoints. Threads: one thread per transport object. Order: messages over
+// one endpoint reach the handler in any order; a caller that needs order numbers them.
 #pragma once
 
 #include "base/completion.h"
@@ -17,7 +19,8 @@
 
 namespace offpath::transport {
 
-// A connection to another proxy. Made by Transport::connect, ended by disconnect or with the transport.
+// A connection to another proxy. Transport::connect makes it; disconnect, or the end of the transport, ends
+// it.
 class Endpoint {
   public:
     virtual ~Endpoint() = default;
@@ -37,8 +40,8 @@ class Handler {
   public:
     virtual ~Handler() = default;
     virtual void on_message(const Incoming& message) = 0;
-    // The other side is gone. Every operation in flight on it completes with an error of its own. The
-    // endpoint stays valid until disconnect.
+    // The peer is gone. Every operation in flight on the endpoint completes with its own error. The endpoint
+    // stays valid until disconnect.
     virtual void on_endpoint_lost(Endpoint& endpoint) = 0;
 };
 
@@ -46,52 +49,53 @@ class Transport {
   public:
     virtual ~Transport() = default;
 
-    // Header bytes a message can carry at least; payload bytes that post() takes at least.
+    // Every transport carries at least max_header header bytes, and its post() at least max_post payload
+    // bytes.
     static constexpr std::size_t max_header = 128;
     static constexpr std::size_t max_post = 8 << 10;
 
     virtual void set_handler(Handler* handler) = 0;
-    // What others pass to connect().
+    // The bytes that peers pass to connect().
     virtual std::vector<std::byte> address() const = 0;
     virtual Status connect(std::span<const std::byte> address, Endpoint** endpoint) = 0;
     virtual void disconnect(Endpoint* endpoint) = 0;
 
-    // Sends header and a small payload (<= max_post), both copied before it returns. ok or an error; errors
-    // after that end in on_endpoint_lost.
+    // Sends header and a small payload (at most max_post); both are copied before it returns. Returns ok or
+    // an error. A later error is reported by on_endpoint_lost.
     virtual Status post(Endpoint& endpoint, std::span<const std::byte> header,
                         std::span<const std::byte> payload) = 0;
-    // Sends header (copied) and a payload of any size, which stays in place until completion.
+    // Sends header (copied) and a payload of any size, which must stay in place until completion.
     virtual Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                         std::size_t bytes, Completion* completion) = 0;
-    // The largest payload that send() had better push to this endpoint than let the receiver fetch; 0: let it
-    // fetch. A byte stream is such a case: the receiver's answer to a rendezvous would wait behind all the
-    // payload that goes the other way.
+    // The largest payload for which send() should push instead of letting the receiver fetch; 0: never push.
+    // Byte streams need this: the receiver's answer to a rendezvous would wait behind all payload in the
+    // opposite direction.
     virtual std::size_t push_bytes(Endpoint&) { return 0; }
-    // From hold() to let_go(), messages that are posted to the endpoint may wait for each other, to leave
-    // together.
+    // From hold() to let_go(), messages posted to the endpoint may be delayed so that they leave together.
     virtual void hold(Endpoint&) {}
     virtual void let_go(Endpoint&) {}
-    // Gets the payload of a rendezvous message, `bytes` of it (its whole size), into `destination`.
+    // Copies the payload of a rendezvous message into `destination`. `bytes` is its whole size.
     virtual Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) = 0;
-    // Messages that were posted and have not left yet, for want of room in the connection; 0 where that is
-    // not known.
+    // How many posted messages have not left yet because the connection has no room; 0 where that is not
+    // known.
     virtual std::size_t unsent(const Endpoint&) const { return 0; }
-    // Whether nothing better than byte streams leads to other nodes.
+    // Whether only byte streams lead to other nodes.
     virtual bool only_streams() const { return false; }
-    // Whether send() and fetch() of more than max_post bytes end with access, and harm nothing else, where
-    // memory is not there; the other side's operation ends alike. Elsewhere such memory must not be passed.
+    // Whether the transport detects memory that is not mapped. If so, send() and fetch() of more than max_post
+    // bytes end with access on both sides, and nothing else is harmed. Otherwise such memory must not be
+    // passed.
     virtual bool checks_memory() const { return false; }
-    // Gives the payload up.
+    // Discards the payload.
     virtual void discard(void* rendezvous) = 0;
 
-    // Moves everything on, without blocking. Returns how many events there were; 0: nothing to do.
+    // Advances all operations without blocking. Returns how many events it handled; 0: nothing to do.
     virtual unsigned progress() = 0;
-    // To sleep: arm() returns ok if event_fd() will turn readable at the next event, retry if there are
-    // events already.
+    // For sleeping: arm() returns ok when event_fd() will become readable at the next event, and retry when
+    // there are events already.
     virtual int event_fd() const = 0;
     virtual Status arm() = 0;
 
-    // For people: e.g. "UCX 1.22 tcp".
+    // Describes the transport to people, e.g. "UCX 1.22 tcp".
     virtual std::string describe() const = 0;
 };
 

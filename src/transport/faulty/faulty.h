@@ -1,6 +1,6 @@
-// Faulty: wraps another transport and makes it worse, by seed: messages arrive late and in another order,
-// operations that would be done at once are done later, sends fail, endpoints are lost. What it injects is
-// what the interface allows, so the layers above must cope. Threads: as the wrapped transport.
+// Faulty: wraps another transport and injects faults, drawn from a seed. Messages arrive late and out of
+// order, operations that would complete at once complete later, sends fail, endpoints are lost. The interface
+// allows every one of these faults, so the layers above must handle them. Threads: as the wrapped transport.
 #pragma once
 
 #include "transport/transport.h"
@@ -10,12 +10,12 @@
 
 namespace offpath::transport {
 
-// Probabilities lie in 0..1 and are drawn per message or operation.
+// Probabilities are 0 to 1 and are drawn for each message or operation.
 struct FaultPlan {
     std::uint64_t seed = 1;
     double delay_message = 0;     // an incoming message waits; later ones overtake it
     double delay_completion = 0;  // a completion waits; an immediate `ok` becomes `in_progress`
-    unsigned max_delay = 32;      // calls of progress() that something waits, at most
+    unsigned max_delay = 32;      // longest delay, in calls of progress()
     double fail_send = 0;         // post() or send() returns Status::memory and sends nothing
     double lose_endpoint = 0;     // the endpoint is lost at a post() or send()
     std::uint64_t lose_after =

@@ -1,9 +1,11 @@
-// Loopback: transports inside one process, joined by a hub; a payload is copied once. For tests of the layers
-// above, for the host fallback, and under ucx/ for peers in the same process. Deterministic, so that a
-// failure comes back with its seed. Ownership: the hub must outlive its transports. A transport that is
-// destroyed is a peer that died: the others' endpoints to it are lost. Threads: one per transport; transports
-// of one hub may run in different threads (one mutex a hub, never held while a handler or a completion runs
-// or a payload is copied).
+// Loopback: transports inside one process, joined by a hub. A payload is copied once. It serves tests of the
+// layers above, the host fallback, and under ucx/ peers in the same process. It is deterministic, so a
+// failure can be reproduced from its seed.
+//
+// Ownership: the hub must outlive its transports. Destroying a transport looks like the death of a peer: the
+// other transports lose their endpoints to it. Threads: one per transport; transports of one hub may run in
+// different threads. A hub has one mutex, never held while a handler or completion runs or a payload is
+// copied.
 #pragma once
 
 #include "transport/transport.h"
@@ -31,7 +33,7 @@ class LoopbackHub {
     LoopbackHub(const LoopbackHub&) = delete;
     LoopbackHub& operator=(const LoopbackHub&) = delete;
 
-    // Another transport of this hub. Thread-safe.
+    // Makes another transport of this hub. Thread-safe.
     std::unique_ptr<Transport> join();
 
     struct Impl;

@@ -1,6 +1,6 @@
-// The address that a TCP transport hands out, and the addresses of this machine. Little endian:
-//   magic "OFTC", version u16, port u16 (0: does not listen), id (16 bytes, random), count u8, then for each
-//   IP address: 4 or 6, and 16 bytes, of which the first 4 count or all; checksum u32 (FNV-1a).
+// The address that a TCP transport hands out, and the IP addresses of this machine. Encoding, little endian:
+//   magic "OFTC", version u16, port u16 (0: does not listen), id (16 random bytes), count u8, then for each
+//   IP address: the byte 4 or 6 and 16 bytes (of which IPv4 uses the first 4); checksum u32 (FNV-1a).
 // Threads: any.
 #pragma once
 
@@ -35,11 +35,11 @@ struct Address {
 
 bool is_address(std::span<const std::byte> bytes);
 std::vector<std::byte> encode(const Address& address);
-// protocol or version, with `problem`.
+// Errors: protocol or version, with `problem`.
 Status decode(std::span<const std::byte> bytes, Address& address, std::string& problem);
 
-// Of the devices in the list that are up, of all but the loopback device if it is empty (and of that one if
-// there is no other). unavailable with `problem`: there are none.
+// Finds the addresses of the listed devices that are up. With an empty list it takes all devices except
+// loopback, or loopback when there is no other. unavailable with `problem`: there are none.
 Status find_ips(const std::string& devices, std::vector<Ip>& ips, std::string& names, std::string& problem);
 
 socklen_t to_socket_address(const Ip& ip, std::uint16_t port, sockaddr_storage& storage);

@@ -1,9 +1,9 @@
-// What two TCP transports say to each other over a connection: frames. Little endian:
-//   u16 magic, u8 kind, u8 length of the header, u32 zero, u64 bytes of payload, then header, payload, and,
-//   where the payload is larger than inline_bytes, its status i32: ok, or access when the sender's memory was
-//   not there (then zeros came in its place).
-// hello, from who connects: header id of the listener (16 bytes), id of the other side (16), u32 number.
-// welcome answers it: from now on the connection counts. message: the rest.
+// Frames: what two TCP transports exchange over a connection. Little endian:
+//   u16 magic, u8 kind, u8 header length, u32 zero, u64 payload bytes; then the header and the payload. A
+//   payload larger than inline_bytes is followed by its status, i32: ok, or access when the sender's memory
+//   was not there (zeros then replace it).
+// hello: from the connecting side. Its header holds the listener's id (16 bytes), its own id (16), u32
+// number. welcome: answers hello; from then on the connection is established. message: everything else.
 #pragma once
 
 #include "base/little_endian.h"
@@ -21,7 +21,7 @@ enum class FrameKind : std::uint8_t { hello = 1, welcome, message };
 constexpr std::size_t prefix_bytes = 16;
 constexpr std::size_t trailer_bytes = 4;
 constexpr std::size_t hello_bytes = 36;
-// Payload of up to so many bytes comes with its message.
+// A payload of up to this size comes with its message.
 constexpr std::size_t inline_bytes = Transport::max_post;
 constexpr std::size_t max_payload_bytes = std::size_t{1} << 40;
 
@@ -40,7 +40,7 @@ inline void encode_prefix(const Prefix& prefix, std::span<std::byte> room) {
     write_little(room, 8, prefix.payload, 8);
 }
 
-// False: no frame.
+// Returns false when the bytes are not a frame.
 inline bool decode_prefix(std::span<const std::byte> bytes, Prefix& prefix) {
     const std::uint64_t kind = read_little(bytes, 2, 1);
     prefix.kind = static_cast<FrameKind>(kind);

@@ -1,6 +1,7 @@
-// Listener: the socket at which a TCP transport is connected to. It stops accepting while there are no
-// descriptors, and tries again when one has been closed, and now and then, since others close them too.
-// Ownership: its transport, in whose epoll set it stands with a null pointer. Threads: one.
+// Listener: the socket on which a TCP transport accepts connections. It stops accepting when the process runs
+// out of descriptors. It tries again when the transport has closed one, and periodically, because other code
+// closes descriptors too. Ownership: its transport, whose epoll set holds it with a null data pointer.
+// Threads: one.
 #pragma once
 
 #include "transport/tcp/address.h"
@@ -19,16 +20,17 @@ class Listener {
     Listener& operator=(const Listener&) = delete;
 
     Status open(int epoll, std::uint16_t& port, std::string& problem);
-    // -1: nobody waits, or there is no room. `strict`: only at these addresses.
+    // Returns -1 when no connection waits or no descriptor is free. `strict`: accepts only connections to
+    // these addresses.
     int accept(const std::vector<Ip>& ips, bool strict);
-    // The last accept() had no descriptor.
+    // Whether the last accept() failed for want of a descriptor.
     bool full() const { return full_; }
-    // Nothing is accepted for now.
+    // Stops accepting for a while.
     void pause();
     bool paused() const { return paused_; }
-    // A descriptor has been closed.
+    // Called when a descriptor has been closed.
     void room_again();
-    // Of every round.
+    // Called in every round.
     void tend() {
         if (paused_ && std::chrono::steady_clock::now() >= again_) room_again();
     }

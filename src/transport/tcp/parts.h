@@ -1,7 +1,9 @@
-// What a TCP transport is made of: endpoints, which the program sees, connections, of which each becomes an
-// endpoint's or comes from a stranger, and the loop that serves them. Its parts: endpoints.cpp,
-// connections.cpp, handshake.cpp and, for the rest, tcp_transport.cpp. Ownership: the transport owns both;
-// what is closed or disconnected inside progress() is buried until its end. Threads: as the transport.
+// The parts of a TCP transport: endpoints, which callers see; connections, each of which becomes an
+// endpoint's or comes from a stranger; and the loop that serves them. They are implemented in endpoints.cpp,
+// connections.cpp, handshake.cpp and tcp_transport.cpp (the rest).
+//
+// Ownership: the transport owns endpoints and connections. One that is closed or disconnected inside
+// progress() stays in a `buried` list until progress() ends. Threads: as the transport.
 #pragma once
 
 #include "transport/tcp/address.h"
@@ -25,8 +27,8 @@ struct TcpEndpoint final : Endpoint {
     Id peer{};
     std::uint32_t number = 0;
     Sender sender;
-    Connection* connection = nullptr;  // null: it has not come yet, or is lost
-    unsigned attempts = 0;             // connections that may become it
+    Connection* connection = nullptr;  // null: not connected yet, or lost
+    unsigned attempts = 0;             // connections in progress that may become this endpoint's
     bool lost = false;
 };
 
@@ -46,8 +48,8 @@ struct Connection final : ReceiverClient {
     TcpEndpoint* endpoint = nullptr;
     bool ours = false;         // this side connects
     bool connecting = false;   // the kernel has not answered yet
-    bool established = false;  // both sides know whom they talk to
-    bool listed = false;       // among the ready
+    bool established = false;  // both sides have identified each other
+    bool listed = false;       // in the list of ready connections
     Id peer{};
     std::uint32_t number = 0;
     std::chrono::steady_clock::time_point since;
@@ -85,7 +87,7 @@ class TcpTransport final : public Transport {
     friend struct Connection;
     void forget_peers();
     bool start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint, std::string& problem);
-    // Null with errno: it cannot be watched.
+    // Null, with errno set: epoll cannot watch the socket.
     Connection* add(int socket);
     void accept_some();
     bool drop_stranger(std::size_t limit);
@@ -114,17 +116,17 @@ class TcpTransport final : public Transport {
     std::vector<std::unique_ptr<TcpEndpoint>> endpoints_;
     std::vector<std::unique_ptr<Connection>> connections_;
     std::vector<Connection*> ready_, serving_;
-    // The connection that brought something last, where more is looked for before epoll is asked; for so many
-    // rounds that bring nothing.
+    // The connection that last brought something. progress() reads it before it asks epoll, until this many
+    // rounds in a row bring nothing.
     Connection* last_ = nullptr;
     unsigned looks_left_ = 0;
-    bool events_unseen_ = false;  // of epoll, since such looks
+    bool events_unseen_ = false;  // epoll may have events that these rounds skipped
     std::vector<std::unique_ptr<Connection>> buried_;
     std::vector<std::unique_ptr<TcpEndpoint>> buried_endpoints_;
     std::vector<TcpEndpoint*> lost_;  // on_endpoint_lost is due
     std::vector<Over> over_, running_;
-    std::map<Id, std::uint32_t> numbers_;  // of the next connect()
-    std::size_t forget_at_ = 4096;         // so many of them
+    std::map<Id, std::uint32_t> numbers_;  // the number of the next connect() to each peer
+    std::size_t forget_at_ = 4096;         // size at which numbers_ is pruned
     FreeList<Arrival> arrivals_;
     PipeCopy pipe_;
     std::vector<std::byte> scratch_ = std::vector<std::byte>(std::size_t{64} << 10);

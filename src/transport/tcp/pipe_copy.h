@@ -1,5 +1,5 @@
-// PipeCopy: copies to memory that may not be there, through a pipe: the kernel says so, no signal does.
-// Threads: one.
+// PipeCopy: copies from or to memory that may not be mapped. The copy goes through a pipe, so the kernel
+// returns an error where a direct copy would raise a signal. Threads: one.
 #pragma once
 
 #include "base/status.h"
@@ -15,7 +15,7 @@ class PipeCopy {
     PipeCopy(const PipeCopy&) = delete;
     PipeCopy& operator=(const PipeCopy&) = delete;
 
-    // access: part of it is not there; system: no pipe.
+    // access: part of the memory is not mapped. system: no pipe could be made.
     Status copy(void* to, const void* from, std::size_t bytes);
 
   private:

@@ -1,6 +1,7 @@
-// Sender: what one endpoint has to send, in order. It writes by itself when it is given something and the
-// socket takes it; flush() goes on when there is room again. Memory that is not there costs its own message
-// only: zeros go in its place, and the message says so. Ownership: its endpoint. Threads: as the transport.
+// Sender: the outgoing queue of one endpoint, in order. It writes at once while the socket accepts data;
+// flush() continues when the socket has room again. Source memory that is not mapped spoils its own message
+// only: zeros replace it, and the trailer reports the error. Ownership: its endpoint. Threads: as the
+// transport.
 #pragma once
 
 #include "transport/free_list.h"
@@ -21,7 +22,7 @@ struct Over {
 
 class Sender {
   public:
-    // Where it writes from now on.
+    // Sets the socket that it writes to from now on.
     void connect(int socket) {
         socket_ = socket;
         writable_ = true;
@@ -30,18 +31,18 @@ class Sender {
     bool idle() const { return queue_.empty(); }
     std::size_t waiting() const { return queue_.size(); }
 
-    // What is posted meanwhile leaves together, as far as a call of the system takes it. let_go: ok or
-    // peer_lost.
+    // Between hold() and let_go(), posted messages are collected and leave in as few system calls as
+    // possible. let_go() returns ok or peer_lost.
     void hold() { held_ = true; }
     Status let_go(std::vector<Over>& over);
-    // Copied. ok or peer_lost.
+    // Copies the message. Returns ok or peer_lost.
     Status post(std::span<const std::byte> header, std::span<const std::byte> payload);
-    // ok, access or peer_lost: it is over; in_progress: `completion` comes to an Over.
+    // ok, access, peer_lost: the send is over. in_progress: an Over with `completion` follows.
     Status send(std::span<const std::byte> header, const void* payload, std::size_t bytes,
                 Completion* completion);
-    // As much as the socket takes. peer_lost: it is broken.
+    // Writes as much as the socket takes. peer_lost: the connection is broken.
     Status flush(std::vector<Over>& over);
-    // Nothing more is written.
+    // Ends everything queued with `status`; nothing more is written.
     void cancel(Status status, std::vector<Over>& over);
 
   private:
@@ -67,7 +68,7 @@ class Sender {
 
     int socket_ = -1;
     bool writable_ = false, broken_ = false, held_ = false;
-    bool one_piece_ = false;  // to find out which piece of memory is not there
+    bool one_piece_ = false;  // write one piece at a time, to find the one that is not mapped
     std::deque<Node*> queue_;
     FreeList<Node> nodes_;
     std::vector<Over> at_once_;

@@ -1,7 +1,7 @@
-// Exported memory handles of UCX (1.14 and later; mlx5 devices with cross-GVMI): a host packs a registration
-// of its memory, a device imports it and reads and writes that memory through its network card, by the host's
-// addresses. Contexts of their own: a context that asks for the feature cannot connect over transports that
-// lack it. Threads: one per object.
+// Exported memory handles of UCX (1.14 and later; mlx5 devices with cross-GVMI). A host packs a registration
+// of its memory. A device imports it and reads and writes that memory through its network card, at the host's
+// addresses. These handles need contexts of their own: a context that requests the feature cannot connect
+// over transports that lack it. Threads: one per object.
 #pragma once
 
 #include "memory/exported/exported_memory.h"
@@ -27,20 +27,20 @@ ExportedMemoryProbe probe_exported_memory(const UcxConfig& config = {});
 // The device's side.
 class DeviceMemory : public memory::ExportedMemory {
   public:
-    // Moves reads and writes on; completions are called here. Returns how many events there were.
+    // Advances reads and writes and calls their completions. Returns how many events it handled.
     virtual unsigned progress() = 0;
-    // To sleep, as in Transport.
+    // For sleeping, as in Transport.
     virtual int event_fd() const = 0;
     virtual Status arm() = 0;
 };
 
-// Where import_region() takes its memory from.
+// Where import_region() gets its memory from.
 enum class MemorySource {
     exported,  // a blob that a host packed
-    // Memory of this process, the blob is ignored: to try the data path where nothing can be exported.
+    // Memory of this process; the blob is ignored. It tests the data path where nothing can be exported.
     own_process
 };
-// unsupported or unavailable with `problem` saying what is missing.
+// Errors: unsupported or unavailable; `problem` says what is missing.
 Status open_device_memory(const UcxConfig& config, MemorySource source, std::unique_ptr<DeviceMemory>& memory,
                           std::string& problem);
 

@@ -1,4 +1,4 @@
-// Owners of UCX's handles for memory, and which of UCX's features the headers of this build have.
+// Owners of UCX's memory handles, and the UCX features that this build's headers have.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -12,7 +12,7 @@
 
 namespace offpath::transport::ucx {
 
-// A registration; must end before its context.
+// A memory registration. It must be destroyed before its context.
 class Memory {
   public:
     Memory() = default;

@@ -1,5 +1,5 @@
-// Which process a peer is, and the watch over those that this process can see. UCX notices the death of a
-// shared-memory peer only once the connection is complete; the kernel tells at once, through a pidfd.
+// Identifies the process of a peer, and watches the peers that this process can see. UCX notices the death of
+// a shared-memory peer only once the connection is complete. The kernel reports it at once, through a pidfd.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ class ProcessWatch {
     ProcessWatch& operator=(const ProcessWatch&) = delete;
 
     enum class Seen { alive, dead, not_visible };
-    // alive: watched from now on; `pidfd` is to be given to forget(). not_visible: in other namespaces or on
-    // another machine.
+    // alive: watched from now on; pass `pidfd` to forget() later. not_visible: the process is in other
+    // namespaces or on another machine.
     Seen watch(const Process& process, void* token, int& pidfd);
     void forget(int pidfd);
 
-    // The token of a process that has died, each time it is asked until it is forgotten; null: none.
+    // The token of a process that has died, the same one until it is forgotten. Null: none.
     void* dead() const;
-    // Readable while dead() has an answer. -1: the kernel has no pidfd; nothing is watched.
+    // Readable while dead() has an answer. -1: the kernel has no pidfd, so nothing is watched.
     int fd() const { return epoll_; }
     bool any() const { return watched_ > 0; }
 

@@ -1,4 +1,4 @@
-// UCX's status codes as ours.
+// Translates UCX's status codes.
 #pragma once
 
 #include "base/status.h"

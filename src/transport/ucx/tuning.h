@@ -1,5 +1,5 @@
-// UCX settings of this room: the ones asked for in UcxConfig, and our own tuning where the environment says
-// nothing. Every tuned value has its reason beside it in tuning.cpp.
+// UCX settings: those requested in UcxConfig, and our own tuning where the environment sets nothing.
+// tuning.cpp gives the reason for each tuned value next to it.
 #pragma once
 
 #include "transport/ucx/ucx_transport.h"
@@ -21,16 +21,16 @@ struct ContextRelease {
 using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 using Context = std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextRelease>;
 
-// Reads UCX's configuration and applies ours; null with `problem` on error.
+// Reads UCX's configuration and applies our settings. Null, with `problem`, on error.
 Config read_config(const UcxConfig& config, std::string& problem);
 
-// A context with these UCP_FEATURE_* bits; null with `problem` on error.
+// Opens a context with these UCP_FEATURE_* bits. Null, with `problem`, on error.
 Context open_context(const UcxConfig& config, unsigned long features, std::string& problem);
 
-// "transport/device" of every resource that a context uses.
+// Lists "transport/device" for every resource that the context uses.
 std::vector<std::string> resources_of(ucp_context_h context);
 
-// The settings in force that choose transports, for messages: "UCX_TLS=..., UCX_NET_DEVICES=...".
+// The settings in force that choose transports, for messages, e.g. "UCX_TLS=..., UCX_NET_DEVICES=...".
 std::string choice_of(const UcxConfig& config);
 
 }  // namespace offpath::transport::ucx

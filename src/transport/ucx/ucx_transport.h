@@ -1,11 +1,11 @@
-// The transport over UCX (UCP active messages): TCP, shared memory, RDMA, whatever the UCX at hand reaches
-// the peer with. One context and one worker per transport. Settings: what stands in UcxConfig wins over the
-// UCX_* environment, and the environment wins over this room's own tuning (tuning.h).
+// The transport over UCX (UCP active messages). It uses whatever UCX reaches the peer with: TCP, shared
+// memory, RDMA. Each transport has one context and one worker. UcxConfig overrides the UCX_* environment,
+// which overrides our own tuning (tuning.h).
 //
 // Endpoints: disconnect() closes by force and does not block; operations in flight on the endpoint complete
-// with Status::peer_lost inside a later progress(). A peer that dies is noticed by its broken connection, or
-// by UCX's keepalive; from then on every call on the endpoint returns peer_lost. Destruction flushes for at
-// most `drain_ms`, then closes by force; completions that are still out are called with Status::canceled.
+// with peer_lost inside a later progress(). A broken connection or UCX's keepalive reveals that a peer died;
+// from then on every call on the endpoint returns peer_lost. The destructor flushes for at most `drain_ms`,
+// then closes by force and calls the outstanding completions with canceled.
 #pragma once
 
 #include "transport/transport.h"
@@ -23,16 +23,15 @@ struct UcxConfig {
     bool in_process = true;        // transports of one process reach each other by copying, without UCX
     bool several_threads = false;  // use from several threads, one at a time
     bool error_handling = true;    // notice peers that die; false may open faster transports
-    // send() payloads of this size or more are fetched by the receiver, where that is not slower (see
-    // push_bytes).
+    // The receiver fetches send() payloads of this size or more, unless that is slower (see push_bytes).
     std::size_t rendezvous_bytes = 64 << 10;
-    // Over TCP: below TCP_RX_SEG_SIZE, so that a payload comes in one piece, without being put together in a
-    // buffer of UCX.
+    // Limit over TCP. It is below TCP_RX_SEG_SIZE, so a payload arrives in one piece and UCX need not
+    // assemble it in a buffer.
     std::size_t stream_push_bytes = 240 << 10;
     unsigned drain_ms = 200;
 };
 
-// ok, or unavailable with `problem` naming what UCX lacks and which settings were in force.
+// Returns ok, or unavailable; `problem` then names what UCX lacks and which settings were in force.
 Status make_ucx_transport(const UcxConfig& config, std::unique_ptr<Transport>& transport,
                           std::string& problem);
 
@@ -42,9 +41,9 @@ struct UcxFacts {
     bool exported_memory_compiled = false;
     bool exported_memory_works = false;
     std::string exported_memory_probe;  // "works: ..." or "unsupported: why"
-    std::string problem;                // why UCX could not be asked; empty: it could
+    std::string problem;                // why UCX could not be queried; empty: it could
 };
-// Takes some milliseconds: opens contexts of its own.
+// Opens contexts of its own, which takes some milliseconds.
 UcxFacts ucx_facts(const UcxConfig& config = {});
 
 }  // namespace offpath::transport

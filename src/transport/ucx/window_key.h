@@ -1,5 +1,5 @@
-// What a UCX process hands out for a window of its memory. Pure; decoding trusts nothing, though UCX will
-// trust what is inside.
+// The key that a UCX process hands out for a window of its memory. Pure. Decoding trusts nothing, but UCX
+// will trust the contents.
 //   magic "OFWK", version u16, UCX's version u16 (major << 8 | minor), length of the worker address u32,
 //   length of the remote key u32, address u64, bytes u64, worker address, remote key. Little endian.
 #pragma once
@@ -23,8 +23,8 @@ std::uint16_t loaded_version();
 
 std::vector<std::byte> seal_window_key(const WindowKey& key, std::uint16_t ucx_version);
 
-// Views into `sealed`. protocol: not a key. version: of another format, or of another UCX, whose remote keys
-// may be of another form.
+// Returns views into `sealed`. protocol: not a key. version: another format, or another UCX version, whose
+// remote keys may differ in form.
 Status open_window_key(std::span<const std::byte> sealed, std::uint16_t ucx_version, WindowKey& key);
 
 }  // namespace offpath::transport::ucx

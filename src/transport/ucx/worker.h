@@ -1,5 +1,6 @@
-// The UCX transport's inside: its class, shared by ucx_transport.cpp (opening, endpoints, progress) and
-// operations.cpp (post, send, fetch and what arrives). Records that UCX holds are its requests' user data.
+// The internals of the UCX transport. ucx_transport.cpp (opening, endpoints, progress) and operations.cpp
+// (post, send, fetch, incoming messages) share this class. Each record that UCX holds is the user data of its
+// request.
 #pragma once
 
 #include "transport/free_list.h"
@@ -22,15 +23,16 @@ class UcxTransport;
 struct UcxEndpoint final : Endpoint {
     UcxTransport* owner = nullptr;
     ucp_ep_h ep = nullptr;      // null when closed
-    Endpoint* local = nullptr;  // the endpoint in the process's hub, when it leads there
+    Endpoint* local = nullptr;  // the endpoint in the process's hub, for a peer in this process
     ucs_status_t error = UCS_OK;
-    bool disconnected = false;  // delete when UCX has let go of it
+    bool disconnected = false;  // delete it when UCX has released it
     bool closing = false;
-    std::size_t push_bytes = 0;  // as asked last
-    int pidfd = -1;              // of the peer's process, if it can be watched
+    std::size_t push_bytes = 0;  // cached result of the last query
+    int pidfd = -1;              // watches the peer's process; -1: not possible
 };
 
-// An operation that UCX holds: UCX's user data. In a list while it is out, so that the destructor can end it.
+// An operation that UCX holds, as the user data of its request. Outstanding operations are in a list, so that
+// the destructor can end them.
 struct Operation {
     UcxTransport* owner = nullptr;
     Completion* completion = nullptr;  // null: a post
@@ -46,7 +48,7 @@ struct PostRecord : Operation {
     std::array<std::byte, Transport::max_header + Transport::max_post> bytes;
 };
 
-// A payload that waits at the sender until fetch() or discard().
+// A payload that stays at the sender until fetch() or discard().
 struct Payload {
     void* descriptor = nullptr;  // UCX's, or the hub's
     std::size_t bytes = 0;
@@ -99,7 +101,7 @@ class UcxTransport final : public Transport, Handler {
         Status status;
     };
 
-    // What the process's hub hands over.
+    // Called by the process's hub.
     void on_message(const Incoming& message) override;
     void on_endpoint_lost(Endpoint& local) override;
 
@@ -136,7 +138,7 @@ class UcxTransport final : public Transport, Handler {
 
     std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;
     std::vector<UcxEndpoint*> failed_;  // on_endpoint_lost is due
-    std::vector<Deferred> deferred_;    // completions that came outside progress()
+    std::vector<Deferred> deferred_;    // completions to be called by the next progress()
     std::vector<Deferred> running_;
     FreeList<PostRecord> posts_;
     FreeList<SendRecord> sends_;
@@ -151,7 +153,7 @@ class UcxTransport final : public Transport, Handler {
     bool only_streams_ = false;
     bool only_tcp_ = false;  // no other transport leads out of this process
     bool in_progress_ = false;
-    Operation* calling_ = nullptr;  // handed to UCX by a call that has not returned
+    Operation* calling_ = nullptr;  // the operation of a UCX call that has not returned
     bool closing_call_ = false;     // UCX is closing an endpoint
     unsigned closing_ = 0;
 };
