@@ -1,8 +1,9 @@
-// AsideCopies: copies of a client's memory that may have to wait (residency.h), made by a thread of their own
-// beside the proxy's loop, one after the other. The thread copies to and from buffers of its own, so that a
-// copy that never ends can be given up: nothing of the session is touched by it any more. It is started by
-// the first such copy. One that waits for ever keeps its thread, and its buffer, until the client's process
-// ends or the memory answers.
+// AsideCopies: copies of a client's memory that may block (residency.h). A separate thread makes them, one
+// after the other, while the proxy's loop goes on. The first such copy starts the thread.
+//
+// The thread copies to and from buffers of its own and touches nothing else of the session. A copy that never
+// ends can therefore be abandoned. It keeps its thread and its buffer until the client's process ends or the
+// memory answers.
 //
 // Ownership: the session's memory. Threads: the proxy's; completions are called by progress(), stop() and
 // abandon() only.
@@ -22,25 +23,25 @@ namespace offpath::memory {
 
 class AsideCopies {
   public:
-    // `given_up` as in SessionMemoryConfig.
+    // `given_up` has the meaning it has in SessionMemoryConfig.
     static Status open(pid_t pid, const std::atomic<std::uint32_t>* given_up,
                        std::unique_ptr<AsideCopies>& made);
     ~AsideCopies();
     AsideCopies(const AsideCopies&) = delete;
     AsideCopies& operator=(const AsideCopies&) = delete;
 
-    // One copy of many pieces. in_progress, or an error. What is written is taken from here at once; what is
-    // read comes here before the completion.
+    // Starts one copy of many pieces. Returns in_progress or an error. A write takes its local bytes before
+    // start() returns; a read delivers them before the completion.
     Status start(bool writes, std::span<const ForeignPiece> pieces, Completion* completion);
-    // Returns how many have ended; `residency` learns what was found on the way.
+    // Returns how many copies have ended. `residency` learns what the thread found out about the memory.
     unsigned progress(Residency& residency, std::uint64_t now_ns);
     std::size_t outstanding() const { return outstanding_; }
     // Readable when there is something for progress().
     int event_fd() const;
     bool finished_some() const;
-    // What has not begun ends with `reason`.
+    // Copies that have not begun end with `reason`.
     void stop(Status reason);
-    // Everything does.
+    // All copies end with `reason`.
     void abandon(Status reason);
 
   private:

@@ -1,5 +1,5 @@
-// Cross-memory attach: reading and writing another process's memory by process_vm_readv and
-// process_vm_writev. Synchronous. Threads: any number, on one object too.
+// Cross-memory attach: reads and writes another process's memory with process_vm_readv and process_vm_writev.
+// Synchronous. Threads: any number, also on one object.
 #pragma once
 
 #include "memory/file.h"
@@ -12,26 +12,28 @@
 
 namespace offpath::memory {
 
-// Client side, before the proxy probes: lets `tracer` read our memory where the Yama module asks for it, and
-// nobody else, whoever was let in before. false: this kernel has no Yama.
+// Client side, before the proxy probes. Where the Yama module restricts access, it lets `tracer` read our
+// memory. Any process that was permitted before is no longer. false: this kernel has no Yama.
 bool allow_cma(pid_t tracer);
 
-// ok when this process may read the memory of `pid` and the 8 bytes at `address` there equal `value`. Else
-// unsupported, and `why_not` says for people what stands in the way.
+// ok: this process may read the memory of `pid`, and the 8 bytes at `address` there equal `value`. Otherwise
+// unsupported, and `why_not` tells people what prevents it.
 Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::string& why_not);
 
 class Cma {
   public:
-    // The process as it is now: if it ends, transfers fail even if its id is used again. `given_up`: not 0
-    // when the process wants nothing of us any more, looked at before each system call; null: none.
+    // Opens the process that has this id now. If that process ends, transfers fail even if its id is used
+    // again. `given_up` turns nonzero when the process wants nothing more from us; it is read before each
+    // system call. Null: there is none.
     static Status open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up = nullptr);
 
-    // ok: all of it. access: part of the range is not mapped so in the process (a part in front of it may
-    // have been copied); peer_lost: the process has ended; unsupported: it does not let us (any more).
+    // ok: everything was copied. access: part of the range is not mapped with the needed access; bytes before
+    // that part may have been copied. peer_lost: the process has ended. unsupported: the process does not
+    // permit it, or no longer.
     Status read(std::uint64_t address, void* destination, std::size_t bytes) const;
     Status write(std::uint64_t address, const void* source, std::size_t bytes) const;
-    // Many pieces, in their order and by as few system calls as can be. An error is of the first byte that
-    // could not be copied; nothing behind it was.
+    // Copies many pieces, in order, with as few system calls as possible. An error is that of the first byte
+    // that could not be copied; nothing after it was copied.
     Status read(std::span<const ForeignPiece> pieces) const;
     Status write(std::span<const ForeignPiece> pieces) const;
 

@@ -1,12 +1,13 @@
-// Copying inside a node, between mapped memory.
+// Copies between mapped memory inside a node.
 #pragma once
 
 #include <cstddef>
 
 namespace offpath::memory {
 
-// As memcpy, for memory that does not overlap. Long copies avoid reading the destination's cache lines first
-// where the processor has a fast string move, which the C library gives up for at sizes near its caches'.
+// Like memcpy, for memory that does not overlap. Where the processor has a fast string move, long copies do
+// not read the destination's cache lines first. The C library stops using that move at sizes near those of
+// its caches.
 void copy_bytes(void* destination, const void* source, std::size_t bytes);
 
 }  // namespace offpath::memory

@@ -1,5 +1,6 @@
-// File descriptors and mappings as owned values. Move-only; each closes or unmaps what it holds. Threads: as
-// any value. A client's forked children do not keep descriptors open (base/own_descriptors.h).
+// File and Mapping: owners of file descriptors and of mappings. Move-only; each closes or unmaps what it
+// holds. Threads: as any value. Forked children of a client do not keep the descriptors open
+// (base/own_descriptors.h).
 #pragma once
 
 #include "base/own_descriptors.h"
@@ -45,21 +46,21 @@ class Mapping {
     }
     ~Mapping();
 
-    // Maps the first `bytes` bytes (> 0) of `fd`; from 2 MiB on at a multiple of 2 MiB, so that huge pages
-    // fit.
+    // Maps the first `bytes` bytes (> 0) of `fd`. From 2 MiB on the address is a multiple of 2 MiB, so that
+    // huge pages fit.
     static Status map(int fd, std::size_t bytes, Mapping& mapping);
-    // Best effort: makes every page present now rather than at its first use.
+    // Best effort: makes every page present now instead of at first use.
     void populate() const;
-    // As populate(), but only if the file has all of its pages already: allocates nothing.
+    // Like populate(), but only if the file has all of its pages already. Allocates nothing.
     void populate_if_allocated(int fd) const;
-    // Best effort, before populate(): huge pages where the system grants them for the asking.
+    // Best effort, before populate(): requests huge pages where the system grants them on request.
     void advise_huge_pages() const;
     // Best effort, after populate(): moves the memory into huge pages, at the cost of one more copy.
     void collapse() const;
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
-    // Keeps the memory mapped and forgets it.
+    // Gives up ownership; the memory stays mapped.
     void* release() {
         bytes_ = 0;
         return std::exchange(data_, nullptr);
@@ -72,11 +73,11 @@ class Mapping {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-// Makes a zeroed memory file of `bytes` bytes (> 0) that nobody can resize any more: whoever maps it can rely
-// on its size.
+// Makes a zeroed memory file of `bytes` bytes (> 0). Its size is sealed, so a process that maps the file can
+// rely on it.
 Status make_memory_file(const char* name, std::size_t bytes, File& file);
-// ok: `fd` is a memory file of at least `bytes` bytes that cannot shrink, so mapping it is safe for a process
-// that does not trust the sender. Else `why` says what is wrong (Status::invalid).
+// ok: `fd` is a memory file of at least `bytes` bytes that cannot shrink. A process that does not trust the
+// sender can then map it safely. Otherwise invalid, and `why` says what is wrong.
 Status check_memory_file(int fd, std::uint64_t bytes, const char*& why);
 
 }  // namespace offpath::memory

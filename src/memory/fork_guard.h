@@ -1,5 +1,5 @@
-// ForkGuard: tells whether the process is still the one that made the object, with one load. After fork() the
-// child has the parent's objects but neither its threads nor its sessions. Threads: any.
+// ForkGuard: tells with one load whether the process is still the one that made the object. A forked child
+// has the parent's objects, but neither its threads nor its sessions. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ class ForkGuard {
     ForkGuard();
     // True in a child that was forked after the guard was made.
     bool in_child() const;
-    // Forks that this process took part in since the first guard was made.
+    // How many forks this process has taken part in since the first guard was made.
     static std::uint64_t forks();
 
   private:

@@ -1,6 +1,6 @@
-// MapRegions: back end `map` of one session: memory files of the client, mapped here. A region is mapped when
-// it is added; while nobody pins it, its mapping may be given up for another one under the cap, and is made
-// again from the file that is kept. Threads: one.
+// MapRegions: back end `map` of one session. It maps the client's memory files into this process. A region is
+// mapped when it is added. While no transfer pins it, it may be unmapped to make room for another under the
+// cap. The file stays open, and the next pin maps it again. Threads: one.
 #pragma once
 
 #include "memory/file.h"
@@ -14,7 +14,7 @@ class MapRegions {
   public:
     using Cache = RegistrationCache<Mapping, NullMutex>;
 
-    // What the owner keeps for each region, and gives back with every call.
+    // State of one region. The owner keeps it and passes it to every call.
     struct Region {
         std::uint64_t id = 0, address = 0, bytes = 0;
         File file;
@@ -23,10 +23,9 @@ class MapRegions {
 
     explicit MapRegions(std::uint64_t mapped_bytes_cap) : cache_(mapped_bytes_cap) {}
 
-    // Errors: invalid, and `why` says what is wrong with the file; memory (over the cap, or no address
-    // space).
+    // Errors: invalid (`why` says what is wrong with the file), memory (over the cap, or no address space).
     Status open(Region& region, const char*& why);
-    // The first byte of the region, pinned from now on; null: no room under the cap, or no address space.
+    // Pins the region and returns its first byte. Null: no room under the cap, or no address space.
     std::byte* pin(Region& region);
     static void unpin(Region& region) { region.pin.reset(); }
     void close(Region& region);

@@ -1,7 +1,8 @@
-// PieceLists: pieces of another process's memory as the lists that process_vm_readv and process_vm_writev
-// take, so that one system call copies many of them. Neighbours become one entry. A reader may join what lies
-// close together too: the kernel takes far longer to find a page than to copy the bytes between two pieces,
-// which go into a place where nobody looks at them. Pure: the caller makes the calls.
+// PieceLists: turns pieces of another process's memory into the lists that process_vm_readv and
+// process_vm_writev take, so that one system call copies many of them. Adjacent pieces become one entry. A
+// reader may also join pieces that are close together, since the kernel takes far longer to find a page than
+// to copy the bytes between them. Those bytes go into a buffer that is never read. Pure: the caller makes the
+// system calls.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@
 
 namespace offpath::memory {
 
-// A piece of another process's memory, and the bytes here that it is copied to or from.
+// A piece of another process's memory, and the local bytes that it is copied to or from.
 struct ForeignPiece {
     std::uint64_t address = 0;
     std::byte* local = nullptr;
@@ -22,26 +23,26 @@ struct ForeignPiece {
 
 class PieceLists {
   public:
-    // What Linux accepts in a list (IOV_MAX).
+    // The longest list that Linux accepts (IOV_MAX).
     static constexpr std::size_t most_entries = 1024;
-    // Bounds the time in the kernel per call; larger pieces measured no faster.
+    // Bounds the time in the kernel per call; larger amounts measured no faster.
     static constexpr std::size_t most_bytes = std::size_t{1} << 20;
-    // Between two pieces that a reader joins.
+    // The largest gap between two pieces that a reader joins.
     static constexpr std::size_t most_gap_bytes = 512;
 
-    // `pieces` are borrowed. `joins`: for reading only.
+    // Borrows `pieces`. `joins` is for reading only.
     PieceLists(std::span<const ForeignPiece> pieces, bool joins);
 
     bool over() const { return first_ == pieces_.size(); }
-    // Makes the lists of the next call, of what is left or as much of it as one call may have. Not when it is
-    // over.
+    // Makes the lists for the next call, from as much of the rest as one call may have. Must not be called
+    // when over().
     void fill();
     std::span<const iovec> here() const { return here_.used(); }
     std::span<const iovec> there() const { return there_.used(); }
-    // The call has moved that many bytes, from the lists' begin on; perhaps not all, and perhaps not whole
-    // pieces.
+    // The call moved this many bytes from the start of the lists. It may be fewer than all, and may end
+    // inside a piece.
     void moved(std::size_t bytes);
-    // The first byte that is left. Not when it is over.
+    // The first byte that is left. Must not be called when over().
     std::uint64_t address() const { return pieces_[first_].address + inside_; }
 
   private:
@@ -54,7 +55,7 @@ class PieceLists {
         bool has_room_for(const std::byte* place) const { return count < most_entries || ends_at(place); }
         void add(std::byte* place, std::size_t bytes);
     };
-    // The bytes between that piece and the next if a call reads them too, else 0.
+    // The bytes between this piece and the next if one call reads them too, else 0.
     std::size_t gap_after(std::size_t piece) const;
     void skip_empty();
 

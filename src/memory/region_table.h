@@ -1,8 +1,10 @@
-// RegionTable: address -> region, for every buffer that a client's call names. Threads: resolve() from any
-// number, without locks and without waiting for one another; insert and erase take a mutex. Invariant:
-// entries are sorted by address and do not overlap. Readers validate a version that is odd while a writer
-// moves entries (a sequence lock); outgrown arrays are kept until the table ends, since a reader may still be
-// in one.
+// RegionTable: finds the region of an address, for every buffer that a client's call names. Threads: any
+// number may call resolve(), which takes no locks and never waits for another reader. insert() and erase()
+// take a mutex.
+//
+// Invariant: entries are sorted by address and do not overlap. A version number is odd while a writer moves
+// entries, and readers validate it (a sequence lock). Outgrown arrays are kept until the table ends, because
+// a reader may still be using one.
 #pragma once
 
 #include "memory/host_memory.h"
@@ -22,12 +24,12 @@ class RegionTable {
     RegionTable(const RegionTable&) = delete;
     RegionTable& operator=(const RegionTable&) = delete;
 
-    // invalid: empty, id 0, or overlapping a region that is there.
+    // invalid: empty, id 0, or overlapping a region in the table.
     Status insert(std::uint64_t region, const void* address, std::size_t bytes);
     // invalid: no such region.
     Status erase(std::uint64_t region);
 
-    // The buffer as a doorbell names it: inside one region, or region 0 and the plain address.
+    // Returns the buffer as a doorbell names it: inside one region, or region 0 and the plain address.
     HostRange resolve(const void* address, std::size_t bytes) const;
     std::size_t size() const { return count_.load(std::memory_order_acquire); }
 

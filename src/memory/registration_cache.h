@@ -1,12 +1,14 @@
-// RegistrationCache: handles of registered memory (imports, mappings, memory keys), keyed by address, length
-// and generation, so that a buffer that is used again is not registered again. A look-up hits when one entry
-// covers the whole range. A generation numbers registrations of an address: memory that was unmapped and
-// mapped again is another generation, and handles of the former are never returned.
+// RegistrationCache: handles of registered memory (imports, mappings, memory keys), so that a buffer that is
+// used again is not registered again. The key is address, length and generation. A look-up hits when one
+// entry covers the whole range. A generation numbers the registrations of an address: memory that was
+// unmapped and mapped again has a new generation, and handles of the old one are never returned.
 //
-// Ownership: the cache owns the handles; a handle is destroyed when its entry has been dropped (evicted,
-// invalidated, superseded) and its last pin is gone, outside the cache's lock. Pins must not outlive the
-// cache. Cap: bytes of all entries, pinned and dropped-but-pinned ones included, never exceed it; the least
-// recently used entry that nobody pins goes first. Threads: any with std::mutex, one with NullMutex.
+// Ownership: the cache owns the handles. A handle is destroyed, outside the cache's lock, when its entry has
+// been dropped (evicted, invalidated, superseded) and its last pin is gone. Pins must not outlive the cache.
+// Threads: any with std::mutex, one with NullMutex.
+//
+// Invariant: the bytes of all entries, including pinned ones and those dropped while pinned, never exceed the
+// cap. The least recently used entry without a pin is evicted first.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +51,11 @@ class RegistrationCache {
   public:
     static constexpr std::uint64_t any_generation = 0;
 
-    // Keeps an entry's handle alive. Empty: nothing was found, or no room.
+    // Keeps an entry's handle alive. Empty: nothing was found, or there was no room.
     class Pin {
       public:
         Pin() = default;
-        // A handle that belongs to no cache and ends with the pin.
+        // A handle outside any cache; it is destroyed with the pin.
         static Pin uncached(std::uint64_t address, std::uint64_t bytes, std::uint64_t generation,
                             Handle&& handle) {
             Pin pin;
@@ -112,9 +114,9 @@ class RegistrationCache {
         return {};
     }
 
-    // Adds a handle and pins it. Entries that lie inside the new range are superseded. generation 0: the next
-    // number of the cache's own. Empty when the range is empty or wraps, or when what is pinned leaves no
-    // room under the cap; then `handle` is untouched.
+    // Adds a handle and pins it. It supersedes entries that lie inside the new range. With generation 0 the
+    // cache numbers the entry itself. Returns an empty pin when the range is empty or wraps, or when pinned
+    // entries leave no room under the cap; `handle` is then untouched.
     Pin insert(std::uint64_t address, std::uint64_t bytes, Handle&& handle,
                std::uint64_t generation = any_generation) {
         Entries doomed;  // destroyed after the lock is released
@@ -142,14 +144,15 @@ class RegistrationCache {
         return pin(entry);
     }
 
-    // A number that no entry has had: for registrations whose handle must know it before insert().
+    // A number that no entry has had. It is for registrations whose handle must know its generation before
+    // insert().
     std::uint64_t new_generation() {
         std::lock_guard lock(mutex_);
         return next_generation();
     }
 
-    // Drops every entry that touches the range. Returns how many of them are still pinned: their handles stay
-    // alive until the pins go.
+    // Drops every entry that touches the range. Returns how many of them are still pinned; their handles live
+    // until the pins are gone.
     std::size_t invalidate(std::uint64_t address, std::uint64_t bytes) {
         Entries doomed;
         std::lock_guard lock(mutex_);
@@ -194,7 +197,7 @@ class RegistrationCache {
             entry.idle = idle_.insert(idle_.end(), entries_.find({entry.address, entry.serial})->second);
     }
 
-    // The entry has left entries_.
+    // The caller has removed the entry from entries_.
     void drop(std::shared_ptr<Entry> entry, Entries& doomed) {
         entry->dropped = true;
         if (entry->pins == 0) {
@@ -204,7 +207,7 @@ class RegistrationCache {
         doomed.push_back(std::move(entry));
     }
 
-    // Drops the matching entries among those that could touch the range; returns how many are pinned.
+    // Drops the matching entries among those that could touch the range. Returns how many of them are pinned.
     template <typename Matches>
     std::size_t drop_if(std::uint64_t address, std::uint64_t bytes, Entries& doomed, Matches&& matches) {
         std::size_t pinned = 0;

@@ -1,11 +1,10 @@
-// Residency: whether copying another process's memory can make the copying thread wait. A page that is not
-// there may have to come from a file system that hangs, or from a userfaultfd that nobody serves; a thread
-// that waits for such a page in process_vm_readv cannot be called back. So pages are looked at first, in
-// /proc/PID/pagemap. What was seen of a page holds for a second, which keeps the look out of most copies, of
-// a few bytes in a page whose neighbours are absent too.
+// Residency: tells whether copying another process's memory can block the copying thread. An absent page may
+// have to come from a file system that does not answer, or from a userfaultfd that no thread serves. A thread
+// that waits for such a page in process_vm_readv cannot be interrupted. So pages are first looked up in
+// /proc/PID/pagemap. A result holds for one second, so most copies need no new look-up.
 //
-// What can still wait: a page that was seen, is taken away within the second, and does not come back.
-// Ownership: the session's memory. Threads: one, but for memory_file_at().
+// A copy can still block: when a page was present, is taken away within the second, and does not come back.
+// Ownership: the session's memory. Threads: one, except for memory_file_at().
 #pragma once
 
 #include "memory/file.h"
@@ -24,8 +23,8 @@ struct AddressRange {
     std::uint64_t begin = 0, end = 0;
 };
 
-// The mapping of a memory file, or of shared anonymous memory, around `address`; empty: it is something else,
-// or nothing. Reads /proc/PID/maps: takes long, beside the loop.
+// The mapping of a memory file, or of shared anonymous memory, around `address`. Empty: the mapping is of
+// another kind, or there is none. Reads /proc/PID/maps, which is slow: call it outside the proxy's loop.
 AddressRange memory_file_at(pid_t pid, std::uint64_t address);
 
 class Residency {
@@ -33,15 +32,15 @@ class Residency {
     // Without /proc/PID/pagemap everything counts as resident.
     void open(pid_t pid);
 
-    // Whether reading the range, or writing to it, waits for nothing. Pages of files may wait when they are
-    // written to (for the file system), unless they are known to be memory files. Ranges that are asked for
-    // with the same `now_ns` share their looks.
+    // Whether reading or writing the range blocks on nothing. A write to pages of a file may block on the
+    // file system, unless they are known to be a memory file's. Calls with the same `now_ns` share their
+    // look-ups.
     bool resident(std::uint64_t address, std::size_t bytes, bool writes, std::uint64_t now_ns);
-    // What memory_file_at() found.
+    // Remembers a result of memory_file_at().
     void learn(const AddressRange& memory_file, std::uint64_t now_ns);
 
   private:
-    // 64 KiB and what was seen of their pages: a bit each, the lowest for the first.
+    // What was seen of the pages of 64 KiB: one bit per page, the lowest bit for the first.
     struct Block {
         std::uint64_t number = 0;  // plus one; 0: none
         std::uint64_t seen_ns = 0;
@@ -51,16 +50,16 @@ class Residency {
         AddressRange range;
         std::uint64_t seen_ns = 0;
     };
-    // Whether every page from `first` to before `end`, by number, is known to be as wanted.
+    // Whether every page number in [first, end) is known to be present as needed.
     bool known(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) const;
-    // Whether all of it was looked at in this very moment.
+    // Whether all of these pages were looked up with the same `now_ns`.
     bool just_seen(std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) const;
     bool look(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns);
     void remember(std::uint64_t number, std::span<const std::uint64_t> entries, std::uint64_t now_ns);
     bool in_memory_file(std::uint64_t address, std::uint64_t now_ns) const;
 
     File pagemap_;
-    std::array<Block, 1024> blocks_{};  // by their number's last bits
+    std::array<Block, 1024> blocks_{};  // indexed by the last bits of the block's number
     std::vector<MemoryFile> memory_files_;
 };
 

@@ -1,7 +1,7 @@
-// SharedStagedTransfers: staged transfers through memory that proxy and client share: cuts transfers into
-// chunks, keeps as many in flight as there are slots, alternating between both directions, and copies between
-// slots and our memory while the client's agent copies between slots and its own. Ownership: it owns the area
-// and the proxy's end of the bell. Threads: one.
+// SharedStagedTransfers: staged transfers through memory that proxy and client share. It cuts transfers into
+// chunks and keeps as many in flight as there are slots, alternating between the two directions. It copies
+// between slots and our memory, while the client's agent copies between slots and the client's memory.
+// Ownership: it owns the area and the proxy's end of the bell. Threads: one.
 #pragma once
 
 #include "memory/staged_transfers.h"
@@ -58,8 +58,8 @@ class SharedStagedTransfers final : public StagedTransfers {
     StagingArea area_;
     File bell_;
     std::vector<Chunk> chunks_;              // by slot
-    std::vector<std::uint16_t> free_slots_;  // the last one is used next
-    Queue to_device_, to_host_;              // with chunks that are not issued
+    std::vector<std::uint16_t> free_slots_;  // a stack: the last one is used next
+    Queue to_device_, to_host_;              // transfers with chunks that are not issued
     bool host_turn_ = false;
     bool armed_ = false;
     Status health_ = Status::ok;

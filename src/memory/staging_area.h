@@ -1,13 +1,16 @@
-// StagingArea: the memory that a proxy and a client's agent share for staged transfers: two single-producer
-// rings (requests to the agent, answers to the proxy) and the slots that chunks pass through. At most one
-// request a slot is in flight, and rings have an entry for every slot, so rings never overflow.
+// StagingArea: the memory that a proxy and a client's agent share for staged transfers. It holds two
+// single-producer rings (requests to the agent, answers to the proxy) and the slots that chunks pass through.
 //
-// Layout version 1, all offsets fixed by slots and slot_bytes: Header; slots at slots_offset, each slot_bytes
-// long. Native byte order: both sides run on one machine.
+// Invariant: each slot has at most one request in flight and each ring has an entry for every slot, so a ring
+// never overflows.
+//
+// Layout version 1: Header, then the slots from slots_offset on, each slot_bytes long. The numbers of slots
+// and slot_bytes fix all offsets. Native byte order: both sides run on one machine.
+//
 // Threads: each ring has one producer and one consumer. A consumer's acquire load of `tail` pairs with the
-// producer's release store; the sleep flags are sequentially consistent against the tails (who sleeps sets
-// the flag and then looks at the tail, who produces moves the tail and then looks at the flag). Trust: the
-// proxy believes nothing that it reads here: indices are masked, counts and answers checked.
+// producer's release store. The sleep flags are sequentially consistent with the tails: a side that sleeps
+// sets its flag and then reads the tail; a producer moves the tail and then reads the flag. Trust: the proxy
+// trusts nothing that it reads here: it masks indices and checks counts and answers.
 #pragma once
 
 #include "memory/file.h"
@@ -42,24 +45,24 @@ class StagingArea {
     static constexpr std::uint32_t min_slot_bytes = 4 << 10, max_slot_bytes = 16 << 20;
 
     StagingArea() = default;
-    // Proxy side. `bell`: the proxy's end. Errors: invalid (limits), memory, system.
+    // Proxy side. `bell` becomes the proxy's end. Errors: invalid (limits), memory, system.
     static Status create(std::uint32_t slots, std::uint32_t slot_bytes, StagingArea& area, File& bell,
                          StagingFiles& for_client);
-    // Agent side. Errors: invalid with a problem text, memory, system.
+    // Agent side. Errors: invalid with `problem`, memory, system.
     static Status open(int fd, StagingArea& area, std::string& problem);
 
     std::uint32_t slots() const { return slots_; }
     std::uint32_t slot_bytes() const { return slot_bytes_; }
     std::byte* slot(std::uint32_t index) const { return mapping_.data() + slot_offset(index); }
-    // In the memory file.
+    // The slot's offset in the memory file.
     std::uint64_t slot_offset(std::uint32_t index) const;
 
     // Proxy side.
     void post(const StagingRequest& request);
-    // ok: `answer` is the next one; retry: none; protocol: the ring makes no sense.
+    // ok: `answer` is the next one. retry: there is none. protocol: the ring's contents are invalid.
     Status take(StagingAnswer& answer);
     bool has_answers() const;
-    // True once after agent_rests(): the caller must ring.
+    // True once after agent_rests(); the caller must then ring.
     bool agent_must_be_woken();
     void proxy_rests(bool resting);
 
@@ -67,7 +70,7 @@ class StagingArea {
     void post(const StagingAnswer& answer);
     bool take(StagingRequest& request);
     bool proxy_must_be_woken();
-    // Announces that the agent will sleep; false: there are requests, so it must not.
+    // Announces that the agent will sleep. False: there are requests, so it must not sleep.
     bool agent_rests();
 
   private:
@@ -77,15 +80,16 @@ class StagingArea {
 
     Mapping mapping_;
     std::uint32_t slots_ = 0, slot_bytes_ = 0;
-    // Of the rings that this side produces and consumes: our own position, which the other side cannot
-    // change.
+    // This side's own positions in the rings that it produces and consumes. The other side cannot change
+    // them.
     std::uint32_t produced_ = 0, consumed_ = 0;
 };
 
-// Wakes the other end; never blocks. Waits for the other end to ring: false when it is closed.
+// ring() wakes the other end and never blocks. wait_for_ring() blocks until the other end rings; false: it is
+// closed.
 void ring(int bell);
 bool wait_for_ring(int bell);
-// Takes what was rung so far; never blocks. False: the other end is closed.
+// Consumes the rings received so far; never blocks. False: the other end is closed.
 bool silence(int bell);
 
 }  // namespace offpath::memory

@@ -1,5 +1,5 @@
-// The descriptors of a staging area, which the proxy makes and sends to the client over their socket, in this
-// order.
+// The descriptors of a staging area. The proxy makes them and sends them to the client over their socket, in
+// this order.
 #pragma once
 
 #include "memory/file.h"

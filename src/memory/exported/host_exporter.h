@@ -1,6 +1,5 @@
-// HostExporter: what a host needs to export its memory to a device that can import it (back end xgvmi). The
-// fabric implements it (transport/ucx, where the UCX found has exported memory handles). Threads: one per
-// object.
+// HostExporter: exports a host's memory to a device that can import it (back end xgvmi). transport/ucx
+// implements it where the UCX found has exported memory handles. Threads: one per object.
 #pragma once
 
 #include "base/status.h"
@@ -12,7 +11,7 @@
 
 namespace offpath::memory {
 
-// A registration of [address, address + bytes) of this process and its blob.
+// A registration of [address, address + bytes) of this process, and its blob.
 class HostExport {
   public:
     virtual ~HostExport() = default;  // deregisters; the device must have released its import
