@@ -1,5 +1,5 @@
-// Builder: how pure code writes a schedule down. Use: declare slots, add ops (each returns its id), name what
-// must come before what, finish(). A builder serves one thread and is used up by finish().
+// Builder: writes a schedule. Declare the slots, add the ops (each call returns an id), declare the
+// dependencies, then call finish(), which uses the builder up. Threads: one.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -25,7 +25,7 @@ class Builder {
     OpId wait(std::uint64_t signal, std::uint64_t count);
     OpId compute(std::uint64_t kernel, BufferRef src, BufferRef dst, std::uint64_t bytes);
 
-    // `after` starts when `before` is done.
+    // `after` starts once `before` is done.
     void depend(OpId after, OpId before) { edges_.emplace_back(before, after); }
     void depend(OpId after, std::initializer_list<OpId> before) {
         for (OpId op : before)

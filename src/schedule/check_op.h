@@ -1,4 +1,4 @@
-// The part of the validator that looks at one op alone.
+// The part of the validator that checks a single op.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -7,7 +7,7 @@
 
 namespace offpath::schedule {
 
-// What is wrong with `op` as a member of `schedule`, or nothing.
+// What is wrong with `op` as a member of `schedule`; empty: nothing.
 std::string check_op(const Schedule& schedule, const Op& op);
 
 }  // namespace offpath::schedule

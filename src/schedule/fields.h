@@ -1,5 +1,5 @@
-// Which fields of an Op each kind uses: the one table that the validator and the wire form go by. The others
-// have their default values.
+// Which fields of an Op each kind uses. The validator and the wire form both follow this one table. Unused
+// fields have their default values.
 #pragma once
 
 #include "schedule/op.h"

@@ -1,8 +1,9 @@
-// Export to the GOAL text format that LogGOPSim and ATLAHS read: one `rank N { ... }` block per schedule,
-// with send, recv and calc lines and their `requires` dependencies. Pure. What GOAL does not know is spelled
-// out in messages: a put is a send, answered by one byte when the data are there; a get is one byte, answered
-// by the data; a signal is a message of one byte, and a wait for n of them requires the first n in rank
-// order.
+// Exports schedules to the GOAL text format that LogGOPSim and ATLAHS read. Each schedule becomes one `rank N
+// { ... }` block, with send, recv and calc lines and their `requires` dependencies. Pure.
+//
+// Ops that GOAL lacks become messages. A put is a send, answered by one byte when the data are there. A get
+// is one byte, answered by the data. A signal is a message of one byte, and a wait for n signals requires the
+// first n in rank order.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -17,8 +18,8 @@ struct GoalOptions {
     double compute_ns_per_byte = 1.0;  // compute ops likewise
 };
 
-// The schedules of all ranks of a team, in rank order, for which validate_team() holds. Tags are renumbered
-// to fit GOAL's 32 bits, consistently across ranks.
+// `schedules` are those of all ranks of a team, in rank order, and validate_team() holds for them. Tags are
+// renumbered consistently across ranks to fit GOAL's 32 bits.
 std::string to_goal(std::span<const Schedule> schedules, const GoalOptions& options = {});
 
 }  // namespace offpath::schedule

@@ -1,4 +1,4 @@
-// Ops: the nodes of a schedule. Plain values; what they mean is the same on a proxy, on the host, in the
+// Ops: the nodes of a schedule. They are plain values and mean the same on a proxy, on the host and in the
 // simulator.
 #pragma once
 
@@ -22,7 +22,7 @@ enum class OpKind : std::uint8_t {
     compute,   // runs kernel `tag` of the device on src, dst and bytes
 };
 
-// The numbers agree with offpath_type_t. Pairs are a value and an index with the layout of C structures.
+// The numbers agree with offpath_type_t. A pair type is a value and an index, laid out as a C structure.
 enum class DataType : std::uint8_t {
     none = 0,
     int8,
@@ -52,10 +52,10 @@ enum class DataType : std::uint8_t {
 };
 constexpr DataType last_data_type = DataType::float64_float64;
 
-// Bytes from one element to the next: a power of two, 32 at most; 0 for what is not a type.
+// Bytes from one element to the next: a power of two, at most 32. 0 when `type` is not a type.
 std::uint32_t size_of(DataType type);
 constexpr std::uint32_t most_element_bytes = 32;
-// Whether its elements hold long doubles, of which only machines of one architecture think alike.
+// Whether its elements hold long doubles, whose format differs between architectures.
 bool is_long_double(DataType type);
 
 // The numbers agree with offpath_reduction_t.
@@ -79,7 +79,7 @@ constexpr Reduction last_reduction = Reduction::maxloc;
 // Whether MPI defines the reduction for the type (MPI 3.1, chapter 5.9.2).
 bool defined(DataType type, Reduction reduction);
 
-// A place in one of the buffers that a schedule is started with.
+// A position in one of the buffers that a schedule is started with.
 struct BufferRef {
     std::uint32_t slot = 0;
     std::uint64_t offset = 0;
@@ -87,7 +87,8 @@ struct BufferRef {
 };
 
 constexpr std::uint32_t no_peer = UINT32_MAX;
-// No slot is larger: more than a process can map, and small enough that sums of sizes stay in 64 bits.
+// The limit on a slot's size. It is more than a process can map, and small enough that sums of sizes fit in
+// 64 bits.
 constexpr std::uint64_t max_slot_bytes = std::uint64_t{1} << 47;
 
 struct Op {
@@ -102,8 +103,8 @@ struct Op {
     friend bool operator==(const Op&, const Op&) = default;
 };
 
-// What a schedule is started with: one slot per buffer. User slots get an address with every start; scratch
-// slots are memory of the executor, alive for one run, contents undefined at its start.
+// A schedule is started with one buffer per slot. User slots get an address at every start. Scratch slots are
+// memory of the executor that lives for one run; their contents are undefined at its start.
 enum class SlotKind : std::uint8_t { user = 1, scratch = 2 };
 struct Slot {
     SlotKind kind = SlotKind::user;

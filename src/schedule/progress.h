@@ -1,7 +1,8 @@
-// Abstract execution of the schedules of several ranks, for the validator: no data, no time, only what may
-// start and what can end. A recv ends when its send started, a send when its recv started, a wait when enough
-// of its signals arrived. Every step only enables others, so the outcome does not depend on the order, and
-// an op that has not ended when nothing moves any more never will. One thread.
+// Progress: executes the schedules of several ranks abstractly, for the validator. It models no data and no
+// time, only which ops may start and which can end. A recv ends when its send has started, a send when its
+// recv has started, a wait when enough of its signals have arrived. A step only ever enables other steps, so
+// the outcome does not depend on their order. An op that has not ended when no step is possible never ends.
+// Threads: one.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -16,13 +17,14 @@ namespace offpath::schedule {
 
 class Progress {
   public:
-    // `schedules[i]` is of rank `first_rank + i`. Other ranks are taken to do their part at once: sends to
-    // and recvs from them end when they start, and so do all waits unless the whole team is there.
+    // `schedules[i]` is that of rank `first_rank + i`. Other ranks are assumed to do their part at once.
+    // Sends to them and recvs from them end when they start. So do all waits, unless the whole team is
+    // present.
     explicit Progress(std::span<const Schedule> schedules, std::uint32_t first_rank = 0);
 
     // True when every op ends.
     bool run();
-    // After run() was false: the ops of one circle of waiting, such as "op 0 (...) waits for op 1 (...)".
+    // After run() returned false: the ops of one cycle of waiting, such as "op 0 (...) waits for op 1 (...)".
     std::string circle() const;
 
   private:

@@ -1,7 +1,9 @@
 // Schedule: an immutable graph of ops for one rank of a team, made by a Builder or by decode(). Owns its
-// arrays; copying is deep, moving cheap. Threads: const access from any number. Invariants of a finished
-// schedule: every dependency names an earlier op of the graph's topological order (acyclic), all slots and
-// peers are in range (validate.h checks what came from outside).
+// arrays; copying is deep, moving cheap. Threads: const access from any number.
+//
+// Invariants of a finished schedule: every dependency names an earlier op of the graph's topological order,
+// so the graph is acyclic. All slots and peers are in range. validate.h checks schedules that came from
+// outside.
 #pragma once
 
 #include "schedule/op.h"
@@ -17,7 +19,7 @@ class Schedule {
   public:
     Schedule() = default;
     // `edges` are (before, after) pairs; duplicates are merged. An edge that names no op throws
-    // std::out_of_range, since the graph could not hold it; the rest is checked by validate().
+    // std::out_of_range, because the graph cannot represent it. validate() checks everything else.
     Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot> slots, std::vector<Op> ops,
              std::vector<std::pair<OpId, OpId>> edges);
 
@@ -25,7 +27,7 @@ class Schedule {
     std::uint32_t team_size() const { return team_size_; }
     std::span<const Slot> slots() const { return slots_; }
     std::span<const Op> ops() const { return ops_; }
-    // Ops that may start when `op` is done.
+    // The ops that may start once `op` is done.
     std::span<const OpId> successors(OpId op) const {
         return {successors_.data() + first_successor_[op], successors_.data() + first_successor_[op + 1]};
     }
