@@ -1,9 +1,11 @@
-// Matching of messages with receives, as a pure data structure: no memory but its own, no I/O, no time.
-// Rules (those of MPI 3.1, section 3.5): among the receives that a message matches, the one posted first
-// takes it; among the messages that a receive matches, those of one source come in the order in which they
-// were sent. Arrivals of one source must be fed in that order (OrderGate sees to it). Exact pairs meet in a
-// hash table; wildcards cost a walk over what is waiting. Ownership: entries carry an opaque `cookie` of the
-// caller. Threads: one.
+// Matcher: matches messages with receives, as a pure data structure: no memory but its own, no I/O, no time.
+// The rules are those of MPI 3.1, section 3.5. Among the receives that match a message, the one posted first
+// takes it. Among the messages that match a receive, those of one source are taken in the order in which they
+// were sent.
+//
+// The caller must feed the arrivals of one source in that order; OrderGate restores it. Exact pairs meet in a
+// hash table; wildcards cost a walk over the waiting entries. Ownership: each entry carries an opaque
+// `cookie` of the caller. Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -28,15 +30,15 @@ class Matcher {
   public:
     using Cookie = std::uint64_t;
 
-    // A receive is posted for source (or any) and tag (or any). Returns the message it takes, if one is
-    // waiting; else it is kept.
+    // Posts a receive for source (or any) and tag (or any). Returns the waiting message that it takes, if
+    // there is one. Otherwise the receive is kept.
     std::optional<Cookie> post(Envelope wanted, Cookie receive);
-    // A message arrives. Returns the receive that takes it; else it is kept.
+    // A message arrives. Returns the receive that takes it, if there is one. Otherwise the message is kept.
     std::optional<Cookie> arrive(Envelope message, Cookie cookie);
 
-    // Takes a kept receive back. False if it is not there (any more).
+    // Withdraws a kept receive. False: it is not kept (any more).
     bool cancel_receive(Cookie receive);
-    // Hands out everything that is kept, and is empty afterwards.
+    // Passes everything that is kept to the callbacks, and is empty afterwards.
     void clear(const std::function<void(Cookie)>& receive, const std::function<void(Cookie)>& message);
 
     std::size_t receives() const { return receive_count_; }
@@ -65,12 +67,12 @@ class Matcher {
     std::size_t receive_count_ = 0;
 };
 
-// Puts the numbered messages of one source back in order.
+// OrderGate: puts the numbered messages of one source back in order.
 template <typename Message>
 class OrderGate {
   public:
-    // Calls `pass(message)` for this message and those that waited for it, in order; or keeps it. False: the
-    // number came before.
+    // Calls `pass` for this message and then for those that waited for it, in order. A message that is early
+    // is kept. False: a message with this number has come before.
     template <typename Pass>
     bool arrive(std::uint32_t number, Message message, Pass&& pass) {
         if (static_cast<std::int32_t>(number - next_) < 0 || early_.contains(number)) return false;
