@@ -1,10 +1,11 @@
-// The direct path: small operations on windows that a host rank asks of the target's proxy itself, without
-// its own proxy between. The proxy carries out each one at once, in the order in which they come, or refuses
-// it; so what comes over one connection needs no numbers to be put in order, and its answers come in order
-// too. Small ones that nobody waits for by themselves travel together, and so do their answers. This is what
-// the two say to each other once they know each other: headers of a transport's messages, fixed sizes, little
-// endian. Their handshake is made of control messages (control/messages.h), which travel as payload under
-// Kind::handshake. Plain values; read() checks the length alone.
+// The direct path: a host rank sends small window operations straight to the target's proxy, bypassing its
+// own proxy. The target's proxy executes each one at once, in order of arrival, or refuses it. Requests on
+// one connection therefore need no sequence numbers, and answers come in the same order. Small requests that
+// the caller does not wait for individually travel together, and so do their answers.
+//
+// This is the protocol after the handshake: headers of a transport's messages, fixed sizes, little endian.
+// The handshake uses control messages (control/messages.h), which travel as payload under Kind::handshake.
+// Plain values; read() checks length and kind only.
 #pragma once
 
 #include "rma/operation.h"
@@ -19,19 +20,20 @@ namespace offpath::rma::direct {
 
 static_assert(std::endian::native == std::endian::little, "headers are copied as they lie in memory");
 
-// Operands of one request, and result bytes of one answer.
+// The most operand bytes of one request, and the most result bytes of one answer.
 constexpr std::uint64_t piece_bytes = 8 << 10;
-// What one request may ask for; it comes in answers of piece_bytes.
+// The most result bytes that one request may ask for. They come in answers of piece_bytes.
 constexpr std::uint64_t most_result_bytes = 64 << 10;
 
-// Elements of one strided request: the proxy moves each by itself, and serves nobody else meanwhile.
+// The most elements of one strided request. The proxy moves them one by one and serves no other request
+// meanwhile.
 constexpr std::uint64_t most_elements = 8 << 10;
 
 enum class Kind : std::uint32_t { handshake = 1, request, answer, requests, answers };
 
 struct Handshake {
     Kind kind;
-    std::uint32_t path;  // what the caller calls the connection; the answers name it
+    std::uint32_t path;  // the caller's name for the connection; the answers carry it
 };
 
 // Payload: the operands.
@@ -39,19 +41,19 @@ struct Request {
     Kind kind;
     std::uint32_t dest;    // rank of the target in its team
     std::uint64_t token;   // names the connection
-    std::uint64_t number;  // of the request; the answers name it
+    std::uint64_t number;  // of the request; the answer carries it
     std::uint64_t team, window;
     std::uint64_t offset;
     std::uint32_t bytes;  // at the target
     std::uint8_t operation, type, reduction, unused;
-    std::uint32_t element;  // 0: the bytes lie side by side; else in elements of so many,
+    std::uint32_t element;  // element size of a strided target; 0: the bytes are contiguous
     std::uint32_t origin;   // rank of the caller in the team
-    std::uint64_t stride;   // of elements: the first at `offset`, the others so many bytes apart
+    std::uint64_t stride;   // bytes from one element to the next; the first is at `offset`
 };
 
-// Payload: `bytes` of the result from `offset` on. An answer with an error is the last of its request; else
-// the last is the one that completes the result. It also says that all requests before it that ask for no
-// result, and were not answered, are done.
+// Payload: `bytes` of the result from `offset` on. An answer with an error is the last one of its request.
+// Otherwise the last one is the one that completes the result. An answer also acknowledges all earlier
+// requests that ask for no result and were not answered.
 struct Answer {
     Kind kind;
     std::int32_t status;
@@ -59,8 +61,8 @@ struct Answer {
     std::uint32_t offset, bytes;
 };
 
-// Payload: `count` requests of one connection, each followed by its operands, or answers, each followed by
-// its part of the result.
+// Payload: `count` requests of one connection, each followed by its operands; or `count` answers, each
+// followed by its part of the result.
 struct Bundle {
     Kind kind;
     std::uint32_t count;
@@ -88,7 +90,7 @@ void append(std::vector<std::byte>& bundle, const Header& header, std::span<cons
     bundle.insert(bundle.end(), payload.begin(), payload.end());
 }
 
-// Takes `bytes` from the front. False: there are not so many.
+// Takes `bytes` from the front. False: there are fewer.
 inline bool take(std::span<const std::byte>& from, std::uint64_t bytes, std::span<const std::byte>& taken) {
     if (bytes > from.size()) return false;
     taken = from.first(static_cast<std::size_t>(bytes));
@@ -96,7 +98,7 @@ inline bool take(std::span<const std::byte>& from, std::uint64_t bytes, std::spa
     return true;
 }
 
-// The next of a bundle's. False: that is none.
+// Takes the next header of a bundle. False: it is not of this kind.
 template <typename Header>
 bool take(std::span<const std::byte>& from, Kind kind, Header& header) {
     std::span<const std::byte> bytes;

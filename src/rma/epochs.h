@@ -1,6 +1,6 @@
-// Epochs: what an origin has under way to one target of a window. A flush closes the current epoch and is
-// over when that epoch and all before it have nothing under way; it gets the first error among them. So a
-// flush never waits for what was started after it. Pure. Threads: one.
+// Epochs: the outstanding operations of an origin at one target of a window. A flush closes the current
+// epoch. It completes when this epoch and all earlier ones have no outstanding operations, and gets the first
+// error among them. A flush therefore never waits for operations that started after it. Pure. Threads: one.
 #pragma once
 
 #include "base/completion.h"
@@ -11,7 +11,7 @@
 
 namespace offpath::rma {
 
-// A flush of one or several targets. Owned by whoever called it; over when `left` is 0.
+// A flush of one or several targets. The caller owns it; it is complete when `left` is 0.
 struct Flush {
     std::uint32_t left = 0;
     Status status = Status::ok;
@@ -19,11 +19,11 @@ struct Flush {
 
 class Epochs {
   public:
-    // An operation starts; what it returns goes to end().
+    // An operation starts. Pass the epoch that it returns to end().
     std::uint64_t start();
-    // It is over. Flushes that are over with it are appended to `over`.
+    // The operation is over. Flushes that complete with it are appended to `over`.
     void end(std::uint64_t epoch, Status status, std::vector<Flush*>& over);
-    // Adds one to flush.left if it has to wait, else takes the error over, if there is one.
+    // Adds one to flush.left if the flush has to wait. Otherwise it copies the error, if there is one.
     void flush(Flush& flush);
     bool idle() const { return entries_.empty(); }
 

@@ -1,7 +1,7 @@
-// LockQueue: the lock of a window at one target. Exclusive askers are served in the order of asking. Who asks
-// for a shared lock never waits for somebody that only waits: the holders may need it before they let go (a
-// collective inside their epochs), and MPI libraries grant it. So programs that never stop sharing keep
-// writers waiting. Pure. Threads: one.
+// LockQueue: the lock of a window at one target. Requests for the exclusive lock are served in order. A
+// request for the shared lock waits only while an exclusive holder exists, never for a rank that itself
+// waits. The holders may need the new rank before they unlock (a collective inside their epochs), and MPI
+// libraries grant it. A program that never stops sharing therefore starves its writers. Pure. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ class LockQueue {
     struct Asker {
         std::uint32_t rank = 0;
         bool exclusive = false;
-        std::uint64_t token = 0;  // names the question at the asker
+        std::uint64_t token = 0;  // names the request at the asker
     };
     enum class Answer { granted, waits, refused };
 
-    // refused: the rank holds the lock, or waits for it, already.
+    // refused: the rank already holds the lock or waits for it.
     Answer lock(const Asker& asker);
-    // The same, for who does not wait: nothing has happened where it is not granted.
+    // Like lock(), but never waits: unless the lock is granted, nothing changes.
     Answer try_lock(const Asker& asker);
-    // False: the rank does not hold it. `granted` are those whose turn it is now.
+    // False: the rank does not hold the lock. `granted` are the requests granted now.
     bool unlock(std::uint32_t rank, std::vector<Asker>& granted);
-    // Nobody waits any more.
+    // Removes and returns all waiting requests.
     std::vector<Asker> give_up();
     bool held() const { return exclusive_ || !holders_.empty(); }
 

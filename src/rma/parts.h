@@ -1,4 +1,4 @@
-// Parts: cuts a call into messages: at most message_segments segments and `most` bytes each. Pure.
+// Parts: cuts a call into messages of at most message_segments segments and `most` bytes. Pure.
 #pragma once
 
 #include "rma/operation.h"
@@ -8,7 +8,7 @@
 namespace offpath::rma {
 
 struct Part {
-    std::uint64_t at = 0;  // of the call's bytes
+    std::uint64_t at = 0;  // offset in the call's bytes
     std::uint64_t bytes = 0;
     std::vector<Segment> segments;  // at least one
 };
@@ -16,11 +16,11 @@ struct Part {
 class Parts {
   public:
     Parts() = default;
-    // `segments` are not empty and have bytes, each; together `bytes`.
+    // No segment is empty, and there is at least one. Their sizes add up to `bytes`.
     Parts(std::vector<Segment> segments, std::uint64_t bytes);
     bool over() const { return at_ == bytes_; }
     bool contiguous() const { return segments_.size() == 1; }
-    // Of at most `most` bytes. Not when it is over.
+    // The next part, of at most `most` bytes. Must not be called when over().
     Part next(std::uint64_t most);
 
   private:

@@ -1,5 +1,5 @@
-// Ranges: the memory that a window exposes at one target. A plain window is one range from offset 0 on; a
-// dynamic one is a set of ranges by address, which come and go. Pure. Threads: one.
+// Ranges: the memory that a window exposes at one target. A plain window is one range that starts at offset
+// 0. A dynamic window is a changing set of ranges by address. Pure. Threads: one.
 #pragma once
 
 #include "base/status.h"
@@ -19,15 +19,15 @@ class Ranges {
         bool leaving = false;
     };
 
-    // invalid: empty, wraps around or overlaps another. A range of no bytes is accepted at offset 0 of a
-    // plain window only, by not adding it.
+    // invalid: empty, wraps around, or overlaps another range. A plain window of no bytes is represented by
+    // adding no range.
     Status add(std::uint64_t begin, std::uint64_t bytes, std::uint64_t region, std::uint64_t address);
-    // The range in which all of [offset, offset + bytes) lies, and which is not leaving; else null.
+    // The range that contains all of [offset, offset + bytes) and is not leaving; else null.
     Range* find(std::uint64_t offset, std::uint64_t bytes);
-    // Adds to `found` the ranges that cover [offset, offset + bytes), bytes > 0, side by side. False, and
-    // nothing is added: some byte lies in none, or in one that is leaving.
+    // Appends to `found` the adjacent ranges that cover [offset, offset + bytes), bytes > 0. False, and
+    // nothing is appended: some byte lies in no range, or in one that is leaving.
     bool cover(std::uint64_t offset, std::uint64_t bytes, std::vector<Range*>& found);
-    // The range that begins there; else null.
+    // The range that begins at `begin`; else null.
     Range* at(std::uint64_t begin);
     void remove(std::uint64_t begin) { ranges_.erase(begin); }
 
