@@ -1,15 +1,14 @@
-// Engine: executes schedules, messages and operations on windows for the host ranks of one proxy, over a
-// Transport and their HostMemory. It knows nothing of sockets, rings or processes: the proxy feeds it, tests
-// feed it, and the host fallback feeds it.
+// Engine: executes schedules, messages and window operations for the host ranks of one proxy, over a
+// Transport and the ranks' HostMemory. It knows nothing of sockets, rings or processes. The proxy, the tests
+// and the host fallback all drive it through this interface.
 //
-// It has a core and three tenants. The core keeps sessions and teams, sorts messages by their kind, and
-// orders the work of a round. Tenants do the work: schedules/, messages/, onesided/. They move bytes by
+// It has a core and three tenants. The core keeps sessions and teams, dispatches messages by kind, and orders
+// the work of a round. The tenants do the work: schedules/, messages/, onesided/. They move bytes through
 // mover/.
 //
-// Ownership: it borrows transport and sessions' memory; teams and running instances are its own. Threads:
-// one. Fast path: start() and advance() do not allocate once a schedule has been run before with the same
-// number of instances in flight. Time and random numbers come from outside (Surroundings), so a run can
-// repeat exactly.
+// Ownership: it borrows the transport and the sessions' memory; it owns teams and running instances. Threads:
+// one. Fast path: start() and advance() do not allocate once a schedule has run with the same number of
+// instances in flight. Time and random numbers come from outside (Surroundings), so a run can repeat exactly.
 #pragma once
 
 #include "base/completion.h"
@@ -35,102 +34,105 @@ class Engine final : public transport::Handler {
   public:
     Engine(transport::Transport& transport, ProxyId self, const Config& config = {},
            const Surroundings& surroundings = {});
-    // A transport completes or drops what is in flight when it is destroyed, and may still read bounce
-    // buffers until then. So the order at the end is: close(), destroy the transport, destroy the engine.
+    // Before it is destroyed, a transport may still read bounce buffers; its destructor completes or drops
+    // what is in flight. The order of shutdown is therefore: close(), destroy the transport, destroy the
+    // engine.
     ~Engine() override;
-    // Ends all work: from here on the engine starts nothing, and completions and messages that still come are
-    // ignored.
+    // Ends all work. From here on the engine starts nothing and ignores completions and messages that still
+    // arrive.
     void close();
 
-    // A host rank attaches. `memory` must outlive the session. access: the job is here, with another secret.
+    // A host rank attaches. `memory` must outlive the session. access: the job is present with another
+    // secret.
     Status open_session(const JobId& job, const JobSecret& secret, std::uint32_t job_rank,
                         memory::HostMemory& memory, Session** session);
-    // Makes a proxy of the session's job known. Known twice with the same address is fine; with another one
-    // it is Status::invalid. What one job says holds for that job only. Connects at first use, or by greet().
+    // Announces a proxy of the session's job. Repeating the same address is allowed; another address is
+    // Status::invalid. What one job announces holds for that job only. The engine connects at first use, or
+    // in greet().
     Status add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address);
-    // Begins to connect to all proxies that the session knows, unless they are many: a connection takes
-    // milliseconds, which the first message of each pair would wait for.
+    // Starts connecting to all proxies that the session knows, unless they are too many. A connection takes
+    // milliseconds, and otherwise the first message of each pair would wait for it.
     void greet(const Session& session);
-    // Cuts a session off: what runs for it ends at once with `reason`, its peers are told, and its memory is
-    // not touched any more once this returns true; false: transfers are still being drained, call again after
-    // progress().
+    // Ends a session. Its operations end at once with `reason`, and its peers are told. True: its memory is
+    // not touched any more. False: transfers are still draining; call again after progress().
     bool close_session(Session* session, Status reason);
-    // Number of instances and messages of the session that are not done, of its calls on
-    // windows, and of what is being done to its windows.
+    // The number of the session's unfinished instances, messages and window calls, plus the operations of
+    // others in progress on its windows.
     std::size_t outstanding(const Session& session) const;
 
-    // `members`: by team rank. Proxies must have been added.
+    // `members` is indexed by team rank. All proxies in it must have been added.
     Status create_team(Session& session, std::uint64_t team_id, std::uint32_t rank,
                        std::span<const Member> members, Team** team);
-    // Ends the team when nothing runs on it any more; returns at once.
+    // Returns at once; the team ends when nothing runs on it any more.
     void destroy_team(Team* team);
 
-    // Starts an instance of a plan. `sequence` numbers the starts of the team, the same on all ranks, in
-    // order. `buffers`: one range per user slot, in slot order, each at least as long as the slot. `done` is
-    // called when it is over. Errors are returned at once (nothing started) or through `done`.
+    // Starts an instance of a plan. `sequence` numbers the team's starts in order, alike on all ranks.
+    // `buffers` has one range per user slot, in slot order, each at least as long as the slot. `done` is
+    // called when the instance is over. Errors are returned at once (nothing was started) or passed to
+    // `done`.
     Status start(Team& team, const Plan& plan, std::uint32_t sequence,
                  std::span<const memory::HostRange> buffers, Completion* done);
 
-    // Basic primitives: `order` numbers this rank's sends to `dest` on this team.
+    // Basic messages. Sends from this rank to one `dest` of the team stay in order.
     Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                 Completion* done);
     // `info` is filled before `done` is called. source and tag may be matching::any.
     Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
                 MessageInfo* info, Completion* done);
 
-    // Keyed messages: one meets the receive with its source and key, in whatever order they come. The send is
-    // done when its receive, or by keyed_store() the engine there, has taken it; a second one with the key of
-    // one that waits is Status::invalid.
+    // Keyed messages: a send meets the receive with its source and key, whichever comes first. The send is
+    // done when its receive has taken it, or the target's engine after keyed_store(). A second send or
+    // receive with the key of a waiting one is Status::invalid.
     Status keyed_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, const MessageKey& key,
                       Completion* done);
     Status keyed_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source,
                       const MessageKey& key, MessageInfo* info, Completion* done);
-    // The receive ends with Status::canceled if no message has met it; else nothing happens.
+    // Ends the receive with Status::canceled if no message has met it; otherwise does nothing.
     void keyed_cancel(Team& team, std::uint32_t source, const MessageKey& key);
-    // Asks the engine that serves `dest` to take the message of this key in, up to Config::stored_bytes for
-    // all, if no receive has met it. Then the send is done.
+    // Asks the engine that serves `dest` to store the message with this key if no receive has met it. The
+    // send is then done. The total stored is at most Config::stored_bytes.
     void keyed_store(Team& team, std::uint32_t dest, const MessageKey& key);
 
     // Windows (onesided/onesided.h). Every rank of the team makes its own under the same id, before any rank
-    // uses it. `memory` is what it exposes at offset 0, nothing if it has no bytes; a dynamic one exposes
-    // what is attached, each range at `begin`.
+    // uses it. `memory` is exposed at offset 0; a range of no bytes exposes nothing. A dynamic window exposes
+    // what is attached, each range at its `begin`.
     Status create_window(Team& team, std::uint64_t id, const memory::HostRange& memory, bool dynamic,
                          Window** window);
     Status attach_window(Window& window, const memory::HostRange& memory, std::uint64_t begin);
-    // `done` when nothing touches the range any more.
+    // `done` is called when nothing touches the range any more.
     Status detach_window(Window& window, std::uint64_t begin, Completion* done);
-    // `done` when nothing touches the window's memory any more; the window is gone then.
+    // `done` is called when nothing touches the window's memory any more; the window then no longer exists.
     Status destroy_window(Window& window, Completion* done);
-    // `done` (may be null) when it is done at the target, and here. Operations start in order for each
-    // target; updates are applied in order too.
+    // `done` (may be null) is called when the operation is complete at the target and here. Operations to one
+    // target start in order, and updates are applied in order.
     Status one_sided(Window& window, OneSidedCall call, Completion* done);
-    // Does it now. `result` is what it brings, valid until the next call of the engine. unsupported: not at
-    // once; access: it leaves the window, or there is none; protocol: it contradicts itself. Then nothing has
-    // happened.
+    // Executes the operation immediately. `result` is what it fetches, valid until the next call of the
+    // engine. Errors, after which nothing has happened: unsupported (cannot be done immediately), access (out
+    // of the window's bounds, or no such window), protocol (contradictory arguments).
     Status one_sided_at_once(const DirectOperation& call, std::span<const std::byte>& result);
-    // For the next flush: an operation could not even be started.
+    // Records, for the next flush, that an operation could not even be started.
     void one_sided_failed(Window& window, std::uint32_t target, Status status);
-    // `done` when all that was started before, to that target or to every_target, is done; with the first
-    // error among what is not watched and no flush has reported.
+    // `done` is called when every earlier operation to `target`, or to every_target, is complete. It gets the
+    // first error among operations that are not watched and that no flush has reported.
     Status flush_window(Window& window, std::uint32_t target, Completion* done);
 
-    // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. Does not
-    // progress the transport.
+    // One bounded round of work: advances transfers and ready ops. Returns whether anything moved. It does
+    // not progress the transport.
     bool advance();
-    // Whether advance() would find something to do right now: calls made since the last round may have left
-    // it work. Ask before sleeping.
+    // Whether advance() has work right now, for example from calls made since the last round. Check before
+    // sleeping.
     bool has_work() const;
 
-    // Whether an operation here may depend on other proxies, so that their silence matters. Ask before
+    // Whether an operation here may depend on other proxies, so that their silence matters. Check before
     // sleeping.
     bool awaits_others() const;
-    // Asks the proxies that operations here depend on whether they still go round, and gives up those that
-    // have owed an answer for `limit_ns`; their operations end with peer_lost. To be called several times in
-    // that time; time in which it is not called does not count. Each job gives up for itself; a connection
-    // that brings no answer in any job is closed.
+    // Asks the proxies that operations here depend on whether their loops still run. A proxy that has owed an
+    // answer for `limit_ns` is given up; operations on it end with peer_lost. Call it several times within
+    // that limit: time in which it is not called does not count. Each job gives up proxies for itself. A
+    // connection that brings no answer in any job is closed.
     void beat(std::uint64_t now_ns, std::uint64_t limit_ns);
 
-    // Gives back the memory that is kept for the next operations. Does nothing while there are sessions.
+    // Frees memory that is kept for later operations. Does nothing while there are sessions.
     void trim();
 
     const Counters& counters() const;

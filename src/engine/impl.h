@@ -1,4 +1,4 @@
-// Engine::Impl: the engine's core and its tenants. Internal to the room.
+// Engine::Impl: the engine's core and its tenants. Private to this room.
 #pragma once
 
 #include "engine/engine.h"
@@ -17,7 +17,7 @@
 
 namespace offpath::engine {
 
-// Finds teams by the rank that is addressed.
+// Key of the team table: the team and the rank that a message is addressed to.
 struct TeamKey {
     std::uint64_t job_high, job_low, team;
     std::uint32_t rank;
@@ -31,7 +31,7 @@ struct TeamKeyHash {
     }
 };
 
-// A message for a team that has not been made here yet.
+// A message for a team that has not been created here yet.
 struct Orphan {
     std::vector<std::byte> header, payload;
     Peer* from = nullptr;

@@ -1,5 +1,5 @@
-// What engines say to each other for messages between ranks. A message that is not small announces itself;
-// the receiver's engine answers with a Grant (mover/wire.h).
+// Headers of the messages between ranks. A message that is not small is first announced; the receiver's
+// engine answers with a Grant (mover/wire.h).
 #pragma once
 
 #include "engine/mover/wire.h"
@@ -7,7 +7,7 @@
 
 namespace offpath::engine {
 
-// A basic send. Sequence: of the messages from source to dest. The payload comes with it, or `token` names
+// A basic send. The sequence counts messages from source to dest. The payload comes with it, or `token` names
 // the sending transfer.
 struct Request {
     Routed to;

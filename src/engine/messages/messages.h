@@ -1,8 +1,8 @@
-// Messages: the tenant for messages between two ranks of a team. Basic ones are matched by source and tag as
-// MPI has it, at the receiver's engine. Keyed ones meet their receive by a key that both ranks chose, in
-// whatever order they come. Both move while their hosts compute.
+// Messages: the tenant for messages between two ranks of a team. Basic messages are matched by source and tag
+// at the receiver's engine, by MPI's rules. Keyed messages meet their receive by a key that both ranks chose,
+// in whatever order they come. Both kinds move while their hosts compute.
 //
-// Ownership: the slab owns operations; a team keeps what waits. Threads: the engine's.
+// Ownership: the slab owns operations; a team keeps waiting messages and receives. Threads: the engine's.
 #pragma once
 
 #include "engine/messages/headers.h"
@@ -19,7 +19,7 @@ class Messages final : public Tenant {
   public:
     explicit Messages(Core& core) : Tenant(core), ops_(core.random) {}
 
-    // As the calls of Engine with these names.
+    // These behave as the Engine calls of the same names.
     Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                 Completion* done);
     Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
@@ -44,7 +44,7 @@ class Messages final : public Tenant {
     bool has_work() const override { return !finished_.empty(); }
     void trim() override { ops_.release_if_unused(); }
 
-    // For operations and stored messages.
+    // Called by operations and stored messages.
     void op_over(MessageOp& op, Status status);
     void is_stored(StoredMessage& stored, Status status);
     std::uint64_t stored_bytes = 0;

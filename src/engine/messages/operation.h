@@ -1,4 +1,4 @@
-// One send or receive, and what a team keeps of its messages.
+// One send or receive, and the state that a team keeps for its messages.
 #pragma once
 
 #include "base/linked_list.h"
@@ -13,7 +13,7 @@
 
 namespace offpath::engine {
 
-// What a finished receive learned; `status` and this are valid when its completion is called.
+// What a finished receive learned. It is valid, with `status`, when the completion is called.
 struct MessageInfo {
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
@@ -26,13 +26,13 @@ struct MessageOp;
 // A message that its sender has announced.
 struct Announced {
     std::uint32_t source = 0;
-    std::uint32_t tag = 0;    // not of keyed ones
+    std::uint32_t tag = 0;    // not used by keyed messages
     std::uint64_t bytes = 0;  // of the whole payload
     std::uint64_t token = 0;  // of the sending transfer; 0: the payload is here
     std::vector<std::byte> payload;
 };
 
-// A sender and its key.
+// A sender and the key that it chose.
 struct KeyedAddress {
     std::uint32_t source = 0;
     MessageKey key;
@@ -46,8 +46,8 @@ struct KeyedAddressHash {
     }
 };
 
-// A keyed message that was taken in before its receive came: on its way here, or here. Kept by the team, then
-// by the receive that it goes on to.
+// A keyed message that was stored before its receive came; it is still arriving, or complete. The team keeps
+// it, and then the receive that takes it.
 struct StoredMessage : Completion {
     StoredMessage(Messages& home, Team& team, const KeyedAddress& address, std::uint64_t bytes,
                   std::unique_ptr<std::byte[]> room);
@@ -61,7 +61,7 @@ struct StoredMessage : Completion {
     const std::uint64_t size;
     std::unique_ptr<std::byte[]> bytes;
     bool here = false;
-    MessageOp* receive = nullptr;  // waits until it is here
+    MessageOp* receive = nullptr;  // the receive that waits until it is complete
 };
 
 struct MessageOp final : TransferOwner, Linked<MessageOp> {
@@ -71,7 +71,7 @@ struct MessageOp final : TransferOwner, Linked<MessageOp> {
     bool receives = false;
     bool wanted = false;  // keyed: a receive that no message has met
     MessageKey key;
-    std::shared_ptr<StoredMessage> kept;  // what it reads from or writes to
+    std::shared_ptr<StoredMessage> kept;  // stored message that it reads from or writes to
     Completion* done = nullptr;
     MessageInfo* info = nullptr;
     memory::HostRange buffer;
@@ -90,7 +90,7 @@ struct MessagesOfTeam final : TeamPart {
     matching::Matcher matcher;
     std::vector<std::uint32_t> send_order;                      // next number, by destination
     std::vector<matching::OrderGate<Announced>> receive_order;  // by source
-    std::unordered_map<std::uint64_t, Announced> arrived;       // wait in the matcher, by cookie
+    std::unordered_map<std::uint64_t, Announced> arrived;       // messages waiting in the matcher, by cookie
     std::uint64_t next_cookie = 1;
     std::unordered_map<KeyedAddress, MessageOp*, KeyedAddressHash> keyed_wanted;
     std::unordered_map<KeyedAddress, Announced, KeyedAddressHash> keyed_arrived;

@@ -1,10 +1,10 @@
-// Mover: moves bytes from the memory of one host rank to that of another, here or at another proxy, through
-// bounce buffers where the memory has no pointer. It knows nothing of why they move: whoever starts a
-// transfer is told of its end (TransferOwner), and may kill it before.
+// Mover: moves bytes from the memory of one host rank to that of another, served here or by another proxy.
+// Memory without a pointer goes through bounce buffers. The mover does not know why bytes move: the owner
+// that starts a transfer learns of its end (TransferOwner) and may kill it earlier.
 //
-// A transfer between proxies has two halves that know each other's token. The sending one waits until it was
-// told the receiving one's (Grant, or a message of the owner's own), then begin() lets the payload go in
-// chunks. Where both halves are here they are joined, and the bytes go once.
+// A transfer between proxies has two halves that know each other's token. The sending half waits for the
+// receiving half's token, which a Grant or a message of the owner brings. begin() then sends the payload in
+// chunks. When both halves are in this engine they are joined, and the bytes are copied once.
 //
 // Ownership: owns transfers, pieces and bounce buffers. Threads: the engine's. Fast path: nothing is
 // allocated once the slabs have grown.
@@ -31,37 +31,38 @@ class Mover {
 
     SendTransfer* new_send(MemoryUser& user, TransferOwner& owner, std::uint64_t tag, const Location& place,
                            std::uint64_t bytes);
-    // `from`: the proxy whose chunks it takes.
+    // `from`: the proxy whose chunks the transfer accepts.
     RecvTransfer* new_recv(MemoryUser& user, TransferOwner& owner, std::uint64_t tag, const Location& place,
                            std::uint64_t bytes, Peer& from);
-    // Both ends are ready: the payload may move.
+    // Both ends are ready; the payload may move.
     void begin(SendTransfer& transfer);
-    // From here to there on this system. Begins.
+    // Copies to `to` on this system. Begins at once.
     void begin_copy(SendTransfer& transfer, const Location& to);
-    // All of the payload has come with a message. The transfer may be over afterwards.
+    // The whole payload has come with a message. The transfer may be over afterwards.
     void take(RecvTransfer& transfer, std::span<const std::byte> payload);
-    // The owner is not interested any more, and is told so at the end of what is in flight, perhaps at once.
+    // The owner is no longer interested. It is notified once nothing is in flight, perhaps inside this call.
     void kill(SendTransfer* transfer);
     void kill(RecvTransfer* transfer);
 
     // Tells the sender which transfer takes its payload.
     void grant(Peer& sender, std::uint64_t sender_token, const RecvTransfer& transfer);
-    // Tells the sender that nothing is wanted of its payload, or no more.
+    // Tells the sender that its payload is not needed, or no more of it.
     void finish(Peer& sender, std::uint64_t sender_token, Status status);
 
-    // A message of the mover's kinds; false: it is none, or malformed, and its payload is still there.
+    // Handles a message of the mover's kinds. False: it is of another kind, or malformed; its payload has not
+    // been consumed.
     bool on_message(std::span<const std::byte> header, const transport::Incoming* incoming, const Peer& from);
 
-    // Parts of a round. Each returns whether anything moved.
-    bool pump_held();    // chunks that waited for a buffer
+    // Steps of a round. Each returns whether anything moved.
+    bool pump_held();    // chunks that waited for a bounce buffer
     bool pump_active();  // at most one piece of each transfer that has bytes for a link
-    // A copy in memory takes this core's time and no link's, so it waits until the links have their fill,
-    // those of other proxies on the same core too; but not for ever. `moved`: something else has moved in
-    // this round. `at_once`: the rest of the round is such work itself.
+    // Copies in memory use this core's time but no link. They wait until the links are busy, including those
+    // of other proxies on the same core, but only for a bounded number of rounds. `moved`: something else has
+    // moved in this round. `at_once`: the rest of the round is such work itself.
     bool pump_copies(bool moved, bool at_once);
 
     std::uint32_t chunk_bytes() const { return static_cast<std::uint32_t>(config_.chunk_bytes); }
-    // Gives back the memory that is kept for the next transfers, if there are none.
+    // Frees memory that is kept for later transfers, if there are no transfers now.
     void trim();
 
   private:
@@ -92,7 +93,7 @@ class Mover {
     std::deque<SendTransfer*> active_;  // have bytes for the fabric
     std::deque<SendTransfer*> copies_;  // have bytes for this system's memory
     unsigned rounds_without_copy_ = 0;
-    std::deque<HeldChunk> held_;  // wait for a bounce buffer; none that comes later gets one before them
+    std::deque<HeldChunk> held_;  // waiting for a bounce buffer; later chunks queue behind them
     bool pumping_held_ = false;   // pump_held() is on the stack
     std::unique_ptr<std::byte[], void (*)(std::byte*)> arena_;
     std::vector<std::byte*> send_bounces_, recv_bounces_;

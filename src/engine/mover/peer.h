@@ -1,4 +1,4 @@
-// Other proxies, as an engine knows them: by job, and by how they are reached.
+// Other proxies as an engine knows them: by job, and by the way to reach them.
 #pragma once
 
 #include "engine/shared/identifiers.h"
@@ -10,33 +10,33 @@
 
 namespace offpath::engine {
 
-// How a proxy is reached. Peers of several jobs share one, if those jobs say the same address.
+// How a proxy is reached. Peers of several jobs share a way if their jobs name the same address.
 struct Way {
     std::vector<std::byte> address;
     transport::Endpoint* endpoint = nullptr;
     bool lost = false;
     // beats.cpp
-    bool probing = false;          // its endpoint was made to see which proxy is there: nothing depends on it
-    bool failed = false;           // that endpoint, or the attempt to make it
+    bool probing = false;          // its endpoint only tests which proxy is there; nothing depends on it
+    bool failed = false;           // that endpoint failed, or could not be made
     std::uint64_t failing_ns = 0;  // since the first of those failures
     bool doubted = false;          // operations here depend on a peer on it, or one was given up
-    bool given_up = false;         // a peer on it was
-    bool answers = false;          // or may do so yet: to one of its peers
+    bool given_up = false;         // a peer on it was given up
+    bool answers = false;          // one of its peers answers, or may still answer
 };
 
-// A proxy, for one job: the job's ranks say where it is, and the passes prove that it belongs to the job.
+// A proxy, for one job. The job's ranks announce its address; the passes prove that it belongs to the job.
 struct Peer {
     ProxyId id = 0;
     JobId job;
     bool self = false;
     bool lost = false;
-    Way* way = nullptr;  // null: it has spoken, and no rank here has said where it is
+    Way* way = nullptr;  // null: it has sent messages, but no rank here has announced its address
     std::uint64_t pass_there = 0, pass_here = 0;
     // beats.cpp
     bool awaited = false;         // operations here depend on it
-    bool named = false;           // one of them on it alone
-    bool asked = false;           // a question is open
-    bool has_answered = false;    // ever: before, it may not know us yet
+    bool named = false;           // an operation depends on this peer alone
+    bool asked = false;           // a question is unanswered
+    bool has_answered = false;    // it has answered before; until then it may not know us
     std::uint64_t silent_ns = 0;  // since the question
 
     transport::Endpoint* endpoint() const { return way == nullptr ? nullptr : way->endpoint; }
@@ -47,7 +47,7 @@ struct Job {
     JobId id;
     JobSecret secret{};
     std::size_t sessions = 0;
-    std::uint64_t early_bytes = 0;  // of messages that wait, for whatever team
+    std::uint64_t early_bytes = 0;  // of early messages, for all teams
     std::unordered_map<ProxyId, std::unique_ptr<Peer>> peers;
 };
 

@@ -1,11 +1,11 @@
-// Peers: the other proxies that this engine's jobs name, the connections to them, and the messages that go by
-// those.
+// Peers: the other proxies that this engine's jobs name, the connections to them, and the messages over those
+// connections.
 //
 // Invariant: a message counts only if its stamp proves that its sender knows the secret of a job with
-// sessions here, and a proxy may be named by several jobs, each of which has a Peer of its own for it.
+// sessions here. A proxy may be named by several jobs; each job has its own Peer for it.
 //
-// What is said to the engine itself waits in a queue, which the engine empties once a round. A peer that is
-// found to be lost waits in a list until the engine acts on it.
+// Messages that the engine sends to itself wait in a queue, which the engine empties once a round. A peer
+// that is found to be lost waits in a list until the engine acts on it.
 //
 // Ownership: owns jobs, peers and ways; borrows the transport. Threads: the engine's.
 #pragma once
@@ -31,40 +31,41 @@ class Peers {
   public:
     Peers(transport::Transport& transport, ProxyId self, Counters& counters, const Clock& clock);
 
-    // Nothing is said any more from here on.
+    // Nothing is sent after this call.
     void close() { closed_ = true; }
     bool closed() const { return closed_; }
     ProxyId self() const { return self_; }
     Peer& me() { return me_; }  // this engine, for every job
 
-    // A session of the job begins. access: the job is here, with another secret.
+    // A session of the job begins. access: the job is present with another secret.
     Status join(const JobId& id, const JobSecret& secret, Job** job);
-    // Its last session has ended. Connections stay, for what is still leaving by them and for the next job.
+    // The job's last session has ended. Connections stay, for messages that are still leaving and for the
+    // next job.
     void end(Job& job);
     Job* find_job(const JobId& id);
-    // invalid: it is known with another address.
+    // invalid: the proxy is known with another address.
     Status add(Job& job, ProxyId id, std::span<const std::byte> address, Peer** peer);
     // Null: no rank of the job has announced it.
     Peer* find(const Job& job, ProxyId id);
 
-    // The proxy that says it; null: a stranger.
+    // The proxy that sent the message; null: an unknown sender.
     Peer* sender_of(const Stamp& stamp, std::span<const std::byte> header);
-    // A message of a proxy whose job has ended here.
+    // Handles a message from a proxy whose job has ended here.
     bool answer_late(const Stamp& stamp, std::span<const std::byte> header);
-    // Null: a stranger.
+    // Counts and logs a refused message. `from` is null for an unknown sender.
     void refuse(const char* what, const Peer* from);
 
-    // False: it is lost, or no rank here has said where it is.
+    // False: the peer is lost, or no rank here has announced its address.
     bool connect(Peer& peer);
-    // Connects to it, unless that was done.
+    // Starts connecting, unless that has been done.
     void greet(Peer& peer);
-    // To a peer that is connected.
+    // Sends to a peer that is connected.
     Status transmit(Peer& peer, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                     Completion* completion);
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload = {});
     void not_sent(Peer& peer, Status status);
 
-    // The headers that this engine has told itself; they carry no payload.
+    // A header that this engine has sent to itself. Such messages carry no payload.
     struct LocalMessage {
         std::array<std::byte, transport::Transport::max_header> bytes;
         std::size_t size;
@@ -72,10 +73,10 @@ class Peers {
     };
     std::deque<LocalMessage>& local_messages() { return local_messages_; }
 
-    // Peers that were found to be lost since the engine last asked.
+    // Peers found to be lost since the engine last checked.
     std::vector<Peer*>& newly_lost() { return newly_lost_; }
     bool has_work() const { return !newly_lost_.empty() || !local_messages_.empty(); }
-    // The peers that are lost with it.
+    // Returns the peers that are lost with the endpoint.
     std::vector<Peer*> endpoint_lost(const transport::Endpoint& endpoint);
 
     template <typename Visit>
@@ -92,7 +93,7 @@ class Peers {
   private:
     Peer& make_peer(Job& job, ProxyId id);
     Way& way_to(std::span<const std::byte> address);
-    // By the connection that is there, and whatever comes of it.
+    // Sends over the existing connection and ignores errors.
     void say(const Peer& peer, std::span<const std::byte> header);
     // beats.cpp
     void probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns);

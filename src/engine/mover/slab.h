@@ -1,6 +1,7 @@
-// Slab: objects with stable addresses, named by tokens that other processes may hold: 24 bits of index and 40
-// random ones, drawn anew for each use. So nobody can guess a token, and one of an object that was given back
-// is recognised as stale. No allocation once it has grown to its working size. Threads: one.
+// Slab: objects with stable addresses, named by tokens that other processes may hold. A token has 24 bits of
+// index and 40 random bits, which are drawn anew for each use. Tokens therefore cannot be guessed, and the
+// token of an object that was given back is recognised as stale. No allocation once the slab has grown to its
+// working size. Threads: one.
 #pragma once
 
 #include "base/random_numbers.h"
@@ -46,7 +47,7 @@ class Slab {
         Cell& cell = cells_[index];
         return cell.used && cell.object.token == token ? &cell.object : nullptr;
     }
-    // Gives the memory back, if no object is in use.
+    // Frees the memory if no object is in use.
     void release_if_unused() {
         if (free_.size() != cells_.size()) return;
         std::deque<Cell>().swap(cells_);
@@ -63,7 +64,7 @@ class Slab {
   private:
     static constexpr std::uint64_t index_mask = 0xff'ffff;
 
-    // Never 0, since that stands for no object.
+    // Never 0, because token 0 means no object.
     std::uint64_t draw() {
         std::uint64_t drawn = 0;
         while (drawn == 0)

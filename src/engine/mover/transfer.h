@@ -1,7 +1,7 @@
 // Transfers and the pieces that they are cut into.
 //
-// Ownership: the mover's slabs own all of them. A transfer is given back only when no piece refers to it:
-// `pieces` counts those. Its owner is told once, when it has been given back (TransferOwner).
+// Ownership: the mover's slabs own all of them. A transfer is given back only when no piece refers to it;
+// `pieces` counts those. Its owner is told once, after the transfer has been given back (TransferOwner).
 #pragma once
 
 #include "base/completion.h"
@@ -17,13 +17,13 @@ class Mover;
 struct SendTransfer;
 struct RecvTransfer;
 
-// A host rank, as far as its memory is concerned.
+// A host rank as the mover sees it: its memory.
 struct MemoryUser {
     memory::HostMemory* memory = nullptr;
     std::size_t pieces = 0;  // in flight, touching its memory
 };
 
-// Where a payload lies: behind a pointer, or in host memory that only read and write reach.
+// Where a payload is: behind a pointer, or in host memory that only read() and write() reach.
 struct Location {
     std::byte* pointer = nullptr;
     memory::HostMemory* memory = nullptr;
@@ -56,7 +56,7 @@ struct Location {
     Status write(const void* from, std::size_t bytes, Completion* completion) const {
         return memory->write(range, offset, from, bytes, completion);
     }
-    // Whether the bytes can go to `to` without coming here.
+    // Whether the host can copy the bytes to `to` itself, so that they need not come here.
     bool reaches(const Location& to) const {
         return pointer == nullptr && to.pointer == nullptr && memory != nullptr && memory == to.memory &&
                memory->copies_within(range, to.range);
@@ -66,16 +66,16 @@ struct Location {
     }
 };
 
-// How a transfer ended. Valid during the call.
+// How a transfer ended. Valid during the call only.
 struct TransferEnd {
     bool sent = false;      // a SendTransfer
-    const void* transfer;   // its address, by which the owner knows it; it is gone
+    const void* transfer;   // its address, which identifies it to the owner; the object is gone
     std::uint64_t tag = 0;  // the owner's own word for it
     Status status = Status::ok;
-    bool dead = false;  // it was killed before
+    bool dead = false;  // it had been killed
 };
 
-// Whoever starts a transfer, and is told of its end once.
+// The object that starts a transfer. It is told of the end once.
 class TransferOwner {
   public:
     virtual void transfer_over(const TransferEnd& end) = 0;
@@ -91,10 +91,10 @@ struct Transfer {
     MemoryUser* user = nullptr;
     Location place;
     std::uint64_t bytes = 0;
-    std::uint64_t moved = 0;   // of which done
+    std::uint64_t moved = 0;   // bytes done so far
     std::uint32_t pieces = 0;  // in flight
     Status status = Status::ok;
-    bool dead = false;  // its owner is not interested any more
+    bool dead = false;  // the owner is no longer interested
 };
 
 struct SendTransfer : Transfer {
@@ -103,26 +103,26 @@ struct SendTransfer : Transfer {
     std::uint64_t next = 0;  // first byte of the next piece
     std::uint32_t chunk_limit = 0;
     bool queued = false;
-    bool awaits_finished = false;  // put: done when the target says so
-    // Its owners at both ends tell each other of failures: a receiver that is gone sends word of its own, and
-    // no receiver is told that the rest will not come.
+    bool awaits_finished = false;  // put: done when the target confirms it
+    // The owners at both ends tell each other of failures. A receiver that is gone sends a message of its
+    // own, and the receiver is not told that the rest will not come.
     bool ends_are_told = false;
-    bool may_be_cut = false;          // the receiver may want less of it, which is no error
+    bool may_be_cut = false;          // the receiver may accept fewer bytes without error
     RecvTransfer* partner = nullptr;  // receiver served by this same engine
-    bool local = false;               // partner or `copy_to` says where the data go
+    bool local = false;               // `partner` or `copy_to` is the destination
     Location copy_to;
     void reset() { *this = SendTransfer{}; }
 };
 
 struct RecvTransfer : Transfer {
-    Peer* from = nullptr;    // which proxy sends it; null: it comes from here
-    Peer* notify = nullptr;  // put: which proxy to tell when everything is there
+    Peer* from = nullptr;    // the proxy that sends it; null: this one
+    Peer* notify = nullptr;  // put: the proxy to notify when everything has arrived
     std::uint64_t notify_token = 0;
     SendTransfer* partner = nullptr;
     void reset() { *this = RecvTransfer{}; }
 };
 
-// A part of a transfer on its way. Stages: send: reading -> sending; local: reading -> writing; receive:
+// A part of a transfer in progress. Stages: send: reading -> sending; local: reading -> writing; receive:
 // fetching -> storing.
 struct Piece : Completion {
     enum class Stage : std::uint8_t { reading, writing, sending, fetching, storing } stage = Stage::reading;
@@ -138,7 +138,7 @@ struct Piece : Completion {
     void reset() { *this = Piece{}; }
 };
 
-// A chunk that came while no bounce buffer was free.
+// A chunk that arrived when no bounce buffer was free.
 struct HeldChunk {
     std::uint64_t token = 0, offset = 0;
     std::size_t bytes = 0;

@@ -1,11 +1,11 @@
-// What all messages between engines have in common, and those of the mover. Fixed sizes, little endian,
-// naturally aligned, no pointers. A Stamp goes first and says which proxy speaks; then comes a header, which
-// starts with its kind; read() checks the length against it. Each tenant of the engine defines the headers of
-// its own kinds; the numbers of all kinds stand here.
+// The common form of all messages between engines, and the mover's own messages. Fixed sizes, little endian,
+// naturally aligned, no pointers. A Stamp comes first and identifies the sending proxy. A header follows,
+// which starts with its kind; read() checks the header's length. Each tenant defines the headers of its own
+// kinds; the numbers of all kinds are listed here.
 //
-// Tokens name a transfer at the engine that issued them. They are random, and stand for one transfer only, so
-// that a late message for a transfer that is gone is recognised. A token counts only in a message of the
-// proxy that the transfer is with.
+// A token names a transfer at the engine that issued it. It is random and stands for one transfer only, so a
+// late message for a transfer that is gone is recognised. A token is valid only in a message from the proxy
+// at the transfer's other end.
 #pragma once
 
 #include <bit>
@@ -20,8 +20,8 @@ namespace offpath::engine {
 static_assert(std::endian::native == std::endian::little,
               "the wire format is little endian; big-endian devices need swaps here");
 
-// Payloads up to this size travel with their header, in planned and basic exchanges alike. Same on all
-// proxies of a job.
+// Payloads up to this size travel with their header, in planned and basic exchanges alike. The value is the
+// same on all proxies of a job.
 constexpr std::uint64_t eager_bytes = 4 << 10;
 
 enum class Kind : std::uint32_t {
@@ -50,14 +50,14 @@ enum class Kind : std::uint32_t {
     one_sided_bundle,  // several of these two
 };
 
-// Before every message between two proxies. The pass proves that the sender knows the secret of the job for
-// which it speaks: pass_of() makes it from that secret, the job and the numbers of both proxies.
+// Precedes every message between two proxies. The pass proves that the sender knows the secret of the job for
+// which it speaks. pass_of() computes it from that secret, the job and the numbers of both proxies.
 struct Stamp {
     std::uint64_t proxy;  // the sender's number
     std::uint64_t pass;
 };
 
-// Which team, who speaks to whom. Team ranks.
+// The team, the sender and the receiver, as team ranks.
 struct Route {
     std::uint64_t job_high, job_low;
     std::uint64_t team;
@@ -65,10 +65,10 @@ struct Route {
     friend bool operator==(const Route&, const Route&) = default;
 };
 
-// The beginning of every header from one rank of a team to another.
+// The start of every header from one rank of a team to another.
 struct Routed {
     Kind kind;
-    std::uint32_t sequence;  // what it counts is the tenant's
+    std::uint32_t sequence;  // each tenant defines what it counts
     Route route;
 };
 
@@ -83,9 +83,9 @@ struct Grant {
     std::uint32_t chunk_limit;
     std::uint64_t sender;    // token of the sending transfer
     std::uint64_t receiver;  // token of the receiving one
-    std::uint64_t bytes;     // that it takes
+    std::uint64_t bytes;     // how many the receiver takes
 };
-// finished, broken: the end of a transfer, told to its other half.
+// finished, broken: report the end of a transfer to its other half.
 struct Finished {
     Kind kind;
     std::int32_t status;
@@ -121,7 +121,7 @@ std::span<const std::byte> bytes_of(const Header& header) {
     return std::as_bytes(std::span<const Header, 1>(&header, 1));
 }
 
-// False when the header is not exactly of this type's size.
+// False when the size is not exactly that of the header type.
 template <typename Header>
 bool read(std::span<const std::byte> bytes, Header& header) {
     if (bytes.size() != sizeof(Header)) return false;
@@ -135,7 +135,7 @@ inline Kind kind_of(std::span<const std::byte> bytes) {
     return static_cast<Kind>(kind);
 }
 
-// Whether headers of this kind begin as Routed does.
+// Whether headers of this kind start with a Routed.
 inline bool is_routed(Kind kind) {
     switch (kind) {
         case Kind::eager:

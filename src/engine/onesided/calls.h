@@ -1,4 +1,4 @@
-// What an engine is asked to do on windows.
+// The calls on windows that an engine accepts.
 #pragma once
 
 #include "engine/shared/identifiers.h"
@@ -12,8 +12,9 @@
 
 namespace offpath::engine {
 
-// An operation on a window. Operands of at most rma::inline_bytes may be given in `inlined` instead of
-// `origin`. Segments are pieces of the target, in the order of the operands; none: `bytes` at `offset`.
+// An operation on a window. Operands of at most rma::inline_bytes may be in `inlined` instead of `origin`.
+// Segments are pieces of the target, in the order of the operands. Without segments the target is `bytes` at
+// `offset`.
 struct OneSidedCall {
     rma::OpKind kind = rma::OpKind::put;
     schedule::DataType type = schedule::DataType::none;  // of updates
@@ -21,19 +22,20 @@ struct OneSidedCall {
     std::uint32_t target = 0;
     std::uint64_t offset = 0, bytes = 0;
     memory::HostRange origin, result;
-    bool watched = false;  // its error is its own: no flush tells of it
-    bool ordered = false;  // it, and what follows, after all before it on this target
+    bool watched = false;  // its own completion reports its error; flushes do not
+    bool ordered = false;  // it and later operations start after all earlier ones on this target
     std::vector<std::byte> inlined;
     std::vector<rma::Segment> segments;
 };
 constexpr std::uint32_t every_target = UINT32_MAX;
 
-// An operation on a window that reached this engine without the origin's (rma/direct.h), as it was said.
+// A window operation that reached this engine without the origin's proxy (rma/direct.h), unchecked.
 struct DirectOperation {
     JobId job;
     std::uint64_t team = 0, window = 0;
-    std::uint32_t dest = 0;                    // rank of the target in the team
-    std::uint32_t origin = 0, origin_job = 0;  // the caller's rank, as it says, and in the job, as is proved
+    std::uint32_t dest = 0;  // rank of the target in the team
+    std::uint32_t origin = 0,
+                  origin_job = 0;  // the caller's rank in the team as it claims, and in the job as proved
     std::uint8_t operation = 0, type = 0, reduction = 0;
     std::uint64_t offset = 0, bytes = 0;
     std::uint64_t element = 0,

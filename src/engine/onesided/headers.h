@@ -1,4 +1,4 @@
-// What engines say to each other for operations on windows.
+// Headers of the messages for window operations.
 #pragma once
 
 #include "engine/mover/wire.h"
@@ -7,8 +7,8 @@
 
 namespace offpath::engine {
 
-// A put, get, update or lock of a window. Begins as Routed does. Payload: the segments (rma::Segment) where
-// there are several, then the operands where `sender` is 0.
+// A put, get, update or lock of a window. Starts as Routed does. Payload: the segments (rma::Segment) if
+// there are several, then the operands if `sender` is 0.
 struct OneSidedHeader {
     Kind kind;
     std::uint32_t sequence;  // of the messages of this kind from source to dest for this window
@@ -16,11 +16,11 @@ struct OneSidedHeader {
     std::uint64_t window;
     std::uint64_t offset;    // of a single segment
     std::uint64_t bytes;     // at the target
-    std::uint64_t part;      // of the origin's call: it is answered
+    std::uint64_t part;      // names the part of the origin's call; the answer carries it
     std::uint64_t sender;    // token of the transfer that has the operands, or 0
     std::uint64_t receiver;  // token of the transfer that takes the result, or 0
     std::uint8_t operation, type, reduction;
-    std::uint8_t ordered;  // 1: held back until all before it from this source is done
+    std::uint8_t ordered;  // 1: held back until all earlier ones from this source are done
     std::uint32_t segments;
 };
 struct OneSidedAnswer {
@@ -28,8 +28,8 @@ struct OneSidedAnswer {
     std::int32_t status;
     std::uint64_t part;
 };
-// The only message beside chunks that may be fetched. Payload: as many times a Bundled, the header that it
-// tells of, and that message's payload.
+// The only message besides chunks that may be fetched. Payload: for each message a Bundled, then the
+// message's header and payload.
 struct OneSidedBundle {
     Kind kind;
     std::uint32_t messages;

@@ -1,27 +1,36 @@
 // OneSided: the tenant for puts, gets, updates and locks on windows.
 //
-// Two halves. At the origin: a Call is what was asked for, cut into Parts, one message each; the parts of the
-// calls to one target go out in order, a bounded number at a time. At the owner, the engine that serves the
-// target: the messages of one origin are put back in order, and each becomes a Visit that moves bytes between
-// the origin's engine and the window's memory. Updates wait in their origin's lane until their operands are
-// there; one update at a time touches the memory of a window. Every part is answered once it is done at the
-// target, so that a flush is a count (rma/epochs.h). Visits get memory in the order of arrival, up to
-// Config::visit_bytes for all: one that has it waits for none that has not, since its lane arrived before it.
-// A message that is ordered is held back, and with it those behind it, until the visits before it in its
-// lane are over; what is held back has no memory and no place in other queues, so nobody waits for it. What
-// comes out of order or is held back counts among its job's messages that wait (Config::early_bytes).
-// What touches the memory of windows takes turns: after a bounded amount of work in a round, visits of
-// several pieces or of many bytes wait for the next one, each lane and the updates of each window in their
-// own queue. A visit is done whole, so updates are as atomic to each other as before (turns.cpp).
-// What is said to one proxy in a round of work travels together, up to bundle_bytes (bundle.cpp);
-// the sequence numbers are the messages' own. A small put or get of memory that has a pointer is no visit: it
-// is done when it is its turn. So is what a host rank asks without its own proxy (rma/direct.h): it is done
-// at once where the memory has a pointer and no update of it is under way, else refused; its order to visits
-// is the rank's business.
+// At the origin, a Call is the request, cut into parts of one message each. The parts of the calls to one
+// target go out in order, a bounded number at a time. The owner is the engine that serves the target. It puts
+// the messages of one origin back in order, and each becomes a Visit, which moves bytes between the origin's
+// engine and the window's memory. Every part is answered once it is done at the target, so a flush is a count
+// (rma/epochs.h).
+//
+// Updates wait in their origin's lane until their operands have arrived. One update at a time touches the
+// memory of a window.
+//
+// Memory: visits get memory in the order of arrival, up to Config::visit_bytes in total. A visit that has
+// memory never waits for one that has none, because its lane arrived first.
+//
+// Order: an ordered message, and those behind it, are held back until the earlier visits of its lane are
+// over. A held message has no memory and no place in another queue, so nothing waits for it. Messages that
+// arrive out of order or are held back count as early messages of their job (Config::early_bytes).
+//
+// Turns: after a bounded amount of work on windows in a round, visits of several pieces or of many bytes wait
+// for the next round. Each lane, and the updates of each window, have their own queue. A visit is always
+// executed whole, so updates remain atomic to each other (turns.cpp).
+//
+// Bundles: messages to one proxy in a round travel together, up to bundle_bytes (bundle.cpp). Sequence
+// numbers belong to the messages, not to the bundle.
+//
+// Short cuts: a small put or get of memory that has a pointer needs no visit; it is executed when its turn
+// comes. An operation of a host rank on the direct path (rma/direct.h) is executed at once if the memory has
+// a pointer and no update of it is in progress, and refused otherwise. The rank itself must order it with its
+// visits.
 //
 // Ownership: the slabs own calls, parts and visits; a window owns its lanes and queues. Threads: the
-// engine's. Payload moves by the mover's transfers; whatever ends inside a call of theirs is put into a list
-// and seen to in advance().
+// engine's. The mover's transfers carry the payload. Work that ends inside a call of theirs is put into a
+// list and handled in advance().
 #pragma once
 
 #include "engine/onesided/window.h"
@@ -35,7 +44,7 @@
 
 namespace offpath::engine {
 
-// target <- target (reduction) operands, for `bytes` of whole elements; update.cpp.
+// target <- target (reduction) operands, for `bytes` of whole elements. Implemented in update.cpp.
 Status apply_update(rma::OpKind kind, schedule::DataType type, std::uint8_t reduction,
                     const std::byte* operands, std::byte* target, std::size_t bytes);
 
@@ -71,7 +80,7 @@ class OneSided final : public Tenant {
     Status attach(Window& window, const memory::HostRange& memory, std::uint64_t begin);
     Status detach(Window& window, std::uint64_t begin, Completion* done);
     Status destroy(Window& window, Completion* done);
-    // The session is gone.
+    // The session has ended.
     void forget(Session& session);
 
     // origin.cpp
@@ -87,17 +96,17 @@ class OneSided final : public Tenant {
     Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
 
     // bundle.cpp
-    // An answer, or a bundle. False: it is malformed; what it brings is taken care of.
+    // Takes an answer or a bundle. False: it is malformed. Its payload is consumed or discarded either way.
     bool take(std::span<const std::byte> header, const transport::Incoming& incoming, Peer& from);
-    // The peer ends: nothing that is on its way from it counts any more.
+    // The peer ends: nothing that is still arriving from it counts any more.
     void forget(const Peer& peer);
-    // What was gathered goes out, at the end of a round. Whether there was any.
+    // Sends the gathered messages at the end of a round. Returns whether there were any.
     bool send_bundles();
 
     // turns.cpp
-    // A round of work begins, and with it a new share of work at windows. Returns whether anything was done.
+    // Starts a round, with a new allowance of work on windows. Returns whether anything was done.
     bool begin_round();
-    // The round's share is used up.
+    // Whether the round's allowance is used up.
     bool spent() const;
 
   private:
@@ -126,16 +135,16 @@ class OneSided final : public Tenant {
         std::uint32_t messages = 0;
         std::vector<std::byte> bytes;
     };
-    // One that the transport reads, or brings.
+    // A bundle that the transport is reading or delivering.
     struct Parcel : Completion {
         std::uint64_t token = 0;
         OneSided* home = nullptr;
-        Peer* from = nullptr;  // who sends it; null: it goes out, or nobody is interested any more
+        Peer* from = nullptr;  // its sender; null: outgoing, or no longer wanted
         OneSidedBundle header{};
         std::vector<std::byte> bytes;
         void reset() { *this = Parcel{}; }
     };
-    // The payload in two pieces.
+    // The payload of tell() may come in two pieces.
     void take_bundle(std::span<const std::byte> header, const transport::Incoming& incoming, Peer& from);
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload,
               std::span<const std::byte> more = {});
@@ -184,7 +193,7 @@ class OneSided final : public Tenant {
     void arrived(Visit& visit);
     void begin_access(Visit& visit);
     Visit* next_update(Window& window);
-    // `its_turn`: one that is not small may be done though others wait.
+    // `its_turn`: an update that is not small may run although others wait.
     void run_updates(Window& window, bool its_turn = false);
     bool reach(Visit& visit, std::byte* bytes, bool writes);
     void look_at_lane(Window& window, std::uint32_t origin);
@@ -205,7 +214,7 @@ class OneSided final : public Tenant {
     std::vector<std::vector<std::byte>> spare_;
     Slab<Parcel> parcels_;
     std::deque<Local> local_;     // between ranks of this engine
-    std::deque<Visit*> starved_;  // wait for memory, in the order of arrival
+    std::deque<Visit*> starved_;  // waiting for memory, in the order of arrival
     std::uint64_t visit_bytes_ = 0;
     bool admitting_ = false;  // admit() is on the stack
     std::vector<Visit*> stepped_;
@@ -216,7 +225,7 @@ class OneSided final : public Tenant {
         Window* window = nullptr;
         std::uint32_t origin = 0;
     };
-    // A lane's puts and gets, or the updates of a window, that wait.
+    // The waiting puts and gets of a lane, or the waiting updates of a window.
     struct Turn {
         Window* window = nullptr;
         std::uint32_t origin = every_target;  // every_target: updates
@@ -225,7 +234,7 @@ class OneSided final : public Tenant {
     std::uint64_t round_pieces_ = 0, round_bytes_ = 0;  // of this round
     std::vector<memory::HostPiece> pieces_;             // of reach()
     std::vector<std::byte> direct_result_;
-    std::vector<Released> released_;  // lanes whose visits are over while something is held back
+    std::vector<Released> released_;  // lanes with no visits left but with messages held back
 };
 
 }  // namespace offpath::engine

@@ -1,5 +1,6 @@
-// A window as one rank's engine knows it: what its rank has started at others, and what others do to its
-// memory. The slabs of OneSided own calls, parts and visits; a window owns its lanes and queues.
+// A window as one rank's engine knows it: the operations that its rank has started on others, and those of
+// others on its memory. The slabs of OneSided own calls, parts and visits; a window owns its lanes and
+// queues.
 #pragma once
 
 #include "base/linked_list.h"
@@ -23,12 +24,12 @@ struct Visit;
 class OneSided;
 struct MessagePart;
 
-// A message of an origin, until it is its turn.
+// A message of an origin, until its turn comes.
 struct OneSidedRequest {
     OneSidedHeader header{};
     std::span<const std::byte> payload;  // segments, then operands
-    std::vector<std::byte> own;          // the payload, if it is kept longer than its message
-    bool counted = false;                // among what waits for its time (Config::early_bytes)
+    std::vector<std::byte> own;          // the payload, if it must outlive its message
+    bool counted = false;                // counted as an early message (Config::early_bytes)
 
     void keep() {
         if (!own.empty() || payload.empty()) return;
@@ -53,9 +54,9 @@ class Window {
     // The origin's half, by target.
     struct Target {
         std::uint32_t sequence = 0;
-        std::uint32_t parts = 0;         // under way
-        std::uint64_t pieces = 0;        // of theirs
-        std::uint64_t owner_memory = 0;  // that they take at the owner
+        std::uint32_t parts = 0;         // outstanding
+        std::uint64_t pieces = 0;        // of the outstanding parts
+        std::uint64_t owner_memory = 0;  // memory that the outstanding parts take at the owner
         std::deque<Call*> queue;
         rma::Epochs epochs;
     };
@@ -69,17 +70,17 @@ class Window {
         bool due = false;
         std::deque<Visit*> in_turns;       // puts and gets that wait for their turn
         std::uint32_t visits = 0;          // begun and not over
-        std::deque<OneSidedRequest> held;  // the first is ordered; none goes before the visits are over
+        std::deque<OneSidedRequest> held;  // the first is ordered; all wait until the visits are over
     };
     std::vector<Lane> lanes;
-    std::deque<std::uint32_t> due;  // origins whose first update may be done
-    bool updating = false;          // one is, by memory that answers later
+    std::deque<std::uint32_t> due;  // origins whose first update may run
+    bool updating = false;          // an update is in progress in memory that answers later
     bool running_updates = false;   // run_updates() is on the stack
-    bool updates_in_turns = false;  // they wait for their turn
+    bool updates_in_turns = false;  // the updates wait for their turn
     rma::LockQueue lock;
     LinkedList<Visit> visits;
     std::size_t held = 0;           // in all lanes
-    std::uint64_t early_bytes = 0;  // of its job's: what the lanes keep
+    std::uint64_t early_bytes = 0;  // what the lanes keep, as part of the job's early bytes
 
     Session& session() const { return *team->session; }
     bool idle() const { return calls.empty() && visits.empty() && held == 0; }
@@ -96,8 +97,8 @@ struct Call : Linked<Call> {
     memory::HostRange origin, result;
     std::vector<std::byte> inlined;
     std::uint64_t epoch = 0;
-    bool asked = false;    // a lock's only message is out
-    bool ordered = false;  // of its next message
+    bool asked = false;    // the only message of a lock has been sent
+    bool ordered = false;  // applies to its next message
     bool over = false, watched = false;
     LinkedList<MessagePart> parts;
     Status status = Status::ok;
@@ -121,7 +122,7 @@ struct MessagePart final : TransferOwner, Linked<MessagePart> {
     void reset() { *this = MessagePart{}; }
 };
 
-// A part at the owner.
+// A part, as the owner executes it.
 struct Visit final : Completion, TransferOwner, Linked<Visit> {
     std::uint64_t token = 0;
     OneSided* home = nullptr;
@@ -131,21 +132,21 @@ struct Visit final : Completion, TransferOwner, Linked<Visit> {
     schedule::DataType type = schedule::DataType::none;
     std::uint8_t reduction = 0;
     std::uint64_t bytes = 0, part = 0, sender = 0, receiver = 0;
-    std::uint64_t memory = 0;  // of ours, for operands and result
+    std::uint64_t memory = 0;  // of this engine, for operands and result
     std::vector<rma::Segment> segments;
     std::vector<memory::HostRange> places;    // of the segments
-    std::vector<rma::Ranges::Range*> ranges;  // in which they lie, held
+    std::vector<rma::Ranges::Range*> ranges;  // the ranges that contain them, each held
     std::vector<std::byte> operands, fetched, updated;
     SendTransfer* send = nullptr;
     RecvTransfer* recv = nullptr;
     enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
     bool in_lane = false, has_arrived = false, updates = false, admitted = false;
     bool ending = false, listed = false, returned_apart = false, in_turns = false;
-    std::uint32_t accesses = 0;  // of memory that answers later
+    std::uint32_t accesses = 0;  // outstanding accesses to memory that answers later
     Status status = Status::ok;
 
     void transfer_over(const TransferEnd& end) override;
-    // It costs no more than its message.
+    // Whether it costs no more than its message.
     bool small() const { return segments.size() == 1 && bytes <= rma::inline_bytes; }
     void reset() { *this = Visit{}; }
 };

@@ -1,5 +1,5 @@
-// One element of a window, updated or stored with an atomic instruction, so that it is atomic to those of
-// processes that have the same memory mapped. Threads: any.
+// Updates or stores one element of a window with an atomic instruction. It is therefore atomic to accesses of
+// other processes that map the same memory. Threads: any.
 #pragma once
 
 #include "rma/operation.h"
@@ -10,13 +10,14 @@
 
 namespace offpath::engine {
 
-// Updates `bytes` bytes at `target` and leaves what was there in `former` (may be null). False, and nothing
-// is done: it is not one aligned element of 4 or 8 bytes, or no instruction does this (integers: sum, and,
-// or, exclusive or; anything: replace, no_op, compare_swap).
+// Updates `bytes` bytes at `target` and stores the old value in `former` (may be null). False, and nothing
+// happens: the target is not one aligned element of 4 or 8 bytes, or no instruction does this operation.
+// Supported are sum, and, or, exclusive or on integers, and replace, no_op and compare_swap on any type.
 bool update_atomically(rma::OpKind kind, schedule::DataType type, std::uint8_t reduction,
                        const std::byte* operands, std::byte* target, std::size_t bytes, std::byte* former);
 
-// One aligned word of 4 or 8 bytes is seen whole or not at all, and after all that was stored before.
+// Stores `from` at `to`. An aligned word of 4 or 8 bytes becomes visible as a whole, after all earlier
+// stores; anything else is copied as memcpy does.
 void store_at_once(std::byte* to, std::span<const std::byte> from);
 
 }  // namespace offpath::engine

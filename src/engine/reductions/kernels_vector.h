@@ -1,6 +1,6 @@
-// Reductions in vector code, for the types that have any: everything but long doubles. One call looks up the
-// best instructions of this machine once. The results are those of plain loops in C, bit for bit, on every
-// machine: no fused multiply-add, no reordering. Threads: any.
+// Reductions in vector code for all types except long doubles. The first call looks up the best instructions
+// of this machine. Results equal those of plain C loops, bit for bit, on every machine: no fused
+// multiply-add, no reordering. Threads: any.
 #pragma once
 
 #include "base/status.h"
@@ -10,7 +10,7 @@
 
 namespace offpath::engine {
 
-// As reduce() in kernels.h. unsupported: a type or combination that is not served here.
+// As reduce() in kernels.h. unsupported: a type or combination without vector code.
 Status reduce_vector(schedule::DataType type, schedule::Reduction reduction, const std::byte* src,
                      std::byte* dst, std::size_t bytes);
 

@@ -1,8 +1,8 @@
-// What engines say to each other for instances of schedules. The sequence of Routed is the instance's.
+// Headers of the messages for instances of schedules. The sequence of Routed is the instance's.
 //
-// An exchange that both schedules know of needs no request: the receiver's Ready goes out when its recv op
-// starts, the sender's chunks (mover/wire.h) when both are there; small payloads travel in one Eager. put and
-// get ask the peer's instance for a place by a PlaceRequest.
+// An exchange that both schedules contain needs no request. The receiver sends Ready when its recv op starts;
+// the sender's chunks (mover/wire.h) follow once both sides are ready. A small payload travels in one Eager.
+// put and get ask the peer's instance for a place with a PlaceRequest.
 #pragma once
 
 #include "engine/mover/wire.h"
@@ -41,7 +41,7 @@ struct Abort {
 static_assert(sizeof(Eager) == 56 && sizeof(Ready) == 72 && sizeof(Signal) == 48 &&
               sizeof(PlaceRequest) == 72 && sizeof(Abort) == 48);
 
-// 0: no kind of schedules.
+// 0: not a kind of schedules.
 constexpr std::size_t schedule_header_bytes(Kind kind) {
     switch (kind) {
         case Kind::eager:

@@ -1,5 +1,5 @@
-// A running instance of a plan, and how far its ops are. A team owns its running instances; a plan keeps them
-// between runs.
+// A running instance of a plan, and the state of its ops. A team owns its running instances; a plan keeps
+// them between runs.
 #pragma once
 
 #include "engine/mover/transfer.h"
@@ -19,7 +19,7 @@ class ReduceOps;
 class Schedules;
 struct Instance;
 
-// A reduce op whose operands come here in tiles.
+// A reduce op whose operands are copied here tile by tile.
 struct ReducePass : Completion {
     enum class Stage : std::uint8_t { idle, loading, storing } stage = Stage::idle;
     bool dead = false;  // its instance has failed
@@ -34,7 +34,7 @@ struct ReducePass : Completion {
     void reset() { *this = ReducePass{}; }
 };
 
-// How far an op of an instance is.
+// The state of one op of an instance.
 struct OpRun {
     enum class Phase : std::uint8_t { waiting, active, done } phase = Phase::waiting;
     bool has_ready = false;
@@ -51,7 +51,7 @@ struct OpRun {
 };
 
 struct Instance final : TransferOwner {
-    // The tag of transfers that an op of a peer has asked for; others are tagged with their own op.
+    // The tag of transfers that a peer's op has requested. Other transfers have their own op as the tag.
     static constexpr std::uint64_t guest = UINT64_MAX;
 
     Schedules* home = nullptr;
@@ -62,7 +62,7 @@ struct Instance final : TransferOwner {
     Status status = Status::ok;
     bool failing = false, queued = false, finishing = false;
     std::size_t left = 0;   // ops not done
-    std::size_t holds = 0;  // transfers that are not given back
+    std::size_t holds = 0;  // transfers that have not been given back
     std::vector<OpRun> runs;
     std::vector<schedule::OpId> ready;
     std::vector<Location> slots;

@@ -1,6 +1,6 @@
-// Plan: a schedule prepared for execution: who follows whom, which op a message belongs to, and a stock of
-// instance records that replays use again. Owned by whoever registered the schedule; must outlive its running
-// instances. Threads: the engine's thread only.
+// Plan: a schedule prepared for execution. It holds the index from messages to ops, and a stock of instance
+// records for replays. Ownership: its creator; it must outlive its running instances. Threads: the engine's
+// thread only.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -22,13 +22,13 @@ class Plan {
     Plan& operator=(const Plan&) = delete;
 
     const schedule::Schedule& schedule() const { return schedule_; }
-    // The recv op for (peer, tag) or the send op; nullptr-like: npos.
+    // The recv op or the send op for (peer, tag); npos: there is none.
     static constexpr schedule::OpId npos = UINT32_MAX;
     schedule::OpId find_recv(std::uint32_t peer, std::uint64_t tag) const;
     schedule::OpId find_send(std::uint32_t peer, std::uint64_t tag) const;
     std::size_t user_slots() const { return user_slots_; }
 
-    // Records of finished instances, for the next start.
+    // Records of finished instances, recycled by the next start.
     std::unique_ptr<Instance> take() const;
     void give_back(std::unique_ptr<Instance> instance) const;
 

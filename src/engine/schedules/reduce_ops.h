@@ -1,7 +1,8 @@
-// Reduce ops. Operands behind pointers are reduced where they lie. Others come here tile by tile, into a
-// small stock of buffers that all ops share, so that a reduction of any size needs no more memory than one of
-// a tile; an op that finds the stock empty waits for its turn. What holds a tile waits for host memory only,
-// never for a peer, so its turn comes. A long reduction gives the loop back after every tile.
+// ReduceOps: executes reduce ops. Operands behind pointers are reduced in place. Others are copied here tile
+// by tile, into a small stock of buffers that all ops share. A reduction of any size therefore needs no more
+// memory than one of a tile. An op that finds the stock empty waits for its turn. An op that holds a tile
+// waits for host memory only, never for a peer, so each turn comes. A long reduction returns to the loop
+// after every tile.
 //
 // Ownership: owns the tiles and the passes. Threads: the engine's.
 #pragma once
@@ -20,10 +21,10 @@ class ReduceOps {
     ReduceOps(Schedules& home, Core& core);
 
     void start(Instance& instance, schedule::OpId op);
-    // One tile of each op that can go on.
+    // Advances each op that can go on by one tile.
     bool pump();
     bool has_work() const { return !ready_passes_.empty(); }
-    // It is in one of the queues, or comes back when its memory has answered.
+    // The pass is in one of the queues, or returns when its memory has answered.
     void kill(ReducePass* pass) { pass->dead = true; }
     void trim() { passes_.release_if_unused(); }
 
@@ -38,8 +39,8 @@ class ReduceOps {
     Schedules& home_;
     Core& core_;
     Slab<ReducePass> passes_;
-    std::deque<ReducePass*> ready_passes_;    // have a tile, or can take one
-    std::deque<ReducePass*> waiting_passes_;  // for buffers
+    std::deque<ReducePass*> ready_passes_;    // hold a tile, or can take one
+    std::deque<ReducePass*> waiting_passes_;  // waiting for tiles
     const std::size_t tile_bytes_;
     std::unique_ptr<std::byte[], void (*)(std::byte*)> arena_;
     std::vector<std::byte*> tiles_;

@@ -1,9 +1,9 @@
-// Schedules: the tenant that runs instances of plans: ops become ready, start, move bytes or reduce them, and
-// let others follow, until all are done or one has failed.
+// Schedules: the tenant that runs instances of plans. Ops become ready, start, move or reduce bytes, and
+// enable their successors, until all are done or one has failed.
 //
-// An instance that fails tells the instances of its peers (Abort), so all of them end. Ownership: teams own
-// running instances, plans the others. Threads: the engine's. Fast path: start() and advance() do not
-// allocate once a plan has run before with the same number of instances in flight.
+// An instance that fails tells the instances of its peers (Abort), so all of them end. Ownership: a team owns
+// its running instances, a plan its idle ones. Threads: the engine's. Fast path: start() and advance() do not
+// allocate once a plan has run with the same number of instances in flight.
 #pragma once
 
 #include "engine/schedules/headers.h"
@@ -42,7 +42,7 @@ class Schedules final : public Tenant {
     }
     void trim() override;
 
-    // For instances and reduce ops.
+    // Called by instances and reduce ops.
     void transfer_over(Instance& instance, const TransferEnd& end);
     void op_done(Instance& instance, schedule::OpId op);
     void fail(Instance& instance, Status status, bool tell_peers);

@@ -1,6 +1,6 @@
-// ScratchPool: the scratch slots of running instances. Buffers come in sizes of powers of two and are used
-// again by whichever plan asks next, so that many plans that run in turn need no more memory than one; beyond
-// a cap, what comes back is freed. Contents are undefined. Threads: one.
+// ScratchPool: the scratch slots of running instances. Buffer sizes are powers of two, and any plan may reuse
+// a buffer. Many plans that run in turn therefore need no more memory than one. Returned buffers beyond a cap
+// are freed. Contents are undefined. Threads: one.
 #pragma once
 
 #include <array>

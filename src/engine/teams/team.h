@@ -1,4 +1,4 @@
-// Sessions and teams, as all tenants of the engine know them, and what each tenant keeps with a team.
+// Sessions and teams as all tenants of the engine know them, and the state that each tenant keeps for a team.
 //
 // Ownership: the engine owns sessions, a session its teams, a team the parts that tenants made for it.
 // Threads: the engine's.
@@ -24,11 +24,11 @@ class Team;
 enum class TenantId : std::uint8_t { schedules, messages, one_sided };
 constexpr std::size_t tenant_count = 3;
 
-// A tenant's share in a team.
+// The state that a tenant keeps for a team.
 class TeamPart {
   public:
     virtual ~TeamPart() = default;
-    // Whether nothing of the tenant's runs on the team any more.
+    // Whether the tenant has nothing left to do on the team.
     virtual bool idle() const = 0;
 };
 
@@ -38,8 +38,9 @@ class Session : public MemoryUser {
     Job* its_job = nullptr;
     std::uint32_t job_rank = 0;
     std::list<std::unique_ptr<Team>> teams;
-    std::vector<Peer*> acquaintances;                      // proxies of its job, in the order of their naming
-    std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left, and whose
+    std::vector<Peer*> acquaintances;  // proxies of its job, in the order in which they were named
+    std::set<std::pair<std::uint32_t, const Peer*>>
+        gone;  // ranks of the job that have left, with their proxies
     bool closing = false;
 
     void knows(Peer& peer) {
@@ -56,16 +57,16 @@ class Team {
     std::vector<Peer*> peers;              // by team rank
     std::vector<std::uint32_t> job_ranks;  // likewise
     std::vector<bool> left;                // ranks that are gone, by team rank; empty: none
-    std::uint64_t early_bytes = 0;         // its share of the job's
+    std::uint64_t early_bytes = 0;         // its share of the job's early bytes
     bool destroyed = false;
     std::array<std::unique_ptr<TeamPart>, tenant_count> parts;
 
     bool idle() const {
         return std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->idle(); });
     }
-    // Returns whether that rank of the job, served by that proxy, is a member.
+    // Returns whether that rank of the job, served by that proxy, is a member of the team.
     bool mark_gone(std::uint32_t job_rank, const Peer* proxy);
-    // Whether the rank, or the proxy that serves it, is no more.
+    // Whether the rank, or the proxy that serves it, is gone.
     bool gone(std::uint32_t member) const { return peers[member]->lost || (!left.empty() && left[member]); }
     bool any_gone() const {
         for (std::uint32_t member = 0; member < peers.size(); ++member)
@@ -77,7 +78,7 @@ class Team {
     Location location(const memory::HostRange& buffer) const {
         return Location::of(*session->memory, buffer);
     }
-    // Operations here depend on all of its proxies.
+    // Operations on the team depend on all of its proxies.
     void mark_awaited() const {
         for (Peer* peer : peers)
             peer->awaited = true;

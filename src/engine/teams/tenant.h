@@ -1,8 +1,8 @@
 // Tenant: one kind of work that an engine does for its teams: schedules, messages, windows. A tenant uses the
-// mover, and what Core says of the engine.
+// mover and the interface Core.
 //
-// Invariants: a tenant never includes another one. It owns the message kinds that it takes, and what it keeps
-// with a team (TeamPart). The engine calls all of these from its own thread.
+// Invariants: a tenant never includes another one. It owns the message kinds that it handles and the state
+// that it keeps for a team (TeamPart). Threads: the engine calls everything here from its own thread.
 #pragma once
 
 #include "engine/mover/mover.h"
@@ -15,7 +15,7 @@
 
 namespace offpath::engine {
 
-// What the engine does for its tenants.
+// The services of the engine for its tenants.
 class Core {
   public:
     Core(const Config& its_config, transport::Transport& its_transport, Peers& its_peers, Mover& its_mover,
@@ -27,18 +27,18 @@ class Core {
           random(its_random),
           counters(its_counters) {}
 
-    // A message that comes before its time may be kept: there is room for it in its job's share. `team`:
-    // whose it is, if that is known.
+    // Reserves room for an early message in its job's share. True: the message may be kept. `team`: the team
+    // that it belongs to, if known.
     bool take_room(Job& job, Team* team, std::size_t payload_bytes);
     void give_room_back(Job& job, Team* team, std::size_t payload_bytes);
-    // What one such message takes, with its place in a list or a map.
+    // The bytes that one such message takes, including its place in a list or a map.
     static std::uint64_t room(std::size_t payload_bytes) { return 192 + payload_bytes; }
-    // The rank has sent so much ahead that there is no room: it counts as gone.
+    // The rank has sent more early messages than there is room for; it counts as gone.
     virtual void too_far_ahead(Team& team, std::uint32_t rank) = 0;
-    // A message with a Routed header that came inside another one.
+    // Delivers a message with a Routed header that came inside another one.
     virtual void deliver(std::span<const std::byte> header, std::span<const std::byte> payload,
                          Peer& from) = 0;
-    // Something on the team has ended: it may be the last.
+    // Something on the team has ended, perhaps the last operation.
     virtual void settle(Team& team) = 0;
 
     const Config& config;
@@ -62,25 +62,25 @@ class Tenant {
     Tenant& operator=(const Tenant&) = delete;
 
     virtual std::unique_ptr<TeamPart> join(Team& team) = 0;
-    // A message of its kinds, whose route names a rank of `team` and another one that `from` serves. False:
-    // it is malformed.
+    // Handles a message of the tenant's kinds. Its route names a rank of `team`, and another rank that `from`
+    // serves. False: it is malformed.
     virtual bool on_message(Team& team, std::span<const std::byte> header, std::span<const std::byte> payload,
                             Peer& from) = 0;
-    // What runs for the session ends with `reason`.
+    // Ends the session's operations with `reason`.
     virtual void cancel(Session& session, Status reason) = 0;
-    // What cannot be done any more without these ranks of the team ends.
+    // Ends the operations that are impossible without these ranks of the team.
     virtual void ranks_gone(Team& team, const RanksGone& gone) = 0;
-    // Operations, and what is being done for others, that are not over.
+    // The number of operations that are not over, including those done for others.
     virtual std::size_t outstanding(const Session& session) const = 0;
     // Sets Peer::awaited and Peer::named where operations of the session depend on a peer.
     virtual void mark_awaited(const Session& session) const = 0;
 
-    // Parts of a round. Each returns whether anything moved.
+    // Steps of a round. Each returns whether anything moved.
     virtual bool advance() = 0;
-    virtual bool finish() = 0;  // tells of what is over
+    virtual bool finish() = 0;  // reports operations that are over
     virtual bool has_work() const = 0;
 
-    // Gives back the memory that is kept for the next operations, if there are none.
+    // Frees memory that is kept for later operations, if there are none now.
     virtual void trim() = 0;
 
   protected:
