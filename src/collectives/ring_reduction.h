@@ -1,10 +1,12 @@
-// The ring's reduce-scatter, which allreduce, reduce and reduce_scatter share. It goes in rounds: in a round
-// one segment of every block travels once around the ring and gathers the operands on its way, and rank r
-// ends with that of block r. A segment is received into scratch, this rank's operand is folded in, and it is
-// sent on from there: host memory is read, never written. Several rounds are in flight, so that the reduction
-// of one segment and the arrival of the next overlap; in a round a rank has two buffers, of which one is
-// filled while the other one leaves. Rounds and steps only wait for earlier ones, so that nobody waits in a
-// circle.
+// RingReduction: the ring's reduce-scatter, shared by allreduce, reduce and reduce_scatter. It works in
+// rounds. In a round one segment of every block travels once around the ring and collects the operands on its
+// way. Rank r ends with the segment of block r.
+//
+// A segment is received into scratch, this rank's operand is folded in, and it is sent on from there: host
+// memory is read, never written. Several rounds are in flight, so that the reduction of one segment overlaps
+// with the arrival of the next. In a round a rank has two buffers: one is filled while the other is sent.
+//
+// Invariant: rounds and steps only wait for earlier ones, so there is no cyclic wait.
 #pragma once
 
 #include "collectives/collectives.h"
@@ -21,8 +23,8 @@ namespace offpath::collectives {
 
 class RingReduction {
   public:
-    // Blocks by rank, in the buffer `own` of this rank's operands. `steps`: of a round, which make its tags;
-    // those behind the ring's are the caller's.
+    // Blocks are indexed by rank, in the buffer `own` with this rank's operands. `steps`: the number of steps
+    // of a round, from which tags are made. Steps after the ring's own are the caller's.
     RingReduction(schedule::Builder& builder, TeamShape team, schedule::BufferRef own,
                   std::span<const std::uint64_t> bytes, std::span<const std::uint64_t> offsets, Reducing what,
                   std::uint64_t segment_bytes, std::uint64_t steps)
@@ -44,19 +46,19 @@ class RingReduction {
     const Ring& ring() const { return ring_; }
     Scratch& scratch() { return scratch_; }
     std::uint64_t tag(std::uint64_t round, std::uint64_t step) const { return round * steps_ + step; }
-    // The buffer that the round fills in its step.
+    // The buffer that the round fills in this step.
     std::uint64_t buffer(std::uint64_t round, std::uint64_t step) const {
         return 2 * (round % pipeline_sends) + step % 2;
     }
     bool has(std::uint32_t block, std::uint64_t round) const { return round < segments(block).count(); }
     std::uint64_t size(std::uint32_t block, std::uint64_t round) const { return segments(block).size(round); }
-    // The segment's place in its block.
+    // The segment's offset in its block.
     std::uint64_t offset(std::uint64_t round) const { return round * segment_bytes_; }
-    // After this op, this round does not read the own operand in that block any more.
+    // After this op, this round does not read the rank's own operand in that block any more.
     std::optional<schedule::OpId> reader(std::uint32_t block) const { return readers_[block]; }
 
     // Returns the op after which the reduced segment of this rank's block is in buffer(round, ring().steps()
-    // - 1); nothing if it has none in this round.
+    // - 1). Empty if the block has no segment in this round.
     std::optional<schedule::OpId> reduce_scatter(std::uint64_t round) {
         std::fill(readers_.begin(), readers_.end(), std::nullopt);
         std::optional<schedule::OpId> reduced;

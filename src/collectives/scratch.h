@@ -1,5 +1,5 @@
-// Scratch: buffers of one size in the device's memory that a pipeline fills again and again. Whatever fills a
-// buffer starts when all that was done with its old contents is done.
+// Scratch: buffers of one size in the device's memory that a pipeline refills. An op that fills a buffer
+// starts once all ops that use its old contents are done.
 #pragma once
 
 #include "schedule/builder.h"

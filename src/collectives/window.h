@@ -1,4 +1,4 @@
-// Window: bounds how many ops of a sequence are in flight. Each op added starts only when the one `limit`
+// Window: bounds how many ops of a sequence are in flight. Each added op starts only when the op `limit`
 // places before it is done.
 #pragma once
 
@@ -26,8 +26,8 @@ class Window {
     std::vector<schedule::OpId> ops_;
 };
 
-// For the algorithms that pipeline segments to one peer: enough sends in flight that the wire does not idle
-// between two, and enough receives posted that none of these waits for its receive.
+// For algorithms that pipeline segments to one peer. Enough sends are in flight that the wire never idles
+// between two, and enough receives are posted that no send waits for its receive.
 constexpr std::uint32_t pipeline_sends = 8;
 constexpr std::uint32_t pipeline_recvs = 2 * pipeline_sends;
 

@@ -1,5 +1,5 @@
-// Binomial tree over places 0 .. size - 1, where the root has place 0 and the others follow in rank order:
-// the parent of a place is the place without its lowest set bit. Peer arithmetic only.
+// Binomial tree over places 0 .. size - 1. The root has place 0; the others follow in rank order. The parent
+// of a place is that place without its lowest set bit. Peer arithmetic only.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ struct BinomialTree {
     std::uint32_t place() const { return rank >= root ? rank - root : rank + (size - root); }
     bool is_root() const { return rank == root; }
     std::uint32_t parent() const { return rank_at(place() & (place() - 1)); }
-    // The one with the largest subtree first.
+    // The child with the largest subtree comes first.
     std::vector<std::uint32_t> children() const {
         const std::uint32_t own = place();
         const std::uint64_t end = own == 0 ? std::bit_ceil(std::uint64_t{size}) : own & (~own + 1);

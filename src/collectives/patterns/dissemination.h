@@ -1,5 +1,5 @@
-// Dissemination: in round k a rank informs the one 2^k places after it; after ceil(log2(size)) rounds
-// everybody has heard of everybody. D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier
+// Dissemination: in round k a rank informs the rank 2^k places after it. After ceil(log2(size)) rounds every
+// rank has heard from every other. D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier
 // synchronization (1988). Peer arithmetic only.
 #pragma once
 

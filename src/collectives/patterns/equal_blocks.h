@@ -1,4 +1,4 @@
-// Blocks of one size, one a rank, one after the other.
+// Contiguous blocks of one size, one per rank.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Pairwise exchange: in step 1 .. size - 1 a rank sends to the one `step` places after it and receives from
-// the one `step` places before it, so that in each step every rank is the target of exactly one other. Peer
-// arithmetic only.
+// Pairwise exchange: in step 1 .. size - 1 a rank sends to the rank `step` places after it and receives from
+// the rank `step` places before it. In each step every rank therefore has exactly one sender. Peer arithmetic
+// only.
 #pragma once
 
 #include <cstdint>

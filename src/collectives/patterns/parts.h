@@ -1,5 +1,5 @@
-// `bytes` cut into `count` parts, one a rank, as equal as whole units allow: the first ones have a unit more,
-// the last ones may have nothing.
+// Cuts `bytes` into `count` parts, one per rank, as equal as whole units allow. The first parts have one unit
+// more; the last ones may be empty.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Parts {
         return std::min(bytes, unit * (i * (units() / count) + std::min<std::uint64_t>(i, units() % count)));
     }
     std::uint64_t size(std::uint32_t i) const { return offset(i + 1) - offset(i); }
-    // Of all parts.
+    // The sizes of all parts.
     std::vector<std::uint64_t> sizes() const {
         std::vector<std::uint64_t> all(count);
         for (std::uint32_t i = 0; i < count; ++i)

@@ -1,4 +1,4 @@
-// Ring: every rank passes to the next one what came from the one before. Peer arithmetic only.
+// Ring: every rank passes on to the next rank what came from the previous one. Peer arithmetic only.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Ring {
     std::uint32_t next() const { return rank + 1 == size ? 0 : rank + 1; }
     std::uint32_t previous() const { return rank == 0 ? size - 1 : rank - 1; }
     std::uint32_t steps() const { return size - 1; }
-    // The blocks that pass in step 0 .. steps() - 1; what is received in one step is sent in the next.
+    // The block sent or received in step 0 .. steps() - 1. A block received in one step is sent in the next.
     std::uint32_t sent_block(std::uint32_t step) const { return (rank + size - step) % size; }
     std::uint32_t received_block(std::uint32_t step) const { return (rank + size - step - 1) % size; }
 };

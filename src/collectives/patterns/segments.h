@@ -1,5 +1,5 @@
-// How a block is cut into segments: all of `segment_bytes` but the last, which has the rest. A block of no
-// bytes has no segments; segment_bytes 0 leaves a block whole.
+// Cuts a block into segments of `segment_bytes`; the last one has the rest. An empty block has no segments.
+// segment_bytes 0 leaves a block whole.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The subtrees of a binomial tree (binomial_tree.h) are ranges of places. As ranks, counted from the root on,
-// a range may begin again at 0, and is then two runs. Peer arithmetic only.
+// Subtrees of a binomial tree (binomial_tree.h). A subtree is a range of places. Translated to ranks, the
+// range may wrap around to 0; it is then two runs. Peer arithmetic only.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Subtrees {
     std::uint32_t place(std::uint32_t rank) const {
         return rank >= root ? rank - root : rank + (size - root);
     }
-    // The ranks in the subtree of `rank`, which is not the root.
+    // How many ranks the subtree of `rank` has. `rank` is not the root.
     std::uint32_t count(std::uint32_t rank) const {
         const std::uint32_t own = place(rank);
         return std::min(own & (~own + 1), size - own);
