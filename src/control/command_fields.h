@@ -1,4 +1,4 @@
-// What the records of commands are made of (commands.h): their limits, ranges of the client's memory, arrays.
+// Building blocks of command records (commands.h): limits, ranges of the client's memory, arrays.
 #pragma once
 
 #include "base/field_codec.h"
@@ -20,7 +20,7 @@ struct BufferRange {
     friend bool operator==(const BufferRange&, const BufferRange&) = default;
 };
 
-// An array of T in a record, which need not be aligned.
+// An array of T inside a record; it need not be aligned.
 template <typename T>
 class Packed {
   public:

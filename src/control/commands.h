@@ -1,9 +1,9 @@
 // Commands: the records that a client puts into its command ring. Every record is
 //   u32 bytes (of the whole record), u16 kind, u16 zero, body
-// in the byte order of the machine that both sides share. What may be longer than a record (ranks, teams,
-// schedules, buffer lists) comes in parts, in order; the last one completes it. Encoding writes straight into
-// the ring; decoding reads a private copy, checks everything and does not allocate: spans in a Command point
-// into the record. Pure.
+// in the byte order of the machine, which both sides share. Data that may exceed a record (ranks, teams,
+// schedules, buffer lists) comes in parts, in order; the last part completes it. Encoding writes straight
+// into the ring. Decoding reads a private copy, checks everything and does not allocate: spans in a Command
+// point into the record. Pure.
 #pragma once
 
 #include "base/message_key.h"
@@ -50,7 +50,7 @@ struct Ranks {
         return part_fits(first, proxies.size(), max_job_size) ? nullptr : "a table of ranks that is too long";
     }
 };
-// Job ranks of the team, those from place `first` on. Complete when first + ranks.size() == size.
+// The job ranks of the team from place `first` on. Complete when first + ranks.size() == size.
 struct CreateTeam {
     static constexpr std::uint16_t kind = 3;
     std::uint64_t team = 0;
@@ -80,7 +80,7 @@ struct DestroyTeam {
         each(self.team);
     }
 };
-// Part of an encoded schedule of `total` bytes, from `offset` on.
+// A part of an encoded schedule of `total` bytes, starting at `offset`.
 struct SchedulePart {
     static constexpr std::uint16_t kind = 5;
     std::uint64_t schedule = 0, total = 0, offset = 0;
@@ -108,8 +108,8 @@ struct ForgetSchedule {
         each(self.schedule);
     }
 };
-// One start of a schedule on a team. `sequence` numbers the starts of the team on every rank alike. Complete
-// when first + ranges.size() == buffers.
+// One start of a schedule on a team. `sequence` numbers the team's starts alike on every rank. Complete when
+// first + ranges.size() == buffers.
 struct Start {
     static constexpr std::uint16_t kind = 7;
     std::uint64_t schedule = 0, team = 0;
@@ -194,7 +194,7 @@ struct KeyedRecv {
         each(self.range);
     }
 };
-// Takes back a KeyedRecv that no message has met.
+// Cancels a KeyedRecv that no message has met.
 struct KeyedCancel {
     static constexpr std::uint16_t kind = 12;
     std::uint64_t team = 0;
@@ -208,7 +208,7 @@ struct KeyedCancel {
         each(self.key);
     }
 };
-// Asks the device of `peer` to take in a message of ours that no receive has met.
+// Asks the device of `peer` to store a message of ours that no receive has met.
 struct KeyedStore {
     static constexpr std::uint16_t kind = 13;
     std::uint64_t team = 0;
@@ -223,24 +223,24 @@ struct KeyedStore {
     }
 };
 
-// Windows: window_commands.h; kernels: kernel_commands.h.
+// window_commands.h has the commands for windows, kernel_commands.h those for kernels.
 using Command =
     std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start, BasicSend,
                  BasicRecv, KeyedSend, KeyedRecv, KeyedCancel, KeyedStore, CreateWindow, DestroyWindow,
                  AttachWindow, DetachWindow, WindowOperation, FlushWindow, Compute, UnloadKernel>;
 
-// Bytes of the record, header included.
+// The size of the record, header included.
 std::size_t record_bytes(const Command& command);
-// Writes the record into room of record_bytes(command) bytes.
+// Writes the record into a buffer of record_bytes(command) bytes.
 void encode_command(const Command& command, std::span<std::byte> room);
-// `record` starts with its header. Status::protocol and a text for anything that encode_command would not
-// have written.
+// `record` starts with its header. Returns protocol, with `problem`, for anything that encode_command would
+// not have written.
 Status decode_command(std::span<const std::byte> record, Command& command, std::string& problem);
 
-// What a reader of records finds next. broken: nonsense, nothing can be read any more.
+// What a reader of records finds next. broken: invalid data; nothing can be read any more.
 enum class NextRecord { none, record, broken };
 
-// Most items of a part that fit into one record.
+// The most bytes of items of a part that fit into one record.
 constexpr std::size_t max_part_bytes = max_record_bytes - 64;
 
 }  // namespace offpath::control

@@ -1,5 +1,5 @@
-// The commands for kernels, and their part of the records' format: kinds from 60 on. Included by commands.h,
-// which says what holds for all commands. Pure.
+// The commands for kernels: kinds from 60 on. commands.h includes this header and states the conventions of
+// all commands. Pure.
 #pragma once
 
 #include "control/record_fields.h"
@@ -17,7 +17,7 @@ struct KernelBuffer {
 };
 static_assert(sizeof(KernelBuffer) == 32);
 
-// Runs a kernel that was loaded (LoadKernel, messages.h), after those that were started before.
+// Runs a loaded kernel (LoadKernel, messages.h) after all kernels that were started before.
 struct Compute {
     static constexpr std::uint16_t kind = 60;
     std::uint64_t kernel = 0;
@@ -41,7 +41,7 @@ struct Compute {
         return nullptr;
     }
 };
-// After what was started before.
+// Takes effect after all kernels that were started before.
 struct UnloadKernel {
     static constexpr std::uint16_t kind = 61;
     std::uint64_t kernel = 0;

@@ -1,9 +1,8 @@
-// LifeSigns: how a client tells a proxy of its own system that is stopped or hangs from one that sleeps or is
-// slow. While the client waits it asks now and then, and the proxy answers as soon as its loop goes round. A
-// proxy that owes an answer is lost when it could have answered for the whole limit: time in which it is
-// runnable counts only as far as it has the CPU, and time in which a debugger holds it does not count. Time
-// between two looks, in which the client may compute or be stopped itself, counts up to a quarter of the
-// limit.
+// LifeSigns: lets a client tell a stopped or hanging proxy of its own system from a sleeping or slow one.
+// While the client waits it asks periodically, and the proxy answers as soon as its loop runs. A proxy that
+// owes an answer is lost once it could have answered for the whole limit. Time in which the proxy is runnable
+// counts only while it has the CPU. Time in which a debugger holds it does not count. The time between two
+// looks, in which the client may compute or be stopped itself, counts up to a quarter of the limit.
 //
 // Threads: one at a time.
 #pragma once
@@ -14,13 +13,13 @@
 
 namespace offpath::control {
 
-// A thread at one moment, as /proc tells.
+// The state of a thread at one moment, from /proc.
 struct ThreadState {
     bool known = false;
     char letter = '?';         // as in /proc/PID/stat
-    std::uint64_t run_ns = 0;  // on a CPU, ever
+    std::uint64_t run_ns = 0;  // total time on a CPU
 };
-// Of a thread of a process that can be seen here.
+// Reads the state of a thread of a process that is visible here.
 ThreadState thread_state(pid_t process, pid_t thread);
 
 class LifeSigns {
@@ -28,11 +27,11 @@ class LifeSigns {
     enum class Next : std::uint8_t { wait, ask, lost };
     explicit LifeSigns(std::uint64_t limit_ns) : limit_ns_(limit_ns), interval_ns_(limit_ns / 8) {}
 
-    // Whether now is the time to look; cheap.
+    // Whether it is time for the next look(); cheap.
     bool due(std::uint64_t now_ns) const { return now_ns - looked_ns_ >= interval_ns_ / 8; }
-    // `answered`: the last question was. ask: put the next one.
+    // `answered`: the last question was answered. ask: put the next question.
     Next look(std::uint64_t now_ns, bool answered, const ThreadState& proxy);
-    // For which the proxy could have answered and did not.
+    // How long the proxy could have answered and did not.
     std::uint64_t silent_ns() const { return silent_ns_; }
 
   private:
@@ -42,7 +41,7 @@ class LifeSigns {
     std::uint64_t looked_ns_ = 0, heard_ns_ = 0;
     std::uint64_t silent_ns_ = 0;
     std::uint64_t run_ns_ = 0;  // of the proxy, at the last look
-    bool open_ = false;         // a question waits for its answer
+    bool open_ = false;         // a question is unanswered
 };
 
 }  // namespace offpath::control

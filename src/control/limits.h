@@ -1,4 +1,4 @@
-// The most that a client and a proxy accept of each other.
+// The largest values that a client and a proxy accept from each other.
 #pragma once
 
 #include <cstddef>

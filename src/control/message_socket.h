@@ -1,10 +1,11 @@
-// MessageSocket: a connection that carries messages, whichever way: datagrams of a unix SOCK_SEQPACKET
-// socket, with descriptors beside them (local attach), or frames (u32 little-endian length, message) over
-// TCP, without descriptors (remote attach). Never blocks but in receive(). Over TCP it puts frames together
-// and keeps what the other side does not take yet, both in buffers of bounded size.
+// MessageSocket: a connection that carries messages in either of two ways. A local attach uses datagrams of a
+// unix SOCK_SEQPACKET socket, which may carry descriptors. A remote attach uses frames (u32 little-endian
+// length, message) over TCP, without descriptors. Only receive() blocks. Over TCP it assembles frames and
+// keeps output that the other side does not take yet, both in buffers of bounded size.
 //
-// Keep-alive, over TCP: tend() at least as often as tend_interval_ns says sends a KeepAlive where this side
-// has been silent, and finds out that the other side has been. KeepAlives that arrive are not handed out.
+// Keep-alive, over TCP: tend() sends a KeepAlive when this side has been silent, and detects silence of the
+// other side. It must be called at least every tend_interval_ns. Incoming KeepAlives are not passed to the
+// caller.
 //
 // Ownership: it owns the descriptor. Threads: one at a time.
 #pragma once
@@ -36,23 +37,24 @@ class MessageSocket {
     bool remote() const { return remote_; }
     void close();
 
-    // retry: it does not fit into what is still to be sent; peer_lost: the other side is gone; unsupported:
-    // descriptors over TCP.
+    // retry: the output buffer has no room. peer_lost: the other side is gone. unsupported: descriptors over
+    // TCP.
     Status send(const Message& message, std::span<const int> descriptors = {});
-    // Sends what is still to be sent. ok: nothing is left; retry; peer_lost.
+    // Sends buffered output. ok: nothing is left. retry: some is left. peer_lost: the other side is gone.
     Status flush();
     bool unsent() const { return sent_ < output_.size(); }
 
-    // One whole message, not decoded. retry: none there; peer_lost: end of file; protocol, version: what came
-    // cannot be taken for a message, and `received.problem` says why.
+    // Receives one whole message, not decoded. retry: none is there. peer_lost: end of file. protocol,
+    // version: the bytes are not a message; `received.problem` says why.
     Status receive_bytes(Received& received);
-    // The same, waiting up to `timeout_ms`; then decoded. unavailable: nothing came in time.
+    // The same, but waits up to `timeout_ms` and decodes the message. unavailable: nothing came in time.
     Status receive(int timeout_ms, Message& message, std::vector<FileDescriptor>& descriptors,
                    std::string& problem);
-    // Whether the other side has closed the connection. Takes nothing.
+    // Whether the other side has closed the connection. Consumes nothing.
     bool peer_closed() const { return socket_ && control::peer_closed(socket_.get()); }
 
-    // ok; peer_lost: silent for silence_ns, or gone. The clock starts with the first call.
+    // peer_lost: the other side has been silent for silence_ns, or is gone. The clock starts with the first
+    // call.
     Status tend(std::uint64_t now_ns);
 
   private:

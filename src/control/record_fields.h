@@ -1,9 +1,10 @@
-// The record of a command from one list of its fields (commands.h). A command says its fields once:
+// Derives the size, encoder and decoder of a command from one list of its fields (commands.h). A command
+// lists its fields once:
 //     template <typename Self, typename Each>
 //     static void fields(Self& self, Each&& each) { each(self.team); each(self.part, limit); }
-// Numbers and structs travel as they lie in memory; byte strings and arrays behind their length in a u32, and
-// with the most bytes that a reader accepts. A command may check what was read: `const char* problem()
-// const`, null where all is fine. Pure.
+// Numbers and structs are copied as they are in memory. Byte strings and arrays follow their length, a u32;
+// the limit is the most bytes that a reader accepts. A command may check decoded values in `const char*
+// problem() const`, which returns null if they are valid. Pure.
 #pragma once
 
 #include "control/command_fields.h"
@@ -63,7 +64,7 @@ class FieldsIn {
         whole_ = whole_ && bytes.size() % sizeof(T) == 0;
         array = Packed<T>(bytes);
     }
-    // Every array ends with an element.
+    // Whether every array consists of whole elements.
     bool whole() const { return whole_; }
 
   private:
@@ -83,7 +84,7 @@ void write_body(FieldWriter& out, const C& command) {
     C::fields(command, FieldsOut(out));
 }
 
-// null: fine; else what is wrong.
+// Null: the body is valid. Otherwise the text says what is wrong.
 template <typename C>
 const char* read_body(FieldReader& in, C& command) {
     FieldsIn fields(in);

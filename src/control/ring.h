@@ -1,12 +1,12 @@
-// The command ring: bytes in shared memory, one producer (a client), one consumer (its proxy). Records are
-// contiguous and start on cache lines; a record that would cross the end is preceded by a pad record. Memory:
-// neither side owns it. Threads: one per side.
+// The command ring: bytes in shared memory, with one producer (a client) and one consumer (its proxy).
+// Records are contiguous and start on cache lines; a pad record precedes a record that would cross the end.
+// Ownership: neither side owns the memory. Threads: one per side.
 //
-// Pairs: the producer's store of `tail` makes the record visible to the consumer's acquire load; the
-// consumer's release store of `head` hands the room back to the producer's acquire load.
+// Pairs: the consumer's acquire load of `tail` pairs with the producer's store and makes the record visible.
+// The producer's acquire load of `head` pairs with the consumer's release store and returns the room.
 //
-// The consumer trusts nothing that lies in the ring: it keeps `head` for itself, checks `tail` and every
-// length, and copies a record out, once, before anybody looks at it.
+// The consumer trusts nothing in the ring: it keeps its own `head`, checks `tail` and every length, and
+// copies each record out once before any code reads it.
 #pragma once
 
 #include "control/commands.h"
@@ -33,9 +33,9 @@ class RingProducer {
     // `data`: a power of two of bytes, at least 4 * max_record_bytes.
     RingProducer(RingIndices* indices, std::span<std::byte> data) : indices_(indices), data_(data) {}
 
-    // Room for a record of `bytes` bytes (<= max_record_bytes), or an empty span while the ring is full.
+    // Room for a record of `bytes` bytes (<= max_record_bytes). Empty while the ring is full.
     std::span<std::byte> reserve(std::size_t bytes);
-    // Hands the reserved record over.
+    // Publishes the reserved record.
     void commit();
 
   private:
@@ -50,8 +50,8 @@ class RingConsumer {
     RingConsumer(RingIndices* indices, std::span<const std::byte> data);
 
     using Next = NextRecord;
-    // The next record, a private copy that stays valid until the following call. broken: the producer has
-    // written nonsense; the ring is of no use any more.
+    // The next record, as a private copy that is valid until the following call. broken: the producer has
+    // written invalid data; the ring is unusable.
     Next next(std::span<const std::byte>& record);
     bool has_records() const { return indices_->tail.load(std::memory_order_seq_cst) != head_; }
 

@@ -1,17 +1,17 @@
-// The channel where client and proxy share memory: the command ring, the completion words, and what each side
-// needs to know to wake the other. The daemon makes it (a sealed memfd: a client cannot shrink it under the
-// daemon's feet); the client maps what it was sent. Each side owns its mapping.
+// The channel of a client and a proxy that share memory: the command ring, the completion words, and the
+// state by which each side wakes the other. The daemon makes it, as a sealed memfd that a client cannot
+// shrink. The client maps the memfd that it was sent. Each side owns its mapping.
 //
 // Layout: a header page, the completion table, the ring.
 //
-// Pairs and wake-ups: completions as in channel.h. A command: the client stores `tail`, then loads
+// Pairs and wake-ups: completions as in channel.h. For a command the client stores `tail`, then loads
 // `proxy_sleeping`; the proxy stores `proxy_sleeping`, then loads `tail` once more. All four are seq_cst, so
 // at least one side sees the other's store.
 //
-// Signs of life: a client that waits writes a new number into `asked` and rings the doorbell, whether the
-// proxy sleeps or not; the proxy copies the number to `answered` when it clears the doorbell (life_signs.h).
-// A client that gives its proxy up sets `given_up`, which the proxy reads before it touches the client's
-// memory: it may have been stopped for hours.
+// Signs of life: a waiting client writes a new number into `asked` and rings the doorbell, whether the proxy
+// sleeps or not. The proxy copies the number to `answered` when it clears the doorbell (life_signs.h). A
+// client that gives up its proxy sets `given_up`. The proxy reads that word before it touches the client's
+// memory, because the proxy itself may have been stopped for hours.
 #pragma once
 
 #include "base/file_descriptor.h"
@@ -40,7 +40,7 @@ struct ChannelHeader {
 static_assert(sizeof(ChannelHeader) <= 4096);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// The mapping, common to both sides.
+// The mapping, which both sides use.
 class ChannelMemory {
   public:
     ChannelMemory() = default;
@@ -48,9 +48,9 @@ class ChannelMemory {
     ChannelMemory& operator=(ChannelMemory&& other) noexcept;
     ~ChannelMemory();
 
-    // Makes a new one; `fd` is what the client gets.
+    // Makes a new one; `fd` is for the client.
     static Status create(const ChannelSizes& sizes, ChannelMemory& memory, FileDescriptor& fd);
-    // Maps the one that a daemon sent. protocol: not a channel.
+    // Maps one that a daemon sent. protocol: not a channel.
     static Status map(int fd, ChannelMemory& memory);
 
     ChannelHeader& header() const { return *reinterpret_cast<ChannelHeader*>(base_); }
@@ -68,7 +68,7 @@ class ChannelMemory {
 
 class SharedClientChannel final : public ClientChannel {
   public:
-    // `daemon`: its process; 0: it cannot be seen from here, and then its proxies' state is not known.
+    // `daemon`: its process. 0: it is not visible from here, so the state of its proxies is unknown.
     SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell, pid_t daemon = 0);
 
     Status post(const Command& command) override;
@@ -97,7 +97,7 @@ class SharedProxyChannel final : public ProxyChannel {
     void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
                   std::uint64_t bytes) override;
     void wake() override;
-    // Whether the client has given this way up, and lives on.
+    // Whether the client has given up this channel but lives on.
     bool given_up() const { return memory_.header().given_up.load(std::memory_order_acquire) != 0; }
     int doorbell() const override { return doorbell_.get(); }
     void clear_doorbell() override;

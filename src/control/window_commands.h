@@ -1,5 +1,5 @@
-// The commands for windows (rma/operation.h), and their part of the records' format: kinds from 40 on.
-// Included by commands.h, which says what holds for all commands. Pure.
+// The commands for windows (rma/operation.h): kinds from 40 on. commands.h includes this header and states
+// the conventions of all commands. Pure.
 #pragma once
 
 #include "control/record_fields.h"
@@ -7,10 +7,10 @@
 
 namespace offpath::control {
 
-// Of an operation that nobody waits for by itself: a flush tells of it.
+// For operations without a completion of their own; a flush reports them.
 constexpr std::uint32_t no_completion = UINT32_MAX;
 
-// Memory that the ranks of the team reach: `range` at offset 0, nothing if it has no bytes.
+// Exposes `range` to the ranks of the team, at offset 0; a range of no bytes exposes nothing.
 struct CreateWindow {
     static constexpr std::uint16_t kind = 40;
     std::uint64_t team = 0, window = 0;
@@ -39,7 +39,7 @@ struct DestroyWindow {
         each(self.completion);
     }
 };
-// Of a dynamic window: `range` is reached at `begin` and following.
+// For dynamic windows: exposes `range` at offset `begin`.
 struct AttachWindow {
     static constexpr std::uint16_t kind = 42;
     std::uint64_t team = 0, window = 0, begin = 0;
@@ -68,14 +68,14 @@ struct DetachWindow {
         each(self.completion);
     }
 };
-// `inlined`: the operands, instead of `origin`. Complete when first + part.size() == segments; 0 segments:
-// `bytes` at `offset`.
+// `inlined`: the operands, instead of `origin`. Complete when first + part.size() == segments. Without
+// segments the target is `bytes` at `offset`.
 struct WindowOperation {
     static constexpr std::uint16_t kind = 44;
     std::uint64_t team = 0, window = 0, offset = 0, bytes = 0;
     std::uint32_t completion = no_completion, target = 0;
     std::uint8_t operation = 0, type = 0, reduction = 0;
-    std::uint8_t ordered = 0;  // 1: it, and what follows it, after all before it on this target
+    std::uint8_t ordered = 0;  // 1: it and later operations start after all earlier ones on this target
     std::uint32_t segments = 0, first = 0;
     BufferRange origin, result;
     Packed<rma::Segment> part;
@@ -107,7 +107,7 @@ struct WindowOperation {
         return fits ? nullptr : "an operation on a window with a wrong list of segments";
     }
 };
-// `target` UINT32_MAX: all.
+// `target` UINT32_MAX: all targets.
 struct FlushWindow {
     static constexpr std::uint16_t kind = 45;
     std::uint64_t team = 0, window = 0;
