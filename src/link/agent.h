@@ -1,6 +1,7 @@
-// LinkAgent: the thread at the client's end of a link, for when the program does not progress it: it sleeps
-// until the transport or wake() has something, and costs nothing meanwhile. Ownership: the link's end, which
-// must outlive the thread. Threads: start(), stop() and destruction by the owner; the rest by any.
+// LinkAgent: the thread at the client's end of a link that makes progress when the program does not. It
+// sleeps until the transport has an event or wake() is called, and uses no CPU meanwhile. Ownership: the
+// link's end, which must outlive the thread. Threads: the owner calls start(), stop() and the destructor; any
+// thread calls the rest.
 #pragma once
 
 #include "base/status.h"
@@ -18,8 +19,8 @@ class LinkAgent {
     class Work {
       public:
         virtual ~Work() = default;
-        // Moves everything on, on the agent's thread. How many ms to sleep at most, -1: until an event;
-        // nothing: there is more to do.
+        // Advances all work, on the agent's thread. Returns how many ms the agent may sleep (-1: until an
+        // event), or nothing if there is more to do.
         virtual std::optional<int> work_for_agent() = 0;
     };
 
@@ -28,12 +29,12 @@ class LinkAgent {
     LinkAgent(const LinkAgent&) = delete;
     LinkAgent& operator=(const LinkAgent&) = delete;
 
-    // `event_fd` is the transport's. system with `problem`.
+    // `event_fd` is the transport's. Errors: system, with `problem`.
     Status start(int event_fd, std::string& problem);
-    // Waits for the end of the thread.
+    // Stops the thread and waits for its end.
     void stop();
     void wake() const;
-    // Whether the transport's events wake it. False: that cannot be changed.
+    // Sets whether the transport's events wake the agent. False: the change failed.
     bool watch(bool transport_too) const;
 
     double cpu_s() const;

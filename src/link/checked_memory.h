@@ -1,5 +1,5 @@
-// CheckedMemory: this process's memory at addresses that somebody else names. What is not mapped so is an
-// error, not a signal. Threads: one.
+// CheckedMemory: this process's memory at addresses that another process names. Memory that is not mapped
+// yields an error, not a signal. Threads: one.
 #pragma once
 
 #include "base/status.h"
@@ -17,35 +17,37 @@ class CheckedMemory {
     CheckedMemory(const CheckedMemory&) = delete;
     CheckedMemory& operator=(const CheckedMemory&) = delete;
 
-    // ok: all of it. access: a part is not mapped, or not so (another part may have been copied).
+    // ok: everything was copied. access: a part is not mapped with the needed access; another part may have
+    // been copied.
     Status read(std::uint64_t address, void* destination, std::size_t bytes) const;
     Status write(std::uint64_t address, const void* source, std::size_t bytes) const;
-    // As write(), by one copy where it can be told beforehand that the memory is there.
+    // As write(), but in one copy where the presence of the memory can be checked beforehand.
     Status put(std::uint64_t address, const void* source, std::size_t bytes) const;
-    // From one place of it to another, which may not overlap, in one copy where pipes take pages as they are.
+    // Copies within this memory; the ranges must not overlap. It takes one copy where pipes take whole pages.
     Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes) const;
 
-    // Whether all of the range can be read or written now, so that it may be handed to a transport, which
-    // would not survive finding out. unsupported: it cannot be told; then read() and write() are the way.
+    // Whether the whole range can be read or written now. It may then be passed to a transport that would
+    // crash on missing memory. unsupported: this cannot be determined; use read() and write().
     Status readable(std::uint64_t address, std::size_t bytes) const;
     Status writable(std::uint64_t address, std::size_t bytes) const;
 
   private:
-    // Measured beside process_vm_readv and process_vm_writev of ourselves: 25 us instead of 39 for 240 KiB of
-    // 4 KiB pages; a plain memcpy, which would trap, takes 16.
+    // Measured against process_vm_readv and process_vm_writev on this process itself: 25 us instead of 39 for
+    // 240 KiB of 4 KiB pages. A plain memcpy, which would trap, takes 16.
     Status move(bool out, std::uint64_t address, std::byte* local, std::size_t bytes) const;
     Status pass(bool out, std::uint64_t address, std::size_t bytes) const;
-    // Moves some of the bytes, and says how many. Measured for 1 MiB of 4 KiB pages: 113 to 137 us; by way of
-    // the file 215, by process_vm_readv of ourselves 143 to 174, a plain memcpy 62 to 76.
+    // Moves some of the bytes and reports how many. Measured for 1 MiB of 4 KiB pages: 113 to 137 us. Through
+    // the file it takes 215, with process_vm_readv on this process itself 143 to 174, with a plain memcpy 62
+    // to 76.
     Status splice(std::uint64_t from, std::uint64_t to, std::size_t bytes, std::size_t& moved) const;
     void open_pipe() const;
     void close_pipe() const;
     Status present(int advice, std::uint64_t address, std::size_t bytes) const;
 
     const std::size_t page_bytes_;
-    memory::File file_;        // whose read and write calls say what is not there
+    memory::File file_;        // its read and write calls report memory that is not mapped
     memory::Mapping mapping_;  // of the file
-    bool can_tell_ = false;    // madvise knows MADV_POPULATE_*
+    bool can_tell_ = false;    // madvise supports MADV_POPULATE_*
     mutable int pipe_[2] = {-1, -1};
 };
 

@@ -1,6 +1,6 @@
-// CommandStream: the commands of one client as they come over a link: batches in any order go in, records in
-// the client's order come out. Trusts nothing: a client that has more outstanding than its room, or sends
-// records that are none, breaks the stream. Pure. Threads: one.
+// CommandStream: the commands of one client as they come over a link. Batches go in, in any order; records
+// come out in the client's order. It trusts nothing: a client breaks the stream by having more outstanding
+// than its room, or by sending invalid records. Pure. Threads: one.
 #pragma once
 
 #include "control/commands.h"
@@ -16,7 +16,7 @@ namespace offpath::link {
 
 class CommandStream {
   public:
-    // `room`: bytes of commands that may be here and not be taken.
+    // `room`: the most bytes of commands that may be here without having been taken.
     explicit CommandStream(std::uint64_t room) : room_(room) {}
 
     // False: the client broke the rules; `why` says how. The bytes are copied.
@@ -25,7 +25,7 @@ class CommandStream {
     // As ProxyChannel::next.
     control::NextRecord next(std::span<const std::byte>& record);
     bool has_records() const { return !ready_.empty(); }
-    // Bytes of records handed out so far: what the client may use again.
+    // Bytes of records returned so far; the client may reuse that much room.
     std::uint64_t taken() const { return taken_; }
 
   private:
@@ -38,7 +38,7 @@ class CommandStream {
     std::map<std::uint64_t, Batch> early_;
     std::deque<Batch> ready_;
     std::size_t place_ = 0;  // in ready_.front()
-    Batch current_;          // what the last record lies in, once it is not in ready_ any more
+    Batch current_;          // holds the last record after its batch has left ready_
     std::vector<Batch> spare_;
 };
 

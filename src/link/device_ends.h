@@ -1,5 +1,5 @@
-// What a session gets of its link: the channel and the transfers. Each keeps the peer alive. Threads: the
-// proxy's.
+// The parts of its link that a session receives: the channel and the transfers. Each keeps the peer alive.
+// Threads: the proxy's.
 #pragma once
 
 #include "link/device_peer.h"
@@ -21,7 +21,7 @@ class LinkProxyChannel final : public control::ProxyChannel {
 
   private:
     std::shared_ptr<DevicePeer> peer_;
-    std::vector<std::byte> items_;  // completions that were not sent yet
+    std::vector<std::byte> items_;  // completions that have not been sent
 };
 
 class LinkTransfers final : public memory::StagedTransfers {

@@ -1,6 +1,6 @@
-// DevicePeer: all that a device keeps of one link: endpoints, commands, completions, staging. The link, its
-// channel and its transfers share it; DeviceLinks keeps it until the transport holds nothing of it. Threads:
-// the proxy's.
+// DevicePeer: all state that a device keeps for one link: endpoints, commands, completions, staging. The
+// link, its channel and its transfers share it. DeviceLinks keeps it until the transport holds none of its
+// memory. Threads: the proxy's.
 #pragma once
 
 #include "link/command_stream.h"
@@ -25,7 +25,7 @@ struct DevicePeer {
           staging(ends),
           commands(channel_sizes.ring_bytes) {}
 
-    // The first reason stays.
+    // Only the first failure is kept.
     void fail(Status status, std::string reason) {
         if (health != Status::ok) return;
         health = status;
@@ -42,10 +42,10 @@ struct DevicePeer {
         for (transport::Endpoint** endpoint : {&ends.control, &ends.bulk})
             if (*endpoint != nullptr) ends.transport.disconnect(std::exchange(*endpoint, nullptr));
     }
-    // Whether the transport holds memory of ours, or of the transfers.
+    // Whether the transport holds memory of this peer or of its transfers.
     bool held() const { return out.in_flight() > 0 || staging.fetching() > 0 || fetching > 0; }
 
-    // Tells the client of completions, and of room for commands.
+    // Reports completions, and room for commands, to the client.
     void tell(std::span<const std::byte> items) {
         if (health != Status::ok || ends.control == nullptr) return;
         if (rings != nullptr && rings->ready()) {
@@ -55,7 +55,7 @@ struct DevicePeer {
         }
         send(items);
     }
-    // In a message.
+    // The same, in a message.
     void send(std::span<const std::byte> items) {
         if (health != Status::ok || ends.control == nullptr) return;
         Header header;
@@ -74,8 +74,8 @@ struct DevicePeer {
     DeviceStaging staging;
     CommandStream commands;
     std::unique_ptr<DeviceRings> rings;  // null: messages only
-    std::uint64_t told = 0;              // bytes of commands that the client knows to be taken
-    std::size_t fetching = 0;            // messages whose payload is on its way
+    std::uint64_t told = 0;              // bytes of commands that the client knows have been taken
+    std::size_t fetching = 0;            // messages whose payload is being fetched
     Status health = Status::ok;
     std::string why;
 };

@@ -1,7 +1,7 @@
-// DeviceStaging: the staged transfers of one link, the device's half: cuts them into requests, keeps a window
-// of bytes on the way in each direction, and checks every answer against what was asked. Ownership: the
-// link's peer owns it; what the transport still holds refers to it, so it goes after that. Threads: the
-// proxy's. Completions of transfers are called by progress(), stop() and abandon() only; on_* only take note.
+// DeviceStaging: the device's half of the staged transfers of one link. It cuts transfers into requests,
+// keeps a window of bytes in flight in each direction, and checks every answer against its request.
+// Ownership: the link's peer; it must outlive what the transport holds of it. Threads: the proxy's.
+// Completions of transfers are called only by progress(), stop() and abandon(); the on_* calls only record.
 #pragma once
 
 #include "base/completion.h"
@@ -16,8 +16,8 @@ namespace offpath::link {
 
 class DeviceStaging {
   public:
-    // On the way in each direction. Both the same: the answers of one direction travel behind the data of the
-    // other, and of two unequal windows the larger would starve the smaller.
+    // Limits on what is in flight in each direction. They are equal because the answers of one direction
+    // travel behind the data of the other: of two unequal windows the larger would starve the smaller.
     static constexpr std::size_t window_bytes = std::size_t{2} << 20;
     static constexpr std::size_t window_requests = 256;
 
@@ -28,12 +28,12 @@ class DeviceStaging {
         transport::Endpoint* control = nullptr;
         transport::Endpoint* bulk = nullptr;
     };
-    // `ends` are looked at anew each time.
+    // `ends` is read again on every use.
     explicit DeviceStaging(const Ends& ends) : ends_(ends) {}
     DeviceStaging(const DeviceStaging&) = delete;
     DeviceStaging& operator=(const DeviceStaging&) = delete;
 
-    // As memory::StagedTransfers.
+    // These behave as in memory::StagedTransfers.
     Status start(memory::StagingDirection direction, std::uint64_t host_address, std::byte* local,
                  std::size_t bytes, Completion* completion);
     Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes, Completion* completion);
@@ -41,14 +41,15 @@ class DeviceStaging {
     bool has_work() const;
     void stop(Status reason);
     bool drained() const { return live_ == 0; }
-    // Nothing is on the way any more, or it can be waited for no longer: all ends with `reason`.
+    // Called when nothing is in flight, or can no longer be waited for. Every transfer ends with `reason`.
     void abandon(Status reason);
 
-    // Answers. False: nobody asked for this.
+    // Answers of the host. False: there is no such request.
     bool on_data(const Header& header, const transport::Incoming& message);
     bool on_stored(std::span<const std::byte> items, std::uint32_t count);
 
-    // Payload that is being fetched; not ok: the transport failed, and the link is of no use any more.
+    // fetching(): payloads being fetched. transport_status(): not ok after the transport failed; the link is
+    // then unusable.
     std::size_t fetching() const { return fetching_; }
     Status transport_status() const { return transport_status_; }
 
@@ -66,14 +67,14 @@ class DeviceStaging {
         Status status = Status::ok;
         Completion* completion = nullptr;
     };
-    // A piece that is on its way. Over when nothing is awaited and nothing is held by the transport.
+    // A piece in flight. It is over when no answer is awaited and the transport holds nothing of it.
     struct Request : Completion {
         DeviceStaging* owner = nullptr;
         Transfer* transfer = nullptr;  // null: free
         std::size_t offset = 0;
         std::uint32_t bytes = 0;
-        std::uint32_t id = 0;       // place, and a generation above it
-        std::uint32_t awaited = 0;  // bit per part: data, or the one answer to a store
+        std::uint32_t id = 0;       // index, with a generation in the bits above
+        std::uint32_t awaited = 0;  // a bit per part: data, or the one answer to a store
         std::uint32_t held = 0;     // sends and fetches
     };
     struct Fetching : Completion {
@@ -81,8 +82,8 @@ class DeviceStaging {
         Request* request = nullptr;
     };
     struct Direction {
-        std::deque<Transfer*> queue;          // with bytes that are not issued
-        std::size_t bytes = 0, requests = 0;  // on the way
+        std::deque<Transfer*> queue;          // transfers with bytes that are not issued
+        std::size_t bytes = 0, requests = 0;  // in flight
     };
 
     Direction& of(const Transfer& transfer) {

@@ -1,4 +1,4 @@
-// EventSet: a descriptor that is readable while one of two others is. Threads: any.
+// EventSet: a descriptor that is readable while either of two others is. Threads: any.
 #pragma once
 
 #include "base/status.h"
@@ -12,7 +12,7 @@ class EventSet {
     EventSet& operator=(const EventSet&) = delete;
     ~EventSet();
 
-    // system. The two stay their owners'.
+    // Errors: system. The owners of the two descriptors keep them.
     Status open(int first, int second);
     int fd() const { return epoll_; }
 

@@ -1,7 +1,7 @@
-// Host: the one implementation of HostLink. Its parts: host_link.cpp, how it comes, is progressed and ends,
-// and host_messages.cpp, what comes over it. Ownership: it owns the transport, which goes first. Threads: who
-// has the lock may use the transport and all else that is not atomic; who posts leaves a note to whoever has
-// it.
+// Host: the one implementation of HostLink. host_link.cpp has creation, progress and end; host_messages.cpp
+// handles incoming messages. Ownership: it owns the transport, which is destroyed first. Threads: the thread
+// that holds the lock may use the transport and everything that is not atomic. A posting thread that cannot
+// take the lock leaves a note (`pending_`) for the holder.
 #pragma once
 
 #include "link/agent.h"
@@ -23,7 +23,8 @@
 
 namespace offpath::link {
 
-// Whoever has it may use the transport. Nobody waits for it for long: who cannot have it leaves a note.
+// The holder may use the transport. No thread blocks on this lock for long: a thread that cannot take it
+// leaves a note for the holder.
 class TryLock {
   public:
     bool try_acquire() { return !taken_.exchange(true, std::memory_order_seq_cst); }
@@ -71,7 +72,7 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     void broken(const char* why) override;
 
   private:
-    // Payload of completions or requests that did not come with its header.
+    // A payload of completions or requests that did not come with its header.
     struct Fetching : Completion {
         Host* owner = nullptr;
         Header header;
@@ -85,7 +86,7 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     static void on_fetched(Completion* self, Status status);
 
     std::optional<int> work_for_agent() override;
-    // Under the lock.
+    // The calls below need the lock.
     unsigned work();
     Status arm();
     void look_at_rings();
@@ -111,15 +112,15 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     bool closed_ = false;
     std::string why_lost_;
 
-    std::atomic<bool> pending_{false};  // batches wait for whoever has the lock
-    std::atomic<bool> driving_{false};  // a spinning thread progresses; the agent does not look at events
+    std::atomic<bool> pending_{false};  // batches wait for the holder of the lock
+    std::atomic<bool> driving_{false};  // a spinning thread makes progress; the agent ignores events
     std::atomic<bool> lost_{false};
     std::atomic<bool> tells_of_waits_{false};
     std::atomic<std::uint64_t> messages_{0}, foreign_{0};
     LinkAgent agent_;
     EventSet events_;                                  // of both, below
     std::unique_ptr<HostRings> rings_;                 // null: messages only
-    std::unique_ptr<transport::Transport> transport_;  // last: its end calls what it holds
+    std::unique_ptr<transport::Transport> transport_;  // last: its destructor calls what it holds
 };
 
 }  // namespace offpath::link

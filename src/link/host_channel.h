@@ -1,7 +1,7 @@
-// LinkClientChannel: the client's channel over a link. Commands are collected until ring(), or until a
-// message is full; completions are written by whoever progresses the link. Ownership: the attachment; it must
-// end before its link. Threads: as ClientChannel says; take_batches() and the on_* calls by whoever
-// progresses the link, one at a time.
+// LinkClientChannel: the client's channel over a link. It collects commands until ring(), or until a message
+// is full. The thread that progresses the link writes completions. Ownership: the attachment; it must end
+// before its link. Threads: as ClientChannel says. take_batches() and on_*: the thread that progresses the
+// link, one at a time.
 #pragma once
 
 #include "control/channel.h"
@@ -16,7 +16,7 @@
 
 namespace offpath::link {
 
-// Records in the order of posting, one message.
+// The records of one message, in the order of posting.
 struct Batch {
     std::uint64_t number = 0;
     std::vector<std::byte> bytes;
@@ -33,17 +33,17 @@ class LinkDriver {
     virtual void progress() = 0;
     virtual void end_progress() = 0;
     virtual bool lost(std::string& why) = 0;
-    // Ends the link: afterwards nothing of it touches the program's memory.
+    // Ends the link. Afterwards it touches none of the program's memory.
     virtual void abandon() = 0;
     virtual void forget_channel() = 0;
-    // A thread is about to sleep; it has slept.
+    // A thread is about to sleep, or has slept.
     virtual void enter_wait() = 0;
     virtual void leave_wait() = 0;
     // The device broke the rules.
     virtual void broken(const char* why) = 0;
 };
 
-// Where the device writes by itself (rings.h). Null: it does not.
+// Memory that the device writes itself (rings.h). Null: it writes nothing.
 struct WrittenByDevice {
     control::CompletionEntry* table = nullptr;
     const std::atomic<std::uint64_t>* taken = nullptr;
@@ -63,7 +63,8 @@ class LinkClientChannel final : public control::ClientChannel {
     bool lost(std::string& why) override { return link_.lost(why); }
     void abandon() override { link_.abandon(); }
 
-    // What is to be sent now, in order; the vector is the caller's, to be given back for its memory.
+    // Takes the batches to send now, in order. The caller owns the vector and passes it again, so that its
+    // memory is reused.
     void take_batches(std::vector<Batch>& batches);
     // False: the device broke the rules.
     bool on_completions(const Header& header, std::span<const std::byte> items);
@@ -89,10 +90,10 @@ class LinkClientChannel final : public control::ClientChannel {
     const std::uint64_t room_;
     const std::atomic<std::uint64_t>* const taken_by_device_;
     std::unique_ptr<Words> words_;
-    // The posting thread's.
+    // Used by the posting thread only.
     Batch current_;
     std::uint64_t posted_ = 0;  // bytes
-    // Bytes that the device has taken, as its messages say.
+    // Bytes that the device has taken, according to its messages.
     alignas(control::cache_line) std::atomic<std::uint64_t> taken_{0};
     std::mutex mutex_;  // guards what follows; never held for long
     std::vector<Batch> sealed_;

@@ -1,14 +1,14 @@
 // HostLink: the client's end of the link to a device that shares no memory with it: the channel, and the
-// agent that serves staged transfers: a thread that sleeps until a message comes, sends what the device asks
-// for straight from the program's memory, puts what it sends into it, and writes completions. Memory that is
-// not there gives the device an access error, never a signal.
+// agent that serves staged transfers. The agent is a thread that sleeps until a message comes. It sends what
+// the device requests straight from the program's memory, writes incoming data into that memory, and writes
+// completions. Memory that is not mapped gives the device an access error, never a signal.
 //
 // Ownership: the client's attachment owns it; the channel must end before it. Threads: any, except that
-// connect is called once. A posting thread sends by itself, a thread that spins in a wait moves the link on
-// by itself (ClientChannel::begin_progress); everything else is the agent's, which costs nothing while
-// nothing comes.
+// connect is called once. A posting thread sends by itself. A thread that spins in a wait makes progress by
+// itself (ClientChannel::begin_progress). The agent does everything else, and uses no CPU while nothing
+// arrives.
 //
-// The implementation is in a shared library of its own (load.h), since it brings UCX along.
+// The implementation is in a separate shared library (plugin/plugin_loader.h), because it depends on UCX.
 #pragma once
 
 #include "base/log.h"
@@ -30,7 +30,7 @@ namespace offpath::link {
 
 struct HostLinkOptions {
     std::string devices;  // network devices, as UCX_NET_DEVICES; empty: that, else all
-    // The library has a log of its own.
+    // The library has a separate log.
     std::string log_role = "offpath-link";
     log::Level log_level = log::Level::warn;
 };
@@ -47,14 +47,14 @@ class HostLink {
   public:
     virtual ~HostLink() = default;
 
-    // For the hello: what the device connects to.
+    // The address for the hello, to which the device connects.
     virtual std::vector<std::byte> address() const = 0;
     // For people: e.g. "UCX 1.22.0 tcp/p0".
     virtual std::string describe() const = 0;
-    // How completions come now: "messages" or "remote memory" (rings.h). Threads: any.
+    // How completions arrive now: "messages" or "remote memory" (rings.h). Threads: any.
     virtual std::string rings() const = 0;
 
-    // With what the welcome said. Does not wait for the device. Errors: invalid, protocol, version,
+    // Takes the values of the welcome. Does not wait for the device. Errors: invalid, protocol, version,
     // unavailable.
     virtual Status connect(std::span<const std::byte> device_address, std::uint64_t token,
                            const control::ChannelSizes& sizes,
@@ -63,7 +63,8 @@ class HostLink {
     virtual HostLinkCounters counters() const = 0;
 };
 
-// Takes the transport over, and `one_sided`, which may be null, and starts the agent. Errors: system.
+// Takes ownership of the transport and of `one_sided`, which may be null, and starts the agent. Errors:
+// system.
 Status make_host_link(std::unique_ptr<transport::Transport> transport,
                       std::unique_ptr<transport::OneSided> one_sided, std::unique_ptr<HostLink>& link,
                       std::string& problem);

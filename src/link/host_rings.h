@@ -1,6 +1,6 @@
-// HostRings: the client's half of rings.h: the window with the completion table, and telling the device
-// whether threads sleep. Ownership: the link; the channel whose table lies here ends first. Threads: whoever
-// has the link's lock, except where it says so; table(), taken() and in_use(): any.
+// HostRings: the client's half of rings.h. It has the window with the completion table, and tells the device
+// whether threads sleep. Ownership: the link; the channel that uses the table ends first. Threads: the holder
+// of the link's lock, unless stated otherwise; table(), taken() and in_use(): any.
 #pragma once
 
 #include "control/channel.h"
@@ -16,14 +16,14 @@ namespace offpath::link {
 
 class HostRings : Completion {
   public:
-    // Errors: of the memory.
+    // Errors: those of allocating the window.
     static Status make(std::unique_ptr<transport::OneSided> one_sided, const control::ChannelSizes& sizes,
                        std::unique_ptr<HostRings>& rings);
     HostRings(const HostRings&) = delete;
     HostRings& operator=(const HostRings&) = delete;
 
     std::vector<std::byte> key() const { return window_->key(); }
-    // The device's key. `seen` is called inside progress() when what was said last can be seen there.
+    // Takes the device's key. `seen` is called inside progress() when the last put is visible at the device.
     Status connect(std::span<const std::byte> device_key, std::function<void()> seen);
     bool connected() const { return device_ != nullptr; }
     const control::ChannelSizes& sizes() const { return sizes_; }
@@ -34,17 +34,18 @@ class HostRings : Completion {
     // Whether the device writes here.
     bool in_use() const;
 
-    // Tells the device that a thread is about to sleep. ok: it can see that; in_progress: `seen` follows; or
-    // an error.
+    // Tells the device that a thread is about to sleep. ok: the device can see it. in_progress: `seen`
+    // follows. Otherwise an error.
     Status enter_wait();
     // Threads: any.
     void leave_wait() { sleepers_.fetch_sub(1, std::memory_order_acq_rel); }
-    // A thread spins: unless another sleeps, the device need not send messages until the next enter_wait().
+    // A thread spins: unless another one sleeps, the device need not send messages until the next
+    // enter_wait().
     void spin();
 
     transport::OneSided& one_sided() { return *one_sided_; }
     bool telling() const { return telling_; }
-    // ok until telling fails.
+    // ok until a put to the device fails.
     Status health() const { return health_; }
 
   private:
@@ -59,8 +60,8 @@ class HostRings : Completion {
     std::function<void()> seen_;
     std::atomic<std::uint32_t> sleepers_{0};
     std::uint32_t wanted_ = 0;
-    std::uint32_t told_ = 0;  // what was put last
-    bool telling_ = false;    // and cannot be seen yet
+    std::uint32_t told_ = 0;  // the last value put
+    bool telling_ = false;    // that value is not visible yet
     Status health_ = Status::ok;
 };
 

@@ -1,6 +1,6 @@
-// HostStaging: the client's half of staged transfers: sends what the device asks for straight from the
-// program's memory, puts what comes into it, and collects the answers until flush(). Threads: whoever
-// progresses the transport, one at a time.
+// HostStaging: the client's half of staged transfers. It sends what the device requests straight from the
+// program's memory, writes incoming data into it, and collects answers until flush(). Threads: the thread
+// that progresses the transport, one at a time.
 #pragma once
 
 #include "link/checked_memory.h"
@@ -22,13 +22,13 @@ class HostStaging {
         bulk_ = bulk;
     }
 
-    // Status of the transport: not ok, and the link is of no use any more.
+    // These return the transport's status; after an error the link is unusable.
     Status on_fetch(std::span<const std::byte> items, std::uint32_t count);
     Status on_copy(std::span<const std::byte> items, std::uint32_t count);
     Status on_store(const Header& header, const transport::Incoming& message);
     Status flush();
     bool has_answers() const { return !answers_.empty(); }
-    // Payload that the transport is writing into the program's memory.
+    // Payloads that the transport is writing into the program's memory.
     std::size_t fetching() const { return fetching_; }
 
     std::uint64_t bytes_to_device() const { return bytes_to_device_.load(std::memory_order_relaxed); }
@@ -39,7 +39,7 @@ class HostStaging {
         HostStaging* owner = nullptr;
         std::uint64_t address = 0;
         std::uint32_t id = 0, bytes = 0;
-        bool direct = false;  // into the program's memory; else into our own, to be put there
+        bool direct = false;  // into the program's memory; else into `own`, to be copied from there
         std::vector<std::byte> own;
     };
     Status send_part(const FetchItem& item, std::uint32_t offset, std::uint32_t bytes, bool direct);

@@ -1,4 +1,4 @@
-// Outgoing: the messages that one end of a link sends, and those in flight. Ownership: it must stay until
+// Outgoing: the messages that one end of a link sends, and those in flight. Ownership: it must live until
 // in_flight() is 0 or its transport is gone. Threads: as its transport.
 #pragma once
 
@@ -18,10 +18,10 @@ class Outgoing {
     Outgoing(const Outgoing&) = delete;
     Outgoing& operator=(const Outgoing&) = delete;
 
-    // A payload that is copied before it returns. ok or an error.
+    // Copies the payload before it returns. Returns ok or an error.
     Status post(transport::Endpoint& to, const Header& header, std::span<const std::byte> payload);
-    // A payload that stays in place until `then` is called, which it is inside the transport's progress, if
-    // this returns in_progress. Else ok or an error, and it is over.
+    // in_progress: the payload must stay in place until `then` is called, inside the transport's progress. ok
+    // or an error: the send is over.
     Status send(transport::Endpoint& to, const Header& header, const void* payload, std::size_t bytes,
                 Completion* then);
 

@@ -1,19 +1,21 @@
-// Completions that the device writes into the host's memory, where the way between them is passive: a waiting
-// program then finds them by looking, without progress of the link and without its agent. Either side may say
-// no; then, and until a first write is known to have arrived, completions are messages (wire.h).
+// Completions that the device writes into the host's memory, where access between them is passive. A waiting
+// program then finds them by reading memory, without progress of the link and without its agent. Either side
+// may refuse. In that case, and until the first write is known to have arrived, completions are messages
+// (wire.h).
 //
-// The host's window: what the device writes
-//   0  u64 taken    bytes of commands that are taken, in all
+// The host's window, written by the device:
+//   0  u64 taken    bytes of commands taken, in total
 //   8  u32 open     not 0: the device writes here
-//   64 entries      control::CompletionEntry for each slot: everything but its word, then, when that is
-//   there, the
-//                   word
-// The device's window: what the host writes
-//   0  u32 sleepers not 0: threads sleep; completions and room are to be told in messages
+//   64 entries      control::CompletionEntry for each slot: first everything but its word, then, once that
+//   has
+//                   arrived, the word
+// The device's window, written by the host:
+//   0  u32 sleepers not 0: threads sleep; completions and room must be reported in messages
 //
-// Nobody is missed: a host says that it sleeps, waits until that can be seen, and looks once more; the device
-// waits until its words can be seen, then looks whether the host sleeps, and if so rings: a message without
-// entries. Little endian, fixed sizes. What a peer wrote is checked where it is used.
+// No wake-up is lost. A host announces that it sleeps, waits until the announcement is visible, and checks
+// once more. The device waits until its words are visible and then reads whether the host sleeps; if so it
+// rings with a message without entries. Little endian, fixed sizes. Peer-written values are checked where
+// they are used.
 #pragma once
 
 #include "control/channel.h"
@@ -25,9 +27,9 @@
 
 namespace offpath::link {
 
-// OFFPATH_RINGS. automatic: by remote memory where that is passive on both sides.
+// OFFPATH_RINGS. automatic: remote memory where it is passive on both sides.
 enum class RingsChoice : std::uint8_t { automatic, messages, remote_memory };
-// invalid with `problem`.
+// Errors: invalid, with `problem`.
 Status rings_choice(RingsChoice& choice, std::string& problem);
 
 static_assert(std::endian::native == std::endian::little);

@@ -1,4 +1,4 @@
-// A tagged pair: two byte strings in one, behind four letters that say what they are. Pure functions; any
+// A tagged pair: two byte strings joined into one, after four letters that give its type. Pure functions; any
 // thread.
 #pragma once
 
@@ -26,7 +26,7 @@ inline std::vector<std::byte> join_pair(const Letters& letters, const TaggedPair
     return bytes;
 }
 
-// Views of `bytes`; nothing when they are no such pair.
+// Returns views into `bytes`; nothing when they are not such a pair.
 inline std::optional<TaggedPair> split_pair(const Letters& letters, std::span<const std::byte> bytes) {
     constexpr std::size_t head = 8;
     const auto same = [](char letter, std::byte byte) { return static_cast<std::byte>(letter) == byte; };

@@ -1,19 +1,18 @@
-// What the two ends of a link say to each other: messages of a fixed header and a payload over a transport
-// that may deliver them in any order. Little endian, fixed sizes, the same on every architecture. Pure;
-// decoding trusts nothing.
+// The messages between the two ends of a link: a fixed header and a payload, over a transport that may
+// deliver them in any order. Little endian, fixed sizes, the same on every architecture. Pure; decoding
+// trusts nothing.
 //
 // Header, 40 bytes:
 //   0 u32 magic "OFLK"   4 u8 version   5 u8 kind   6 u16 zero   8 u64 token   16 u64 position
 //   24 u32 id   28 u32 count   32 u32 bytes (of the payload)   36 i32 status
 //
 // kind         from    position              payload
-// commands     client  number of the batch   command records (control/commands.h), one after the other
-// completions  device  command bytes that    count entries: u32 slot, u32 word, u32 source, u32 tag, u64
-// bytes;
-//                      are taken, in all     none: room for commands only
+// commands     client  number of the batch   command records (control/commands.h), contiguous
+// completions  device  bytes of commands     count entries: u32 slot, u32 word, u32 source, u32 tag,
+//                      taken, in total       u64 bytes; no entries: reports room for commands only
 // fetch        device  0                     count entries: u64 address, u32 id, u32 bytes
-// data         client  offset in the         what a fetch asked for, one message for each part of part_bytes;
-//                      fetch of this id      status not ok: nothing, this part cannot be read
+// data         client  offset in the         the data of a fetch, one message for each part of part_bytes;
+//                      fetch of this id      status not ok: no data, this part cannot be read
 // store        device  address               a chunk for the client's memory, under an id
 // stored       client  0                     count entries: u32 id, i32 status
 // copy         device  0                     count entries: u64 from, u64 to, u32 id, u32 bytes: within the
@@ -32,9 +31,9 @@ namespace offpath::link {
 constexpr std::uint32_t wire_magic = 0x4b4c464f;
 constexpr std::uint8_t wire_version = 1;
 constexpr std::size_t header_bytes = 40;
-// Payload that a transport copies at once; batches of entries and of short commands stay below.
+// The payload that a transport copies at once; batches of entries and of short commands stay below it.
 constexpr std::size_t batch_bytes = 8 << 10;
-// Of staged memory in one message: below what the transport pushes in one piece.
+// Staged memory in one message; less than the transport pushes in one piece.
 constexpr std::uint32_t part_bytes = 240 << 10;
 constexpr std::uint32_t max_fetch_bytes = 8 * part_bytes;
 
@@ -80,8 +79,8 @@ constexpr std::size_t max_items = batch_bytes / Item::wire_bytes;
 
 using HeaderBytes = std::array<std::byte, header_bytes>;
 HeaderBytes encode_header(const Header& header);
-// `payload`: how many bytes came with it. False: not a message of a link, or one that encode_header and an
-// honest sender would not have made.
+// `payload`: how many bytes came with the header. False: not a message of a link, or one that an honest
+// sender would not have made with encode_header.
 bool decode_header(std::span<const std::byte> bytes, std::size_t payload, Header& header);
 
 // `room` has Item::wire_bytes bytes.
@@ -90,7 +89,7 @@ void encode_item(const FetchItem& item, std::span<std::byte> room);
 void encode_item(const StoredItem& item, std::span<std::byte> room);
 void encode_item(const CopyItem& item, std::span<std::byte> room);
 
-// The items of a payload, whose length decode_header has checked.
+// Decodes an item of a payload whose length decode_header has checked.
 template <typename Item>
 Item decode_item(std::span<const std::byte> payload, std::size_t index);
 template <>

@@ -1,6 +1,6 @@
-// Two ways at once, until it is known what the other side has: of a host, which then goes on with one of
-// them; of a device, which serves hosts on both. Addresses: the one of the only way that a side has, or of a
-// host both: magic "OFEI", length of UCX's u32, little endian, UCX's, TCP's. Threads: as Transport.
+// A transport over UCX or TCP, for use before the other side's choice is known. A host then continues with
+// one of them; a device serves hosts on both. Threads: as Transport. Addresses: that of the only transport
+// that a side has; or, for a host with both: magic "OFEI", length of UCX's u32, little endian, UCX's, TCP's.
 #pragma once
 
 #include "link/device_links.h"
@@ -19,15 +19,17 @@ struct BothAddresses {
     std::span<const std::byte> ucx, tcp;  // empty: not offered
 };
 std::vector<std::byte> join_addresses(const BothAddresses& addresses);
-// What is not one of ours counts as UCX's, which refuses it.
+// Bytes without this form count as UCX's address, which UCX refuses.
 BothAddresses split_addresses(std::span<const std::byte> bytes);
 
-// It connects once, and goes on with the transport that the address is of. system with `problem`.
+// Connects once, and continues with the transport that the address belongs to. Errors: system, with
+// `problem`.
 Status make_either_transport(std::unique_ptr<transport::Transport> ucx,
                              std::unique_ptr<transport::Transport> tcp,
                              std::unique_ptr<transport::Transport>& transport, std::string& problem);
 
-// One of the two may be null. UCX for hosts that have it, and there `one_sided`, which may be null, too.
+// One of the two transports may be null. UCX serves the hosts that have it, and only they use `one_sided`,
+// which may be null.
 Status make_either_links(std::unique_ptr<transport::Transport> ucx, std::unique_ptr<transport::Transport> tcp,
                          std::unique_ptr<transport::OneSided> one_sided, std::unique_ptr<DeviceLinks>& links,
                          std::string& problem);

@@ -1,5 +1,5 @@
-// The symbols of liboffpath-link.so. C linkage, C++ types: it and its caller come from the same build,
-// which the size of the options checks as far as it can.
+// The symbols of liboffpath-link.so: C linkage, C++ types. The library and its caller must come from the same
+// build. The size of the options detects some mismatches.
 #pragma once
 
 #include "link/host_link.h"
