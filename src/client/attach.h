@@ -1,6 +1,6 @@
-// Attachment: the connection of this process to the device of its node: the line to its daemon, the channel,
-// and what serves staged memory: an agent (local), or the link (remote). Made once, by offpath_init. Threads:
-// as DeviceLine and ClientChannel say.
+// Attachment: the connection of this process to the device of its node. It has the line to the daemon, the
+// channel, and the server of staged memory: an agent (local) or the link (remote). offpath_init makes it
+// once. Threads: as DeviceLine and ClientChannel say.
 #pragma once
 
 #include "client/device_line.h"
@@ -19,10 +19,10 @@ struct AttachOptions {
     std::string directory;
     std::string devices;       // where the devices listen (devices.h); empty: local attach
     std::string host_devices;  // network devices of our end of the link
-    std::string key_file;      // empty: none here
+    std::string key_file;      // empty: there is none
     control::Secret secret{};  // of the job; for remote attach
     std::uint64_t issued = 0;  // when it was made
-    control::Secret fabric{};  // what the job's proxies prove to each other; for local attach
+    control::Secret fabric{};  // by which the job's proxies authenticate to each other; for local attach
     control::BackEndRequest back_end = control::BackEndRequest::automatic;
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, size = 1, local_rank = 0;
@@ -38,22 +38,22 @@ struct Attachment {
     std::string device;  // its socket, or where it listens; for people
     std::unique_ptr<DeviceLine> line;
     control::Welcome welcome;
-    // Whether memory of ours can be a region: mapped (local), or exported to a device that can import it.
+    // Whether our memory can be a region: mapped (local), or exported to a device that can import it.
     bool takes_regions() const { return link == nullptr || exports != nullptr; }
     std::unique_ptr<link::HostLink> link;
     std::unique_ptr<control::ClientChannel> channel;  // ends before the link
-    std::unique_ptr<ExportedRegions> exports;         // null: xgvmi cannot be had
+    std::unique_ptr<ExportedRegions> exports;         // null: xgvmi is not available
     std::unique_ptr<memory::StagingAgent> agent;
 };
 
-// Connects, starting a daemon first where OFFPATH_AUTOSTART asks for it. Errors: unavailable, version,
-// invalid, system, or what the daemon refused with; `problem` is for people.
+// Connects; with OFFPATH_AUTOSTART it starts a daemon first. Errors: unavailable, version, invalid, system,
+// or the daemon's refusal; `problem` is for people.
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem);
-// The same with options.remote(); gives up within 10 s. access: one side does not know the job's secret.
+// The same for options.remote(); gives up within 10 s. access: one side does not know the job's secret.
 Status attach_remote(const AttachOptions& options, Attachment& attachment, std::string& problem);
 
-// Starts offpathd (OFFPATH_DAEMON) for this node; it ends itself when it has been idle. Returns when it is
-// ready or has failed.
+// Starts offpathd (OFFPATH_DAEMON) for this node. Returns when it is ready or has failed. The daemon exits
+// once it has been idle for some time.
 Status start_daemon(const std::string& directory, std::string& problem);
 
 }  // namespace offpath::client

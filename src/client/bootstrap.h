@@ -1,6 +1,6 @@
-// Bootstrap: how the processes of a job first learn of one another: who am I, how many are we, and an
-// allgather of small records. By the caller's callback, or through the launcher's PMIx server. Threads: the
-// one that calls offpath_init.
+// Bootstrap: how the processes of a job first learn of one another: the rank, the size, and an allgather of
+// small records. It uses the caller's callback, or the launcher's PMIx server. Threads: the one that calls
+// offpath_init.
 #pragma once
 
 #include "base/status.h"
@@ -29,14 +29,14 @@ class Bootstrap {
         all.resize(size_);
         return allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
     }
-    // There will be no more allgathers.
+    // No allgather follows.
     virtual void end_exchanges() {}
 
   protected:
     std::uint32_t rank_ = 0, size_ = 1, local_rank_ = 0;
 };
 
-// `params` have been checked. Errors: invalid, unavailable; `problem` says what.
+// The caller has checked `params`. Errors: invalid, unavailable; `problem` says what.
 Status make_bootstrap(const offpath_init_params_t& params, std::unique_ptr<Bootstrap>& bootstrap,
                       std::string& problem);
 Status make_pmix_bootstrap(std::unique_ptr<Bootstrap>& bootstrap, std::string& problem);

@@ -1,10 +1,11 @@
-// The context: everything that a process holds of its attachment. The C API's calls are thin: they check
-// their arguments, take the lock, and use what is here.
+// The context: all state of a process's attachment. The calls of the C API are thin: they check their
+// arguments, take the lock, and use the members here.
 //
-// Threads: with OFFPATH_THREADS_MULTIPLE, and while the context is shared, lock() serialises callers;
-// requests are tested without it. Losing the proxy: found out by the socket or the channel, looked at from
-// waits and from repeated tests. Then every operation ends with PEER_LOST, and nothing can be started any
-// more.
+// Threads: with OFFPATH_THREADS_MULTIPLE, and while the context is shared, lock() serialises callers. Testing
+// a request needs no lock.
+//
+// Loss of the proxy: the socket or the channel detects it; waits and repeated tests check for it. From then
+// on every operation ends with PEER_LOST and nothing can be started.
 #pragma once
 
 #include "base/clock.h"
@@ -31,7 +32,7 @@
 struct offpath_region {
     offpath_context* context = nullptr;
     std::uintptr_t begin = 0, end = 0;
-    std::uint64_t exported = 0;  // the device's number for it; 0: it is memory as any other
+    std::uint64_t exported = 0;  // the device's number for it; 0: ordinary memory
 };
 
 struct offpath_kernel {
@@ -46,17 +47,17 @@ struct offpath_context {
         return threads_ || shared_.load(std::memory_order_relaxed) ? std::unique_lock(mutex_)
                                                                    : std::unique_lock<std::mutex>();
     }
-    // Written by the thread that owns the context, outside of lock(), so what lock() decides holds until its
-    // end. Other threads learn of it from that thread (offpath_context_share).
+    // The thread that owns the context writes it outside lock(), so the decision of a lock() holds until its
+    // end. Other threads learn of the change from that thread (offpath_context_share).
     void share(bool on) { shared_.store(on, std::memory_order_relaxed); }
 
-    // Appends a command, waiting while the ring is full. peer_lost when the proxy is gone. Under the lock.
+    // Appends a command; waits while the ring is full. peer_lost: the proxy is gone. Needs the lock.
     offpath::Status post(const offpath::control::Command& command);
     void ring() { doorbells += channel().ring(); }
-    // A request that is ready to be named in a command; waits while all slots are in use. Under the lock.
+    // Makes a request that a command may name; waits while all slots are in use. Needs the lock.
     offpath::Status new_request(offpath_request** request);
-    // Starts a schedule on a team. Takes `owned` over. Under the lock. `used` tells mem_deregister which
-    // memory the operation touches.
+    // Starts a schedule on a team and takes ownership of `owned`. `used` tells mem_deregister which memory
+    // the operation touches. Needs the lock.
     offpath::Status start(offpath_team& team, const offpath::client::RegisteredSchedule& schedule,
                           std::span<const offpath::control::BufferRange> buffers,
                           std::span<const offpath_request::Used> used, std::unique_ptr<std::byte[]> owned,
@@ -65,12 +66,12 @@ struct offpath_context {
 
     offpath::Status test(offpath_request& request);
     offpath::Status wait(offpath_request& request);
-    // Sleeps at most `limit_ns`, without spinning.
+    // Sleeps for at most `limit_ns`, without spinning.
     offpath::Status wait_for(offpath_request& request, std::uint64_t limit_ns);
-    // Whether the proxy is gone; looks at most every 100 ms. Not under the lock.
+    // Whether the proxy is gone; checks at most every 100 ms. Must not hold the lock.
     bool lost();
-    // Sleeps until `over()`, which is called under the lock after whatever has completed was taken over.
-    // Losing the proxy completes everything. Not under the lock.
+    // Sleeps until `over()` is true. It is called under the lock, after new completions have been processed.
+    // Losing the proxy completes everything. Must not hold the lock.
     template <typename Over>
     void sleep_until(Over&& over) {
         while (true) {
@@ -89,8 +90,8 @@ struct offpath_context {
         }
     }
 
-    // Takes what comes by direct paths until `over()`, which is called under the lock. Spins first. Not under
-    // the lock.
+    // Processes what arrives on direct paths until `over()`, called under the lock, is true. Spins first.
+    // Must not hold the lock.
     template <typename Over>
     void wait_direct(Over&& over) {
         const std::uint64_t begun_ns = offpath::SteadyClock().now_ns();
@@ -104,7 +105,7 @@ struct offpath_context {
         }
     }
 
-    // One question to the daemon and its answer. Not under the lock.
+    // Sends one question to the daemon and receives its answer. Must not hold the lock.
     offpath::Status ask(const offpath::control::Message& question, std::span<const int> descriptors,
                         std::uint64_t region, offpath::control::RegionReply& reply);
 
@@ -117,10 +118,11 @@ struct offpath_context {
     bool all_local =
         true;  // no device of the job has an operating system, and perhaps an architecture, of its own
     offpath::client::Attachment attachment;
-    // Kept for the launcher's sake; null once the process has left it.
+    // Kept because the launcher needs it; null once the process has left the launcher.
     std::unique_ptr<offpath::client::Bootstrap> bootstrap;
     offpath::client::RequestTable requests;
-    std::unique_ptr<offpath::client::DirectPaths> direct;  // null: all goes through the own proxy
+    std::unique_ptr<offpath::client::DirectPaths>
+        direct;  // null: everything goes through this process's proxy
     offpath::client::ScheduleCache schedules;
     offpath::memory::HostAllocator allocator;
     std::unordered_map<offpath_team*, std::unique_ptr<offpath_team>> teams;
@@ -134,17 +136,17 @@ struct offpath_context {
     offpath_team* world = nullptr;
 
     std::uint64_t operations = 0, bytes = 0, doorbells = 0, direct_operations = 0;
-    // Scratch of the posting calls.
+    // Scratch buffers of the posting calls.
     std::vector<std::uint64_t> key;
     std::vector<offpath::control::BufferRange> ranges;
 
   private:
     static constexpr std::uint64_t sleep_ns = 100'000'000;
-    // Calls `take` with each message until it has taken one, which is the answer.
+    // Calls `take` with each message until it accepts one, which is the answer.
     template <typename Take>
     offpath::Status ask_until(const offpath::control::Message& question, std::span<const int> descriptors,
                               Take&& take);
-    // An answer takes a turn of the network.
+    // Multiplies the spin time, because an answer takes a network round trip.
     static constexpr std::uint64_t direct_spins = 3;
     bool sleep_direct();
     void spin(const offpath_request& request);

@@ -1,9 +1,9 @@
-// DeviceLine: the connection of an attached process to its daemon, for what is rare: regions, the goodbye,
-// the daemon's last words. Over TCP a thread of its own keeps it alive and reads it, so that silence is
-// noticed, and the daemon does not think us dead, while the program computes; it wakes twice a second. Over a
-// unix socket the kernel tells, and there is no thread.
+// DeviceLine: the connection of an attached process to its daemon, for rare messages: regions, the goodbye,
+// the daemon's last message. Over TCP a separate thread keeps it alive and reads it while the program
+// computes. Silence is then noticed, and the daemon does not consider this process dead. The thread wakes
+// twice a second. Over a unix socket the kernel reports the end, and there is no thread.
 //
-// Ownership: the attachment. Threads: any; one at a time waits in receive().
+// Ownership: the attachment. Threads: any; only one at a time may wait in receive().
 #pragma once
 
 #include "control/message_socket.h"
@@ -25,13 +25,13 @@ class DeviceLine {
     DeviceLine(const DeviceLine&) = delete;
     DeviceLine& operator=(const DeviceLine&) = delete;
 
-    // retry: no room; peer_lost: the daemon is gone.
+    // retry: no room. peer_lost: the daemon is gone.
     Status send(const control::Message& message, std::span<const int> descriptors = {});
-    // unavailable: nothing came in time; peer_lost: nothing will come any more.
+    // unavailable: nothing came in time. peer_lost: nothing will come any more.
     Status receive(int timeout_ms, control::Message& message, std::string& problem);
-    // Whether the daemon has hung up, or is silent for too long.
+    // Whether the daemon has closed the connection, or has been silent for too long.
     bool closed() const;
-    // The same, waiting for it. Takes no message.
+    // Waits for that, up to the timeout. Takes no message.
     bool wait_closed(int timeout_ms);
     // Why it is closed, as far as this side knows: "it died", "nothing was heard of it for 8 s".
     std::string why() const;
@@ -42,7 +42,7 @@ class DeviceLine {
     void close_with(std::string why);
 
     control::MessageSocket socket_;
-    // The rest is for TCP only.
+    // The rest is used for TCP only.
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<control::Message> messages_;

@@ -1,10 +1,10 @@
-// DirectPaths: this process's connections to proxies that serve other ranks, for small operations on windows
-// without its own proxy between (rma/direct.h). A connection is made when it is first wanted; until it
-// stands, and where it cannot be had, everything goes the usual way. A proxy answers in order, so what is
-// under way is a queue.
+// DirectPaths: this process's connections to the proxies of other ranks. Small window operations use them to
+// bypass this process's own proxy (rma/direct.h). A connection is opened when it is first wanted. Until it is
+// open, and where it is not possible, operations go through the own proxy. A proxy answers in order, so
+// outstanding requests form a queue.
 //
-// Ownership: the context's; it owns the transport, the secrets and what is under way. Threads: everything
-// under the context's lock; wait() sleeps without it.
+// Ownership: the context owns it; it owns the transport, the secrets and the outstanding requests. Threads:
+// everything under the context's lock.
 #pragma once
 
 #include "base/status.h"
@@ -25,18 +25,18 @@ namespace offpath::client {
 
 class DirectPaths final : transport::Handler {
   public:
-    // Where a rank of the job is served.
+    // The proxy that serves a rank of the job, and how to reach it.
     struct Home {
         std::uint64_t proxy = 0;
         std::vector<std::byte> address;  // empty: no direct path leads there
         control::Secret secret{};
     };
-    // What somebody waits for.
+    // The result of a request that a caller waits for.
     struct Outcome {
         bool over = false;
         Status status = Status::ok;
     };
-    // Who hears of an answer: somebody who waits, or the window, which tells errors at its next flush.
+    // The receiver of an answer: a waiting caller, or the window, which reports errors at its next flush.
     struct Asker {
         Outcome* outcome = nullptr;
         std::byte* result = nullptr;
@@ -57,12 +57,12 @@ class DirectPaths final : transport::Handler {
         };
         std::deque<Pending> pending;
         std::uint64_t awaited_bytes = 0;  // of their results
-        std::uint32_t in_a_row = 0;       // asked for since somebody last waited for an answer
-        std::vector<std::byte> bundle;    // requests that wait for others to go with
+        std::uint32_t in_a_row = 0;       // requests since a caller last waited for an answer
+        std::vector<std::byte> bundle;    // requests that wait to be sent together
         std::uint32_t bundled = 0;
         static constexpr std::uint64_t none = UINT64_MAX;
-        std::uint64_t looked_number = none;  // of the oldest request at the last look()
-        std::uint64_t silent_ns = 0;         // that it has waited since
+        std::uint64_t looked_number = none;  // the oldest request at the last look()
+        std::uint64_t silent_ns = 0;         // how long that request has waited since
     };
 
     DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank, std::vector<Home> homes);
@@ -70,39 +70,39 @@ class DirectPaths final : transport::Handler {
     DirectPaths(const DirectPaths&) = delete;
     DirectPaths& operator=(const DirectPaths&) = delete;
 
-    // The open path to the proxy of this rank of the job; begins to open one. Null: there is none, not yet,
-    // or not there because both ranks have the same proxy.
+    // The open path to the proxy of this rank of the job. Null: it is not open, in which case opening begins,
+    // or it is impossible, or both ranks have the same proxy.
     Path* open_path(std::uint32_t rank);
-    // Whether something is under way to that proxy; to any.
+    // Whether requests to that proxy, or to any, are outstanding.
     bool busy(std::uint32_t rank) const;
     bool busy() const;
-    // Somebody waits for what was asked of that proxy; of any. What waits for others goes out.
+    // A caller waits for answers of that proxy, or of any. Bundled requests are sent.
     void waited(std::uint32_t rank);
     void waited();
-    // The request's kind, token and number are filled in here.
+    // Sends a request. Its kind, token and number are filled in here.
     void ask(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
              const Asker& asker);
-    // What is asked for in between may leave together.
+    // Requests between hold() and let_go() may be sent together.
     void hold(Path& path) { transport_->hold(*path.endpoint); }
     void let_go(Path& path) {
         if (path.endpoint != nullptr) transport_->let_go(*path.endpoint);
     }
-    // The same, but it may wait for others, until somebody waits for it or a message is full. What it brings
-    // along is at most most_bundled_bytes.
+    // The same, but the request may wait for others until a caller waits for it or a message is full. Its
+    // operands are at most most_bundled_bytes.
     static constexpr std::size_t most_bundled_bytes = 1024;
     void ask_with_others(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
                          const Asker& asker);
-    // Whether more can be asked for without waiting for answers.
+    // Whether more requests fit without waiting for answers.
     bool has_room(Path& path);
 
-    // Takes what has come.
+    // Processes incoming messages.
     void progress() {
         if (transport_ != nullptr) transport_->progress();
     }
-    // While somebody waits: gives up paths whose proxy has owed an answer for `limit_ns`. Time between two
-    // looks counts up to a quarter of it.
+    // Called while a caller waits: closes paths whose proxy has owed an answer for `limit_ns`. The time
+    // between two looks counts up to a quarter of it.
     void look(std::uint64_t now_ns, std::uint64_t limit_ns);
-    // To sleep: readable when something comes. False: something has.
+    // For sleeping: event_fd() becomes readable when something arrives. False: something has arrived already.
     bool arm() { return transport_->arm() == Status::ok; }
     int event_fd() const { return transport_->event_fd(); }
 

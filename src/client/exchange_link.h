@@ -1,13 +1,13 @@
-// The two ends of the connections of an ExchangeTree. A child calls and proves that it knows the secret that
-// its parent has published, the parent answers with a proof of its own; then `go` comes down once the tree
-// stands, and after that data, up and down in turn. Threads: one.
+// The two ends of the connections of an ExchangeTree. A child calls and proves that it knows its parent's
+// published secret; the parent answers with a proof of its own. Once the tree is complete, `go` travels down,
+// and then data travel up and down in turn. Threads: one.
 #pragma once
 
 #include "client/exchange_tree.h"
 
 namespace offpath::client {
 
-// How both sides announce what they send.
+// The header of every message, in both directions.
 struct ExchangeHeader {
     enum class Kind : std::uint32_t { handshake = 0x6f666578, go, data };
     Kind kind = Kind::handshake;
@@ -15,7 +15,7 @@ struct ExchangeHeader {
     std::uint64_t token = 0;  // of the connection, drawn by the parent; 0 in handshakes
 };
 
-// What is published.
+// The record that a parent publishes.
 struct ExchangeRecord {
     control::Secret secret{};
     std::vector<std::byte> address;
@@ -24,18 +24,18 @@ struct ExchangeRecord {
     bool read(std::span<const std::byte> from);
 };
 
-// Bytes on their way in, which may come before anybody waits for them.
+// Incoming bytes, which may arrive before any caller waits for them.
 struct ExchangeInput : Completion {
     std::vector<std::byte> bytes;
     bool running = false, complete = false, failed = false;
 
     ExchangeInput();
     void take(transport::Transport& transport, const transport::Incoming& message);
-    // False: it is not as long as `to`. Afterwards the next may come.
+    // False: the data do not have the size of `to`. The next data may come afterwards.
     bool take_out(std::span<std::byte> to);
 };
 
-// Sends that have not ended yet.
+// Sends in progress.
 struct ExchangeOutput : Completion {
     std::size_t running = 0;
     bool failed = false;
@@ -49,7 +49,7 @@ struct ExchangeOutput : Completion {
 class ExchangeTree::Up final : public transport::Handler {
   public:
     ~Up() override;
-    // Does not wait. unavailable: that is no way.
+    // Does not wait. unavailable: the parent cannot be reached by this record.
     Status call(std::uint32_t rank, std::uint32_t parent, const ExchangeRecord& record, std::string& problem);
     bool lost() const { return lost_; }
     bool go() const { return go_; }
@@ -75,14 +75,14 @@ class ExchangeTree::Up final : public transport::Handler {
     bool lost_ = false, go_ = false;
 };
 
-// The parent's end, of all its children.
+// The parent's end of the connections to all its children.
 class ExchangeTree::Down final : public transport::Handler {
   public:
     Down(std::uint32_t rank, std::span<const TreePlace::Child> children);
     ~Down() override;
     Status open(std::string& problem);
     ExchangeRecord record() const;
-    // The first child that has not come; size(): all have.
+    // The first child that is missing; size(): none.
     std::size_t first_absent() const;
     std::size_t size() const { return children_.size(); }
     bool complete() const { return first_absent() == children_.size(); }
@@ -101,7 +101,7 @@ class ExchangeTree::Down final : public transport::Handler {
         std::uint32_t rank = 0;
         transport::Endpoint* endpoint = nullptr;  // null: it has not called
         control::Nonce challenge{};
-        std::uint64_t token = 0;  // 0: it has not proved anything
+        std::uint64_t token = 0;  // 0: it has not proved its identity
         ExchangeInput input;
     };
     Child* find(std::uint32_t rank);

@@ -1,14 +1,15 @@
-// ExchangeTree: allgathers among the processes of a job over a tree of TCP connections, for launchers that
-// can tell a process what another one has published but cannot be relied on to count the processes of a
-// fence. Every process with children publishes where it listens; the others look their parent up.
+// ExchangeTree: allgathers among the processes of a job over a tree of TCP connections. It is for launchers
+// that can look up what another process has published, but do not reliably count the processes of a fence.
+// Every process with children publishes where it listens; each child looks up its parent.
 //
-// Several programs may run in turn as the same ranks. What is published may therefore come from a process
-// that is gone, or that is in an earlier program still. Neither takes a call, so whoever looks up asks again
-// until the process of its own program has published. join() ends when the whole tree stands; a process that
-// is lost before is replaced by the next one that comes as the same rank. A loss after join() is an error.
+// Several programs may run in turn as the same ranks. A published record may therefore come from a process
+// that is gone, or that still runs an earlier program. Neither accepts a call, so a child repeats the look-up
+// until the process of its own program has published. join() returns when the whole tree is connected. A
+// process that is lost before then is replaced by the next one with the same rank. A loss after join() is an
+// error.
 //
-// Trust: the listener's address and a secret are published, and both sides prove that they know them before
-// data go over a connection. Ownership: it owns its connections, which end with it. Threads: one.
+// Trust: the listener's address and a secret are published. Both sides prove that they know them before data
+// use a connection. Ownership: it owns its connections, which end with it. Threads: one.
 #pragma once
 
 #include "base/status.h"
@@ -24,17 +25,17 @@
 
 namespace offpath::client {
 
-// What the launcher offers. unsupported: nothing of that kind.
+// The service of the launcher. unsupported: it offers nothing of this kind.
 class Board {
   public:
     virtual ~Board() = default;
-    // In the place of what this rank has published before, in an earlier process perhaps.
+    // Replaces what this rank published before, perhaps in an earlier process.
     virtual Status publish(std::span<const std::byte> record) = 0;
     // unavailable: that rank has not published anything.
     virtual Status look_up(std::uint32_t rank, std::vector<std::byte>& record) = 0;
 };
 
-// Where a rank is in the tree. Each subtree is a range of ranks, of which the lowest is its root.
+// The place of a rank in the tree. Each subtree is a range of ranks; the lowest is its root.
 struct TreePlace {
     std::uint32_t parent = 0;  // of rank 0: 0
     std::uint32_t end = 0;     // of the rank's own subtree, which begins with itself
@@ -47,7 +48,7 @@ TreePlace tree_place(std::uint32_t rank, std::uint32_t size, std::uint32_t fan_o
 
 class ExchangeTree {
   public:
-    // What a process keeps open at most is one more.
+    // A process keeps at most one connection more than this open.
     static constexpr std::uint32_t default_fan_out = 32;
 
     ExchangeTree(Board& board, std::uint32_t rank, std::uint32_t size,
@@ -56,9 +57,9 @@ class ExchangeTree {
     ExchangeTree(const ExchangeTree&) = delete;
     ExchangeTree& operator=(const ExchangeTree&) = delete;
 
-    // Waits for all ranks, as long as it takes. unsupported: what the board says. Once.
+    // Waits for all ranks without a time limit. unsupported: the board says so. Call it once.
     Status join(std::string& problem);
-    // `all`: size * mine.size() bytes, by rank. After join(). peer_lost: another process is gone.
+    // After join(). `all`: size * mine.size() bytes, by rank. peer_lost: another process is gone.
     Status allgather(std::span<const std::byte> mine, std::span<std::byte> all);
 
   private:

@@ -1,6 +1,6 @@
-// ExportedRegions: what this process has exported for a device of its own that can import (back end xgvmi):
-// by region, the registration that the device uses. Ownership: the attachment; regions end before the memory
-// that they register, and after the device has let go of them. Threads: any.
+// ExportedRegions: the memory that this process has exported to a device that can import it (back end xgvmi):
+// the registration of each region. Ownership: the attachment. A region must end after the device has released
+// it, and before its memory ends. Threads: any.
 #pragma once
 
 #include "memory/exported/host_exporter.h"

@@ -1,5 +1,5 @@
-// A single send or receive of the C API on its way: the request, the memory, the command. Threads: takes the
-// context's lock.
+// Posts a single send or receive of the C API: makes the request, records the memory, posts the command.
+// Threads: takes the context's lock.
 #pragma once
 
 #include "client/context.h"
@@ -8,7 +8,7 @@
 
 namespace offpath::client {
 
-// `command` is filled but for the completion and the memory.
+// The caller fills `command`, except the completion and the memory.
 template <typename Command>
 Status post_message(offpath_team& team, Command command, const void* buffer, std::size_t bytes,
                     offpath_request_h* request) {

@@ -1,9 +1,10 @@
-// Requests: the handles of started operations, and the completion slots that they wait on. A request holds a
-// slot from its start until somebody sees that it is done; the handle lives until it is freed. An operation
-// whose handle was freed early is finished in the background: its slot and what it owns come back when slots
-// are needed, or at finalize.
+// Requests: the handles of started operations, and their completion slots. A request holds a slot from its
+// start until its completion is noticed; the handle lives until it is freed. An operation whose handle was
+// freed early finishes in the background. Its slot and the memory that it owns are recovered when slots are
+// needed, or at finalize.
 //
-// Ownership: the table owns requests. Threads: everything but pending() and seen() under the context's lock.
+// Ownership: the table owns requests. Threads: everything under the context's lock, except pending() and
+// seen().
 #pragma once
 
 #include "base/status.h"
@@ -23,7 +24,7 @@ struct offpath_window;
 struct offpath_request {
     offpath_context* context = nullptr;
     std::uint32_t slot = 0;
-    // in_progress until the completion has been taken over.
+    // in_progress until the completion has been processed.
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
@@ -31,14 +32,15 @@ struct offpath_request {
         nullptr;  // that counts it among the watched, or that it flushes, until it is over
     std::uint32_t target = 0;
     bool updates = false;
-    // A flush of the window: of what was started without a request up to `loose`, of `unwatched` of them.
+    // For a flush of the window: it covers `unwatched` operations without a request, with numbers up to
+    // `loose`.
     bool flushes = false;
     std::uint64_t loose = 0;
     std::uint32_t unwatched = 0;
-    offpath::Status earlier = offpath::Status::ok;  // an error that it tells besides its own
+    offpath::Status earlier = offpath::Status::ok;  // an earlier error that it reports besides its own
     offpath_message_t message{};
     std::unique_ptr<std::byte[]> owned;  // a buffer of ours that the operation uses
-    // The memory that the operation uses, for mem_deregister; unset: any.
+    // The memory that the operation uses, for mem_deregister. Empty: any memory.
     struct Used {
         std::uintptr_t begin = 0, end = 0;
     };
@@ -55,9 +57,9 @@ class RequestTable {
   public:
     explicit RequestTable(control::ClientChannel& channel);
 
-    // A request with a slot whose word is cleared; nullptr while all slots are in use.
+    // A request with a slot whose word is cleared; null while all slots are in use.
     offpath_request* start(offpath_context* context);
-    // A request that needed no start.
+    // A request that is already finished and was never started.
     offpath_request* finished(offpath_context* context, Status status);
     // Undoes start() when the command could not be posted.
     void undo(offpath_request* request);
@@ -66,13 +68,13 @@ class RequestTable {
     bool pending(const offpath_request& request) const {
         return channel_.completion(request.slot).word.load(std::memory_order_acquire) == 0;
     }
-    // Takes the completion over, if it is there. Returns whether the request is finished now.
+    // Processes the completion if it is there. Returns whether the request is finished now.
     bool take(offpath_request* request);
-    // The handle is given back.
+    // The caller gives the handle back.
     void free(offpath_request* request);
-    // Takes over whatever has completed. Returns how many are outstanding still.
+    // Processes all new completions. Returns how many operations are still outstanding.
     std::uint32_t sweep();
-    // Every outstanding operation ends with `status` unless it has ended already.
+    // Ends every outstanding operation with `status`, unless it has ended already.
     std::uint32_t fail_all(Status status);
 
     template <typename Visit>

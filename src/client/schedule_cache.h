@@ -1,6 +1,6 @@
-// ScheduleCache: which schedules the proxy has of this process. A schedule is found by what it was built from
-// (the call, the team's shape, the sizes); one that is new is built, sent in parts, and kept under an id; the
-// least recently used are forgotten beyond the caps. Threads: under the context's lock.
+// ScheduleCache: the schedules of this process that its proxy holds. A schedule is found by the values that
+// it was built from (the call, the team's shape, the sizes). A new one is built, sent in parts, and kept
+// under an id. Beyond the caps the least recently used are forgotten. Threads: under the context's lock.
 #pragma once
 
 #include "base/status.h"
@@ -32,7 +32,7 @@ class ScheduleCache {
 
     explicit ScheduleCache(offpath_context& context) : context_(context) {}
 
-    // The schedule for `key`, built by `build` if it is not there. nullptr: it could not be sent (`status`).
+    // The schedule for `key`; `build` makes it if it is not there. Null: it could not be sent (see `status`).
     // Valid until the next call.
     template <typename Build>
     const RegisteredSchedule* get(std::span<const std::uint64_t> key, Build&& build, Status& status) {
@@ -40,7 +40,7 @@ class ScheduleCache {
         return insert(key, build(), status);
     }
 
-    // Sends a schedule that the caller keeps and forgets itself (groups).
+    // Sends a schedule that the caller keeps and later forgets itself (groups).
     Status add(const schedule::Schedule& schedule, RegisteredSchedule& registered);
     void forget(const RegisteredSchedule& registered);
     std::uint64_t built() const { return next_id_ - 1; }

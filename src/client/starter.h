@@ -1,6 +1,6 @@
-// What the collectives of the C API share: the checks of their arguments, and the call on its way: find the
-// schedule for these arguments or have it built, and start it. Threads: a Starter holds the context's lock
-// while it lives.
+// Common code of the C API's collectives: the checks of their arguments, and the Starter, which finds or
+// builds the schedule for these arguments and starts it. Threads: a Starter holds the context's lock while it
+// lives.
 #pragma once
 
 #include "base/log.h"
@@ -18,7 +18,7 @@
 
 namespace offpath::client {
 
-// What a schedule was built from starts with one of these.
+// The first word of a schedule's key.
 enum class Call : std::uint64_t {
     alltoall = 1,
     alltoallv,
@@ -67,7 +67,7 @@ inline offpath_status_t invalid(const char* call, const char* what) {
     return OFFPATH_ERR_INVALID;
 }
 
-// A call on its way: the lock, the key that grows, the buffers.
+// A call in progress: the lock, the growing key, the buffers.
 class Starter {
   public:
     Starter(offpath_team& team, Call call) : team_(team), context_(*team.context), guard_(context_.lock()) {
@@ -81,7 +81,7 @@ class Starter {
         context_.key.insert(context_.key.end(), words.begin(), words.end());
         return *this;
     }
-    // The buffers of the user slots in order.
+    // `buffers` are those of the user slots, in order.
     template <typename Build>
     offpath_status_t run(std::initializer_list<const void*> buffers, std::unique_ptr<std::byte[]> owned,
                          offpath_request_h* request, Build&& build) {

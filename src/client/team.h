@@ -1,4 +1,4 @@
-// Teams and groups as the client keeps them. Owned by the context.
+// The client's teams and groups. The context owns them.
 #pragma once
 
 #include "client/request.h"
@@ -20,8 +20,8 @@ struct offpath_team {
     std::uint32_t rank = 0, size = 1;
     std::vector<std::uint32_t> job_ranks;  // by rank
     std::uint32_t sequence = 0;            // starts so far
-    std::uint32_t groups = 0;              // that refer to it
-    std::uint64_t windows = 0;             // made so far
+    std::uint32_t groups = 0;              // groups that refer to it
+    std::uint64_t windows = 0;             // created so far
     std::uint32_t open_windows = 0;
     bool destroyed = false;
 
@@ -52,7 +52,7 @@ struct offpath_group {
 
 namespace offpath::client {
 
-// Tells the proxy and makes the handle; the arguments have been checked. Under the context's lock.
+// Informs the proxy and makes the handle; the caller has checked the arguments. Needs the context's lock.
 Status create_team(offpath_context& context, std::span<const std::uint32_t> ranks, std::uint32_t rank,
                    std::uint64_t id, offpath_team** team);
 // A group of the team has ended.

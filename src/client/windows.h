@@ -1,4 +1,4 @@
-// Windows as the client keeps them. Owned by the context.
+// The client's windows. The context owns them.
 #pragma once
 
 #include "client/team.h"
@@ -17,18 +17,19 @@ struct offpath_window {
     offpath_team* team = nullptr;
     std::uint64_t id = 0;  // the same on all ranks of the team
     bool dynamic = false;
-    // What went to a target through the own proxy: for what may take the direct path.
+    // What this rank has sent to a target through its own proxy; it decides what may take the direct path. A
+    // loose operation is one without a request.
     struct Target {
-        std::uint64_t loose = 0;    // of all without a request, the number of the last one to this target
-        std::uint64_t flushed = 0;  // up to which they are done
-        std::uint32_t watched = 0;  // with a request, and not known to be done
+        std::uint64_t loose = 0;    // number of the last loose operation to this target
+        std::uint64_t flushed = 0;  // loose operations up to this number are done
+        std::uint32_t watched = 0;  // operations with a request that are not known to be done
         std::uint32_t watched_updates = 0;
-        bool mapped = false;      // its device has the window's memory mapped
+        bool mapped = false;      // its device has mapped the window's memory
         bool not_direct = false;  // a direct operation was refused
-        // Of locks, so many go by the own proxy, where one was not free at once.
+        // The number of locks that go through the own proxy, because they were not free at once.
         std::uint32_t queued_locks = 0;
-        // Asked of the own proxy, where a direct operation met loose ones: whether those up to `asked` are
-        // done. Null: nothing is asked.
+        // A flush of the own proxy, posted when a direct operation met loose ones. It tells whether those up
+        // to `asked` are done. Null: none is outstanding.
         offpath_request* question = nullptr;
         std::uint64_t asked = 0;
     };
@@ -39,25 +40,26 @@ struct offpath_window {
     bool loose_under_way(std::uint32_t target) const {
         return targets[target].loose > std::max(targets[target].flushed, flushed);
     }
-    // How many operations without a request lie between flushes, as a guess at how many will.
+    // Counts operations without a request between flushes, as an estimate for the next interval.
     struct Batch {
         std::uint32_t before = 0, now = 0;
-        std::uint64_t bytes = 0;  // of those of now that take the direct path
+        std::uint64_t bytes = 0;  // of the current ones on the direct path
         void flushed() {
             if (now > 0) *this = {now, 0, 0};
         }
     } batch;
-    // Started without a request since a flush of everything was last waited for.
+    // How many operations were started without a request since the program last waited for a flush of
+    // everything.
     std::uint32_t unwatched = 0;
-    // A target's next operation is ordered behind all before it where these differ. Empty before the first
-    // fence.
+    // A target's next operation is ordered after all earlier ones if `fenced` and `fences` differ for it.
+    // Empty before the first fence.
     std::uint64_t fences = 0;
     std::vector<std::uint64_t> fenced;  // by target
     bool ordered(std::uint32_t target) const { return !fenced.empty() && fenced[target] != fences; }
     void fence_is_out(std::uint32_t target) {
         if (!fenced.empty()) fenced[target] = fences;
     }
-    // What a flush found that the library made by itself: for the next flush of the program.
+    // Errors found by the library's own flushes; the program's next flush reports them.
     offpath::Status unreported = offpath::Status::ok;
 };
 
@@ -72,20 +74,21 @@ struct DirectOperation {
     std::span<const std::byte> operands;
     void* result = nullptr;
 };
-// Starts by the direct path what has no request, if the program starts few of these between flushes. False:
-// nothing has happened. Under the context's lock.
+// Starts an operation without a request on the direct path, if the program starts few of these between
+// flushes. False: nothing has happened. Needs the context's lock.
 bool start_directly(offpath_window& window, const DirectOperation& operation);
-// An unlock, where nothing is under way by the own proxy. False: nothing has happened. Under the lock.
+// Unlocks directly, if nothing is outstanding at the own proxy. False: nothing has happened. Needs the lock.
 bool unlock_directly(offpath_window& window, std::uint32_t target);
-// What takes the direct path, to the target or to OFFPATH_ALL_TARGETS, is done. Not under the lock.
+// Waits until the direct operations to the target, or to OFFPATH_ALL_TARGETS, are done. Must not hold the
+// lock.
 void wait_for_direct(offpath_window& window, std::uint32_t target);
-// Both under the context's lock. The request of a flush also tells what is unreported, and keeps the window's
-// books when it is done.
+// Posts a flush. Its request also reports unreported errors, and updates the window's counts when it is done.
+// This and the next call need the context's lock.
 Status post_flush(offpath_window& window, std::uint32_t target, offpath_request** request);
-// Whether loose ones are still under way to the target; asks the own proxy, so that it is known some time,
-// though nobody flushes.
+// Whether loose operations to the target are outstanding. It also asks the own proxy, so that the answer is
+// eventually known although the program never flushes.
 bool loose_under_way(offpath_window& window, std::uint32_t target);
-// What post_flush() posted is over. Under the context's lock.
+// A flush of post_flush() is over. Needs the context's lock.
 void flush_over(offpath_window& window, const offpath_request& request, Status status);
 
 }  // namespace offpath::client
