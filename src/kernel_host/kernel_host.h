@@ -1,6 +1,6 @@
-// KernelHost: the process that runs the kernels of one client, as its proxy sees it. It has no descriptors
-// but its socket and what it is sent, belongs to a process group of its own, and dies with its proxy.
-// Ownership: the session's KernelJobs. Threads: the proxy's.
+// KernelHost: a proxy's handle on the process that runs the kernels of one client. That process has no
+// descriptors except its socket and those that it is sent. It has its own process group and dies with its
+// proxy. Ownership: the session's KernelJobs. Threads: the proxy's.
 #pragma once
 
 #include "base/file_descriptor.h"
@@ -28,25 +28,25 @@ struct HostConfig {
 class KernelHost {
   public:
     static Status start(const HostConfig& config, std::unique_ptr<KernelHost>& host, std::string& problem);
-    // Kills it, and waits for its end unless reap() has seen that.
+    // Kills the process, and waits for its end unless reap() has seen it.
     ~KernelHost();
     KernelHost(const KernelHost&) = delete;
     KernelHost& operator=(const KernelHost&) = delete;
 
-    // Readable when there is an answer, or the host has ended.
+    // Readable when there is an answer, or the process has ended.
     int fd() const { return socket_.get(); }
     pid_t pid() const { return pid_; }
-    // Whether there are answers that nobody has asked for yet. One load; tells nothing of the host's end.
+    // Whether there are answers that have not been received. One load; it does not detect the process's end.
     bool answered() const;
-    // peer_lost: it has ended. The descriptors are copied.
+    // Copies the descriptors. peer_lost: the process has ended.
     Status send(const Request& request, std::span<const int> descriptors = {});
-    // retry: there is none; peer_lost: it has ended, or says what it must not.
+    // retry: there is no answer. peer_lost: the process has ended, or broke the rules.
     Status receive(Answer& answer);
 
     void kill() const;
-    // How it ended, for people; empty: it has not.
+    // Tells people how the process ended; empty: it has not.
     std::string reap();
-    // The same, after killing it.
+    // Kills the process, then does the same.
     std::string end();
 
   private:

@@ -1,6 +1,6 @@
-// What a proxy and a kernel host say to each other: records on a SOCK_SEQPACKET socket, descriptors beside
-// them. Both are of one build and on one machine. The host believes its proxy; the proxy believes nothing,
-// since the host runs the clients' code. Pure.
+// The records between a proxy and a kernel host, on a SOCK_SEQPACKET socket that also carries descriptors.
+// Both are of one build and on one machine. The host trusts its proxy. The proxy trusts nothing, because the
+// host runs the clients' code. Pure.
 #pragma once
 
 #include "base/status.h"
@@ -15,12 +15,12 @@
 
 namespace offpath::kernel_host {
 
-// What the host finds when it starts.
+// The descriptors that the host has when it starts.
 constexpr int socket_fd = 3, shared_fd = 4;
 constexpr std::size_t max_record_bytes = 16 << 10;
 constexpr std::size_t max_regions = 17;  // that come with one record
 
-// Shared: tells the proxy without a system call that there are answers on the socket.
+// Shared memory: tells the proxy, without a system call, that there are answers on the socket.
 struct Shared {
     alignas(64) std::atomic<std::uint64_t> answers;
 };
@@ -38,7 +38,8 @@ struct Unmap {
     std::uint64_t region = 0;
     friend bool operator==(const Unmap&, const Unmap&) = default;
 };
-// Its memory file is among the descriptors, in order. 0 is the proxy's copies, and replaces the last 0.
+// Its memory file is among the descriptors, in order. Region 0 holds the proxy's copies and replaces the
+// previous region 0.
 struct Region {
     std::uint64_t id = 0, bytes = 0;
     friend bool operator==(const Region&, const Region&) = default;
@@ -56,7 +57,7 @@ struct Run {
 };
 using Request = std::variant<Load, Unload, Unmap, Run>;
 
-// To a Load or a Run.
+// Answers a Load or a Run.
 struct Answer {
     std::uint64_t number = 0;
     Status status = Status::ok;
