@@ -1,7 +1,7 @@
-// Daemon: the main thread of offpathd: the socket of the node, the door for other systems
-// (remote_listener.h), handshakes, signals, the proxies' life. Handshakes have a deadline and are read
-// without blocking, so a client that says nothing, or nonsense, holds up nobody. Ownership: owns the proxies.
-// Threads: the main thread.
+// Daemon: the main thread of offpathd. It owns the node's socket and the listener for other systems
+// (remote_listener.h), handles handshakes and signals, and starts and stops the proxies. Handshakes have a
+// deadline and are read without blocking, so a silent or faulty client delays no other. Ownership: owns the
+// proxies. Threads: the main thread.
 #pragma once
 
 #include "proxy/endpoint_files.h"
@@ -14,8 +14,8 @@
 
 namespace offpath::proxy {
 
-// Whether ranks of other proxies may ask ours for small operations themselves (direct_port.h). By itself
-// where the fabric has nothing faster than what they would come by.
+// Whether ranks of other proxies may send small operations straight to ours (direct_port.h). automatic: yes
+// where the fabric has nothing faster than the direct path's TCP.
 enum class Direct : std::uint8_t { automatic, on, off };
 
 struct Options {
@@ -30,21 +30,22 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
-    bool kernels = true;        // whether clients may have kernels run
-    std::string allow_kernels;  // directories of what those on other systems may load; empty: nothing
-    std::string kernel_user;    // whom their kernels run as; empty: this process's user
+    bool kernels = true;  // whether clients may have kernels run
+    std::string
+        allow_kernels;        // directories of libraries that clients on other systems may load; empty: none
+    std::string kernel_user;  // the user that runs their kernels; empty: this process's user
     std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;
-    std::uint64_t store_mib = 256;  // of messages without a receive that a proxy takes in
+    std::uint64_t store_mib = 256;  // of messages without a receive that a proxy stores
 };
 
 class Daemon {
   public:
     explicit Daemon(Options options) : options_(std::move(options)) {}
 
-    // Serves until a signal or the idle time ends it. `problem` says why it could not start. SIGTERM and
-    // SIGINT must be blocked in all threads.
+    // Serves until a signal or the idle time ends it. `problem` says why it could not start. The caller must
+    // block SIGTERM and SIGINT in all threads.
     Status run(std::string& problem);
 
   private:

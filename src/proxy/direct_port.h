@@ -1,13 +1,14 @@
-// DirectPort: where ranks of other proxies ask this one for small operations on its windows themselves
-// (rma/direct.h): a listener over plain TCP and those who have proved that they belong to a job that is
-// served here. One object a proxy.
+// DirectPort: lets ranks of other proxies send small window operations straight to this proxy (rma/direct.h).
+// It has a listener over plain TCP, and the callers that have proved membership in a job served here. Each
+// proxy has at most one.
 //
-// Ownership: its transport; it borrows the engine. Threads: the proxy's.
-// Trust: who connects must name the listener's random number of 128 bits (transport/tcp). Before he has
-// proved, by a secret that was drawn for a rank of the job and that only the job's ranks know, which job he
-// is of, he can have a random number and nothing else; at most max_unproved are in that state, the oldest
-// gives way. Then he reaches the windows of that job. What he says is checked by the engine; who does not
-// read his answers, or talks nonsense, is cut off.
+// Ownership: it owns its transport and borrows the engine. Threads: the proxy's.
+//
+// Trust: a connecting caller must name the listener's random number of 128 bits (transport/tcp). It must then
+// prove its job with a secret that was drawn for a rank of that job and that only the job's ranks know. Until
+// then it gets a random number and nothing else; at most max_unproved callers are in that state, and beyond
+// that the oldest is dropped. Afterwards it reaches the windows of that job. The engine checks every request.
+// A caller that does not read its answers, or sends invalid data, is disconnected.
 #pragma once
 
 #include "control/authentication.h"
@@ -26,16 +27,16 @@ namespace offpath::proxy {
 class DirectPort final : transport::Handler {
   public:
     static constexpr std::size_t max_unproved = 256, max_callers = 4096;
-    // Answers that may wait for a caller to read.
+    // The most answers that may wait for a caller to read them.
     static constexpr std::size_t max_unsent = 256;
 
     DirectPort(std::unique_ptr<transport::Transport> transport, engine::Engine& engine);
     ~DirectPort() override;
 
     std::vector<std::byte> address() const { return transport_->address(); }
-    // A rank is served from now on; what callers must know to reach it.
+    // A rank is served from now on. Returns the secret that callers need to reach it.
     control::Secret admit(const engine::JobId& job, std::uint32_t rank);
-    // It is not any more. With the last rank of its job go the job's callers.
+    // The rank is no longer served. The job's callers are dropped with its last rank.
     void forget(const engine::JobId& job, std::uint32_t rank);
 
     unsigned progress();
@@ -46,14 +47,14 @@ class DirectPort final : transport::Handler {
     using Job = std::pair<std::uint64_t, std::uint64_t>;
     struct Caller {
         transport::Endpoint* endpoint = nullptr;
-        std::uint32_t path = 0;  // what he calls it
+        std::uint32_t path = 0;  // the caller's name for the connection
         control::Nonce challenge{};
-        std::uint64_t token = 0;  // 0: has proved nothing yet
+        std::uint64_t token = 0;  // 0: it has proved nothing yet
         engine::JobId job;
         std::uint32_t rank = 0;
         bool held = false;  // answers of this round leave together
     };
-    using Callers = std::list<Caller>;  // the unproved in front, the oldest first
+    using Callers = std::list<Caller>;  // the unproved first, oldest first
 
     void on_message(const transport::Incoming& message) override;
     void on_endpoint_lost(transport::Endpoint& endpoint) override;
@@ -61,7 +62,7 @@ class DirectPort final : transport::Handler {
     void on_handshake(std::uint32_t path, std::span<const std::byte> payload);
     void on_call(std::uint32_t path, const control::DirectCall& call);
     void on_proof(const control::DirectProof& proof);
-    // Null: nobody who has proved who he is, or one who was cut off just now.
+    // Null: no caller with this token has proved its job, or it has just been dropped.
     Caller* caller_of(std::uint64_t token);
     void hold(Caller& caller);
     void on_request(const rma::direct::Request& request, std::span<const std::byte> operands);
@@ -82,8 +83,8 @@ class DirectPort final : transport::Handler {
     Callers callers_;
     std::size_t unproved_ = 0;
     std::unordered_map<std::uint64_t, Callers::iterator> by_token_;
-    std::vector<std::uint64_t> held_;  // tokens of those whose answers wait for the end of the round
-    // To requests of one bundle, the answers that have not gone out.
+    std::vector<std::uint64_t> held_;  // callers whose answers wait for the end of the round
+    // Unsent answers to the requests of one bundle.
     std::vector<std::byte> answers_;
     std::uint32_t answer_count_ = 0;
 };

@@ -1,6 +1,6 @@
-// EndpointFiles: what makes a daemon findable: <directory>/<host>.sock and <host>.pid, and <host>.port where
-// it also listens to other systems. The pid file carries a lock for as long as the daemon lives, so a second
-// daemon is refused, while files that a crashed one left behind are replaced. The files are removed at the
+// EndpointFiles: the files by which clients find a daemon: <directory>/<host>.sock and <host>.pid, and
+// <host>.port if it also listens to other systems. The pid file is locked for the daemon's life. A second
+// daemon is therefore refused, while files left by a crashed one are replaced. The files are removed at the
 // end.
 #pragma once
 
@@ -20,7 +20,7 @@ class EndpointFiles {
 
     // Errors: unavailable (another daemon serves here), system, invalid (path too long).
     Status create(const std::string& directory, std::string& problem);
-    // After create().
+    // Must follow create().
     Status write_port(std::uint16_t port, std::string& problem);
     void remove();
 

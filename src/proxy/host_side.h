@@ -1,5 +1,5 @@
-// HostSide: what a proxy has towards hosts with an operating system of their own: the link to them and, where
-// UCX and the network card can, their memory by its exported registrations (back end xgvmi). Ownership: the
+// HostSide: a proxy's connections to hosts that have their own operating system. It has the link to them and,
+// where UCX and the network card support it, access to their exported memory (back end xgvmi). Ownership: the
 // proxy; sessions borrow it and end first. Threads: the proxy's.
 #pragma once
 
@@ -19,7 +19,7 @@ struct HostSide {
         if (memory != nullptr) work += memory->progress();
         return work;
     }
-    // To sleep, as in Transport.
+    // For sleeping, as in Transport.
     Status arm() {
         if (links != nullptr && links->arm() != Status::ok) return Status::retry;
         return memory != nullptr ? memory->arm() : Status::ok;

@@ -1,4 +1,4 @@
-// What `offpathd --info` prints: facts about this device, as JSON.
+// Facts about this device as JSON; `offpathd --info` prints them.
 #pragma once
 
 #include <string>

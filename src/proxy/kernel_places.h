@@ -1,5 +1,5 @@
-// Which libraries clients on other systems may have loaded for kernels: those below the directories that the
-// daemon was told of. Reads the file system, no more. Threads: any.
+// The libraries that clients on other systems may load for kernels: those below the directories given to the
+// daemon. It only reads the file system. Threads: any.
 #pragma once
 
 #include "base/status.h"
@@ -9,11 +9,11 @@
 
 namespace offpath::proxy {
 
-// "DIR" or "DIR:DIR...", as canonical paths. unavailable, with the reason: one is not there.
+// Parses "DIR" or "DIR:DIR..." into canonical paths. unavailable, with `problem`: one does not exist.
 Status parse_kernel_places(const std::string& list, std::vector<std::string>& places, std::string& problem);
 
-// `path` as the client says it: absolute, or a name that is looked up in each place in turn. invalid, with
-// the reason: it is in none of them.
+// `path` comes from the client: absolute, or a name that is searched in each place in turn. invalid, with
+// `problem`: it is in none of them.
 Status find_kernel_library(const std::vector<std::string>& places, const std::string& path,
                            std::string& library, std::string& problem);
 

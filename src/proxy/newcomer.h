@@ -1,4 +1,4 @@
-// Who a proxy is, and what the listener knows of a client that it passes on.
+// The identity of a proxy, and what a listener knows about a client that it passes on.
 #pragma once
 
 #include "control/authentication.h"
@@ -22,7 +22,7 @@ struct Identity {
     std::vector<std::byte> direct;  // of the direct port; empty: there is none
 };
 
-// A client on another system, which has proved that it knows the job's secret.
+// A client on another system that has proved that it knows the job's secret.
 struct RemotePeer {
     RemotePeer() = default;
     RemotePeer(const RemotePeer&) = delete;
@@ -37,10 +37,10 @@ struct RemotePeer {
 
 struct Newcomer {
     control::MessageSocket socket;
-    control::Credentials peer;  // remote: the number that it says
+    control::Credentials peer;  // remote: the pid that it claims
     control::Hello hello;
     std::unique_ptr<RemotePeer> remote;  // null: on this system
-    TicketUse ticket;                    // of a remote one
+    TicketUse ticket;                    // for a remote client
 };
 
 }  // namespace offpath::proxy

@@ -1,16 +1,17 @@
-// Proxy: one worker of the device. A thread with a transport, an engine and the sessions of its clients, in a
-// loop of bounded phases, in this order:
+// Proxy: one worker of the device. It is a thread with a transport, an engine and the sessions of its
+// clients. Its loop has bounded phases, in this order:
 //
-//   accept    take over newcomers from the listener; every so often, serve the sessions' sockets, keep those
-//             of remote clients alive, and ask proxies that operations depend on for a sign of life
+//   accept    take newcomers from the listener; periodically serve the sessions' sockets, keep those of
+//   remote
+//             clients alive, and ask proxies that operations depend on for a sign of life
 //   drain     execute the commands in the sessions' rings
-//   advance   match messages and move schedules on (Engine::advance)
-//   progress  move the fabric, the links to remote hosts, direct callers and staged memory on
-//   complete  wake clients whose operations are done; let go of sessions that have ended
-//   rest      nothing moved: spin for a while, then sleep until something happens
+//   advance   match messages and advance schedules (Engine::advance)
+//   progress  advance the fabric, the links to remote hosts, direct callers and staged memory
+//   complete  wake clients whose operations are done; release sessions that have ended
+//   rest      if nothing moved: spin for a while, then sleep until something happens
 //
-// Ownership: the daemon owns proxies. Threads: the public calls come from the daemon's main thread; all else
-// happens on the proxy's own.
+// Ownership: the daemon owns proxies. Threads: the daemon's main thread makes the public calls; everything
+// else happens on the proxy's own thread.
 #pragma once
 
 #include "base/patience.h"
@@ -38,14 +39,14 @@ struct ProxyConfig {
     std::uint64_t spin_us = 50;
     std::uint64_t stored_bytes = engine::Config{}.stored_bytes;  // of messages that no receive has met
     KernelSettings kernels;
-    std::unique_ptr<transport::Transport> direct;  // what a DirectPort listens with; null: there is none
+    std::unique_ptr<transport::Transport> direct;  // for the DirectPort; null: there is none
 };
 
 class Proxy {
     static constexpr std::uint64_t longest_beat_interval_ns = 1'000'000'000;
 
   public:
-    // Takes the transport and the way to remote hosts over; the thread starts with start().
+    // Takes ownership of the transport and of the connections to remote hosts. The thread starts in start().
     Proxy(ProxyConfig config, std::unique_ptr<transport::Transport> transport, HostSide hosts);
     ~Proxy();
     Proxy(const Proxy&) = delete;
@@ -53,10 +54,11 @@ class Proxy {
 
     Status start(std::string& problem);
     void take(Newcomer newcomer);
-    // Ends all sessions, telling their clients `why`, and the thread. Waits for it, at most about a second.
+    // Ends all sessions, telling their clients `why`, and then the thread. Waits for the thread, for about a
+    // second at most.
     void stop(const std::string& why);
 
-    // Sessions, newcomers included.
+    // The number of sessions, including newcomers.
     std::uint32_t load() const { return load_.load(std::memory_order_relaxed); }
 
   private:
@@ -82,7 +84,7 @@ class Proxy {
     Identity identity_;
     std::unique_ptr<engine::Engine> engine_;
     HostSide hosts_;
-    std::unique_ptr<DirectPort> direct_;  // null: nobody reaches this proxy without his own
+    std::unique_ptr<DirectPort> direct_;  // null: ranks reach this proxy through their own only
     std::vector<std::unique_ptr<Session>> sessions_;
     FileDescriptor epoll_;
     Resting resting_;
@@ -92,7 +94,7 @@ class Proxy {
     const std::uint64_t lost_after_ns_ = offpath::lost_after_ns();
     const std::uint64_t beat_interval_ns_ = std::min(lost_after_ns_ / 8, longest_beat_interval_ns);
     std::uint32_t remote_sessions_ = 0;
-    bool trim_due_ = false;  // a session has ended since the heap was given back
+    bool trim_due_ = false;  // a session has ended since the heap was last trimmed
     bool ending_ = false;
 
     // Shared with the main thread.

@@ -1,8 +1,8 @@
-// RemoteListener: the door for clients on other systems: a TCP socket, and the handshakes behind it that
-// prove who comes (control/authentication.h). Until a client has proved that it knows the job's secret it
-// costs one descriptor, a few hundred bytes and some seconds at most, it learns the protocol's version and a
-// random number, and nobody waits for it: everything is non-blocking, the number of handshakes is bounded
-// (the oldest gives way), and so are their time and bytes, and the lines that they cause in the log.
+// RemoteListener: accepts clients on other systems: a TCP socket, and the handshakes in which clients prove
+// that they know the job's secret (control/authentication.h). Before that proof a client costs one
+// descriptor, a few hundred bytes and at most some seconds. It learns only the protocol's version and a
+// random number. It delays no other client: everything is non-blocking, and the handshakes are bounded in
+// number (the oldest is dropped), time, bytes and log lines.
 //
 // Ownership: the daemon. Threads: the daemon's main thread.
 #pragma once
@@ -22,8 +22,8 @@ namespace offpath::proxy {
 
 class RemoteListener {
   public:
-    // invalid, system: with `problem`.
-    // `ticket_seconds`: for how long a job's secret lets its clients in.
+    // `ticket_seconds`: for how long a job's secret admits its clients. Errors: invalid, system, with
+    // `problem`.
     Status open(const control::TcpAddress& address, control::Key key, std::uint64_t ticket_seconds,
                 std::string& problem);
     bool listening() const { return static_cast<bool>(listener_); }
@@ -32,9 +32,9 @@ class RemoteListener {
 
     // Readable when there is something to serve.
     int event_fd() const { return epoll_.get(); }
-    // Serves what has come; `take` gets those who have proved themselves.
+    // Serves what has arrived. `take` receives the clients that have proved that they know the secret.
     void serve(std::uint64_t now_ns, const std::function<void(Newcomer)>& take);
-    // Ends handshakes whose time is over. Call it every now and then while timeout_ms() is not -1.
+    // Ends handshakes that have timed out. Call it periodically while timeout_ms() is not -1.
     void expire(std::uint64_t now_ns);
     int timeout_ms() const { return handshakes_.empty() && accepting_ ? -1 : 250; }
 
@@ -48,7 +48,7 @@ class RemoteListener {
 
     void accept_all(std::uint64_t now_ns);
     void accept_again(bool accepting);
-    // True: `newcomer` is one.
+    // True: the client is accepted, and `newcomer` is set.
     bool check(Handshake& handshake, std::uint64_t now_ns, bool& over, Newcomer& newcomer);
     void refused(const Handshake& handshake, const std::string& why, std::uint64_t now_ns);
     void drop(Handshakes::iterator handshake);

@@ -1,7 +1,7 @@
-// ScheduleStore: the schedules that one client has registered, by id, each ready to be started. A schedule
-// arrives in parts and is decoded when the last one is there; one that cannot be decoded is kept as a failure
-// until the client starts or forgets it. A forgotten schedule lives on until its last start is over. Threads:
-// the proxy's.
+// ScheduleStore: the schedules that one client has registered, by id, each ready to start. A schedule arrives
+// in parts and is decoded once the last part is there. One that cannot be decoded is kept as a failure until
+// the client starts or forgets it. A forgotten schedule lives until its last start is over. Threads: the
+// proxy's.
 #pragma once
 
 #include "control/commands.h"
@@ -26,15 +26,15 @@ struct StoredSchedule {
 
 class ScheduleStore {
   public:
-    // All schedules of a client together, in their encoded form.
+    // The limit for all schedules of a client together, in encoded form.
     static constexpr std::uint64_t max_total_bytes = 512 << 20;
     static constexpr std::size_t max_schedules = 1 << 16;
 
-    // false: the client broke the rules, `problem` says how. A schedule that is merely invalid is no such
-    // case: `failure` is set for the log.
+    // False: the client broke the rules; `problem` says how. A schedule that is merely invalid does not count
+    // as that: `failure` is set for the log.
     bool add_part(const control::SchedulePart& part, std::string& problem, std::string& failure);
     bool forget(std::uint64_t id);
-    // nullptr: never registered, not complete, or forgotten.
+    // Null: never registered, not complete, or forgotten.
     StoredSchedule* find(std::uint64_t id);
     // A start is over.
     void release(StoredSchedule& schedule);

@@ -1,11 +1,11 @@
-// Session: one client as its proxy sees it: its socket, its channel, its memory, its teams and schedules, and
-// what it has started. It turns commands and messages into calls on the engine and the engine's completions
-// into completion words. Everything that a client says is checked here; a client that says nonsense loses its
-// session, and nobody else notices.
+// Session: one client as its proxy sees it: its socket, channel, memory, teams and schedules, and its started
+// operations. It turns commands and messages into calls on the engine, and the engine's completions into
+// completion words. Everything from the client is checked here. A client that sends invalid data loses its
+// session; other clients are not affected.
 //
-// Ownership: the proxy owns sessions; a session borrows the engine. Threads: the proxy's thread only.
-// Life: open() -> [drain, read_socket, deliver]* -> end() (by the client's wish, its death or its fault) ->
-// close() until it returns true.
+// Ownership: the proxy owns sessions; a session borrows the engine. Threads: the proxy's thread only. Life:
+// open() -> [drain, read_socket, deliver]* -> end() (the client's request, death or fault) -> close() until
+// it returns true.
 #pragma once
 
 #include "control/channel.h"
@@ -38,7 +38,7 @@ inline memory::HostRange to_range(const control::BufferRange& range) {
 
 class Session {
   public:
-    // Makes everything that a session needs and sends the Welcome; null after a Refusal.
+    // Makes everything that a session needs and sends the Welcome. Null after a Refusal.
     static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity,
                                          const HostSide& hosts, DirectPort* direct,
                                          const KernelSettings& kernels, int epoll, Newcomer newcomer);
@@ -46,38 +46,40 @@ class Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Executes at most `limit` commands. Returns how many there were.
+    // Executes at most `limit` commands. Returns how many it executed.
     unsigned drain(unsigned limit);
-    // Serves what has come on the socket.
+    // Serves what has arrived on the socket.
     void read_socket();
-    // The client's process has ended, though somebody may still hold its end of the socket: a child of its.
+    // The client's process has ended, though another process, such as its child, may still hold its end of
+    // the socket.
     void process_ended();
-    // Remote: keeps the socket alive, and finds out that the client is not. Every now and then.
+    // Remote clients: keeps the socket alive and detects a dead client. Called periodically.
     void tend(std::uint64_t now_ns);
-    // Moves staged transfers and kernels on.
+    // Advances staged transfers and kernels.
     unsigned progress_memory();
-    // Makes completions known to a client that sleeps, and acknowledges revocations that became possible.
+    // Wakes a sleeping client for its completions, and acknowledges revocations that have become possible.
     void deliver();
 
     bool ended() const { return ended_; }
-    // Ends the session. With `tell`, the client hears why.
+    // Ends the session. With `tell`, the client is told why.
     void end(Status reason, std::string_view why, bool tell);
-    // What is given back lets the device live on, and its other sessions.
+    // Ends the session to free its memory, so that the device and its other sessions can go on.
     void end_for_memory();
-    // After end(): true when the engine and the memory have let go, and the session may be destroyed.
+    // After end(): true once the engine and the memory have released everything; the session may then be
+    // destroyed.
     bool close();
 
     bool remote() const { return socket_.remote(); }
     int socket() const { return socket_.fd(); }
-    // Readable when the client's process has ended; -1: it cannot be seen from here.
+    // Readable when the client's process has ended; -1: that process is not visible from here.
     int process_event() const { return process_.get(); }
     int doorbell() const { return channel_->doorbell(); }
     int memory_event() const { return memory_->event_fd(); }
-    // Watched by the session itself, since it comes and goes.
+    // The session watches it itself, because it comes and goes.
     int kernel_event() const { return kernels_ != nullptr ? kernels_->event_fd() : -1; }
     void serve_kernels() { kernels_->event(); }
     bool kernels_run() const { return kernels_ != nullptr && kernels_->host_busy(); }
-    // Sleeping: false when there is something to do after all. A round of work ends it.
+    // Before sleeping: false when there is work to do. The next round of work ends the sleep state.
     bool prepare_sleep();
     void end_sleep() { channel_->end_sleep(); }
     void clear_doorbell() { channel_->clear_doorbell(); }
@@ -94,30 +96,31 @@ class Session {
         engine::MessageInfo message;
         std::vector<memory::HostRange> pinned;
     };
-    // A team, or the reason why there is none.
+    // A team, or the reason why it does not exist.
     struct TeamEntry {
         engine::Team* team = nullptr;
         Status failure = Status::ok;
         std::uint32_t rank = 0, size = 0;
     };
-    // What teams and windows take grows with their ranks: a client has so many in all, a window's counting
-    // window_members times.
+    // Memory for teams and windows grows with their ranks. A client may have max_members in total; each
+    // member of a window counts window_members times.
     static constexpr std::uint64_t max_members = 1 << 22, window_members = 8;
 
-    // A window, or the reason why there is none; and the regions that it keeps.
+    // A window, or the reason why it does not exist, and the regions that it pins.
     struct WindowEntry {
         engine::Window* window = nullptr;
         Status failure = Status::ok;
         std::uint64_t members = 0;
         std::vector<memory::HostRange> pinned;
-        std::map<std::uint64_t, std::vector<memory::HostRange>> attached;  // by where they begin
+        std::map<std::uint64_t, std::vector<memory::HostRange>>
+            attached;  // by the offset at which they begin
     };
 
-    // What a session is made of: by shared memory, or by a link.
+    // The parts of a session, which use either shared memory or a link.
     struct Parts {
         std::unique_ptr<link::DeviceLink> link;
         std::unique_ptr<control::ProxyChannel> channel;
-        const control::SharedProxyChannel* shared = nullptr;  // the same; null: by a link
+        const control::SharedProxyChannel* shared = nullptr;  // the same channel; null: over a link
         std::unique_ptr<memory::SessionMemory> memory;
         std::vector<FileDescriptor> for_client;
         std::uint64_t token = 0;
@@ -133,7 +136,7 @@ class Session {
     Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
             Newcomer newcomer, Parts parts);
 
-    // Commands; a false return ends the session with problem_.
+    // The execution of commands. A false return ends the session with problem_.
     // team_commands.cpp
     bool execute(const control::AddProxy& command);
     bool execute(const control::Ranks& command);
@@ -173,8 +176,8 @@ class Session {
     bool pin(Operation& operation, const memory::HostRange& range);
     void settle(Operation& operation, Status status);
     static void on_done(Completion* completion, Status status);
-    // An operation on a team or a window. `start` is called where that was made, and answers as the engine
-    // does. False: there is no such team or window (null), or no such slot.
+    // An operation on a team or a window. If that exists, `start` is called and returns what the engine
+    // returns. False: there is no such team or window (null), or no such slot.
     template <typename Entry, typename Start>
     bool perform(const Entry* entry, std::uint32_t completion, Start&& start) {
         if (entry == nullptr || !check_slot(completion)) return false;
@@ -192,7 +195,7 @@ class Session {
     void reply(const control::Message& message);
 
     engine::Engine& engine_;
-    DirectPort* const direct_;  // null: nobody reaches this rank without his own proxy
+    DirectPort* const direct_;  // null: ranks reach this one through their own proxies only
     const engine::JobId job_;
     TicketUse ticket_;
     std::uint64_t members_in_use_ = 0;
@@ -200,7 +203,7 @@ class Session {
     const FileDescriptor process_;            // pidfd
     std::unique_ptr<link::DeviceLink> link_;  // remote only
     std::unique_ptr<control::ProxyChannel> channel_;
-    const control::SharedProxyChannel* const shared_channel_;  // null: by a link
+    const control::SharedProxyChannel* const shared_channel_;  // null: over a link
     std::unique_ptr<memory::SessionMemory> memory_;
     engine::Session* session_;
     std::string name_;
@@ -208,7 +211,7 @@ class Session {
     const KernelSettings& kernel_settings_;
     const int epoll_;
     const control::Credentials peer_;
-    std::unique_ptr<KernelJobs> kernels_;  // from the first one on
+    std::unique_ptr<KernelJobs> kernels_;  // made for the first kernel
 
     std::vector<engine::ProxyId> proxies_;  // by job rank; 0: not told
     std::unordered_map<std::uint64_t, TeamEntry> teams_;
@@ -227,7 +230,7 @@ class Session {
     std::vector<Operation*> free_operations_;
     std::uint32_t outstanding_ = 0;
     std::uint32_t unwatched_ = 0;          // operations without a completion
-    std::vector<std::uint64_t> revoking_;  // regions whose last use is awaited
+    std::vector<std::uint64_t> revoking_;  // regions whose last use has not ended
     bool completed_some_ = false;
     bool ended_ = false, abandoned_ = false;
     std::uint64_t ended_ns_ = 0;

@@ -1,8 +1,8 @@
-// Tickets: whether a job's secret still lets clients in. A secret is made for one job and one moment, both of
-// which the client says with its proof. It opens the door for some time after that moment, and no longer than
-// until the last client of the job here has left. A rank comes in once.
+// Tickets: decides whether a job's secret still admits clients. A secret is made for one job at one moment;
+// the client states both with its proof. The secret is valid for some time after that moment, but no longer
+// than until the job's last client here has left. Each rank may enter once.
 //
-// Ownership: shared by the listener and by every client that came in (TicketUse). Threads: any.
+// Ownership: shared by the listener and by every admitted client (TicketUse). Threads: any.
 #pragma once
 
 #include "base/status.h"
@@ -20,7 +20,7 @@ namespace offpath::proxy {
 
 class Tickets;
 
-// That a rank of a job is in. Its end says that the rank has left.
+// Records that a rank of a job has been admitted. Its destruction records that the rank has left.
 class TicketUse {
   public:
     TicketUse() = default;
@@ -43,14 +43,14 @@ class TicketUse {
 
 class Tickets : public std::enable_shared_from_this<Tickets> {
   public:
-    // How far the clock of a launcher may be ahead of this one.
+    // How far a launcher's clock may be ahead of this one.
     static constexpr std::uint64_t clock_seconds = 300;
     static constexpr std::size_t max_ended = 1 << 16;
 
     explicit Tickets(std::uint64_t seconds) : seconds_(seconds) {}
 
-    // `issued`, `now`: seconds since 1970. access, with the reason: it lets nobody in any more, or the rank
-    // is in.
+    // `issued`, `now`: seconds since 1970. access, with the reason: the secret admits no more clients, or the
+    // rank is already in.
     Status enter(const engine::JobId& job, std::uint32_t rank, std::uint64_t issued, std::uint64_t now,
                  TicketUse& use, std::string& why);
 
@@ -66,8 +66,8 @@ class Tickets : public std::enable_shared_from_this<Tickets> {
     const std::uint64_t seconds_;
     std::mutex mutex_;
     std::map<engine::JobId, Live> live_;
-    // Jobs that have ended, for as long as their tickets would be good otherwise. Where they are too many,
-    // tickets of this moment or older are refused instead.
+    // Jobs that have ended, kept while their tickets would otherwise still be valid. If there are too many,
+    // all tickets issued at floor_ or earlier are refused instead.
     std::map<engine::JobId, std::uint64_t> ended_;
     std::set<std::pair<std::uint64_t, engine::JobId>> ended_by_age_;
     std::uint64_t floor_ = 0;
