@@ -121,8 +121,7 @@ struct offpath_context {
     // Kept because the launcher needs it; null once the process has left the launcher.
     std::unique_ptr<offpath::client::Bootstrap> bootstrap;
     offpath::client::RequestTable requests;
-    std::unique_ptr<offpath::client::DirectPaths>
-        direct;  // null: everything goes through this process's proxy
+    std::unique_ptr<offpath::client::DirectPaths> direct;  // null: everything goes through the own proxy
     offpath::client::ScheduleCache schedules;
     offpath::memory::HostAllocator allocator;
     std::unordered_map<offpath_team*, std::unique_ptr<offpath_team>> teams;

@@ -30,10 +30,9 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
-    bool kernels = true;  // whether clients may have kernels run
-    std::string
-        allow_kernels;        // directories of libraries that clients on other systems may load; empty: none
-    std::string kernel_user;  // the user that runs their kernels; empty: this process's user
+    bool kernels = true;        // whether clients may have kernels run
+    std::string allow_kernels;  // directories of libraries for clients on other systems; empty: none
+    std::string kernel_user;    // the user that runs their kernels; empty: this process's user
     std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;

@@ -112,8 +112,7 @@ class Session {
         Status failure = Status::ok;
         std::uint64_t members = 0;
         std::vector<memory::HostRange> pinned;
-        std::map<std::uint64_t, std::vector<memory::HostRange>>
-            attached;  // by the offset at which they begin
+        std::map<std::uint64_t, std::vector<memory::HostRange>> attached;  // by the offset where they begin
     };
 
     // The parts of a session, which use either shared memory or a link.
