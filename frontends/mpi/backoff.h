@@ -1,8 +1,8 @@
-// How a thread waits: at first it spins, then it yields its core, then it sleeps in steps that grow with the
-// time waited, so that a late look costs a small part of it and a long wait costs next to no CPU (ranks may
-// share a core). A wait for one operation of the device is woken by the device itself. Past the spinning it
-// lets the host's MPI progress at every step, as MPI's progress rule asks of a blocking call. One object a
-// wait; not shared.
+// Backoff: how a thread waits. It spins at first, then yields its core, then sleeps in steps that grow with
+// the time waited. A late wake-up therefore adds only a small share, and a long wait uses almost no CPU,
+// because ranks may share a core. The device itself wakes a wait for one of its operations. After the
+// spinning, every step progresses the host's MPI, as MPI's progress rule requires of a blocking call. Use one
+// object per wait.
 #pragma once
 
 #include <offpath/request.h>
@@ -18,9 +18,9 @@ class Backoff {
     Backoff(const Backoff&) = delete;
     Backoff& operator=(const Backoff&) = delete;
 
-    // One step. Sleeps end early when `device`, if there is one, is done; the sleeps are longer then.
+    // Makes one step. If `device` is given, its completion ends a sleep early, so sleeps are longer.
     void pause(offpath_request_h device = nullptr);
-    // Since the first pause.
+    // Time since the first pause.
     std::uint64_t waited_ns() const;
 
   private:

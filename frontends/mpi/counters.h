@@ -1,5 +1,5 @@
-// What was offloaded and what was not, for the summary at MPI_Finalize. A collective is counted once in the
-// job, by rank 0 of its communicator; bytes are counted where they arrive. Thread-safe.
+// Counts what was offloaded and what was not, for the summary at MPI_Finalize. Rank 0 of a communicator
+// counts each of its collectives once. Bytes are counted where they arrive. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, s
 void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
                    Form form = Form::nonblocking);
 
-// Memory of offpath that MPI_Alloc_mem has given to the program; the summary names its back end.
+// Counts memory of offpath that MPI_Alloc_mem has returned; the summary names its back end.
 void count_allocated(const void* address, std::size_t bytes);
 
-// Sums up over the job and prints the line on rank 0, where there is something to say: true. Collective over
-// the world.
+// Sums over the job, and prints the line on rank 0 if there is something to report; then returns true.
+// Collective over the world.
 bool print_summary();
 
 // "1.2 GiB"

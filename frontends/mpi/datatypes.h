@@ -1,10 +1,10 @@
-// What the front end needs to know of a datatype: its bytes, and whether an array of it is those bytes in
-// order.
+// What the front end needs to know about a datatype: its bytes, and whether an array of it is exactly those
+// bytes in order.
 //
-// Where it is not, values are packed into staging memory and unpacked at completion, so that the device sees
-// bytes only. What was found out about a derived type is kept as an attribute of it until the program frees
-// the type; an operation that unpacks later holds a reference, because that may happen meanwhile. A type that
-// the program gets again by MPI_Type_get_contents is looked at again. Thread-safe.
+// Otherwise values are packed into staging memory and unpacked at completion, so the device sees bytes only.
+// The result for a derived type is kept as an attribute until the program frees the type. An operation that
+// unpacks later holds a reference, because the program may free the type first. A type obtained again through
+// MPI_Type_get_contents is analysed again. Thread-safe.
 #pragma once
 
 #include <mpi.h>
@@ -25,9 +25,9 @@ struct Layout {
     std::atomic<int> references{1};
 };
 
-// By value for each use. `layout` is null for contiguous types.
+// Made by value for each use. `layout` is null for contiguous types.
 struct TypeUse {
-    bool usable = false;  // false: not committed, so the host's MPI is to report it
+    bool usable = false;  // false: not committed; the host's MPI reports the error
     std::size_t bytes = 0;
     MPI_Aint extent = 0;
     Layout* layout = nullptr;
@@ -42,21 +42,21 @@ inline std::size_t type_bytes(MPI_Datatype type) {
 }
 
 TypeUse use_type(MPI_Datatype type);
-// The same for elements at this address, which may be memory of a GPU: such elements are never contiguous.
+// The same for elements at this address. Elements in memory of a GPU are never contiguous.
 TypeUse use_type(MPI_Datatype type, const void* elements);
-// Bytes in memory of a GPU, as elements of `bytes` each. Lives for ever.
+// The layout of bytes in memory of a GPU, as elements of `bytes` each. It lives for ever.
 Layout& layout_in_gpu(std::size_t bytes);
 
-// Of a type of our own that is `count` elements of another, one after the other: what it is packed as. Before
-// its first use.
+// Declares that our type `type` is `count` consecutive elements of `element`, so that it is packed as such.
+// Call it before the first use.
 void set_parts(MPI_Datatype type, MPI_Datatype element, std::size_t count);
 
-// A type of our own that means the same, for what outlives the user's. Freed by whoever asked for it; null
-// for predefined types.
+// Makes an equivalent type of our own, for uses that outlive the user's type. The caller frees it. Null for
+// predefined types.
 MPI_Datatype hold_type(MPI_Datatype type);
 
-// MPI_Type_free, for the program's types and for ours that were used. What is kept of a type refers to it,
-// and would keep it for ever.
+// MPI_Type_free, for the program's types and for used ones of ours. It also drops the kept layout, whose
+// reference would otherwise keep the type for ever.
 int free_type(MPI_Datatype* type);
 
 void retain(Layout& layout);
@@ -69,8 +69,8 @@ inline MPI_Aint part_extent(const Layout& layout) {
     return layout.extent / static_cast<MPI_Aint>(layout.parts);
 }
 
-// `count` elements at `elements` to or from count * layout.bytes packed bytes. False when the host's MPI
-// refuses.
+// Copies `count` elements at `elements` to or from count * layout.bytes packed bytes. False: the host's MPI
+// refused.
 bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed);
 bool unpack(const Layout& layout, const void* packed, void* elements, std::size_t count);
 // The same for `count` parts of elements.

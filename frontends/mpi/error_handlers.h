@@ -1,18 +1,18 @@
-// Error handlers of the program's own, called when this library's state is whole: MPI calls them inside of
-// its calls, some of which this library makes under its lock, or between two steps of its own. A handler may
-// call MPI, and wait for other threads.
+// Calls the program's error handlers only when this library's state is consistent. MPI calls handlers inside
+// its own calls, and this library makes some of those while it holds its lock or between two steps of its
+// own. A handler may call MPI, and may wait for other threads.
 //
-// MPI gets a function of ours in the place of each of the program's. Where an error is met while the thread
-// holds handlers back, the handler is called when it lets them go, before the MPI call returns. Handlers that
-// MPI has predefined are left to MPI. Any thread; what is held back is the thread's own.
+// MPI is given a function of ours instead of each of the program's handlers. If an error occurs while the
+// thread holds handlers back, the handler is called when it releases them, before the MPI call returns. MPI
+// itself handles its predefined handlers. Any thread; held-back errors belong to their thread.
 #pragma once
 
 #include <mpi.h>
 
 namespace offpath::mpi {
 
-inline thread_local int handlers_held = 0;     // how often
-inline thread_local bool errors_wait = false;  // for that to end
+inline thread_local int handlers_held = 0;     // nesting depth
+inline thread_local bool errors_wait = false;  // errors wait until it is 0
 
 inline void hold_handlers() {
     ++handlers_held;
@@ -22,10 +22,10 @@ inline void let_handlers_go() {
     if (--handlers_held == 0 && errors_wait) call_held_handlers();
 }
 
-// What MPI is given in the place of `function`, a handler of a C program; `function` itself if there are too
-// many.
+// The function given to MPI in place of `function`, a handler of a C program. It is `function` itself if
+// there are too many.
 MPI_Comm_errhandler_function* stand_in_for_handler(MPI_Comm_errhandler_function* function);
-// The same for a procedure of Fortran: not null.
+// The same for a Fortran procedure; never null.
 MPI_Comm_errhandler_function* stand_in_for_procedure(void (*procedure)());
 
 }  // namespace offpath::mpi

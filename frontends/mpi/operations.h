@@ -1,13 +1,12 @@
-// Operations under way: offloaded collectives as the user's MPI requests.
+// Outstanding operations: offloaded collectives behind the user's MPI requests.
 //
-// Each is a generalized request of the host's MPI, so all of MPI's request calls work on it. It is moved by
-// poll(), which the intercepted request calls run: it asks the device (one load an operation), unpacks what
-// was packed and completes the generalized request. Records are pooled: posting again allocates nothing here.
+// Each is a generalized request of the host's MPI, so all of MPI's request calls work on it. The intercepted
+// request calls run poll(), which asks the device (one load per operation), unpacks packed data and completes
+// the generalized request. Records are pooled, so posting again allocates nothing here.
 //
 // Life of a record: acquire -> fill -> publish (or abandon) -> finished by poll -> recycled when the host's
-// MPI has freed the request. A thread that waits for a request may look at its record until that wait
-// returns. Threads: poll, publish and the waits from any; a record that is not yet published belongs to its
-// maker.
+// MPI has freed the request. A thread that waits for a request may read its record until that wait returns.
+// Threads: poll, publish and the waits from any; an unpublished record belongs to its maker.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +25,7 @@
 
 namespace offpath::mpi {
 
-// Part of a receive buffer that is unpacked at completion.
+// A part of a receive buffer that is unpacked at completion.
 struct Piece {
     void* elements;
     std::size_t count;      // bytes where there is no layout
@@ -36,29 +35,29 @@ struct Piece {
 
 struct Operation {
     Op op = Op::ialltoall;
-    const char* call = nullptr;  // what the user called, where it is no collective
+    const char* call = nullptr;  // the user's call, if it is no collective
     Team* team = nullptr;
     offpath_request_h device = nullptr;
     MPI_Request handle = MPI_REQUEST_NULL;
-    MPI_Win window = MPI_WIN_NULL;  // of one-sided calls: whose error handler is called
+    MPI_Win window = MPI_WIN_NULL;  // for one-sided calls: its error handler is called
     int error = MPI_SUCCESS;
     std::atomic<bool> done{false};
     std::atomic<int> holders{0};  // the host's MPI, until it frees the request, and the end of the operation
 
     StagingBlock send_staging, recv_staging;
     std::vector<Piece> pieces;
-    std::vector<MPI_Request> host_parts;  // pairs of ranks that decided against the device
+    std::vector<MPI_Request> host_parts;  // messages of pairs of ranks that decided against the device
     bool host_failed = false;             // one of them could not be started
     std::vector<std::size_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
 
-    Operation* next = nullptr;       // under way, or free in the pool
+    Operation* next = nullptr;       // outstanding, or free in the pool
     Operation* hash_next = nullptr;  // by handle, until done
 };
 
 Operation& acquire_operation(Op op, Team& team);
 void abandon(Operation& operation);
 
-// The outcome of `start`, asked again while the device has no room.
+// Calls `start` until the device has room, and returns its status.
 void poll();
 template <typename Start>
 offpath_status_t start_on_device(Start start) {
@@ -70,7 +69,7 @@ offpath_status_t start_on_device(Start start) {
     return status;
 }
 
-// Ends the posting of `operation` whose start on the device gave `status`: makes the user's request, or
+// Finishes posting `operation`; `status` is that of its start on the device. Makes the user's request, or
 // reports the error through the communicator's error handler. Returns what the MPI call returns.
 int publish(Operation& operation, offpath_status_t status, MPI_Request* request);
 
@@ -82,16 +81,16 @@ inline bool any_under_way() {
 // Whether `request` is an offloaded operation that is not done.
 bool is_under_way(MPI_Request request);
 
-// Returns at once for other requests; else when the operation is done, having let the host's MPI progress
-// meanwhile.
+// Returns at once for other requests. Otherwise it returns when the operation is done, and progresses the
+// host's MPI meanwhile.
 void wait_until_done(MPI_Request request);
 
-// One step of a wait for whatever is done first.
+// One step of a wait for the first of several operations.
 void pause_for_any(Backoff& backoff);
 
-// In MPI_Comm_disconnect, which waits for what is pending.
+// Called in MPI_Comm_disconnect, which waits for pending operations.
 void finish_operations_of(const Team& team);
-// In MPI_Finalize.
+// Called in MPI_Finalize.
 void finish_all_operations();
 
 }  // namespace offpath::mpi

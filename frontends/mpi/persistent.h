@@ -1,11 +1,11 @@
-// Persistent requests that offpath makes: each start begins a new operation with a request of its own.
+// Persistent requests of offpath: each start begins a new operation with its own request.
 //
-// The user holds a handle of the host's MPI that is never started there, so while inactive it is what MPI
-// says of an inactive request in every call. While it is active, the calls that wait, test, free or cancel
-// exchange it for the request of the operation that was started (StandIns), which may be anybody's: one of
-// the device, or of the host's MPI. So a persistent operation is a non-blocking one with its arguments kept.
+// The user holds a handle of the host's MPI that is never started there. While the request is inactive, the
+// handle therefore behaves as MPI requires in every call. While it is active, the calls that wait, test, free
+// or cancel replace the handle by the request of the started operation (StandIns), which may belong to the
+// device or to the host's MPI. A persistent operation is thus a non-blocking one whose arguments are kept.
 //
-// Threads: any; as in MPI, one request is in the hands of one thread at a time.
+// Threads: any; as in MPI, one thread at a time uses a request.
 #pragma once
 
 #include <mpi.h>
@@ -18,18 +18,19 @@
 
 namespace offpath::mpi {
 
-// Starts the operation and gives its request; returns what MPI_Start returns. It ends when the user frees the
-// persistent request, be the operation done or not.
+// Starts the operation and returns its request; the result is that of MPI_Start. The function is destroyed
+// when the user frees the persistent request, even if the operation is not done.
 using StartOperation = std::function<int(MPI_Request* started)>;
 
 // Makes the user's handle, inactive.
 int make_persistent(StartOperation start, MPI_Request* request);
 
-inline std::atomic<std::uint32_t> persistent_requests{0};  // that exist
-inline std::atomic<std::uint32_t> persistent_active{0};    // started and not seen to be done
+inline std::atomic<std::uint32_t> persistent_requests{0};  // existing
+inline std::atomic<std::uint32_t> persistent_active{0};    // started and not yet seen to be done
 
-// The user's requests with those of operations in place of active persistent ones. At the end of its life the
-// user's array gets what the call made of it; a persistent request whose operation was done is inactive then.
+// The user's requests, with active persistent ones replaced by their operations' requests. The destructor
+// writes the call's results into the user's array. A persistent request whose operation is done is inactive
+// from then on.
 class StandIns {
   public:
     StandIns(int count, MPI_Request* requests);
@@ -54,7 +55,7 @@ class StandIns {
     std::vector<Exchanged> exchanged_;
 };
 
-// What `request` stands for now: itself, or the operation of an active persistent request.
+// The request that `request` stands for now: itself, or the operation of an active persistent request.
 MPI_Request stand_in_of(MPI_Request request);
 
 }  // namespace offpath::mpi

@@ -1,9 +1,9 @@
 // The attachment of this MPI process: made in MPI_Init, ended in MPI_Finalize, read by every intercepted
 // call.
 //
-// `active()` is false before MPI_Init, after MPI_Finalize, without a daemon and with OFFPATH=off; every
-// intercepted call then goes straight to the host's MPI. The runtime is written only while it is false, so no
-// lock guards it.
+// `active()` is false before MPI_Init, after MPI_Finalize, without a daemon and with OFFPATH=off. Every
+// intercepted call then goes straight to the host's MPI. The runtime is written only while `active()` is
+// false, so no lock guards it.
 #pragma once
 
 #include <mpi.h>
@@ -20,16 +20,16 @@
 
 namespace offpath::mpi {
 
-// What the ranks agreed on: rank 0's environment. Trivially copyable.
+// Settings that all ranks share: those of rank 0's environment. Trivially copyable.
 struct Settings {
     Selection selection;
     p2p::Settings p2p;
     std::uint8_t on = 0;
     std::uint8_t verbose = 1;             // 0: errors only; 1: the summary; 2: every decision
-    std::uint8_t explain = 0;             // why calls go where they go
-    std::uint32_t agree_ms = 250;         // the time between two agreements, about
-    std::uint8_t refine_sums = 0;         // of floating-point numbers, too
-    std::uint64_t first_trial_after = 0;  // calls, until it learns while the program runs; 0: never
+    std::uint8_t explain = 0;             // print why calls go to the device or the host
+    std::uint32_t agree_ms = 250;         // approximate time between two agreements
+    std::uint8_t refine_sums = 0;         // also refine sums of floating-point numbers
+    std::uint64_t first_trial_after = 0;  // calls before tuning at run time starts; 0: never
 };
 
 struct Runtime {
@@ -50,18 +50,18 @@ inline bool active() {
 }
 Runtime& runtime();
 
-// After PMPI_Init: agrees on the settings, attaches. Collective over the world.
-// Leaves the process inactive when there is nothing to attach to; ends the job when a setting cannot be read.
+// Call after PMPI_Init: agrees on the settings and attaches. Collective over the world. It leaves the process
+// inactive when there is nothing to attach to, and ends the job when a setting cannot be parsed.
 void attach();
 
-// Before PMPI_Finalize: lets outstanding operations end, prints the summary, detaches. Collective over the
-// world.
+// Call before PMPI_Finalize: completes outstanding operations, prints the summary, detaches. Collective over
+// the world.
 void detach();
 
-// Where the sockets of this node's daemon are.
+// The directory with the sockets of this node's daemon.
 std::string session_directory();
 
-// One line on stderr, "offpath: ...", in one write.
+// Prints one line, "offpath: ...", on stderr in a single write.
 void say(const std::string& line);
 
 }  // namespace offpath::mpi

@@ -1,8 +1,9 @@
-// Which operations go to the device and which stay on the host's MPI. The only place that decides.
+// Decides which operations go to the device and which stay on the host's MPI. No other code decides this.
 //
-// All ranks of a call must come to the same answer without talking, so an answer depends on nothing but what
-// all of them know: the operation, its bytes (never the datatypes: another rank may describe the same bytes
-// differently) and settings that the ranks agreed on in MPI_Init. Pure values, no state, any thread.
+// All ranks of a call must reach the same decision without communicating, so the decision depends only on
+// what all of them know: the operation, the number of bytes, and the settings agreed on in MPI_Init. It
+// cannot depend on the datatype, because another rank may describe the same bytes with a different one. Pure
+// values, no state, any thread.
 #pragma once
 
 #include <array>
@@ -38,14 +39,14 @@ enum class Op : std::uint8_t {
 };
 inline constexpr std::size_t op_count = 22;
 
-// How the user called it: MPI_Ialltoall, MPI_Alltoall, MPI_Start of what MPI_Alltoall_init made.
+// The form of the call: MPI_Ialltoall, MPI_Alltoall, or MPI_Start of a request from MPI_Alltoall_init.
 enum class Form : std::uint8_t { nonblocking, blocking, persistent };
 
 struct OpTraits {
     const char* key;          // in OFFPATH_OPS; that of the blocking form has no "i"
-    std::uint64_t min_bytes;  // the switch-over: from here on the device wins
+    std::uint64_t min_bytes;  // the switch-over: the device is faster from this size on
     bool by_default;          // offloaded unless OFFPATH_OPS says otherwise
-    bool by_pair;             // the switch-over is that of one pair of ranks
+    bool by_pair;             // the switch-over applies to one pair of ranks
     bool each_pair_decides;   // and each pair decides for itself
 };
 const OpTraits& traits(Op op);
@@ -68,7 +69,7 @@ enum class HostReason : std::uint8_t {
     repeated,
 };
 inline constexpr std::size_t host_reason_count = 12;
-// Reads after a number: "5 below the switch-over".
+// A phrase to follow a number: "5 below the switch-over".
 const char* describe(HostReason reason);
 
 // Sets of operations, one bit each. Persistent ones count as non-blocking.
@@ -82,26 +83,27 @@ struct OpSet {
     }
 };
 
-// Trivially copyable: rank 0's goes to all ranks as bytes.
+// Trivially copyable: all ranks receive rank 0's as bytes.
 struct Selection {
     std::array<std::uint64_t, op_count> min_bytes{};
     OpSet ops;
-    bool given = false;  // OFFPATH_MIN_BYTES says min_bytes: nothing measured may change them
+    bool given = false;  // OFFPATH_MIN_BYTES set min_bytes: measurements must not change it
 
     bool enabled(Op op, Form form = Form::nonblocking) const { return ops.has(op, form); }
-    // From how many bytes on: of one pair for the operations that decide by pair, of the whole result for the
-    // others. An empty operation is never worth a device.
+    // The least number of bytes for the device: of one pair for operations that decide by pair, of the whole
+    // result for the others. Empty operations never go to the device.
     std::uint64_t threshold(Op op) const {
         const std::uint64_t least = min_bytes[static_cast<std::size_t>(op)];
         return least > 0 ? least : 1;
     }
 };
 
-// From OFFPATH_MIN_BYTES and OFFPATH_OPS. Throws std::invalid_argument.
+// Reads OFFPATH_MIN_BYTES and OFFPATH_OPS. Throws std::invalid_argument.
 Selection read_selection();
 
-// Names joined by commas: "ialltoall", "alltoall" (the blocking form), "default", "all" (every non-blocking
-// one), "blocking" (every blocking one). Nothing is the default. Throws std::invalid_argument.
+// Parses names separated by commas: "ialltoall", "alltoall" (the blocking form), "default", "all" (every
+// non-blocking operation), "blocking" (every blocking one). Empty text means the default. Throws
+// std::invalid_argument.
 OpSet parse_ops(const std::string& text);
 
 }  // namespace offpath::mpi

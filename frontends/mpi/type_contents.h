@@ -1,5 +1,5 @@
-// How a derived datatype was made, as the host's MPI tells it: for constructors with an int for each count
-// and for those with large counts (MPI_Type_vector_c and so on), which MPI_Type_get_envelope refuses.
+// How a derived datatype was constructed, according to the host's MPI. It covers constructors with int counts
+// and those with large counts (MPI_Type_vector_c and so on), which MPI_Type_get_envelope refuses.
 //
 // Threads: any; each object belongs to its thread.
 #pragma once
@@ -19,11 +19,11 @@ class TypeContents {
     TypeContents(const TypeContents&) = delete;
     TypeContents& operator=(const TypeContents&) = delete;
 
-    // MPI_COMBINER_NAMED for predefined types. `unknown`: the host's MPI does not tell; then nothing may be
-    // concluded from the contents, and the host's MPI packs the type.
+    // MPI_COMBINER_NAMED for predefined types. `unknown`: the host's MPI does not report it. Nothing may then
+    // be concluded from the contents, and the host's MPI packs the type.
     static constexpr int unknown = -1;
     int combiner() const { return combiner_; }
-    // Released with this object.
+    // They are released with this object.
     const std::vector<MPI_Datatype>& types() const { return types_; }
 
     // Block `i` of a structure, of types()[i].
@@ -43,7 +43,7 @@ class TypeContents {
 
 // The combiner alone, or TypeContents::unknown.
 int combiner_of(MPI_Datatype type);
-// Named, or chosen by its precision. Such types are never freed.
+// Whether the type is named, or was selected by its precision. Such types are never freed.
 bool is_predefined(MPI_Datatype type);
 
 }  // namespace offpath::mpi

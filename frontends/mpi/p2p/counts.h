@@ -1,4 +1,4 @@
-// Counts of point-to-point, for limits and for the summary. Any thread.
+// Counts of point-to-point messages, for limits and for the summary. Any thread.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,11 @@
 
 namespace offpath::mpi::p2p {
 
-// On the device. Of this process, so that operations that end by themselves always have room in the channel.
+// Limits this process's sends on the device, so that operations that end by themselves always have room in
+// the channel.
 inline constexpr std::uint32_t most_sends_in_flight = 1024;
 inline std::atomic<std::uint32_t> sends_in_flight{0};
-inline std::atomic<std::uint32_t> early_in_flight{0};  // receives on the device that nothing has met yet
+inline std::atomic<std::uint32_t> early_in_flight{0};  // receives on the device that no message has met
 
 void count_sent(std::size_t bytes);  // by the device
 void count_only_waited_for();        // by the host, for that reason

@@ -1,4 +1,4 @@
-// Habit: whether one end of a kind of message has lately done nothing but wait for it. Pure.
+// Habit: whether one end of a kind of message has recently only waited for it. Pure.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ class Habit {
         if (only_waits()) needed_ = std::min(2 * needed_, most_needed);
         in_a_row_ = 0;
     }
-    // It takes several in a row, and each time after it was broken twice as many: what is lost to a program
-    // that keeps changing its ways stays a small share.
+    // The habit needs several waits in a row, and twice as many each time after it was broken. A program that
+    // keeps changing its behaviour therefore loses only a small share.
     bool only_waits() const { return in_a_row_ >= needed_; }
 
   private:
@@ -28,9 +28,9 @@ class Habit {
     std::uint32_t needed_ = 2;
 };
 
-// Whether a program that was outside MPI for so long while a message was under way has computed beside it.
-// What the device costs at its ends is a matter of 100 us at most, whatever the message's size; a few
-// microseconds pass between any two calls.
+// Whether the program computed while a message was outstanding, given its time outside MPI. The device's cost
+// at its ends is at most about 100 us, whatever the message's size. A few microseconds pass between any two
+// calls.
 inline bool has_computed(std::uint64_t outside_ns, std::uint64_t elapsed_ns) {
     return outside_ns > 100'000 || (outside_ns > 5'000 && outside_ns > elapsed_ns / 8);
 }

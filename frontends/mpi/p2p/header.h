@@ -1,15 +1,15 @@
-// Header: what the host's MPI carries in place of a large message.
+// Header: the small message that the host's MPI carries in place of a large one.
 //
-// It travels with the user's communicator, destination and tag, so the host's MPI matches it as it would have
-// matched the message, and all of MPI's rules of order hold by themselves. The receiver knows it by its size:
-// between two ranks that take part, a message of the host's MPI has header_bytes bytes if and only if it is a
-// header. (A user's message of this very size is sent with a header too.) What it announces comes from the
-// device under a key, or, if it has this very size, as a second message of the host's MPI on a communicator
-// of our own.
+// It uses the user's communicator, destination and tag. The host's MPI therefore matches it as it would have
+// matched the message, which preserves all of MPI's ordering rules. The receiver recognises it by its size:
+// between two participating ranks, a message of the host's MPI has header_bytes bytes if and only if it is a
+// header. (A user's message of exactly this size is also sent with a header.) The announced message comes
+// from the device under a key. One of exactly this size comes as a second message of the host's MPI, on a
+// communicator of our own.
 //
-// On the wire a header looks like random bytes, which no two headers share, and ends in a check that only
-// this job can make. So the watcher (watcher.h) can tell it from any other bytes in a receive's buffer, and
-// one that has come in part from one that is complete.
+// On the wire a header looks like random bytes and is unique, and it ends in a check that only this job can
+// compute. The watcher (watcher.h) can therefore tell it from other bytes in a receive's buffer, and a
+// complete header from a partial one.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +22,8 @@
 namespace offpath::mpi::p2p {
 
 constexpr int header_bytes = 61;
-// Where receives without more room than a header's land: what is cut off there is longer than a header.
+// Size of the landing for receives with room for a header at most: a truncated message is still longer than a
+// header.
 constexpr int short_landing_bytes = 64;
 
 struct Header {
@@ -39,21 +40,21 @@ static_assert(sizeof(Header) == 40);
 
 using HeaderBytes = std::array<char, header_bytes>;
 
-// Drawn at random by rank 0 for the job.
+// Rank 0 draws it at random for the job.
 struct HeaderSecret {
     std::uint64_t first = 0, second = 0;
 };
 HeaderSecret draw_header_secret();
-// Before the first header. `rank` in the world: ranks' headers differ.
+// Call it before the first header. `rank` is the world rank; it makes headers unique across ranks.
 void open_headers(const HeaderSecret& secret, int rank);
 
-// Under the lock.
+// encode() needs the lock.
 HeaderBytes encode(const Header& header);
-// Of bytes that are a header.
+// The bytes must be a header.
 Header decode(const void* bytes);
-// Nothing: they are none, or one that was written over.
+// Nothing: the bytes are not a header, or it was overwritten.
 std::optional<Header> decode_if_whole(const void* bytes);
-// Whether bytes are a complete header of this job. Any thread.
+// Whether the bytes are a complete header of this job. Any thread.
 bool is_header(const HeaderBytes& bytes);
 
 }  // namespace offpath::mpi::p2p

@@ -1,8 +1,8 @@
 // Joined: a receive and a send behind one request, for MPI_Isendrecv and MPI_Isendrecv_replace. Each of the
-// two may be a parcel or a request of the host's MPI. The user's request is a generalized one, completed by
-// poll() when both have ended; its status is the receive's.
+// two may be a parcel or a request of the host's MPI. The user's request is a generalized one. poll()
+// completes it when both have ended; its status is the receive's.
 //
-// Calls that wait have to look after it, so it counts as an attended parcel. Threads: any.
+// Waiting calls must progress it, so it counts as an attended parcel. Threads: any.
 #pragma once
 
 #include <mpi.h>
@@ -14,14 +14,14 @@
 
 namespace offpath::mpi::p2p {
 
-// Takes both requests, and what is sent from, if that is memory of ours.
+// Takes over both requests, and the send buffer if that is our memory.
 int join(MPI_Request receive, MPI_Request send, StagingBlock sent_from, MPI_Request* request);
 
 inline std::atomic<std::uint32_t> joined_under_way{0};
 inline bool any_joined() {
     return joined_under_way.load(std::memory_order_relaxed) != 0;
 }
-// Looks after all of them once. Not under the lock.
+// Progresses all of them once. Must not hold the lock.
 void poll_joined();
 
 }  // namespace offpath::mpi::p2p

@@ -1,7 +1,7 @@
-// The lock of point-to-point: numbers and what the host's MPI is asked to do must come in one order, so it is
-// held over both. It is a mutex only with MPI_THREAD_MULTIPLE. Nothing that waits for another rank is done
-// under it, but that settle_early waits for messages that are on their way. Error handlers of the program
-// that MPI calls under it run when it is given back, before the MPI call returns.
+// The lock of point-to-point. Message numbers and calls of the host's MPI must happen in one order, so the
+// lock is held across both. It is a mutex only with MPI_THREAD_MULTIPLE. No code waits for another rank under
+// it, except that settle_early waits for messages that have been sent. Error handlers that MPI calls under it
+// run when it is released, before the MPI call returns.
 #pragma once
 
 #include <mutex>
@@ -35,7 +35,7 @@ class Guard {
         take();
         return true;
     }
-    // Where it is held.
+    // Does nothing if it is not held.
     void unlock() {
         if (!std::exchange(held_, false)) return;
         if (runtime().threads) the_mutex().unlock();

@@ -1,7 +1,7 @@
-// Notices: what the two ends of a kind of message tell each other, by messages of the host's MPI on
+// Notices: what the two ends of a kind of message tell each other, in messages of the host's MPI on
 // payload_comm().
 //
-// Threads: one; not used with MPI_THREAD_MULTIPLE but for opening and closing, which are collective.
+// Threads: one. Not used with MPI_THREAD_MULTIPLE, except for opening and closing, which are collective.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct Notice {
 };
 
 void open_notices();
-// Until all that were sent, on any rank, have come.
+// Waits until all notices sent by any rank have arrived.
 void close_notices();
 
 // `to`: the other end's rank in the world.
 void send_notice(int to, const Notice& notice);
-// One that has come.
+// A notice that has arrived, if there is one.
 std::optional<Notice> next_notice();
 
 }  // namespace offpath::mpi::p2p

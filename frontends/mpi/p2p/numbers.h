@@ -1,8 +1,8 @@
-// Numbers: counts messages by peer and tag. Sender and receiver of a communicator count alike, so the n-th
-// receive that names a source and a tag knows by its number which message it will get.
+// Numbers: counts messages by peer and tag. Sender and receiver of a communicator count alike, so the number
+// of the n-th receive that names a source and a tag identifies its message.
 //
-// The table is bounded: a tag that came after it was full has no number on that side, on this communicator,
-// for ever; counting never starts in the middle. Threads: one at a time.
+// The table is bounded. A tag that first occurs when it is full never gets numbers on that side of that
+// communicator, because counting must not start in the middle. Threads: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ class Numbers {
   public:
     static constexpr std::size_t most_entries = 1 << 16;
 
-    // The number of the next message, which is counted. Modulo 2^32.
+    // Counts the next message and returns its number, modulo 2^32.
     std::optional<std::uint32_t> next(int peer, int tag);
-    // The latest one was none after all.
+    // Undoes the latest next(): there was no message.
     void undo(int peer, int tag);
 
   private:

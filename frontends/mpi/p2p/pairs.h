@@ -1,8 +1,8 @@
-// Pairs: what a communicator has to know of point-to-point messages: which ranks take part, how many messages
-// of each peer and tag there were, which receives with wildcards are pending, and which messages probes had
-// to take from the host's MPI.
+// Pairs: a communicator's state for point-to-point messages: which ranks take part, how many messages of each
+// peer and tag there were, which receives with wildcards are pending, and which messages probes took from the
+// host's MPI.
 //
-// Owned by the communicator's team; operations under way hold the team. Threads: under the lock (lock.h).
+// Ownership: the communicator's team; outstanding operations hold the team. Threads: under the lock (lock.h).
 #pragma once
 
 #include <mpi.h>
@@ -24,8 +24,8 @@ namespace offpath::mpi::p2p {
 
 struct Parcel;
 
-// A message that a probe took from the host's MPI. Those of one source are in their order and older than all
-// that the host's MPI still has from it.
+// A message that a probe took from the host's MPI. Those of one source are in order, and older than all that
+// the host's MPI still has from it.
 struct Extracted {
     int source = 0, tag = 0;
     MPI_Message message = MPI_MESSAGE_NULL;  // null: a header, which has been read
@@ -59,24 +59,25 @@ struct Pairs {
     bool may_get_header(int source) const { return source == MPI_ANY_SOURCE || takes_part(source); }
 };
 
-// For a new communicator whose members have these ranks in the world; null when no two of its ranks take
-// part. Alike on all its ranks.
+// Makes the state of a new communicator whose members have these world ranks. Null when no two of its ranks
+// take part. The result is alike on all ranks.
 Pairs* make_pairs(std::uint64_t id, const std::vector<int>& members);
 void destroy_pairs(Pairs* pairs);
 
-// The communicator's, or null when all its messages are the host's.
+// The communicator's pairs; null when the host's MPI carries all its messages.
 Pairs* find_pairs(MPI_Comm comm, Team** team);
 
-// The attachment's beginning and end. Opening is collective.
+// Start and end of the attachment. Opening is collective.
 void open_pairs();
 void close_pairs();
 
-// The device's team of all ranks, by which messages go.
+// The device's team of all ranks, which carries the messages.
 offpath_team_h world_team();
-// Of our own: what headers of kind by_host announce, by ranks of the world; and messages to ourselves.
+// Communicators of our own: one for messages announced by headers of kind by_host, with world ranks; and one
+// for messages of this rank to itself.
 MPI_Comm payload_comm();
 MPI_Comm self_comm();
-// Tags of payloads on payload_comm() are below this; notices have it.
+// Payloads on payload_comm() use tags below this value; notices use the value itself.
 int payload_tags();
 // The largest tag that a user may use.
 int largest_tag();

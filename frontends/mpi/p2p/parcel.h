@@ -1,16 +1,16 @@
-// Parcel: a send or a receive that the device may have a part in. It belongs to a request of the host's MPI,
-// which the user holds: of the header that is sent, or of the receive that gets a message or a header. It is
-// done when that request is, and what a header announced has been moved.
+// Parcel: a send or a receive in which the device may take part. It belongs to a request of the host's MPI
+// that the user holds: that of the header sent, or that of the receive of a message or a header. It is done
+// when that request is done and the announced message has been moved.
 //
 // Life: acquire -> registered under its handle (or waited for by its maker) -> complete -> finish, which
-// gives the handle back -> release. A parcel nobody waits for any more (request freed, buffered send) is
-// finished by poll().
+// returns the handle -> release. poll() finishes parcels that no caller waits for any more (request freed,
+// buffered send).
 //
-// A receive of the user's buffer is in one of two forms. Direct: the host's receive is the user's own.
-// Landing: it goes to memory of ours, because the device may write the user's buffer meanwhile, because the
-// bytes have to be unpacked, or because a header would not fit, or could not be told from a message that was
-// cut off to its size. So the host's MPI never cuts a header off. Early: the device has been asked for the
-// message under its number before anything of it has come, so that it moves while the receiver computes.
+// A receive has one of two forms. Direct: the host's MPI receives into the user's buffer. Landing: it
+// receives into our memory. That is needed if the device may write the user's buffer meanwhile, if the bytes
+// must be unpacked, or if a header would not fit or could not be told from a truncated message of its size.
+// The host's MPI therefore never truncates a header. In addition a receive may be early: the device was asked
+// for the message by its number before any of it arrived, so that it moves while the receiver computes.
 //
 // Threads: under the lock (lock.h).
 #pragma once
@@ -31,14 +31,14 @@ struct Watch;
 
 struct Parcel {
     bool receives = false;
-    bool wild = false;      // a wildcard, and not known to be matched
+    bool wild = false;      // has a wildcard, and is not known to be matched
     bool large = false;     // a receive with room for what the device carries
     bool early = false;     // `mail` was asked for by number
-    bool counted = false;   // in the communicator's numbers
+    bool counted = false;   // included in the communicator's numbers
     bool numbered = false;  // `number` is certain
     bool host_done = false;
     bool complete = false;  // status and error are final
-    bool forsaken = false;  // nobody holds its handle
+    bool forsaken = false;  // its handle has no holder
     bool direct = false;
     bool registered = false;
     Team* team = nullptr;
@@ -47,21 +47,21 @@ struct Parcel {
     int peer = 0, tag = 0;  // in the communicator; of receives as posted, then as matched
     std::uint32_t number = 0;
 
-    // The user's.
+    // The user's arguments.
     void* buffer = nullptr;
     std::size_t count = 0;
     std::size_t capacity = 0;  // bytes
     TypeUse use;
 
-    // The device's part, and the host's second message in its place.
+    // The device's part, and the second message of the host's MPI that may replace it.
     offpath_request_h mail = nullptr;
     offpath_message_key_t key{};
     MPI_Request payload = MPI_REQUEST_NULL;
-    std::size_t announced = 0;  // bytes that the header told of
+    std::size_t announced = 0;  // bytes announced by the header
     bool by_header = false;     // what it receives was announced by a header
 
     Watch* watch = nullptr;  // watcher.h
-    bool landed = false;     // what a header announced comes to `landing`
+    bool landed = false;     // the announced message goes to `landing`
 
     std::array<char, short_landing_bytes> own{};  // the header that is sent, or a short receive's landing
     StagingBlock staging;                         // packed bytes for the device
@@ -83,10 +83,10 @@ struct Parcel {
 
     MPI_Status status{};
     int error = MPI_SUCCESS;
-    bool error_is_ours = false;  // the error handler has not been called for it
+    bool error_is_ours = false;  // its error handler has not been called
     bool error_is_told = false;  // the host's handler has been, and `handle` still has the error
 
-    Parcel* next = nullptr;  // free, or of the same bucket
+    Parcel* next = nullptr;  // free, or in the same bucket
     std::size_t attended_at = 0;
     bool attended = false;
 
@@ -96,22 +96,22 @@ struct Parcel {
 Parcel& acquire_parcel(Team& team, Pairs& pairs, bool receives);
 void release_parcel(Parcel& parcel);
 
-// The table by handle.
+// The table of parcels by handle.
 void register_parcel(Parcel& parcel);
 void forget_parcel(Parcel& parcel);
 Parcel* find_parcel(MPI_Request request);
 
-// Parcels that need this process to move on, whatever it waits for: receives with room for large messages,
-// and what is forsaken. As long as there is one, no call may sit in the host's MPI.
+// Attended parcels need progress by this process, whatever it waits for: receives with room for large
+// messages, and forsaken parcels. While there is one, no call may block in the host's MPI.
 void attend(Parcel& parcel);
 void disregard(Parcel& parcel);
 Parcel* next_attended();
-// Whether all of them are receives that the present call waits for, and are expected from the host's MPI.
+// Whether all of them are receives that the present call waits for and that are expected from the host's MPI.
 bool all_attended_are_the_hosts();
 bool any_forsaken_send();
 bool any_forsaken(const Team& team);
 
-// Memory of ours for the host's receives.
+// Our memory for receives of the host's MPI.
 char* acquire_landing(std::size_t bytes);
 void release_landing(char* landing, std::size_t bytes);
 
