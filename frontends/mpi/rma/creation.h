@@ -1,4 +1,5 @@
-// How windows come and go: what the ranks agree on, and the counts for the summary. Internal to the folder.
+// Creation and end of windows: the agreement of the ranks, and the counts for the summary. Internal to this
+// folder.
 #pragma once
 
 #include <mpi.h>
@@ -11,9 +12,9 @@
 namespace offpath::mpi {
 
 int window_keyval();
-// The window takes the device's way for the first time.
+// The window uses the device for the first time.
 void count_on_device(Window& window);
-// Windows of this rank's lead: that were on the device, and that the host's MPI served.
+// Windows led by this rank: those that were on the device, and those that the host's MPI served.
 std::uint64_t windows_made();
 std::uint64_t windows_left();
 // "2 within one node"

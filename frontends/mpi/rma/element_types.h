@@ -1,4 +1,4 @@
-// The elements of MPI's updates as the device knows them. Pure look-up; any thread.
+// Maps the elements of MPI's updates to the device's types. Pure look-up; any thread.
 #pragma once
 
 #include <mpi.h>
@@ -10,13 +10,13 @@
 
 namespace offpath::mpi {
 
-// An unsigned integer of that size; false: there is none.
+// The unsigned integer of that size; false: there is none.
 bool integer_of(std::size_t bytes, offpath_type_t& type);
-// What MPI_Compare_and_swap takes: predefined integers, logicals, characters and bytes.
+// Whether MPI_Compare_and_swap accepts the type: predefined integers, logicals, characters and bytes.
 bool may_be_swapped(MPI_Datatype type);
 
-// MPI_SUCCESS, or the error: a type of several predefined ones, an operation that MPI does not define for it
-// or that the device cannot do. `whole`: pairs go with their gaps.
+// Returns MPI_SUCCESS or the error: the type consists of several predefined ones, or MPI does not define the
+// operation for it, or the device does not support it. `whole`: pairs are transferred with their gaps.
 int find_update(const Shape& target, MPI_Op op, offpath_type_t& type, offpath_reduction_t& reduction,
                 bool& whole);
 

@@ -1,12 +1,11 @@
-// Which way is faster for the puts, or the gets, of one size: both are tried, and the faster one is taken.
-// Pure. One trial belongs to one process, which need not agree with anybody: puts and gets of an epoch may go
-// either way (epochs.h).
+// EpochTrial: finds the faster way for the puts, or the gets, of one size by trying both. Pure. A trial
+// belongs to one process and needs no agreement: puts and gets of an epoch may go either way (epochs.h).
 //
-// A sample is the time from an epoch's first operation to the end of its flush. Epochs of another length, in
-// operations, begin the trial anew.
+// A sample is the time from an epoch's first operation to the end of its flush. Epochs with another number of
+// operations restart the trial.
 //
-// A trial costs what the slower way costs. So one that follows another's finding, for a neighbouring size,
-// keeps to that at first, and is made only where many epochs pay for it.
+// A trial costs what the slower way costs. A trial that follows another one's result, for a neighbouring
+// size, therefore keeps to that result at first. It tries both ways only after many epochs.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +20,17 @@ namespace offpath::mpi {
 class EpochTrial {
   public:
     static constexpr std::uint32_t pairs_wanted = 3;
-    // One that is slower by this factor is not tried again at once.
+    // A way that is slower by this factor is not tried again at once.
     static constexpr std::uint64_t clearly = 2;
     static constexpr std::uint32_t epochs_between_tries = 2048;
-    // A target that left MPI: this long, and this many times what is usual.
+    // Detects a target that has left MPI: the epoch took this long, and this many times the usual time.
     static constexpr std::uint64_t stall_ns = 1'000'000;
     static constexpr std::uint64_t stall_factor = 10;
     static constexpr std::uint32_t epochs_after_stall = 64;
-    // By another's finding.
+    // How many epochs follow another trial's result.
     static constexpr std::uint32_t epochs_led = 128;
 
-    // Of the next epoch.
+    // The way of the next epoch.
     Way next() const {
         if (stalled_ > 0) return Way::device;
         if (led_ > 0) return lead_;
@@ -57,7 +56,7 @@ class EpochTrial {
         if (tries_[at(way)]++ < pairs_wanted) {
             usual = usual == 0 ? nanoseconds : std::min(usual, nanoseconds);
         } else {
-            // The slower one is seen seldom, so each sample of it counts for much.
+            // The slower way is sampled rarely, so each sample of it has a large weight.
             usual = again ? (usual + nanoseconds) / 2 : (usual * 7 + nanoseconds) / 8;
         }
     }
@@ -74,7 +73,7 @@ class EpochTrial {
         if (std::max(host, device) >= clearly * std::min(host, device)) return true;
         return std::min(tries_[0], tries_[1]) >= pairs_wanted;
     }
-    // The host's, unless the device is faster by more than the clock's noise.
+    // The host's way, unless the device is faster by more than the clock's noise.
     Way faster() const {
         return usual_[at(Way::device)] < usual_[at(Way::host)] / 100 * 97 ? Way::device : Way::host;
     }
@@ -88,7 +87,7 @@ class EpochTrial {
     std::uint32_t length_ = 0;
     std::uint32_t since_try_ = 0;
     std::uint32_t stalled_ = 0;
-    std::uint32_t led_ = 0;  // epochs for which `lead_` is taken
+    std::uint32_t led_ = 0;  // epochs that still use `lead_`
     Way lead_ = Way::host;
 };
 

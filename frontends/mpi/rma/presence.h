@@ -1,9 +1,9 @@
-// Presence: how much of its time this rank spends outside MPI. That tells whether peers that need it for
-// their one-sided operations would have to wait, and so whether a device pays (ways.h).
+// Presence: how much time this rank spends outside MPI. A large share means that peers' one-sided operations
+// would have to wait for it, so that a device pays (ways.h).
 //
-// Counted while there is a window that can be served in two ways; what lies between such windows is neither
-// inside nor outside. Calls that can block and one-sided calls are timed, each of them: a rank that shares
-// its core is stopped anywhere, and samples would take it for one that computes.
+// It is counted while a window with two ways exists; other time is neither inside nor outside. Every call
+// that can block and every one-sided call is timed. Sampling would not do: a rank that shares its core may be
+// descheduled anywhere, and would then look like a rank that computes.
 //
 // Threads: one at a time. With MPI_THREAD_MULTIPLE nothing is counted.
 #pragma once
@@ -14,21 +14,21 @@ namespace offpath::mpi::presence {
 
 inline bool counted = false;
 
-// Both cumulative, in nanoseconds; the difference between two readings is what counts.
+// Both values are cumulative, in nanoseconds; only the difference between two readings has a meaning.
 struct Reading {
     std::uint64_t counted_ns = 0;
     std::uint64_t inside_ns = 0;
 };
 Reading read();
 
-// Since the latest such call, or since the first window.
+// The reading since the latest call of this function, or since the first window.
 Reading seen_lately();
 
 // Begin and end of a window with two ways.
 void begin();
 void end();
 
-// Around a call of MPI. May be nested.
+// Lives during a call of MPI. May be nested.
 class Inside {
   public:
     Inside() : counts_(counted) {

@@ -17,12 +17,12 @@ class Served {
         if (window_ != nullptr && window_->way == Way::host) host_ = window_->host;
     }
     bool by_host() const { return window_ == nullptr || window_->way == Way::host; }
-    // The program's own, or the host's half of a window with two ways.
+    // The program's own window, or the host's half of a window with two ways.
     MPI_Win host() const { return host_; }
     // Null: a window of the host's MPI alone.
     Window* known() const { return window_; }
     Window& window() const { return *window_; }
-    // The host's half returns its errors; the program's handler is that of the program's handle.
+    // The host's half returns its errors; the error handler is that of the program's handle.
     int ended(int result) const {
         return window_ == nullptr || result == MPI_SUCCESS ? result : raise(*window_, result);
     }

@@ -1,8 +1,8 @@
-// Shapes: a datatype as the pieces of memory that an element of it covers, in the order of its type map.
-// Targets are described by them, since only the target's proxy sees the target's memory; origins that are not
-// plain bytes are packed and unpacked by them.
+// Shapes: a datatype as the pieces of memory that one element covers, in the order of its type map. They
+// describe targets, because only the target's proxy sees the target's memory. They also pack and unpack
+// origins that are not plain bytes.
 //
-// A shape is kept as an attribute of its type and by whoever uses it, so a type may be freed at any time.
+// A shape is an attribute of its type, and its users hold it too, so the type may be freed at any time.
 // Thread-safe.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Shape {
     std::vector<Run> runs;                   // of one element; neighbours are joined
     MPI_Datatype basic = MPI_DATATYPE_NULL;  // the predefined type of which it consists; null: of several
     bool pairs = false;                      // of a value and an index, with a gap between or behind
-    // Of pairs: whole ones, with their gaps, as reductions want them.
+    // Of pairs: whole elements with their gaps, as reductions need them.
     std::size_t whole_bytes = 0;
     std::vector<Run> whole_runs;
 
@@ -33,7 +33,8 @@ struct Shape {
 };
 using ShapePointer = std::shared_ptr<const Shape>;
 
-// Null: not committed. Of a type of ours that is many elements of another: of one of those.
+// Null: the type is not committed. For our own type of many elements of another, it is the shape of one of
+// those.
 ShapePointer shape_of(MPI_Datatype type);
 
 // `count` elements of a type at an address. `whole`: pairs with their gaps.
@@ -48,13 +49,13 @@ struct Elements {
     bool is_one_run() const { return runs().size() == 1 && runs()[0].offset == 0; }
     void pack(const void* elements, void* packed) const;
     void unpack(const void* packed, void* elements) const;
-    // The pieces that they cover from `offset` on.
+    // The pieces that they cover, starting at `offset`.
     std::vector<offpath_segment_t> segments(std::uint64_t offset) const;
-    // How many these are, at most.
+    // The largest possible number of these pieces.
     std::size_t pieces() const { return shape->plain(whole) ? 1 : count * runs().size(); }
 };
 
-// `count` elements of `type`. Without a shape: not committed.
+// `count` elements of `type`. Without a shape the type is not committed.
 Elements elements_of(MPI_Datatype type, int count, bool whole);
 
 void open_shapes();

@@ -1,4 +1,4 @@
-// One operation on a window of ours, from MPI's arguments to calls of the device. Threads: any.
+// One operation on a window of ours: translates MPI's arguments into calls of the device. Threads: any.
 #pragma once
 
 #include <mpi.h>
@@ -23,18 +23,18 @@ struct Transfer {
     offpath_reduction_t reduction{};
 };
 
-// What the user said of the target, checked. MPI_SUCCESS, and the transfer's target, `at` and `offset` are
-// set; or the error. `whole` as in Elements.
+// Checks the user's description of the target. On MPI_SUCCESS the transfer's target, `at` and `offset` are
+// set; otherwise it returns the error. `whole` as in Elements.
 int set_target(Window& window, Transfer& transfer, int rank, MPI_Aint disp, int count, MPI_Datatype type,
                bool whole);
-// Of an origin or a result.
+// Sets the buffer of an origin or a result.
 int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type, bool whole);
 
-// Starts it. With a `request` that is the user's; otherwise a flush of the target ends it. Returns what the
-// MPI call returns, having called the error handler.
+// Starts the transfer. With `request`, that becomes the user's request; otherwise a flush of the target
+// completes it. Calls the error handler and returns what the MPI call returns.
 int start(Window& window, const Transfer& transfer, const char* call, MPI_Request* request);
 
-// A request that is done already.
+// Makes a request that is already done.
 int done_request(Window& window, const char* call, MPI_Request* request);
 
 // Whether `rank` may be accessed now.

@@ -1,9 +1,9 @@
-// Which of its two ways a window takes next. Pure: the ranks of a window feed it the same numbers, so they
-// come to the same choice.
+// Chooses the next of a window's two ways. Pure: all ranks of a window feed it the same numbers, so they make
+// the same choice.
 //
-// The host's MPI moves data only while the target is inside MPI, and is faster there. The device needs no
-// target. So the share of their time that ranks spend outside MPI decides. A window begins with the host's
-// MPI, and moves to the device on evidence that its ranks compute.
+// The host's MPI is the faster way, but it moves data only while the target is inside MPI. The device does
+// not need the target. The choice therefore depends on the share of time that ranks spend outside MPI. A
+// window starts on the host's MPI, and moves to the device on evidence that its ranks compute.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace offpath::mpi {
 
 enum class Way : std::uint8_t { host, device };
 
-// Of the ranks since the last choice, each the largest of any rank, in nanoseconds.
+// The time since the last choice, in nanoseconds; each value is the largest of any rank.
 struct Evidence {
     std::uint64_t observed_ns = 0;
     std::uint64_t outside_ns = 0;  // MPI
@@ -20,7 +20,7 @@ struct Evidence {
 
 class WayChoice {
   public:
-    // Less than this says nothing.
+    // Smaller values are no evidence.
     static constexpr std::uint64_t least_outside_ns = 2'000'000;
     static constexpr std::uint64_t least_observed_ns = 5'000'000;
     static constexpr std::uint64_t busy_share = 5;   // a fifth of the time or more outside MPI
@@ -41,7 +41,7 @@ class WayChoice {
         }
         return way_;
     }
-    // Whether the choice has used the evidence up, and observation begins anew.
+    // Whether the choice has used up the evidence, so that observation starts again.
     static bool is_enough(const Evidence& evidence) {
         return evidence.observed_ns >= least_observed_ns || is_busy(evidence);
     }
@@ -60,8 +60,8 @@ class WayChoice {
     int idle_ = 0;
 };
 
-// At which of many meetings that cost something the ranks choose: the 1st, 2nd, 4th and so on, then every
-// 32nd. It begins again when the way changes.
+// Selects the meetings at which the ranks choose, where choosing has a cost: the 1st, 2nd, 4th and so on,
+// then every 32nd. It starts again when the way changes.
 class WayPace {
   public:
     bool due() {

@@ -1,10 +1,10 @@
-// Windows that the device can serve. The MPI_Win that the program holds is one of the host's MPI on this
-// process alone (handles.h); the calls that move data or synchronise come here. The ranks agree on it when a
-// window is made, and later on the way that it takes: the device, or a second window of the host's MPI over
-// the same memory (ways.h).
+// Windows that the device can serve. The MPI_Win that the program holds is a window of the host's MPI on this
+// process alone (handles.h). Calls that move data or synchronise are handled here. The ranks agree on the
+// device's window when it is made, and later on its way: the device, or a second window of the host's MPI
+// over the same memory (ways.h).
 //
 // Ownership: a window belongs to the MPI_Win, as an attribute, until MPI_Win_free. Threads: any; `mutex`
-// guards the lists and the epochs, and is not held while anybody waits.
+// guards the lists and the epochs, and is never held while a thread waits.
 #pragma once
 
 #include <mpi.h>
@@ -33,7 +33,7 @@ struct Window {
     offpath_window_h device = nullptr;  // null: not made yet
     MPI_Win host = MPI_WIN_NULL;        // likewise
 
-    // Of a window that may change its way (ways.h).
+    // For a window that may change its way (ways.h).
     bool adapts = false;
     WayRule rule{};
     bool host_fails = false, device_fails = false;  // to make their window
@@ -58,7 +58,7 @@ struct Window {
     bool asks = false;        // some are `asked`
     Team* creator = nullptr;  // of the communicator that the program named; held
 
-    // As MPI_Win_get_attr tells it.
+    // As MPI_Win_get_attr reports it.
     struct Traits {
         void* base = nullptr;
         MPI_Aint bytes = 0;
@@ -92,7 +92,7 @@ struct Window {
     std::vector<MPI_Request> awaited;  // its accessors' ends
     std::vector<MPI_Request> told;
 
-    // Memory that operations under way use, until a flush of their target.
+    // Memory that outstanding operations use, until a flush of their target.
     struct Held {
         int target = 0;
         StagingBlock block;
@@ -106,35 +106,37 @@ struct Window {
 
 // Null: the window is the host's alone. One load while there is no window of ours.
 Window* find_window(MPI_Win win);
-// The same, also while MPI_Win_free calls the program's callbacks, when there is no device any more.
+// The same, but also works while MPI_Win_free calls the program's callbacks, when the device no longer serves
+// it.
 Window* record_of(MPI_Win win);
-// The one that this thread's MPI_Win_free is about: the host's MPI may drop our attribute of it first.
+// The window that this thread's MPI_Win_free is ending; the host's MPI may delete our attribute of it first.
 inline thread_local Window* ending_window = nullptr;
 
 inline std::atomic<std::uint32_t> windows_served{0};
-// How many have come to their end; a handle may be another window's after that.
+// How many windows have ended; a handle may belong to another window afterwards.
 inline std::atomic<std::uint64_t> windows_ended{0};
 
 // Calls the window's error handler and returns what the MPI call returns.
 int raise(const Window& window, int error);
-// The MPI error of a device's status; says what it was.
+// Translates a device's status to an MPI error, and reports the status.
 int error_of(offpath_status_t status);
 inline int first_error(int first, int second) {
     return first == MPI_SUCCESS ? second : first;
 }
 
-// Waits for a request of the device, frees it, and lets the host's MPI progress meanwhile.
+// Waits for a request of the device, progressing the host's MPI meanwhile, and frees it.
 offpath_status_t wait_for(offpath_request_h request);
 
-// Until all operations on `target` (a rank, or all_targets) are done there and results have been unpacked.
+// Waits until all operations on `target` (a rank, or all_targets) are done there and results have been
+// unpacked.
 inline constexpr int all_targets = -1;
 offpath_status_t flush(Window& window, int target);
 
-// A barrier of the window's ranks. Receives that are pending are looked after meanwhile.
+// A barrier of the window's ranks. Pending receives are progressed meanwhile.
 void meet(Window& window);
 
 void count_one_sided(std::uint64_t bytes);
-// The summary's third line: as the others'. Collective over the world.
+// Prints the summary's third line, like the others. Collective over the world.
 bool print_one_sided_summary();
 
 void open_windows();
