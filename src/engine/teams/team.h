@@ -39,8 +39,7 @@ class Session : public MemoryUser {
     std::uint32_t job_rank = 0;
     std::list<std::unique_ptr<Team>> teams;
     std::vector<Peer*> acquaintances;  // proxies of its job, in the order in which they were named
-    std::set<std::pair<std::uint32_t, const Peer*>>
-        gone;  // ranks of the job that have left, and their proxies
+    std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left; their proxies
     bool closing = false;
 
     void knows(Peer& peer) {
