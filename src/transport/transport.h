@@ -81,9 +81,9 @@ class Transport {
     virtual std::size_t unsent(const Endpoint&) const { return 0; }
     // Whether only byte streams lead to other nodes.
     virtual bool only_streams() const { return false; }
-    // Whether the transport detects memory that is not mapped. If so, send() and fetch() of more than max_post
-    // bytes end with access on both sides, and nothing else is harmed. Otherwise such memory must not be
-    // passed.
+    // Whether the transport detects memory that is not mapped. If so, send() and fetch() of more than
+    // max_post bytes end with access on both sides, and nothing else is harmed. Otherwise such memory must
+    // not be passed.
     virtual bool checks_memory() const { return false; }
     // Discards the payload.
     virtual void discard(void* rendezvous) = 0;

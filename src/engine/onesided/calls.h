@@ -33,9 +33,8 @@ constexpr std::uint32_t every_target = UINT32_MAX;
 struct DirectOperation {
     JobId job;
     std::uint64_t team = 0, window = 0;
-    std::uint32_t dest = 0;  // rank of the target in the team
-    std::uint32_t origin = 0,
-                  origin_job = 0;  // the caller's rank in the team, as claimed; in the job, proved
+    std::uint32_t dest = 0;                    // rank of the target in the team
+    std::uint32_t origin = 0, origin_job = 0;  // the caller's rank in team (claimed) and job (proved)
     std::uint8_t operation = 0, type = 0, reduction = 0;
     std::uint64_t offset = 0, bytes = 0;
     std::uint64_t element = 0,
