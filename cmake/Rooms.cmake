@@ -4,9 +4,9 @@
 # it declares, and for those that these declare. That the declarations are no wider than the includes is checked by
 # scripts/check_layers.py.
 
-# offpath_room(NAME SOURCES a.cpp b.cpp LINKS room... [FOLDERS sub...])
+# offpath_room(NAME [ALONE] SOURCES a.cpp b.cpp LINKS room... [FOLDERS sub...])
 # Makes the static library offpath_NAME from the folder that calls it; INTERFACE where there are no sources. A folder some of whose
-# subfolders are rooms of their own lists the others as FOLDERS; of the folder itself only the headers are seen then.
+# subfolders are rooms of their own lists the others as FOLDERS, or says ALONE if there are none: only its own headers and these folders are seen.
 function(offpath_room name)
   cmake_parse_arguments(ARG "ALONE" "" "SOURCES;LINKS;FOLDERS" ${ARGN})
   if(ARG_SOURCES)
@@ -16,7 +16,11 @@ function(offpath_room name)
     add_library(offpath_${name} INTERFACE)
     set(scope INTERFACE)
   endif()
-  offpath_view(${name} ${ARG_ALONE} FOLDERS ${ARG_FOLDERS})
+  set(alone "")
+  if(ARG_ALONE)
+    set(alone ALONE)
+  endif()
+  offpath_view(${name} ${alone} FOLDERS ${ARG_FOLDERS})
   target_include_directories(offpath_${name} ${scope} ${PROJECT_BINARY_DIR}/rooms/${name} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(offpath_${name} ${scope} ${ARG_LINKS})
 endfunction()

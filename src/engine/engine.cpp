@@ -54,7 +54,7 @@ Status Engine::open_session(const JobId& job, const JobSecret& secret, std::uint
     made->job = job;
     made->job_rank = job_rank;
     made->memory = &memory;
-    made->knows(impl_->peers.me());
+    made->acquaintances.emplace(impl_->peers.self(), &impl_->peers.me());
     *session = made.get();
     impl_->sessions.push_back(std::move(made));
     return Status::ok;
@@ -66,13 +66,13 @@ Status Engine::add_proxy(Session& session, ProxyId proxy, std::span<const std::b
     Peer* peer = nullptr;
     if (const Status status = impl_->peers.add(*session.its_job, proxy, address, &peer); status != Status::ok)
         return status;
-    session.knows(*peer);
+    session.acquaintances.emplace(proxy, peer);
     return Status::ok;
 }
 
 void Engine::greet(const Session& session) {
     if (session.acquaintances.size() > most_greeted) return;
-    for (Peer* peer : session.acquaintances)
+    for (const auto& [id, peer] : session.acquaintances)
         impl_->peers.greet(*peer);
 }
 

@@ -69,7 +69,7 @@ bool Engine::Impl::close_session(Session& session, Status reason) {
     session.closing = true;
     if (lost) {
         const RankGone gone{Kind::rank_gone, session.job_rank, session.job.high, session.job.low};
-        for (Peer* peer : session.acquaintances)
+        for (const auto& [id, peer] : session.acquaintances)
             peers.tell(*peer, bytes_of(gone));
     }
     for (Tenant* tenant : tenants)

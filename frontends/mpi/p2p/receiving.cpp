@@ -190,7 +190,7 @@ void receive_announced(Parcel& parcel, const Header& header, offpath_request_h m
 
 void lost_header(Parcel& parcel) {
     say(fmt::format(
-        "rank {}: a receive of {} bytes from rank {}, tag {}, was written over while it was under way; "
+        "rank {}: a receive of {} bytes from rank {}, tag {}, was overwritten before it was read; "
         "do several receives share one buffer?",
         runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer), parcel.tag));
     parcel.error = MPI_ERR_OTHER;

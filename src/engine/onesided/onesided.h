@@ -158,7 +158,7 @@ class OneSided final : public Tenant {
     // owner.cpp
     void answer(Peer& peer, std::uint64_t part, Status status, std::span<const std::byte> payload = {});
     void dispatch(std::span<const std::byte> header, std::span<const std::byte> payload, Peer& from);
-    void on_request(Team& team, const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from);
+    void on_request(const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from);
     bool keep(Window& window, OneSidedRequest& request);
     void let_go(Window& window, std::size_t payload_bytes);
     void take_turn(Window& window, OneSidedRequest request);

@@ -24,16 +24,15 @@ void OneSided::dispatch(std::span<const std::byte> header, std::span<const std::
     log::warn("a malformed one-sided message was dropped: header of {} bytes", header.size());
 }
 
-bool OneSided::on_message(Team& team, std::span<const std::byte> header, std::span<const std::byte> payload,
-                          Peer& from) {
+bool OneSided::on_message(Team& /*team*/, std::span<const std::byte> header,
+                          std::span<const std::byte> payload, Peer& from) {
     OneSidedHeader request{};
     if (!read(header, request)) return false;
-    on_request(team, request, payload, from);
+    on_request(request, payload, from);
     return true;
 }
 
-void OneSided::on_request(Team& /*team*/, const OneSidedHeader& header, std::span<const std::byte> payload,
-                          Peer& from) {
+void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byte> payload, Peer& from) {
     Window* window = find(header.route, header.window, true);
     if (window != nullptr) {
         auto& gate = window->lanes[header.route.source].gate;

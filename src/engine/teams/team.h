@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -38,14 +39,9 @@ class Session : public MemoryUser {
     Job* its_job = nullptr;
     std::uint32_t job_rank = 0;
     std::list<std::unique_ptr<Team>> teams;
-    std::vector<Peer*> acquaintances;  // proxies of its job, in the order in which they were named
+    std::map<ProxyId, Peer*> acquaintances;                // proxies of its job
     std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left; their proxies
     bool closing = false;
-
-    void knows(Peer& peer) {
-        if (std::find(acquaintances.begin(), acquaintances.end(), &peer) == acquaintances.end())
-            acquaintances.push_back(&peer);
-    }
 };
 
 class Team {
