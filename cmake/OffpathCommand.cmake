@@ -3,3 +3,9 @@
 set(OFFPATH_PYTHON ${CMAKE_SOURCE_DIR}/.venv/bin/python CACHE FILEPATH "Python that runs the offpath command")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/offpath.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath
   @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+# build/bin/offpath-clang and offpath-clang++: clang for programs with target regions.
+configure_file(${CMAKE_CURRENT_LIST_DIR}/offpath-clang.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath-clang
+  @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+file(CREATE_LINK offpath-clang ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath-clang++ SYMBOLIC)
+install(PROGRAMS ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath-clang ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath-clang++ TYPE BIN)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/frontends/openmp/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/offpath-regions)

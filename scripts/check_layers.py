@@ -1,13 +1,21 @@
 #!/usr/bin/env python3
-"""Compares what the rooms of src/ include with what they declare, and both with the table in the docs.
+"""Compares what rooms include with what they declare, and both with the tables in the docs.
 
 A room is what offpath_room() in a CMakeLists.txt makes (cmake/Rooms.cmake). The build already hides rooms
 that are not declared. This script also finds declarations that nothing needs, rooms that include each other,
 includes that come by way of another room only, and programs outside src/ that see more than they should. It
-writes the table of rooms in docs/architecture.md between the two marks there.
+writes the tables of rooms in docs/architecture.md between the marks there.
 
-    scripts/check_layers.py            checks; exit code 1 and a list if something is wrong
-    scripts/check_layers.py --write    writes the table, too
+The front end for MPI has rooms of its own: the folders that front_end_room() in frontends/mpi/CMakeLists.txt
+declares, lowest first. They share one library, so only this script keeps a room from including one above it.
+The build runs it with --front-end.
+
+The rooms of some programs (FOLDERS) are their folders, which declare nothing. They must not include each
+other in circles, and the table is in a page of the program.
+
+    scripts/check_layers.py              checks; exit code 1 and a list if something is wrong
+    scripts/check_layers.py --write      writes the tables, too
+    scripts/check_layers.py --front-end  checks the includes of the front end's rooms only
 """
 
 import argparse
@@ -17,7 +25,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- rooms: begin -->", "<!-- rooms: end -->"
+MARKS = ("<!-- rooms: begin -->", "<!-- rooms: end -->")
+FRONT_END = ROOT / "frontends" / "mpi"
+FRONT_END_MARKS = ("<!-- rooms of frontends/mpi: begin -->", "<!-- rooms of frontends/mpi: end -->")
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.M)
 SOURCES = {".h", ".cpp", ".c", ".hpp"}
 
@@ -26,6 +36,7 @@ SOURCES = {".h", ".cpp", ".c", ".hpp"}
 OUTSIDE = {
     "frontends/mpi": {"base"},
     "frontends/shmem": {"base"},
+    "frontends/openmp": {"base", "target", "target_program"},
     "apps": set(),
     "examples": set(),
 }
@@ -54,7 +65,47 @@ PURPOSE = {
     "link_plugin": "opens `liboffpath-link.so`, which brings UCX, on demand",
     "client": "implements the C API inside the application",
     "kernel_host": "the process that runs a program's kernels",
+    "target": "the line between a program and the process that runs its target regions",
+    "target_host": "that process",
+    "target_program": "the program's end of it",
     "proxy": "`offpathd`",
+}
+FRONT_END_PURPOSE = {
+    "gpu": "the drivers of GPUs, opened where a program has them; memory that only they may touch",
+    "runtime": "the attachment, settings, losses, staging memory, error handlers, how threads wait",
+    "datatypes": "MPI's datatypes and reductions as the device knows them",
+    "communicators": "teams, counts for the summary",
+    "requests": "the requests of offloaded calls, persistent requests, buffers",
+    "devices": "messages between this host and devices of ranks",
+    "tuning": "which calls go to the device, by measurement; agreements of a communicator's ranks",
+    "p2p": "point-to-point messages",
+    "p2p/calls": "MPI's calls for them",
+    "rma": "windows",
+    "rma/calls": "MPI's calls for them",
+    "collectives/common": "what all collectives share",
+    "collectives": "one file for each collective",
+    "calls": "the other intercepted calls, and the table of parts that the lower rooms call",
+}
+
+
+# Programs each of whose folders is a room: where their includes begin, the page with the table, and what else
+# there they may include.
+FOLDERS = {
+    "apps/minimd": ("apps", "apps/minimd/README.md", {"apps/support"}),
+}
+FOLDER_PURPOSE = {
+    "apps/minimd": {
+        "base": "settings, atoms, results, slots in memory, clocks; no MPI",
+        "kernels": "the loops over pairs, for each instruction set; devices run them too",
+        "cells": "atoms in columns, and the search for pairs",
+        "domain": "subdomains, ghosts, migration of atoms",
+        "files": "files that all ranks read or write together; restart files",
+        "report": "what is written: screen, JSON, YAML, dumps",
+        "setup": "what is read: command line, input file, potentials; the atoms of the start",
+        "dynamics": "steps, forces, rebuilds; the interface of what takes part in steps",
+        "offpath": "the off-path algorithm, devices as ranks, over the runtime and by OpenMP",
+        "roofline": "the program `minimd-roofline`",
+    },
 }
 
 
@@ -74,6 +125,15 @@ def read_rooms() -> dict[str, Room]:
             declared = rest.partition("LINKS")[2].split()
             links = {each.removeprefix("offpath_") for each in declared if each.startswith("offpath_")}
             rooms[name] = Room(name, path.parent, links)
+    return rooms
+
+
+def read_front_end_rooms() -> dict[str, Room]:
+    """Lowest first."""
+    rooms: dict[str, Room] = {}
+    text = (FRONT_END / "CMakeLists.txt").read_text()
+    for name, rest in re.findall(r"^front_end_room\(([\w/]+)(.*?)\)", text, re.S | re.M):
+        rooms[name] = Room(name, FRONT_END / name, set(rest.partition("USES")[2].split()))
     return rooms
 
 
@@ -105,14 +165,40 @@ def fill_includes(rooms: dict[str, Room]) -> list[str]:
     return wrong
 
 
-def differences(rooms: dict[str, Room]) -> list[str]:
+def fill_front_end_includes(rooms: dict[str, Room]) -> list[str]:
+    wrong = []
+    for path in files_of(FRONT_END):
+        room = room_of(path, rooms)
+        if room is None:
+            wrong.append(f"{path.relative_to(ROOT)} is in no room")
+            continue
+        for include in INCLUDE.findall(path.read_text()):
+            beside = path.parent / include
+            target = beside if beside.exists() else FRONT_END / include
+            of = room_of(target.resolve(), rooms) if target.exists() else None
+            if of is not None and of is not room:
+                room.includes.setdefault(of.name, []).append(str(path.relative_to(ROOT)))
+    return wrong
+
+
+def upward(rooms: dict[str, Room]) -> list[str]:
+    order = list(rooms)
+    return [
+        f"{files[0]} includes {name}, a room that is not below {room.name}"
+        for room in rooms.values()
+        for name, files in room.includes.items()
+        if order.index(name) > order.index(room.name)
+    ]
+
+
+def differences(rooms: dict[str, Room], purpose: dict[str, str]) -> list[str]:
     wrong = []
     for room in rooms.values():
         for name in sorted(room.includes.keys() - room.links):
             wrong.append(f"{room.name} includes {name} without declaring it: {room.includes[name][0]}")
         for name in sorted(room.links - room.includes.keys()):
             wrong.append(f"{room.name} declares {name} and includes nothing of it")
-        if room.name not in PURPOSE:
+        if room.name not in purpose:
             wrong.append(f"{room.name} has no purpose in {Path(__file__).name}")
     return wrong
 
@@ -151,7 +237,30 @@ def outsiders(rooms: dict[str, Room]) -> list[str]:
     return wrong
 
 
-def table(rooms: dict[str, Room]) -> str:
+def read_folders(folder: str) -> tuple[dict[str, Room], list[str]]:
+    """The rooms of a program, and what is wrong in its includes. Files beside the rooms are above them."""
+    begin, _, others = FOLDERS[folder]
+    top = ROOT / folder
+    names = FOLDER_PURPOSE[folder]
+    rooms = {name: Room(name, top / name, set()) for name in names}
+    wrong = [f"{folder} has no room {name}" for name in names if not (top / name).is_dir()]
+    for path in files_of(top):
+        room = room_of(path, rooms)
+        for include in INCLUDE.findall(path.read_text()):
+            target = ROOT / begin / include
+            if not target.exists():
+                continue
+            of = room_of(target, rooms)
+            if of is None and room is not None and top in target.parents:
+                wrong.append(f"{path.relative_to(ROOT)} includes {include}, which is above all rooms")
+            elif top not in target.parents and not any(ROOT / other in target.parents for other in others):
+                wrong.append(f"{path.relative_to(ROOT)} includes {include}, which is of another program")
+            elif of is not None and room is not None and of is not room:
+                room.includes.setdefault(of.name, []).append(str(path.relative_to(ROOT)))
+    return rooms, wrong
+
+
+def levels_of(rooms: dict[str, Room]) -> dict[str, int]:
     levels: dict[str, int] = {}
 
     def level(name: str) -> int:
@@ -160,36 +269,72 @@ def table(rooms: dict[str, Room]) -> str:
             levels[name] = 1 + max((level(below) for below in rooms[name].includes), default=0)
         return levels[name]
 
+    for name in rooms:
+        level(name)
+    return levels
+
+
+def table(rows: list[tuple[str, str, Room]]) -> str:
+    """Rows are of a name, a purpose and the room."""
     lines = ["| room | what lives there | includes |", "| --- | --- | --- |"]
-    for name in sorted(rooms, key=lambda each: (level(each), each)):
-        room = rooms[name]
+    for name, purpose, room in rows:
         below = ", ".join(sorted(room.includes)) or "-"
-        lines.append(f"| `{name}` ({room.folder.relative_to(ROOT)}) | {PURPOSE.get(name, '')} | {below} |")
+        lines.append(f"| {name} | {purpose} | {below} |")
     return "\n".join(lines)
 
 
-def page_with(text: str) -> str:
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+def rows_of(rooms: dict[str, Room]) -> list[tuple[str, str, Room]]:
+    levels = levels_of(rooms)
+    return [
+        (f"`{name}` ({rooms[name].folder.relative_to(ROOT)})", PURPOSE.get(name, ""), rooms[name])
+        for name in sorted(rooms, key=lambda each: (levels[each], each))
+    ]
+
+
+def rows_of_folder(folder: str, rooms: dict[str, Room]) -> list[tuple[str, str, Room]]:
+    levels = levels_of(rooms)
+    names = sorted(rooms, key=lambda each: (levels[each], each))
+    return [(f"`{name}`", FOLDER_PURPOSE[folder].get(name, ""), rooms[name]) for name in names]
+
+
+def with_table(page: str, marks: tuple[str, str], text: str) -> str:
+    begin, end = marks
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{text}\n{end}{after}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compares includes with declared rooms.")
     parser.add_argument("--write", action="store_true", help="write the table of docs/architecture.md")
+    parser.add_argument("--front-end", action="store_true", help="check the includes of frontends/mpi only")
     arguments = parser.parse_args()
-    rooms = read_rooms()
-    wrong = fill_includes(rooms) + differences(rooms) + circles(rooms) + outsiders(rooms)
-    page = page_with(table(rooms))
-    if arguments.write:
-        PAGE.write_text(page)
-    elif page != PAGE.read_text():
-        wrong.append("the table of docs/architecture.md is old: scripts/check_layers.py --write")
+    front_end = read_front_end_rooms()
+    wrong = fill_front_end_includes(front_end) + upward(front_end)
+    wrong += differences(front_end, FRONT_END_PURPOSE)
+    rooms: dict[str, Room] = {}
+    if not arguments.front_end:
+        rooms = read_rooms()
+        wrong += fill_includes(rooms) + differences(rooms, PURPOSE) + circles(rooms) + outsiders(rooms)
+        page = with_table(PAGE.read_text(), MARKS, table(rows_of(rooms)))
+        rows = [(f"`{name}`", FRONT_END_PURPOSE.get(name, ""), room) for name, room in front_end.items()]
+        page = with_table(page, FRONT_END_MARKS, table(rows))
+        pages = {PAGE: page}
+        for folder, (_, name, _) in FOLDERS.items():
+            of_program, problems = read_folders(folder)
+            wrong += problems + circles(of_program)
+            pages[ROOT / name] = with_table(
+                (ROOT / name).read_text(), MARKS, table(rows_of_folder(folder, of_program))
+            )
+        for path, text in pages.items():
+            if arguments.write:
+                path.write_text(text)
+            elif text != path.read_text():
+                wrong.append(f"a table of {path.relative_to(ROOT)} is old: scripts/check_layers.py --write")
     for line in wrong:
         print(line, file=sys.stderr)
     if not wrong:
-        print(f"{len(rooms)} rooms include what they declare")
+        print(f"{len(rooms) + len(front_end)} rooms include what they declare")
     return 1 if wrong else 0
 
 

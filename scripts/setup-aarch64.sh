@@ -18,6 +18,7 @@ release=bookworm
 packages=(
     libc6 libc6-dev libcrypt1 libcrypt-dev linux-libc-dev libgcc-s1 libstdc++6 libatomic1
     libfmt9 libfmt-dev libspdlog1.10 libspdlog-dev libgtest-dev libcli11-dev nlohmann-json3-dev libsodium23 libsodium-dev libhwy1 libhwy-dev libgomp1
+    libffi8 libffi-dev libomp5-16
     libhwloc15 libhwloc-dev libudev1 libcap2 libnuma1 zlib1g
     openmpi-common libopenmpi3 libopenmpi-dev libpmix2 libpmix-dev libevent-core-2.1-7 libevent-pthreads-2.1-7 libmunge2 libgfortran5
     libucx0 libfabric1 libibverbs1 ibverbs-providers librdmacm1 libnl-3-200 libnl-route-3-200 libltdl7
@@ -129,6 +130,15 @@ mkdir -p "$fresh/opt/ucx"
 for package in "${packages[@]}"; do
     for deb in "$cache/debs/${package}"_*.deb; do dpkg-deb -x "$deb" "$fresh"; done
 done
+# Of LLVM's OpenMP: its run time for kernels. Device images are linked against it; beside it clang's linker wrapper wants two archives
+# by these names, which hold nothing here.
+openmp=$fresh/usr/lib/llvm-16/lib
+find "$openmp" -type f ! -name 'libomp*.so.5' -delete
+find "$openmp" -xtype l -delete
+ln -sf "$(basename "$(find "$openmp" -name 'libomp*.so.5' | head -n 1)")" "$openmp/libomp.so"
+echo | aarch64-linux-gnu-gcc -c -x c - -o "$fresh/nothing.o"
+for archive in libomptarget libomptarget.devicertl; do aarch64-linux-gnu-ar rcs "$openmp/$archive.a" "$fresh/nothing.o"; done
+rm "$fresh/nothing.o"
 # Of the wheel: headers, libraries and tools; no static libraries, nothing of CUDA.
 python3 - "$wheel" "$fresh/opt/ucx" <<'PYTHON'
 import pathlib, re, sys, zipfile

@@ -20,6 +20,7 @@ _CTEST = re.compile(
 )
 _SECONDS = re.compile(r"^\s*(?:\d+/\d+ )?Test +#\d+: (\S+) \.*\s*\S+\s+([0-9.]+) sec", re.MULTILINE)
 _DURATION = re.compile(r"^([0-9.]+)s call +(\S+)", re.MULTILINE)
+_AGAIN = re.compile(r"^again: (\S+)$", re.MULTILINE)
 _GTEST = re.compile(r": Skipped\n(.+)\n")
 _SAID = re.compile(r"skipped:\s*(.+)", re.IGNORECASE)
 _PYTEST = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
@@ -38,7 +39,7 @@ def second_tries(output: str) -> list[str]:
             passed.add(name)
         elif result != "Skipped":
             failed[name] = None
-    return [name for name in failed if name in passed]
+    return [name for name in failed if name in passed] + _AGAIN.findall(output)
 
 
 def slowest(output: str, number: int = 10) -> list[tuple[str, float]]:

@@ -43,17 +43,31 @@ part_ends() { # NAME: for the table of times
     times+=("$1 $((SECONDS - since)) s")
     since=$SECONDS
 }
+# command_test FILE: one file of tests of the command; on CI with a second try for those that failed, as for compiled tests.
+command_test() {
+    local log options
+    log=$LOGS/$(basename "$1").log
+    options=(-q -rsf --durations=5 -o "cache_dir=$log.cache")
+    if ! .venv/bin/python -m pytest "${options[@]}" "$1" >"$log" 2>&1; then
+        if [ "${CI:-}" = true ] && .venv/bin/python -m pytest "${options[@]}" --last-failed "$1" >"$log.again" 2>&1; then
+            sed -n 's/^FAILED \([^ ]*\).*/again: \1/p' "$log" >>"$log.again"
+        else
+            touch "$LOGS/failed"
+        fi
+        [ ! -e "$log.again" ] || cat "$log.again" >>"$log"
+    fi
+    echo "$1: $(grep -E '^[0-9]+ (passed|failed|skipped)' "$log" | tail -n 1)"
+}
+export -f command_test
 # The tests of the command, as many files at once as there are cores, the largest first. Each works in labs of its own.
 command_tests() {
     local logs
     logs=$(mktemp -d)
     # shellcheck disable=SC2012,SC2016  # names without spaces
-    ls -S tests/python/test_*.py | grep -v /test_turns.py | LOGS=$logs xargs -P "$(nproc)" -n 1 sh -c 'log=$LOGS/$(basename "$0").log
-        .venv/bin/python -m pytest -q -rs --durations=5 "$0" >"$log" 2>&1 || touch "$LOGS/failed"
-        echo "$0: $(tail -n 1 "$log")"'
+    ls -S tests/python/test_*.py | grep -v /test_turns.py | LOGS=$logs xargs -P "$(nproc)" -n 1 bash -c 'command_test "$0"'
     # This one counts how often a core is taken away.
-    .venv/bin/python -m pytest -q -rs tests/python/test_turns.py || touch "$logs/failed"
-    if [ -e "$logs/failed" ]; then cat "$logs"/*.log; else cat "$logs"/*.log | grep -E '^SKIPPED|^[0-9.]+s (call|setup)'; fi
+    LOGS=$logs command_test tests/python/test_turns.py
+    if [ -e "$logs/failed" ]; then cat "$logs"/*.log; else cat "$logs"/*.log | grep -E '^SKIPPED|^again: |^FAILED|^E  |^[0-9.]+s (call|setup)'; fi
     [ ! -e "$logs/failed" ]
     local result=$?
     rm -rf "$logs"

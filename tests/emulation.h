@@ -1,5 +1,5 @@
-// Whether this program runs under qemu's user mode, for tests of what that cannot do. The kernel's own word
-// on its architecture (Linux 6.1) is the one thing there that is not translated.
+// Whether this program runs under qemu's user mode, for tests of what qemu cannot do. The kernel's own file
+// about its architecture (Linux 6.1) is the one such file that qemu does not translate.
 #pragma once
 
 #include <sys/utsname.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# mpiexec_mpich.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine under MPICH, whatever its number of cores; with MPIEXEC_MPICH
-# where its launcher has another name.
+# mpiexec_mpich.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine under MPICH, whatever its number of cores. MPIEXEC_MPICH names the
+# launcher if it has another name.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 set -eu
 ranks=$1

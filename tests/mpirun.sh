@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# mpirun.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine, whatever its number of cores; with MPIRUN where Open MPI's launcher
-# is not mpirun.
-# Open MPI unloads its components at the end, and what they kept can no longer be named for a suppression: leaks are looked for in
-# the tests that run without MPI only.
+# mpirun.sh N PROGRAM ARGS...: runs PROGRAM on N ranks of this machine, whatever its number of cores. MPIRUN names Open MPI's launcher if it is not
+# mpirun.
+# Open MPI unloads its components at the end. What they still hold can then no longer be named for a suppression, so only tests without MPI look for
+# leaks.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 set -eu
 ranks=$1

@@ -1,6 +1,6 @@
-// The other program of a two-process test, for the child after a fork. Environment: OFFPATH_TEST_PEERS, a
-// folder with another build of it, such as build-aarch64/bin; OFFPATH_TEST_EMULATOR, what runs it where this
-// machine cannot, such as build-aarch64/bin/run.
+// The program of the second process in a two-process test; call it in the child after a fork. Environment:
+// OFFPATH_TEST_PEERS is a folder with another build of the program, such as build-aarch64/bin.
+// OFFPATH_TEST_EMULATOR runs it if this machine cannot, such as build-aarch64/bin/run.
 #pragma once
 
 #include <unistd.h>

@@ -15,7 +15,7 @@ double seconds(clockid_t clock) {
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Adds the time of its life to a phase.
+// Adds its lifetime to a phase.
 class Timed {
   public:
     explicit Timed(double& phase) : phase_(phase), begun_(seconds(CLOCK_MONOTONIC)) {}
@@ -28,7 +28,7 @@ class Timed {
     const double begun_;
 };
 
-// Tiles of C: one is added to while others are on their way.
+// The number of sums for tiles of C: the kernel adds to one while others are being sent.
 int sums_for(int lookahead) {
     return lookahead + 1;
 }
@@ -56,7 +56,7 @@ class Kernel {
 
   private:
     struct Slot {
-        std::int64_t unit = -1;  // none
+        std::int64_t unit = -1;  // -1: none
         double *a = nullptr, *b = nullptr;
     };
 
@@ -77,7 +77,7 @@ class Kernel {
     std::vector<double*> sums_;
     const std::int64_t limit_;
     std::size_t sum_ = 0;
-    int c_ = -1;      // whose sum it is
+    int c_ = -1;      // the tile that the sum belongs to
     int claims_ = 0;  // started and not finished
     Phases phases_;
 };
@@ -88,7 +88,7 @@ void Kernel::claim() {
     ++claims_;
 }
 
-// The unit that was claimed before the others, or -1 when there is none.
+// Returns the number of the oldest claimed unit, or -1 if there is none.
 std::int64_t Kernel::claimed() {
     if (claims_ == 0) return -1;
     const Timed timed(phases_.claim_s);
@@ -138,7 +138,7 @@ void Kernel::compute(const Slot& slot) {
     ++phases_.units;
 }
 
-// Sends the sum on its way, unless the next unit adds to it.
+// Starts to add the sum to C, unless the next unit belongs to the same tile.
 void Kernel::update_before(std::int64_t next) {
     if (c_ < 0 || (next >= 0 && problem_.units()[static_cast<std::size_t>(next)].c == c_)) return;
     const Timed timed(phases_.accumulate_s);
@@ -166,8 +166,8 @@ void Kernel::run_in_turn() {
 
 void Kernel::run_ahead() {
     const int slots = static_cast<int>(slots_.size());
-    // The numbers of units are asked for as far ahead again as their tiles: on links that are full, a small
-    // message takes as long as the large ones before it.
+    // Unit numbers are requested twice as far ahead as tiles are. On links that are full, a small message
+    // takes as long as the large ones before it.
     for (int ahead = 0; ahead + 1 < slots; ++ahead)
         claim();
     for (int slot = 0; slot + 1 < slots; ++slot) {
@@ -177,7 +177,7 @@ void Kernel::run_ahead() {
     }
     for (int current = 0; slots_[static_cast<std::size_t>(current)].unit >= 0;) {
         finish_gets(current);
-        // The slot before this one in the ring is free.
+        // The previous slot in the ring is free.
         const int last = (current + slots - 1) % slots;
         begin(last, claimed());
         get(last);

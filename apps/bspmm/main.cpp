@@ -1,5 +1,5 @@
-// bspmm: block-sparse matrix multiplication by get, compute and update, as in NWChem, over MPI's or
-// OpenSHMEM's one-sided communication, with and without devices. The result is compared with a serial one.
+// bspmm: block-sparse matrix multiplication by get, compute and update, as in NWChem, over one-sided
+// communication of MPI or OpenSHMEM, with and without devices. The result is compared with a serial one.
 #include <cblas.h>
 #include <fmt/format.h>
 #include <time.h>
@@ -88,8 +88,8 @@ int launched(const char* name, int otherwise) {
     return text == nullptr ? otherwise : std::max(0, std::atoi(text));
 }
 
-// What no machine like this one can hold is said before hours are spent on making it. Holders are dealt tiles
-// alike, so a node has its ranks' share.
+// Refuses a problem that does not fit into this machine, before the program spends hours on making it.
+// Holders get equal numbers of tiles, so a node holds the share of its ranks.
 void refuse_impossible(const Shape& shape) {
     const double here = launched("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
     const double share = here / std::max(1, launched("OMPI_COMM_WORLD_SIZE", 1));
@@ -104,7 +104,8 @@ void refuse_impossible(const Shape& shape) {
         shape.mesh, shape.tile, needed / gib, there / gib));
 }
 
-// Symmetric memory has to be asked for before the number of PEs can be. At worst half of them hold tiles.
+// The size of the symmetric heap must be set before the number of PEs is known. In the worst case, half of
+// the PEs hold tiles.
 std::size_t heap_bytes(const Options& options, int lookahead) {
     Shape shape = options.shape;
     shape.holders = std::max(1, launched("OMPI_COMM_WORLD_SIZE", 1) / 2);
@@ -114,7 +115,7 @@ std::size_t heap_bytes(const Options& options, int lookahead) {
     return tiles * (shape.tile_bytes() + 4096);
 }
 
-// The core's time for one product, at best.
+// Returns the shortest CPU time measured for one product.
 double product_seconds(int tile, Exchange& exchange) {
     double fastest = std::numeric_limits<double>::max();
     for (int i = 0; i < 5; ++i) {
@@ -208,7 +209,7 @@ int run(const Options& options, int lookahead, Exchange& exchange) {
     fill(problem, exchange);
     const double product_s = product_seconds(shape.tile, exchange);
 
-    // What a slow worker has taken is what all wait for at the end.
+    // At the end all ranks wait for the units that a slow worker has taken.
     const int own_lookahead = exchange.rank() < exchange.holders() ? lookahead : std::min(lookahead, 1);
     const auto units = static_cast<std::int64_t>(problem.units().size());
     if (options.warm_up) {
@@ -264,7 +265,7 @@ int main(int argc, char** argv) {
     CLI::App app("Block-sparse matrix multiplication: get tiles, multiply, add to C.", "bspmm");
     bspmm::Options options;
     bspmm::declare(app, options);
-    // Every process parses alike, before there are ranks; one speaks.
+    // Every process parses the command line before there are ranks; only one of them prints.
     const bool speaks = bspmm::launched("OMPI_COMM_WORLD_RANK", 0) == 0;
     try {
         app.parse(argc, argv);

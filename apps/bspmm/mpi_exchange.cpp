@@ -1,5 +1,5 @@
-// MPI one-sided: windows of MPI_Win_allocate under one lock_all, as the public mini-app has them. Where
-// nothing is looked ahead, every call is followed by its flush; otherwise gets and accumulates have requests.
+// MPI one-sided: windows from MPI_Win_allocate under one lock_all, as in the public mini-app. Without
+// lookahead, a flush follows every call; otherwise gets and accumulates have requests.
 #include <mpi.h>
 
 #include <algorithm>
@@ -114,8 +114,8 @@ class MpiExchange final : public Exchange {
     double *tiles_ = nullptr, *buffers_ = nullptr;
     std::int64_t* counter_ = nullptr;
     MPI_Win tiles_win_ = MPI_WIN_NULL, counter_win_ = MPI_WIN_NULL;
-    std::vector<std::vector<MPI_Request>> gets_;  // of each slot
-    std::vector<MPI_Request> accumulates_;        // of each buffer
+    std::vector<std::vector<MPI_Request>> gets_;  // by slot
+    std::vector<MPI_Request> accumulates_;        // by buffer
 };
 
 void MpiExchange::allocate(const Problem& problem, int buffers, int slots) {

@@ -1,6 +1,7 @@
-// OpenSHMEM with everything left to the devices: gets, the counter and sums into C are under way while the
-// host computes. The device of a tile's holder adds to it, so there are no locks. What is waited for one by
-// one has a context of its own: each unit that is asked for, the gets of each slot, each of the two sums.
+// OpenSHMEM with all communication left to the devices: gets, the counter and sums into C are outstanding
+// while the host computes. The device of a tile's holder adds to the tile, so no locks are needed. Each
+// operation that is waited for separately has its own context: each claim, the gets of each slot, and each of
+// the two sums.
 #include <shmemx.h>
 
 #include <algorithm>
@@ -74,9 +75,9 @@ class OffloadExchange final : public ShmemExchange {
         return sums_[static_cast<std::size_t>(from - buffer(0)) / tile_doubles()];
     }
 
-    long* claimed_ = nullptr;                           // one for each claim under way
+    long* claimed_ = nullptr;                           // one for each outstanding claim
     std::size_t started_ = 0, finished_ = 0;            // claims
-    std::vector<OffloadContext> claims_, gets_, sums_;  // sums: of each buffer
+    std::vector<OffloadContext> claims_, gets_, sums_;  // sums_: by buffer
 };
 
 }  // namespace

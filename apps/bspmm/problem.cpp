@@ -6,7 +6,7 @@ namespace bspmm {
 
 namespace {
 
-// SplitMix64's output function: every bit of the result hangs on every bit of the argument.
+// SplitMix64's output function: every bit of the result depends on every bit of the argument.
 std::uint64_t mix(std::uint64_t value) {
     value += 0x9e3779b97f4a7c15u;
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -39,7 +39,7 @@ bool Problem::is_dense(Matrix matrix, int row, int column) const {
         const std::uint64_t drawn = mix(mix(shape_.seed + static_cast<std::uint64_t>(matrix)) ^ position);
         return static_cast<double>(drawn >> 11) * 0x1.0p-53 >= *shape_.sparsity;
     }
-    // Where a dimension's blocks end: a half and two quarters of the mesh.
+    // The block of a row or column: the blocks of a dimension are one half and two quarters of the mesh.
     const auto block = [this](int at) { return at < shape_.mesh / 2 ? 0 : at < 3 * shape_.mesh / 4 ? 1 : 2; };
     return block(row) == block(column);
 }
@@ -89,7 +89,7 @@ void Problem::generate(Matrix matrix, int tile, double* values) const {
     const std::uint64_t start =
         mix(mix(shape_.seed + static_cast<std::uint64_t>(matrix)) + static_cast<std::uint64_t>(tile));
     const std::size_t count = shape_.tile_doubles();
-    // Eight numbers of every draw: a byte each, scaled to the range.
+    // Each random number gives eight values: one byte for each, scaled to the range.
     std::uint64_t drawn = 0;
     for (std::size_t i = 0; i < count; ++i) {
         drawn = i % 8 == 0 ? mix(start + i) : drawn >> 8;

@@ -1,4 +1,4 @@
-// The serial result, to compare with.
+// The serial result for comparison.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace bspmm {
 
-// How many of the holder's tiles of C are not, bit by bit, the sum of their products, formed one after the
-// other by this process alone from tiles that it makes again. Values are such that the order of sums does not
-// matter.
+// How many of the holder's tiles of C differ, in any bit, from the sum of their products. This process makes
+// the tiles again and adds the products one after the other. The values are such that the order of a sum does
+// not matter.
 std::int64_t wrong_tiles(const Problem& problem, int holder, const double* c_tiles);
 
 }  // namespace bspmm

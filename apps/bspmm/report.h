@@ -1,4 +1,4 @@
-// What rank 0 says of a run: one JSON line and a summary for people.
+// What rank 0 prints about a run: one JSON line and a summary for people.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace bspmm {
 
-// A rank's phases as numbers, all ranks alike, and back.
+// A rank's phases as numbers, equally many on all ranks, and back.
 std::vector<double> flatten(const Phases& phases);
 Phases unflatten(const double* values, int ranks);
 std::size_t flat_size(int ranks);
 
-// Totals are those of the slowest rank, phases the mean over ranks: what a rank spends, on average, in each.
-// Medians over the iterations; what was moved and who did how many units are of the last one.
+// Totals are those of the slowest rank; phases are the mean over ranks. Both are medians over the iterations.
+// The bytes moved and the units per rank are those of the last iteration.
 struct Summary {
     Phases phases;
-    std::vector<double> units_of;            // of each rank
+    std::vector<double> units_of;            // by rank
     std::vector<std::vector<double>> moved;  // bytes, from rank, to rank
 };
 // `iterations[i][rank]`.

@@ -18,7 +18,7 @@ namespace bspmm {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t slack = std::size_t{16} << 20;  // of the heap, for what is small
+constexpr std::size_t slack = std::size_t{16} << 20;  // heap memory for small allocations
 constexpr int worker_niceness = 10;                   // a device serves its hosts first
 
 template <typename T>
@@ -33,8 +33,8 @@ int variable(const char* name, int otherwise) {
     return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// A launcher that knows devices says so (docs/device-ranks.md); of others, the later half of a node's PEs are
-// taken for them.
+// A launcher that starts devices as ranks sets a variable (docs/device-ranks.md). Without it, the second half
+// of a node's PEs count as devices.
 bool is_device() {
     if (const char* kind = std::getenv("OFFPATH_RANK_KIND"); kind != nullptr && *kind != '\0')
         return std::string_view(kind) == "device";
@@ -55,7 +55,7 @@ ShmemExchange::~ShmemExchange() {
     shmem_finalize();
 }
 
-// Ranks are PEs, those that hold tiles first.
+// Gives every PE a rank: first the PEs that hold tiles.
 void ShmemExchange::assign_roles(Roles roles) {
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     const bool device = roles == Roles::devices_only_work && is_device();
@@ -106,8 +106,8 @@ void ShmemExchange::finish_gets(int) {
 void ShmemExchange::start_accumulate(const double* from, Place place) {
     const int pe = pe_of(place);
     long* lock = locks_ + place.index;
-    // A library that moves data only inside its calls has to be given the chance to free a lock that is here,
-    // and who holds one elsewhere may need this core.
+    // A library that moves data only inside its calls must get the chance to free a lock on this PE. For a
+    // lock elsewhere, the PE that holds it may need this core.
     while (shmem_long_atomic_compare_swap(lock, 0, 1, pe) != 0) {
         if (place.holder == rank_) {
             shmem_long_wait_until(lock, SHMEM_CMP_EQ, 0);

@@ -1,8 +1,8 @@
-// OpenSHMEM, by calls of its version 1.4 alone, so that any library of it will do: tiles, buffers, counter
-// and locks on the symmetric heap.
+// OpenSHMEM, by calls of version 1.4 only, so that it works with any library: tiles, buffers, counter and
+// locks are on the symmetric heap.
 //
-// A tile of C is updated under a lock of its own at its holder: get, add, put, quiet. There is no call for
-// sums of floating-point numbers, and an exchange of one number at a time would be a round trip each.
+// A tile of C is updated under a lock of its own at its holder: get, add, put, quiet. OpenSHMEM has no call
+// that adds floating-point numbers, and exchanging one number at a time would take a round trip each.
 #pragma once
 
 #include <shmem.h>
@@ -18,7 +18,7 @@ enum class Roles { all_hold, devices_only_work };
 
 class ShmemExchange : public Exchange {
   public:
-    // `non_blocking`: gets are started and left to the quiet of finish_gets().
+    // `non_blocking`: gets are only started, and the quiet of finish_gets() completes them.
     ShmemExchange(std::size_t heap_bytes, bool non_blocking, Roles roles);
     ShmemExchange(const ShmemExchange&) = delete;
     ShmemExchange& operator=(const ShmemExchange&) = delete;
@@ -46,7 +46,7 @@ class ShmemExchange : public Exchange {
     void abort(int code) override { shmem_global_exit(code); }
 
   protected:
-    // The PE that holds a tile, and the tile's address there.
+    // The PE that holds a tile, and the address of the tile there.
     int pe_of(Place place) const { return pe_of_[static_cast<std::size_t>(place.holder)]; }
     double* address(Matrix matrix, Place place) { return tiles(matrix) + place.index * tile_; }
     std::size_t tile_doubles() const { return tile_; }
@@ -59,7 +59,7 @@ class ShmemExchange : public Exchange {
 
     const bool non_blocking_;
     int rank_ = 0, holders_ = 1;
-    std::vector<int> pe_of_;  // of each rank
+    std::vector<int> pe_of_;  // by rank
     std::size_t tile_ = 0, c_tiles_ = 0;
     double* tiles_[matrix_count] = {};
     double *buffers_ = nullptr, *scratch_ = nullptr;

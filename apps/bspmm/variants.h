@@ -1,4 +1,4 @@
-// The variants of this program: what the libraries that it was built with can do.
+// The variants of this program, by the libraries with which it was built.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ namespace bspmm {
 struct Variant {
     std::string name;
     std::string summary;
-    int lookahead = 0;  // units ahead of the one that is computed, unless asked for otherwise
+    int lookahead = 0;  // units ahead of the current one; the default
     // Starts the library; the exchange ends it when it is destroyed. `heap_bytes`: the symmetric memory that
-    // each rank will need.
+    // each rank needs.
     std::unique_ptr<Exchange> (*start)(std::size_t heap_bytes) = nullptr;
 };
 
 // In the order of the help text.
 const std::vector<Variant>& variants();
-// The library behind those of OpenSHMEM.
+// The OpenSHMEM library that the program was built with.
 const char* shmem_library();
 
 std::unique_ptr<Exchange> start_mpi(std::size_t heap_bytes);

@@ -10,7 +10,8 @@ namespace fft3d {
 
 namespace {
 
-// Counts per peer are `fixed` times the length of the block that peer `index` of `parts` has of n.
+// Returns the count for each peer: `fixed` times the length of the peer's block, where n is cut into `parts`
+// blocks.
 std::vector<int> counts_of(int n, int parts, int fixed) {
     std::vector<int> counts(parts);
     for (int index = 0; index < parts; ++index)

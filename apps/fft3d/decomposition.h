@@ -1,12 +1,12 @@
 // The 2-D pencil decomposition of a 3-D grid over P x Q ranks, and the two exchanges between its pencils.
 //
-// Rank (p, q) holds, with x split in P and the others as named,
+// Rank (p, q) has, with x split into P parts and the other dimensions as named,
 //   z pencils  [x in Xp][y in Yq][all z]     the physical field
 //   y pencils  [x in Xp][all y][z in Zq]     between the exchanges
 //   x pencils  [y in Yp][all x][z in Zq]     the spectrum
-// Exchange A turns z into y pencils among the Q ranks of equal p (the row), exchange B turns y into x pencils
-// among the P ranks of equal q (the column). Sizes need not divide: the first blocks are one longer.
-// Owns its two communicators, which have to be gone before MPI_Finalize.
+// Exchange A turns z pencils into y pencils among the Q ranks of equal p (the row). Exchange B turns y
+// pencils into x pencils among the P ranks of equal q (the column). Sizes need not divide evenly: the first
+// blocks are one longer. Owns its two communicators, which must be freed before MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +22,7 @@ struct Range {
     int count = 0;
 };
 
-// The part of 0..n-1 that belongs to `index` of `parts`.
+// Block `index` of the `parts` blocks of 0..n-1.
 Range block(int n, int parts, int index);
 
 // One direction of an MPI_Alltoallv; counts and displacements are in complex numbers.
@@ -36,7 +36,7 @@ struct Exchange {
 
 class Decomposition {
   public:
-    // Collective over `comm`, whose size is rows * columns. Throws UsageError when a pencil exceeds MPI's
+    // Collective over `comm`, whose size is rows * columns. Throws UsageError if a pencil exceeds MPI's
     // counts.
     Decomposition(MPI_Comm comm, std::array<int, 3> n, std::array<int, 2> grid);
     ~Decomposition();
@@ -55,7 +55,7 @@ class Decomposition {
     const Exchange& z_to_y() const { return z_to_y_; }
     const Exchange& y_to_x() const { return y_to_x_; }
 
-    // Complex numbers in this rank's part.
+    // Complex numbers in this rank's part of the field.
     std::size_t field_size() const;
     std::size_t spectrum_size() const;
     std::size_t largest_pencil() const;

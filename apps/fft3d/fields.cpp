@@ -56,7 +56,7 @@ void visit_noise(const Decomposition& decomposition, int variable, Visit visit) 
     }
 }
 
-// A NaN counts as infinitely wrong; std::max alone would drop it.
+// A NaN counts as an infinite error; std::max alone would ignore it.
 double worse(double error, Complex difference) {
     const double size = std::abs(difference);
     return std::isnan(size) ? INFINITY : std::max(error, size);

@@ -1,5 +1,5 @@
-// fft3d: forward and inverse 3-D Fourier transforms of several variables on a 2-D pencil decomposition, with
-// the MPI_Ialltoallv of one variable under the local transforms of the others. A plain MPI program.
+// fft3d: forward and inverse 3-D Fourier transforms of several variables on a 2-D pencil decomposition. The
+// MPI_Ialltoallv of one variable overlaps with the local transforms of the others. A plain MPI program.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -71,7 +71,7 @@ void declare(CLI::App& app, Options& options) {
     mpi_support::add_allocator_option(app, options.allocator);
 }
 
-// "4x5x6" as three numbers; one number stands for all when `allow_one`.
+// Parses "4x5x6" as three numbers. With `allow_one`, one number stands for all.
 template <std::size_t Count>
 std::array<int, Count> parse_sizes(const std::string& option, const std::string& text, bool allow_one) {
     const auto wrong = [&] {

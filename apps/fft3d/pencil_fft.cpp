@@ -15,7 +15,7 @@ fftw_complex* raw(const Complex* data) {
     return reinterpret_cast<fftw_complex*>(const_cast<Complex*>(data));
 }
 
-// How `batch` transforms of length n lie in memory: element stride and distance between transforms.
+// The layout of `batch` transforms of length n: the element stride and the distance between transforms.
 struct Lines {
     int stride, distance;
 };
@@ -107,8 +107,8 @@ void PencilFft::backward_z(const Complex* received, Complex* field, const Pointw
     }
 }
 
-// Moves plane x between the workspace [all y][z in Zq] and the blocks [x][y of the peer][z in Zq] of a
-// buffer: those of exchange A come from the row's parts of y, those of exchange B from the column's.
+// Copies plane x between the workspace [all y][z in Zq] and the blocks [x][y of the peer][z in Zq] of a
+// buffer. Exchange A has the blocks of the row's parts of y, exchange B those of the column's parts.
 void PencilFft::copy_y_plane(const Exchange& exchange, int x, Complex* buffer, bool to_plane) {
     const bool is_row = &exchange == &decomposition_.z_to_y();
     const std::vector<int>& offsets = is_row ? exchange.receive_offsets : exchange.send_offsets;

@@ -1,9 +1,9 @@
 // The local work of the transform: the five stages between the exchanges.
 //
-// Each stage goes plane by plane, so that what it unpacks is still in cache when it is transformed, and is
-// packed from there. z is transformed along contiguous rows; y and x across rows of z, so no stage
-// transposes: all packing is copies of whole rows. Workspace rows are padded, because power-of-two strides
-// would fall into few cache sets. Stages are called by one thread; buffers belong to the caller.
+// Each stage works plane by plane: a plane that was unpacked is still in cache when it is transformed and
+// packed again. z is transformed along contiguous rows, and y and x across rows of z. So no stage transposes,
+// and packing only copies whole rows. Workspace rows are padded, because power-of-two strides would use only
+// a few cache sets. One thread calls the stages; the caller owns the buffers.
 #pragma once
 
 #include <fftw3.h>
@@ -27,7 +27,7 @@ struct PlanDestroy {
 };
 using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, PlanDestroy>;
 
-// A zeroed array that the vectorised transforms may work on.
+// A zeroed array with the alignment that vectorised transforms need.
 class Array {
   public:
     explicit Array(std::size_t size);
@@ -39,13 +39,13 @@ class Array {
     std::unique_ptr<Complex, FftwFree> memory_;
 };
 
-// What a program does between the transforms, plane by plane while a plane is in cache.
+// What a program computes between the transforms, plane by plane while a plane is in cache.
 class PointwiseStep {
   public:
     virtual ~PointwiseStep() = default;
-    // The plane [all x][z in Zq] of the spectrum, `y` counted from this rank's first.
+    // Gets the plane [all x][z in Zq] of the spectrum; `y` counts from this rank's first.
     virtual void in_spectrum(int y, Complex* modes) const = 0;
-    // Values of the field, in any order.
+    // Gets values of the field, in any order.
     virtual void in_space(Complex* values, std::size_t count) const = 0;
 };
 
@@ -56,11 +56,11 @@ class PencilFft {
 
     void forward_z(const Complex* field, Complex* send);     // then exchange A
     void forward_y(const Complex* received, Complex* send);  // then exchange B
-    // Completes the forward transform into `spectrum` and begins the inverse; then exchange B reversed.
+    // Completes the forward transform into `spectrum` and begins the inverse one; then exchange B reversed.
     void forward_and_back_x(const Complex* received, Complex* spectrum, Complex* send,
                             const PointwiseStep* step);
     void backward_y(const Complex* received, Complex* send);  // then exchange A reversed
-    // Normalised by the number of points.
+    // Normalises by the number of points.
     void backward_z(const Complex* received, Complex* field, const PointwiseStep* step);
 
   private:

@@ -1,10 +1,11 @@
-// Runs forward and inverse transforms of several variables, each exchange under the other variables' stages.
+// Runs forward and inverse transforms of several variables. Each exchange overlaps with stages of other
+// variables.
 //
 // A variable passes five stages with four exchanges between them. `in_flight` lanes carry one variable each
-// and are served in turn: wait for the lane's exchange, run its next stage, post its next exchange; a lane
+// and are served in turn: wait for the lane's exchange, run its next stage, post its next exchange. A lane
 // that has finished its variable begins the next one in the same turn. So while a stage runs, the exchanges
-// of all other lanes are on the wire. The order of exchanges on each communicator follows from the options
-// alone and is the same on all ranks. One thread. Lanes own their buffers.
+// of all other lanes are in flight. The order of exchanges on each communicator depends only on the options
+// and is the same on all ranks. One thread. Lanes own their buffers.
 #pragma once
 
 #include <array>
@@ -28,14 +29,14 @@ struct Timings {
 
 class Pipeline {
   public:
-    // in_flight 0 means the blocking form: MPI_Alltoallv, one variable after the other.
+    // in_flight 0: the blocking form, MPI_Alltoallv, one variable after the other.
     Pipeline(const Decomposition& decomposition, PencilFft& fft, int in_flight,
              mpi_support::Allocator allocator);
 
-    // The number of lanes that keeps all of them filled to the end, at most four.
+    // The number of lanes that keeps all lanes busy to the end, at most four.
     static int default_in_flight(int variables);
 
-    // Collective. Applies `step`, unless it is null, to every variable. Returns this rank's times.
+    // Collective. Applies `step`, if it is not null, to every variable. Returns this rank's times.
     Timings run(std::vector<Variable>& variables, const PointwiseStep* step);
 
   private:

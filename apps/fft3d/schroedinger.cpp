@@ -12,12 +12,12 @@ namespace {
 constexpr double kTimeStep = 0.01;
 constexpr double kCoupling = 5.0;  // repulsive, hence stable
 
-// Index k of a transform of length n stands for this wave number.
+// The wave number of index k of a transform of length n.
 int wave_number(int k, int n) {
     return k <= n / 2 ? k : k - n;
 }
 
-// Without the checks for infinities that operator* makes.
+// Omits operator*'s checks for infinities.
 Complex product(Complex a, Complex b) {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }

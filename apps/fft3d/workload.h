@@ -1,4 +1,4 @@
-// What the timed iterations work on: noise that has to come back, or waves that have to have moved.
+// What the timed iterations compute: noise that must come back, or waves that must have moved.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class Workload {
         if (problem == "schroedinger") schroedinger_ = std::make_unique<Schroedinger>(decomposition);
     }
 
-    // What to do between the transforms; null for nothing.
+    // The step between the transforms; null: none.
     const PointwiseStep* step() const { return schroedinger_.get(); }
 
     void fill(int variable, Array& field) const {
@@ -27,7 +27,7 @@ class Workload {
         }
     }
 
-    // Largest relative deviation on this rank after `iterations`.
+    // The largest relative deviation on this rank after `iterations`.
     double error(int variable, int iterations, const Array& field) const {
         return schroedinger_ ? schroedinger_->exact_error(variable, iterations, field)
                              : noise_field_error(decomposition_, variable, field);

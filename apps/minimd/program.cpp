@@ -10,13 +10,17 @@
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/simulation.h"
+#include "minimd/files/shared_text.h"
 #include "minimd/kernels/kernels.h"
+#include "minimd/offpath/eam_kernel_device.h"
+#include "minimd/offpath/kernel_device.h"
+#include "minimd/offpath/offload.h"
 #include "minimd/offpath/places.h"
 #include "minimd/offpath/rank_device.h"
 #include "minimd/offpath/rank_server.h"
-#include "minimd/offpath/runtime_device.h"
-#include "minimd/offpath/runtime_eam_device.h"
 #include "minimd/offpath/runtime_halo.h"
+#include "minimd/offpath/runtime_runner.h"
+#include "minimd/offpath/target_runner.h"
 #include "minimd/offpath/tunnel.h"
 #include "minimd/report/json.h"
 #include "minimd/report/outputs.h"
@@ -25,7 +29,6 @@
 #include "minimd/report/yaml.h"
 #include "minimd/setup/eam_file.h"
 #include "minimd/setup/feasible.h"
-#include "minimd/setup/shared_text.h"
 #include "minimd/setup/system_source.h"
 #include "support/mpi_program.h"
 
@@ -33,7 +36,7 @@ namespace minimd {
 
 namespace {
 
-// What a device has to know of the system: all but the atoms.
+// What a device has to know about the system: everything except the atoms.
 struct Shape {
     Vec3 box;
     double atoms, density, mass;
@@ -56,7 +59,7 @@ System receive_shape(int root) {
 }
 
 template <typename Real>
-RuntimeSettings runtime_settings(const Settings& settings) {
+KernelSettings kernel_settings(const Settings& settings) {
     const int threads = settings.device_threads > 0 ? settings.device_threads : settings.threads;
     return {kernels<Real>(settings.lanes).lanes,
             threads,
@@ -64,7 +67,7 @@ RuntimeSettings runtime_settings(const Settings& settings) {
             {settings.cutoff, settings.epsilon, settings.sigma, settings.intensity}};
 }
 
-// By MPI where there is no device.
+// Ghosts move by MPI if there is no device.
 template <typename Real>
 std::unique_ptr<HaloCarrier<Real>> offloaded_halo(const Settings& settings, MPI_Comm comm) {
     auto halo = std::make_unique<RuntimeHalo<Real>>(comm, settings.potential == Potential::eam);
@@ -80,25 +83,34 @@ std::unique_ptr<HaloCarrier<Real>> offloaded_halo(const Settings& settings, MPI_
 }
 
 template <typename Real>
+std::unique_ptr<Device<Real>> device_for(const Settings& settings, const Places& places, MPI_Comm comm,
+                                         const EamTables* tables) {
+    if (settings.device == DeviceKind::ranks)
+        return std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(), places.sole_host(),
+                                                  places.near_device());
+    const KernelSettings kernels = kernel_settings<Real>(settings);
+    const runtime::Numbers numbers{sizeof(Real), kernels.lanes};
+    std::unique_ptr<KernelRunner> runner;
+    if (settings.device == DeviceKind::runtime)
+        runner = std::make_unique<RuntimeRunner>(comm, numbers);
+    else
+        runner = std::make_unique<TargetRunner>(comm, numbers);
+    if (settings.potential == Potential::lj)
+        return std::make_unique<KernelDevice<Real>>(std::move(runner), kernels);
+    return std::make_unique<EamKernelDevice<Real>>(std::move(runner), kernels,
+                                                   EamPairTable<Real>(*tables).table());
+}
+
+template <typename Real>
 Results simulate(const Settings& settings, const Places& places, const Decomposition& decomposition,
                  const System& system, const EamTables* tables, const Screen& screen) {
     Simulation<Real> simulation(settings, decomposition, system, tables);
-    if (settings.needs_device() && settings.device == DeviceKind::ranks) {
-        if (settings.tunnel) {
-            simulation.use(std::make_unique<Tunnel<Real>>(MPI_COMM_WORLD, places.device()));
-        } else {
-            simulation.use(std::make_unique<RankDevice<Real>>(MPI_COMM_WORLD, places.device(),
-                                                              places.sole_host(), places.near_device()));
-        }
-    }
-    if (settings.needs_device() && settings.device == DeviceKind::runtime) {
-        const RuntimeSettings runtime = runtime_settings<Real>(settings);
-        if (settings.potential == Potential::lj)
-            simulation.use(std::make_unique<RuntimeDevice<Real>>(decomposition.comm(), runtime));
-        else
-            simulation.use(std::make_unique<RuntimeEamDevice<Real>>(decomposition.comm(), runtime,
-                                                                    EamPairTable<Real>(*tables).table()));
-    }
+    if (settings.tunnel)
+        simulation.use(std::make_unique<Tunnel<Real>>(MPI_COMM_WORLD, places.device()));
+    else if (settings.needs_device())
+        simulation.use(std::make_unique<Offload<Real>>(
+            settings, simulation.forces(), device_for<Real>(settings, places, decomposition.comm(), tables),
+            decomposition.comm()));
     if (settings.halo == HaloKind::offloaded)
         if (auto halo = offloaded_halo<Real>(settings, decomposition.comm())) simulation.use(std::move(halo));
     Snapshots snapshots(settings, system, tables != nullptr ? element_symbol(tables->atomic_number) : "Ar",
@@ -113,7 +125,7 @@ Results simulate(const Settings& settings, const Places& places, const Decomposi
     return simulation.run();
 }
 
-// Makes the atoms, runs, and reports, on the ranks that simulate.
+// On the ranks that simulate: makes the atoms, runs the simulation and reports.
 void simulate_and_report(Settings settings, const Places& places) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(places.simulation(), &rank);
@@ -144,7 +156,8 @@ void simulate_and_report(Settings settings, const Places& places) {
                                 : simulate<double>(settings, places, decomposition, system, eam, screen);
     const Summary summary = summarise(results, places.simulation());
     screen.summary(summary);
-    // Rank 0 alone writes, each report whatever became of the other, and all ranks learn what went wrong.
+    // Only rank 0 writes. It writes each report even if the other one failed, and all ranks learn what went
+    // wrong.
     std::string wrong;
     const auto attempt = [&](const auto& write) {
         try {
@@ -158,7 +171,7 @@ void simulate_and_report(Settings settings, const Places& places) {
     throw_shared(wrong, places.simulation());
 }
 
-// What all ranks of the simulation know of is said by one of them, which ends the job.
+// One rank reports an error that all ranks of the simulation know of, and ends the job.
 void end_job(const Places& places, const std::string& message) {
     int rank = 0;
     MPI_Comm_rank(places.simulation(), &rank);
@@ -174,7 +187,7 @@ void simulate(const Settings& settings, const Places& places) {
         MPI_Comm_size(places.simulation(), &ranks);
         MPI_Comm_size(MPI_COMM_WORLD, &all);
         if (ranks == all) throw;
-        // Other ranks wait for work: the job can only end as a whole.
+        // Other ranks wait for work, so the job can only end as a whole.
         end_job(places, wrong.what());
     } catch (const CommonSimulationError& wrong) {
         end_job(places, wrong.what());
@@ -188,7 +201,7 @@ void serve(Settings settings, const Places& places) {
     try {
         if (settings.potential == Potential::eam) tables = read_eam(settings.eam_file, MPI_COMM_SELF);
     } catch (const mpi_support::UsageError& wrong) {
-        // Of this device alone, whose hosts have read theirs.
+        // This is an error of this device alone: its hosts have read their file.
         throw std::runtime_error(std::string("a device, which reads this itself: ") + wrong.what());
     }
     const EamTables* const eam = tables ? &*tables : nullptr;
@@ -199,7 +212,7 @@ void serve(Settings settings, const Places& places) {
     }
 }
 
-// The processor may differ from rank to rank.
+// The ranks' processors may differ.
 void check_lanes(const Settings& settings) {
     std::string problem;
     try {
@@ -215,7 +228,7 @@ void check_lanes(const Settings& settings) {
             problem.empty() ? "--lanes: the processors of some ranks have no such kernels" : problem);
 }
 
-// What one flag says and another one makes pointless.
+// Refuses flags that another flag makes pointless.
 void check_contradictions(const Settings& settings) {
     using mpi_support::UsageError;
     if (settings.needs_device() && settings.where != Where::hosts)
@@ -227,8 +240,9 @@ void check_contradictions(const Settings& settings) {
             "--device-share, --no-share-ordinary, --no-device-ghosts and --no-device-trials are for "
             "--offpath "
             "balanced");
-    if (settings.device == DeviceKind::runtime && !settings.needs_device())
-        throw UsageError("--device-kind runtime is for --offpath; --halo offloaded needs no such flag");
+    if (settings.device != DeviceKind::ranks && !settings.needs_device())
+        throw UsageError(
+            "--device-kind runtime and openmp are for --offpath; --halo offloaded needs no such flag");
     if (!settings.needs_device() && settings.where != Where::devices &&
         (settings.device_threads > 0 || settings.device_slowness > 1))
         throw UsageError(
@@ -242,16 +256,16 @@ void check(const Settings& settings) {
     check_lanes(settings);
     check_contradictions(settings);
     if (!settings.needs_device()) return;
-    const bool over_runtime = settings.offpath != OffPath::none && settings.device == DeviceKind::runtime;
-    if (settings.halo != HaloKind::overlapped && !(over_runtime && settings.halo == HaloKind::offloaded))
+    const bool by_kernels = settings.offpath != OffPath::none && settings.device != DeviceKind::ranks;
+    if (settings.halo != HaloKind::overlapped && !(by_kernels && settings.halo == HaloKind::offloaded))
         throw UsageError(
             "--halo is for hosts alone, but for --halo offloaded beside --offpath with --device-kind "
-            "runtime");
+            "runtime or openmp");
     if ((settings.offpath != OffPath::none ? 1 : 0) + (settings.tunnel ? 1 : 0) +
             (settings.split_boundary ? 1 : 0) >
         1)
         throw UsageError("--offpath, --tunnel and --split-boundary exclude each other");
-    if (settings.device == DeviceKind::runtime && (settings.tunnel || settings.split_boundary))
+    if (settings.device != DeviceKind::ranks && (settings.tunnel || settings.split_boundary))
         throw UsageError(
             "--tunnel and --split-boundary need devices that are ranks of the job (--device-kind ranks)");
     if (settings.tunnel) return;

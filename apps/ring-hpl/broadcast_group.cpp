@@ -8,55 +8,22 @@
 #include <vector>
 
 #include "ring-hpl/broadcast.h"
-#include "support/mpi_program.h"
+#include "support/device_context.h"
 
 namespace ring_hpl {
 
 namespace {
 
+using mpi_support::check;
+
 constexpr std::uint32_t kTag = 11;
-
-void check(offpath_status_t status, const char* call) {
-    if (status < 0) throw std::runtime_error(std::string(call) + ": " + offpath_status_string(status));
-}
-
-int allgather(void*, const void* mine, std::size_t bytes, void* all) {
-    const int count = static_cast<int>(bytes);
-    return MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-std::uint32_t rank_on_node() {
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    int rank = 0;
-    MPI_Comm_rank(node, &rank);
-    MPI_Comm_free(&node);
-    return static_cast<std::uint32_t>(rank);
-}
-
-offpath_context_h attach(const Shape& shape) {
-    offpath_init_params_t params{};
-    params.struct_size = sizeof params;
-    params.threads = OFFPATH_THREADS_SINGLE;
-    params.allgather = allgather;
-    params.rank = static_cast<std::uint32_t>(shape.rank);
-    params.size = static_cast<std::uint32_t>(shape.ranks);
-    params.local_rank = rank_on_node();
-    offpath_context_h context = nullptr;
-    // It fails on all ranks or on none.
-    if (const offpath_status_t status = offpath_init(&params, &context); status != OFFPATH_OK)
-        throw mpi_support::UsageError(std::string("--variant group: offpath_init: ") +
-                                      offpath_status_string(status) +
-                                      "; it needs an offpathd on every node, as offpath run starts them");
-    return context;
-}
 
 class GroupBroadcast final : public PanelBroadcast {
   public:
     GroupBroadcast(const Shape& shape, std::size_t segment_bytes)
         : shape_(shape),
           segment_bytes_(segment_bytes),
-          context_(attach(shape)),
+          context_(mpi_support::attach_to_device()),
           groups_(shape.blocks(), nullptr) {
         check(offpath_team_world(context_, &team_), "offpath_team_world");
         for (void*& slot : slots_)
@@ -98,7 +65,7 @@ class GroupBroadcast final : public PanelBroadcast {
         if (groups_[panel] != nullptr) check(offpath_group_wait(groups_[panel]), "offpath_group_wait");
     }
 
-    // The panel moves in segments: while one is passed on, the next one arrives.
+    // The panel moves in segments: while a rank passes one segment on, the next one arrives.
     offpath_group_h record(int panel) {
         const int from_owner = (shape_.rank - shape_.owner(panel) + shape_.ranks) % shape_.ranks;
         const bool receives = from_owner > 0, sends = from_owner < shape_.ranks - 1;
@@ -124,7 +91,7 @@ class GroupBroadcast final : public PanelBroadcast {
     offpath_context_h context_;
     offpath_team_h team_ = nullptr;
     std::array<void*, 2> slots_{};
-    std::vector<offpath_group_h> groups_;  // one for each panel, recorded at its first start
+    std::vector<offpath_group_h> groups_;  // one per panel, recorded at its first start
 };
 
 }  // namespace

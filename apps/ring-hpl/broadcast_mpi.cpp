@@ -89,7 +89,7 @@ class IbcastBroadcast final : public MpiBroadcast {
         MPI_Test(&requests_[panel % 2], &done, MPI_STATUS_IGNORE);
     }
 
-    // The owner has the panel already; it waits when it needs the slot again.
+    // The owner already has the panel. It waits only when it needs the slot again.
     void finish(int panel) override {
         if (shape_.owner(panel) != shape_.rank) MPI_Wait(&requests_[panel % 2], MPI_STATUS_IGNORE);
     }

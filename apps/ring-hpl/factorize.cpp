@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-// LAPACK, which OpenBLAS contains.
+// Functions of LAPACK, which OpenBLAS contains.
 extern "C" {
 void dgetrf_(const int* rows, const int* columns, double* a, const int* lda, int* pivots, int* info);
 void dlaswp_(const int* columns, double* a, const int* lda, const int* first, const int* last,
@@ -17,7 +17,7 @@ namespace ring_hpl {
 
 namespace {
 
-// Adds the time of its life to a counter.
+// Adds its lifetime to a counter.
 class Timed {
   public:
     explicit Timed(double& counter) : counter_(counter), start_(MPI_Wtime()) {}
@@ -102,7 +102,7 @@ void Factorization::update(int panel, int first_local, int end_local) {
                 end_local - first_local);
 }
 
-// Swaps rows, solves with the unit lower triangle, subtracts the product, on `count` columns of n rows.
+// On `count` columns of n rows: swaps rows, solves with the unit lower triangle, subtracts the product.
 void Factorization::apply_panel(int panel, double* columns, int count) {
     const int width = shape_.width(panel), rows = shape_.rows_below(panel), n = shape_.n;
     const double* packed = broadcast_.buffer(panel);
@@ -118,7 +118,8 @@ void Factorization::apply_panel(int panel, double* columns, int count) {
                     lower + width, rows, top, n, 1.0, top + width, n);
 }
 
-// From the last block upward: its owner collects what later blocks subtract, and solves its triangle.
+// Works from the last block upward: a block's owner collects what later blocks subtract, and solves its
+// triangle.
 void Factorization::substitute_back(std::vector<double>& x) const {
     const int n = shape_.n;
     std::vector<double> subtracted(n), collected(shape_.nb);

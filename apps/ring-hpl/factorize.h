@@ -1,9 +1,9 @@
 // LU factorisation with partial pivoting in the manner of HPL, with a look-ahead of one panel, and the
 // solution.
 //
-// While panel k is applied to the trailing columns, panel k+1, which its owner has updated and factored
-// first, is on its way around the ring. Every rank keeps the right-hand side and applies every panel to it,
-// so that only the back-substitution needs further messages.
+// Panel k+1 is updated and factored first. It travels around the ring while panel k is applied to the
+// trailing columns. Every rank keeps the right-hand side and applies every panel to it, so only the
+// back-substitution needs further messages.
 #pragma once
 
 #include <vector>

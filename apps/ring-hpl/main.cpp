@@ -1,5 +1,6 @@
-// ring-hpl: the pattern of the HPL benchmark. Panels are factored by their owners and travel around a ring of
-// ranks while the trailing matrix is updated; the system is solved and its residual checked.
+// ring-hpl: the communication pattern of the HPL benchmark. Owners factor panels, which travel around a ring
+// of ranks while the ranks update the trailing matrix. The program then solves the system and checks its
+// residual.
 #include <cblas.h>
 
 #include <CLI/CLI.hpp>
@@ -74,7 +75,7 @@ std::unique_ptr<PanelBroadcast> make_broadcast(const Options& options, const Sha
     return make_group_broadcast(shape, options.segment);
 }
 
-// Medians over runs of the slowest rank's times.
+// Returns, for each time, the median over the runs of the slowest rank's time.
 Timings summarise(const std::vector<Timings>& runs) {
     const auto median_of = [&](double Timings::*member) {
         std::vector<double> values;

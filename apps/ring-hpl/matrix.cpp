@@ -17,7 +17,7 @@ double entry(std::uint64_t key) {
     return static_cast<double>(static_cast<std::int64_t>(key ^ (key >> 31))) * 0x1p-64;
 }
 
-// The maximum norm, in which NaN is infinitely large.
+// Returns the maximum norm; NaN counts as infinite.
 double norm(const std::vector<double>& values) {
     double largest = 0;
     for (const double value : values)

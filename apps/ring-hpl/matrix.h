@@ -1,7 +1,7 @@
-// The linear system and its 1-D block-cyclic distribution: block column j of `nb` columns belongs to rank j
+// The linear system and its 1-D block-cyclic distribution: block column j, of `nb` columns, belongs to rank j
 // mod ranks.
 //
-// Entries are uniform in [-0.5, 0.5) and follow from their position, so every rank can produce any column
+// Entries are uniform in [-0.5, 0.5) and determined by their position, so every rank can generate any column
 // again to check the solution. Column n is the right-hand side.
 #pragma once
 
@@ -23,20 +23,19 @@ struct Shape {
     int rows_below(int block) const {
         return n - first_column(block);
     }  // panel height, the diagonal included
-    // Columns of this rank that lie in blocks before `block`, which is also where its own columns from
-    // `block` on start.
+    // How many columns of this rank lie in blocks before `block`; its own columns from `block` on start
+    // there.
     int local_columns_before(int block) const;
     int local_columns() const { return local_columns_before(blocks()); }
 };
 
 void generate_column(const Shape& shape, int column, double* values);
 
-// This rank's columns, one after the other, each of n rows.
+// This rank's columns, contiguous, each of n rows.
 std::vector<double> generate_local_matrix(const Shape& shape);
 std::vector<double> generate_right_hand_side(const Shape& shape);
 
-// |Ax-b| / (eps (|A| |x| + |b|) n) in the maximum norm, as HPL scales it; below 16 counts as right.
-// Collective.
+// |Ax-b| / (eps (|A| |x| + |b|) n) in the maximum norm, as HPL scales it; below 16 is correct. Collective.
 double scaled_residual(const Shape& shape, const std::vector<double>& x);
 
 }  // namespace ring_hpl

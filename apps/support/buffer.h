@@ -1,6 +1,6 @@
 // A communication buffer from malloc or from MPI_Alloc_mem, every page touched before use.
 //
-// Owns its memory; movable, not copyable. MPI_Alloc_mem buffers have to be gone before MPI_Finalize.
+// Owns its memory; movable, not copyable. MPI_Alloc_mem buffers must be freed before MPI_Finalize.
 #pragma once
 
 #include <mpi.h>

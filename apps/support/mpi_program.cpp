@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kUsageExit = 2;
 
-// The exit code if a rank cannot go on or was asked for help; nothing: all go on. The ranks of one job may
-// have been given different words, so the lowest one that has something to say does. Below whatever stands
-// between a program and its MPI, so that nothing of this is counted there.
+// The exit code if a rank cannot continue or was asked for help; empty: all continue. The ranks of one job
+// may have different command lines, so the lowest rank with a message prints it. It uses PMPI, below any
+// library between the program and its MPI, so that such a library does not count this.
 std::optional<int> parsed(int argc, char** argv, CLI::App& app, const World& world) {
     int code = 0, speaker = world.ranks;
     const auto agree = [&] { PMPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD); };
@@ -49,8 +49,8 @@ int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
     return kUsageExit;
 }
 
-// Many ranks may find the same fault at once. One word is enough: the others give the first ones time to end
-// the job.
+// Many ranks may detect the same error at once, and one message is enough. The others give the first ones
+// time to end the job.
 void abort_job(const CLI::App& app, const World& world, const char* why) {
     constexpr int most_turns = 20;
     std::this_thread::sleep_for(std::min(world.rank, most_turns) * std::chrono::milliseconds(25));
@@ -73,7 +73,8 @@ int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<in
     } catch (const std::exception& error) {
         abort_job(app, world, error.what());
     }
-    // MPICH up to 4.1 hangs in MPI_Finalize over TCP if its progress thread runs and ranks come there apart.
+    // MPICH up to 4.1 hangs in MPI_Finalize over TCP if its progress thread runs and ranks arrive at
+    // different times.
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return code;

@@ -1,8 +1,8 @@
-// What the MPI programs of this tree share: start, command line, errors, results.
+// Code that the MPI programs of this tree share: start, command line, errors, results.
 //
-// run_mpi_program() owns MPI_Init and MPI_Finalize. Every rank parses its command line; one of them
-// prints help and usage errors. Exit codes: 0 success, 1 wrong results, 2 wrong usage. The programs use MPI
-// from one thread, and nothing here knows of offpath.
+// run_mpi_program() owns MPI_Init and MPI_Finalize. Every rank parses its command line; one of them prints
+// help and usage errors. Exit codes: 0 success, 1 wrong results, 2 wrong usage. The programs use MPI from one
+// thread. Nothing here depends on offpath.
 #pragma once
 
 #include <mpi.h>
@@ -23,7 +23,7 @@ struct World {
     int ranks = 1;
 };
 
-// Bad input that every rank detects alike, before any communication that depends on it.
+// Invalid input that every rank detects alike, before any communication that depends on it.
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -31,8 +31,7 @@ struct UsageError : std::runtime_error {
 // Initialises MPI, parses, runs `body` and finalises. Any other exception ends the whole job with a message.
 int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<int(const World&)>& body);
 
-// Writes one line as the file at `where`; "-" is standard output. Throws UsageError when that cannot be
-// written.
+// Writes one line to the file at `where`; "-" is standard output. Throws UsageError if that fails.
 void write_json_line(const nlohmann::ordered_json& line, const std::string& where);
 
 // Element-wise maximum over all ranks, on every rank.
@@ -40,7 +39,7 @@ std::vector<double> max_over_ranks(std::vector<double> values, MPI_Comm comm = M
 double max_over_ranks(double value, MPI_Comm comm = MPI_COMM_WORLD);
 bool all_ranks_agree(bool ok, MPI_Comm comm = MPI_COMM_WORLD);
 
-// The middle value (mean of the two middle ones); 0 for an empty vector.
+// The median; for an even number of values the mean of the two middle ones; 0 for an empty vector.
 double median(std::vector<double> values);
 
 }  // namespace mpi_support

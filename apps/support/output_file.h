@@ -1,7 +1,7 @@
-// A check of --json that refuses a file that cannot be written before anything is computed.
+// A check of --json that refuses a file that cannot be written, before anything is computed.
 //
-// Only rank 0 writes, so only it looks: the folder need not exist on other nodes. Command lines are parsed
-// before MPI is asked for anything, so the launcher's variables say which rank this is.
+// Only rank 0 writes, so only rank 0 checks: the directory need not exist on other nodes. Command lines are
+// parsed before MPI starts, so the rank is taken from the launcher's variables.
 #pragma once
 
 #include <unistd.h>

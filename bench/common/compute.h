@@ -1,7 +1,7 @@
 // A fixed amount of computation, for overlap measurements.
 //
-// One unit is a given number of dependent multiply-adds on an array that stays in the first-level cache; how
-// long it takes depends on the core and on what shares it, never on a clock or a sleep.
+// One unit is a fixed number of dependent multiply-adds on an array that stays in the first-level cache. Its
+// time depends on the core and on what shares the core, never on a clock or a sleep.
 #pragma once
 
 #include <cstdint>

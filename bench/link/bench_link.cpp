@@ -1,6 +1,7 @@
-// bench-link: what a link costs, beside the bare transport: round trip of a command, throughput of staged
-// transfers, CPU time of the client's agent. Two processes; they meet through files in a directory, so with
-// --role each may run in a network namespace of its own; without it, this program starts both. Prints JSON.
+// bench-link measures what a link costs compared with the bare transport: the round trip of a command, the
+// throughput of staged transfers, and the CPU time of the client's agent. Two processes meet through files in
+// a directory, so with --role each may run in its own network namespace. Without --role, this program starts
+// both. It prints JSON.
 #include "link/choice/transport_choice.h"
 #include "link/device_links.h"
 #include "link/host_link.h"
@@ -36,7 +37,7 @@ struct Options {
     unsigned repeats = 3, window = 8;
 };
 
-// What the host asks of the device, as the numbers of teams to destroy.
+// What the host asks the device to do; it is sent as the number of a team to destroy.
 enum class Ask : std::uint64_t { nothing, to_device, to_host, both, bye };
 std::uint64_t ask(Ask what, std::size_t bytes) {
     return static_cast<std::uint64_t>(what) << 56 | bytes;
@@ -235,7 +236,7 @@ class HostSide {
     std::unique_ptr<control::ClientChannel> channel_;
 };
 
-// This process on the first core that it may use or on the last, as a rank and its device would be.
+// Binds this process to the first or the last core that it may use, like a rank and its device.
 void take_core(bool first) {
     cpu_set_t allowed, mine;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

@@ -94,7 +94,7 @@ void Raw::on_message(const transport::Incoming& message) {
     }
 }
 
-// Sends for some time; returns how many bytes.
+// Sends for the given time and returns the number of bytes.
 double Raw::pour(double for_seconds) {
     struct Slot : Completion {
         bool busy = false;
@@ -147,7 +147,7 @@ double Raw::ping() {
     return median(times);
 }
 
-// Ends when the last byte has come, not when it was sent.
+// The measurement ends when the last byte has arrived, not when it was sent.
 double Raw::stream(bool out, double for_seconds) {
     const double start = seconds();
     poured_ = -1;

@@ -1,5 +1,5 @@
-// The bare transport between the two processes of bench-link: what a link could reach at best. And how they
-// meet.
+// The bare transport between the two processes of bench-link, which is the upper bound for a link, and the
+// files through which the processes meet.
 #pragma once
 
 #include "transport/transport.h"
@@ -15,17 +15,17 @@ namespace offpath::link::bench {
 double seconds();
 double median(std::vector<double> values);
 void put(const std::string& path, std::span<const std::byte> bytes);
-// Waits up to 20 s for the file, takes it away. Throws.
+// Waits up to 20 s for the file, reads it and removes it. Throws.
 std::vector<std::byte> get(const std::string& path);
 
 class Raw : transport::Handler {
   public:
     // `way`: tcp or ucx.
     Raw(const std::string& way, const std::string& devices, const std::string& dir, bool host);
-    void serve();  // the device
+    void serve();  // called by the device
 
-    // The host. Seconds of a round trip of 64 bytes, both sides spinning; bytes a second in pushed messages
-    // as a link sends them, which nobody copies.
+    // Called by the host. ping: seconds of a round trip of 64 bytes, both sides spinning. The others: bytes
+    // per second of messages pushed as a link pushes them, without copies.
     double ping();
     double stream(bool out, double for_seconds);
     void bye();

@@ -1,4 +1,4 @@
-// bench-memory: how fast a proxy moves the memory of host ranks through each back end, against one memcpy.
+// bench-memory: how fast a proxy moves memory of host ranks through each back end, compared with one memcpy.
 #include "host_rank.h"
 #include "memory/copy.h"
 #include "table.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t largest = std::size_t{64} << 20;
 constexpr std::size_t chunk_bytes = 256 << 10;
 
-// Private memory of this process, present.
+// Returns private memory of this process, with its pages present.
 std::byte* private_memory() {
     void* const memory = mmap(nullptr, largest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("no memory");

@@ -1,5 +1,5 @@
-// A host rank to measure against: a child process with buffers and a staging agent, and the proxy's three
-// ways to its memory. Make it before any thread.
+// A host rank for measurements: a child process with buffers and a staging agent, and the proxy's three ways
+// to its memory. Create it before any thread.
 #pragma once
 
 #include "memory/session_memory.h"
@@ -23,13 +23,13 @@ class HostRank {
     HostRange shared(int which, std::size_t bytes) const {
         return {static_cast<std::uint64_t>(which) + 1, 0, bytes};
     }
-    // Null where the system does not allow it.
+    // Null if the system does not allow it.
     SessionMemory* cma() { return direct_->general_back_end() == BackEnd::cma ? direct_.get() : nullptr; }
     SessionMemory& staged() { return *staged_; }
     HostRange plain(int which, std::size_t bytes) const { return {0, plain_[which], bytes}; }
 
-    // Copies the first bytes of plain buffer 0 to plain buffer 1, as two ranks of one node would be served:
-    // through a buffer of ours in cache-sized chunks. For the staged memory reads and writes overlap.
+    // Copies the first bytes of plain buffer 0 to plain buffer 1, as a proxy serves two ranks of one node: in
+    // cache-sized chunks through a buffer of this process. With staged memory, reads and writes overlap.
     void copy(SessionMemory& memory, std::size_t bytes, std::size_t chunk);
 
   private:

@@ -1,5 +1,5 @@
-// A Google Benchmark reporter that prints one row a size and one column a way of copying: GB/s, and percent
-// of one memcpy.
+// A Google Benchmark reporter that prints one row per size and one column per way of copying: GB/s, and
+// percent of one memcpy.
 #pragma once
 
 #include <map>

@@ -20,7 +20,7 @@ int allgather_of_one(void*, const void* mine, std::size_t bytes, void* all) {
     return 0;
 }
 
-// This process on the first core that it may use, the daemon on the last.
+// Binds this process to the first core that it may use, and the daemon to the last.
 void split_cores() {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;

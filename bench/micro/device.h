@@ -1,5 +1,7 @@
-// A process attached to a device of its own: the daemon is started for it, and the two have a core each where
-// the machine has more than one.
+// A process attached to its own device: it starts a daemon, and if the machine has more than one core, the
+// two run on separate cores.
+//
+// Owns the context. Only one may exist at a time, because its settings are environment variables.
 //
 // Owns the context; one may exist at a time, because its settings are environment variables.
 #pragma once
@@ -12,14 +14,14 @@ namespace micro {
 
 class Device {
   public:
-    // `back_end` as OFFPATH_BACK_END takes it. Throws std::runtime_error with what failed.
+    // `back_end` as in OFFPATH_BACK_END. Throws std::runtime_error that says what failed.
     explicit Device(const std::string& back_end);
     ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
     offpath_context_h context() const { return context_; }
-    // The team of this process alone: what it sends to itself goes through the device like any other message.
+    // The team of this process alone. Its messages to itself go through the device like any other.
     offpath_team_h team() const { return team_; }
 
   private:
@@ -27,10 +29,10 @@ class Device {
     offpath_team_h team_ = nullptr;
 };
 
-// Throws with the name of the call unless the status is OFFPATH_OK.
+// Throws, with the name of the call, if the status is not OFFPATH_OK.
 void check(offpath_status_t status, const char* call);
 
-// Starts nothing yet, but prepares the environment for daemons and moves this process to its core.
+// Prepares the environment for daemons and binds this process to its core. Starts no daemon yet.
 void prepare(const std::string& program);
 // Removes the session directory.
 void clean_up();

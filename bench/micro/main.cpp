@@ -1,5 +1,5 @@
-// offpath-bench-micro: what one operation on the device costs its host, and how fast the device copies inside
-// a node. Options are Google Benchmark's.
+// offpath-bench-micro: what one operation on the device costs its host, and how fast the device copies within
+// a node. It takes the options of Google Benchmark.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -65,7 +65,7 @@ void spin_until_done(offpath_request_h request) {
     check(status, "offpath_request_test");
 }
 
-// From posting a command to an awake proxy until its completion is seen.
+// Measures the time from posting a command to an awake proxy until the host sees its completion.
 void round_trip(benchmark::State& state) {
     const Device device("auto");
     for (auto _ : state) {
@@ -77,7 +77,8 @@ void round_trip(benchmark::State& state) {
 }
 BENCHMARK(round_trip)->Name("command_round_trip")->UseRealTime();
 
-// The host's own time: posting, and taking the completion once it is there. What lies between is not counted.
+// Measures the host's own time: posting, and reading the completion once it has arrived. The time in between
+// does not count.
 void host_cost(benchmark::State& state) {
     const Device device("auto");
     const Heap heap(4096);
@@ -162,7 +163,7 @@ BENCHMARK(copy_by_staged)->Name("copy/staged/bytes")->Apply(sizes);
 }  // namespace micro
 
 int main(int argc, char** argv) {
-    // --json F is short for two options of Google Benchmark.
+    // --json F is an abbreviation for two options of Google Benchmark.
     std::vector<std::string> words(argv, argv + argc);
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
         if (words[i] != "--json") continue;

@@ -1,8 +1,7 @@
 // Bytes per second of all ranks together.
 //   p2p          rank r of the lower half sends `window` messages at a time to rank r + half, which answers
-//   once all
-//                are there; with an odd number of ranks the last one only watches
-//   collectives  what all ranks have to send to others, over the time of the slowest rank
+//                when all have arrived; with an odd number of ranks, the last one takes no part
+//   collectives  the bytes that all ranks have to send to others, over the time of the slowest rank
 #include <CLI/CLI.hpp>
 
 #include "commands.h"

@@ -1,5 +1,5 @@
-// One operation at several sizes, as `offpath tune` wants it: the pure time and the share of it that a
-// computation hides. Each size is measured for about as long as asked.
+// Measures one operation at several sizes for `offpath tune`: the pure time, and the share of it that a
+// computation hides. Each size takes about the time that was asked for.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@ namespace mpi_bench {
 
 namespace {
 
-// An iteration of the measurement is a pure operation, a computation as long, and both together.
+// An iteration of the measurement is a pure operation, a computation of the same length, and both together.
 constexpr double kTimesPureInAnIteration = 3.5;
 constexpr int kLeastIterations = 3, kMostIterations = 200;
 
@@ -26,7 +26,7 @@ double time_once(const OverlapOptions& options, Interval& interval) {
     return std::max(median_of_slowest(samples), 1e-7);
 }
 
-// Nodes of the job, by shared memory. Collective.
+// Returns the job's number of nodes, found through shared memory. Collective.
 int count_nodes() {
     MPI_Comm node = MPI_COMM_NULL;
     int rank = 0, nodes = 0;

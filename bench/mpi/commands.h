@@ -1,8 +1,8 @@
-// The subcommands. Each declares its options on the program's command line and is run by its own function,
-// which prints one JSON line on rank 0 and returns the exit code: 1 when data arrived wrong.
+// The subcommands. Each declares its options on the program's command line. Its own function runs it, prints
+// one JSON line on rank 0 and returns the exit code: 1 if wrong data arrived.
 //
-// Times are of the slowest rank: the maximum over ranks in each iteration, then the median over iterations.
-// All ranks begin every timed interval together (interval.h).
+// Times are those of the slowest rank: the maximum over ranks in each iteration, then the median over
+// iterations. All ranks begin every timed interval together (interval.h).
 #pragma once
 
 #include <CLI/App.hpp>
@@ -33,7 +33,7 @@ struct OverlapOptions : CommonOptions {
 
 struct CalibrateOptions : CommonOptions {
     std::vector<std::uint64_t> sizes;
-    std::vector<double> compute_s;  // one for each size, or none
+    std::vector<double> compute_s;  // one for each size, or empty
     double seconds = 0.3;
 };
 
@@ -68,13 +68,13 @@ int run_latency(const CommonOptions& options, const mpi_support::World& world);
 int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
 int run_rma(const RmaOptions& options, const mpi_support::World& world);
 
-// What overlap.cpp measures, in seconds.
+// The results of measure_overlap, in seconds.
 struct Overlap {
     double pure, compute, total, post, wait;
     std::uint64_t work_units;
     bool verified;
 
-    // The share of the pure time that the computation hid.
+    // The share of the pure time that the computation has hidden.
     double hidden() const { return pure > 0 ? 1 - (total - compute) / pure : 0; }
 };
 // Collective.
@@ -83,13 +83,13 @@ Overlap measure_overlap(const OverlapOptions& options, Interval& interval);
 // The options that all subcommands have.
 void declare_common(CLI::App& command, CommonOptions& options);
 
-// Per iteration: the maximum over all ranks of what `samples` holds; then the median. Collective.
+// Takes the maximum of `samples` over all ranks in each iteration, then the median. Collective.
 double median_of_slowest(const std::vector<double>& samples);
 // Prints on rank 0; returns the exit code, the same on all ranks. Collective.
 int finish(nlohmann::ordered_json line, bool verified, const CommonOptions& options,
            const mpi_support::World& world);
 
-// Whether iteration `iteration` of the options' is one whose data are verified: the first and the last.
+// Whether the data of this iteration are verified: only those of the first and the last are.
 bool is_verified(int iteration, const CommonOptions& options);
 
 }  // namespace mpi_bench

@@ -8,7 +8,7 @@ namespace mpi_bench {
 
 namespace {
 
-// Long enough for all ranks to leave the reduction that agrees on the start, also when they share one core.
+// This is enough for all ranks to leave the reduction that agrees on the start, even if they share one core.
 constexpr double kLeadSeconds = 0.001;
 
 double machine_seconds() {

@@ -1,11 +1,12 @@
 // One timed interval after another, each begun by all ranks together. Collective; one thread.
 //
-// With a clock of its own per node, a rank's interval begins when it leaves a barrier. That is blind where
-// the ranks of several emulated nodes take turns on one core: a rank that leaves the barrier late, because
-// another computes, also starts its clock late. With a shared clock (all ranks on one machine) every interval
-// begins at an instant agreed upon, for all ranks alike, and no rank computes before all have posted, as they
-// would have on nodes of their own: the scheduler may let a rank that computes run for ten milliseconds
-// before its neighbour gets to post.
+// If each node has its own clock, a rank's interval begins when it leaves a barrier. That is misleading if
+// the ranks of several emulated nodes share one core. A rank that leaves the barrier late, because another
+// one computes, then also starts its clock late.
+//
+// With a shared clock (all ranks on one machine), every interval begins at one agreed instant for all ranks.
+// No rank computes before all have posted, as on separate nodes. Otherwise the scheduler might let a
+// computing rank run for ten milliseconds before its neighbour can post.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class Interval {
     void start();
     // Seconds since the start, as this rank sees them.
     double elapsed() const;
-    // To be called between posting and computing; does nothing without a shared clock.
+    // Call it between posting and computing. Does nothing without a shared clock.
     void posted();
 
   private:

@@ -1,4 +1,4 @@
-// How long an operation takes when nothing else is done: post and wait.
+// The time to post an operation and wait for it, when nothing else happens.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 

@@ -12,13 +12,12 @@ std::uint64_t mix(std::uint64_t key) {
     return key ^ (key >> 31);
 }
 
-// Stream keys: what `from` sends to `to`; to -1 stands for everybody.
+// Returns the key of the stream that `from` sends to `to`; -1 means all ranks.
 std::uint64_t stream_of(int from, int to) {
     return mix((static_cast<std::uint64_t>(from) << 32) + static_cast<std::uint32_t>(to + 2));
 }
 
-// Blocks that every rank contributes to, one after the other: block b is the ranks' `from` to `to`
-// (excluded).
+// Returns a block with the sum of the contributions of ranks `from` to `to` - 1 to block number `block`.
 Block sum_of(std::size_t offset, std::size_t bytes, int from, int to, int block) {
     Block made{offset, bytes, {}, true};
     for (int rank = from; rank < to; ++rank)

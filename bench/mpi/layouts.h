@@ -1,5 +1,5 @@
-// How each operation lays out its buffers: pure functions of the size, the rank and the number of ranks. The
-// data follow from the layout: see operations.h.
+// How operations lay out their buffers: pure functions of the size, the rank and the number of ranks. The
+// layout determines the data (operations.h).
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@ namespace mpi_bench {
 
 int next_of(int rank, int ranks);
 int previous_of(int rank, int ranks);
-// Whom a rank exchanges with in the neighbourhood operations: the next and the previous rank of a ring, once
-// each. The order of those that it sends to, and of those that it receives from.
+// The neighbours of a rank in the neighbourhood operations: the next and the previous rank of a ring, once
+// each. The order of the destinations, and that of the sources.
 std::vector<int> destinations_of(int rank, int ranks);
 std::vector<int> sources_of(int rank, int ranks);
 
-// `descending`: blocks in descending order of ranks, so that displacements matter.
+// `descending`: blocks are in descending order of ranks, so that displacements matter.
 Layout all_to_all(std::size_t bytes, int rank, int ranks, bool descending);
 Layout all_gather(std::size_t bytes, int rank, int ranks, bool descending);
 Layout broadcast(std::size_t bytes, int rank, int ranks);
-// From rank 0's view: what it gathers, and what it scatters.
+// As rank 0 sees it: what it gathers, or scatters.
 Layout gather(std::size_t bytes, int rank, int ranks, bool descending);
 Layout scatter(std::size_t bytes, int rank, int ranks, bool descending);
-// Sums of real numbers that are exact in every order.
+// Sums of real numbers that are exact in any order.
 Layout all_reduce(std::size_t bytes, int rank, int ranks);
 Layout reduce(std::size_t bytes, int rank, int ranks);
 Layout reduce_scatter(std::size_t bytes, int rank, int ranks);

@@ -1,5 +1,5 @@
-// offpath-bench-mpi: latency, bandwidth and overlap of MPI operations. A plain MPI program: what it measures
-// is the MPI library it runs on, with whatever is preloaded into it.
+// offpath-bench-mpi: latency, bandwidth and overlap of MPI operations. A plain MPI program: it measures the
+// MPI library that it runs on, including a preloaded one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -13,7 +13,7 @@ std::string list_of_operations() {
     for (const mpi_bench::OperationEntry& entry : mpi_bench::operations()) {
         std::string name = entry.name;
         name.resize(std::max(name.size() + 1, name_width), ' ');
-        text += "  " + name + "B bytes " + entry.meaning_of_bytes + "\n";
+        text += "  " + name + "B bytes " + entry.shape.meaning_of_bytes + "\n";
     }
     return text +
            "Data are verified in the first and the last iteration; exit code 1 means that they were wrong.";

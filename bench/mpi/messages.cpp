@@ -1,11 +1,11 @@
-// What small messages and small non-blocking collectives cost between two ranks, which have cores of their
-// own:
+// What small messages and small non-blocking collectives cost between two ranks on separate cores:
 //   latency   half a round trip of MPI_Send and MPI_Recv, in seconds
-//   rate      messages a second: windows of MPI_Isend and MPI_Irecv, each answered by an empty message
+//   rate      messages per second: windows of MPI_Isend and MPI_Irecv, each answered by an empty message
 //   ibcast iallreduce ialltoall   post and wait on the two ranks, in seconds
-// Between the ranks of rank 0's node, and between rank 0 and another node, as far as there are such. The
-// other ranks sleep meanwhile. Each value is the median over batches, which are told too. With --turns,
-// several such programs, for instance with and without offpath, take turns batch by batch (turns.h).
+// The measurements run between ranks of rank 0's node, and between rank 0 and another node, if there are such
+// ranks. All other ranks sleep meanwhile. Each value is the median over batches; the report contains the
+// batches too. With --turns, several such programs, for instance with and without offpath, take turns batch
+// by batch (turns.h).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -26,7 +26,7 @@ namespace {
 constexpr int kTag = 3, kAnswerTag = 4;
 constexpr int kWindow = 64;
 
-// The CPUs that this process was given, one after the other, for the first and the second rank of a pair.
+// Binds the first and the second rank of a pair to two of the CPUs that this process was given.
 void pin(int which) {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -41,7 +41,7 @@ void pin(int which) {
 }
 
 struct Pair {
-    MPI_Comm comm;  // of the two
+    MPI_Comm comm;  // has only the two ranks
     int me;         // 0 or 1
     std::vector<unsigned char> out, in;
 };
@@ -92,7 +92,7 @@ Test collective(Post post) {
 
 struct Kind {
     const char* name;
-    double units_a_time;  // what a call is divided by, or a rate multiplied with
+    double units_a_time;  // the divisor of a call's time, or the factor of a rate
     bool is_rate;
     Test test;
 };
@@ -132,7 +132,8 @@ std::vector<double> measure(Pair& pair, const Kind& kind, int bytes, const Messa
     return samples;
 }
 
-// Whom rank 0 talks to: a rank of its node, and one of another, if there are such. The same on all ranks.
+// Returns the partners of rank 0: a rank of its node, and one of another node, if they exist. The result is
+// the same on all ranks.
 std::vector<std::pair<const char*, int>> partners(const mpi_support::World& world) {
     MPI_Comm node = MPI_COMM_NULL;
     int first = world.rank;
@@ -154,15 +155,15 @@ std::vector<std::pair<const char*, int>> partners(const mpi_support::World& worl
     return found;
 }
 
-// Connects every pair of ranks, as a program does in its first steps. Open MPI looks after its sockets in
-// every call from the first one on: without this, whoever connects earlier would be the slower one inside a
-// node, too.
+// Connects every pair of ranks, as a program does in its first steps. From the first connection on, Open MPI
+// polls its sockets in every call. Without this step, the pair that connects first would be slower, even
+// within a node.
 void meet_all(const mpi_support::World& world) {
     std::vector<int> out(static_cast<std::size_t>(world.ranks)), in(out.size());
     MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, MPI_COMM_WORLD);
 }
 
-// For those who have nothing to do: gives the core away until the others come.
+// For idle ranks: yields the core until the other ranks arrive.
 void sleep_until_all_are_here() {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);

@@ -22,7 +22,7 @@ std::uint64_t word_of_stream(std::uint64_t stream, std::uint64_t round, std::siz
     return mix(stream + round * 0x9e3779b97f4a7c15ULL + index);
 }
 
-// Reals are whole numbers below 2^32: sums of some thousands are exact in any order.
+// Reals are whole numbers below 2^32, so sums of thousands of them are exact in any order.
 std::uint64_t word_of(const Block& block, std::uint64_t round, std::size_t index) {
     std::uint64_t word = 0;
     double sum = 0;
@@ -34,10 +34,10 @@ std::uint64_t word_of(const Block& block, std::uint64_t round, std::size_t index
     return block.real ? std::bit_cast<std::uint64_t>(sum) : word;
 }
 
-// The ring of the neighbourhood operations; the world for the others.
-MPI_Comm communicator_for(const std::string& name, int rank, int ranks) {
+// A ring for the neighbourhood operations, the world for the others.
+MPI_Comm communicator_for(const Shape& shape, int rank, int ranks) {
     MPI_Comm comm = MPI_COMM_WORLD;
-    if (!name.starts_with("ineighbor")) return comm;
+    if (!shape.among_neighbours) return comm;
     const std::vector<int> to = destinations_of(rank, ranks), from = sources_of(rank, ranks);
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(from.size()), from.data(), MPI_UNWEIGHTED,
                                    static_cast<int>(to.size()), to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
@@ -71,16 +71,19 @@ Operation::Operation(const std::string& name, std::size_t bytes, mpi_support::Al
     : entry_(find_operation(name)) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-    if (bytes % entry_.unit != 0)
+    if (bytes % unit() != 0)
         throw mpi_support::UsageError("--bytes " + std::to_string(bytes) + ": " + name +
-                                      " needs a multiple of " + std::to_string(entry_.unit));
+                                      " needs a multiple of " + std::to_string(unit()));
     if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()) / ranks_)
         throw mpi_support::UsageError("--bytes " + std::to_string(bytes) + ": at most " +
                                       std::to_string(std::numeric_limits<int>::max() / ranks_) + " with " +
                                       std::to_string(ranks_) + " ranks, the range of MPI's displacements");
     bytes_ = static_cast<int>(bytes);
-    comm_ = communicator_for(name, rank_, ranks_);
-    layout_ = entry_.layout(bytes, rank_, ranks_);
+    comm_ = communicator_for(entry_.shape, rank_, ranks_);
+    layout_ = entry_.shape.layout(bytes, rank_, ranks_, entry_.descending);
+    types_.assign(layout_.counts.size(), type());
+    send_displacements_.assign(layout_.send_offsets.begin(), layout_.send_offsets.end());
+    receive_displacements_.assign(layout_.receive_offsets.begin(), layout_.receive_offsets.end());
     send_ = mpi_support::Buffer(extent(layout_.send), allocator);
     receive_ = mpi_support::Buffer(extent(layout_.receive), allocator);
 }
@@ -110,6 +113,10 @@ void Operation::wait() {
         MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
     }
     requests_.clear();
+}
+
+MPI_Request* add(std::vector<MPI_Request>& requests) {
+    return &requests.emplace_back(MPI_REQUEST_NULL);
 }
 
 void fill_block(unsigned char* buffer, const Block& block, std::uint64_t round) {

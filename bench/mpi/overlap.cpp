@@ -1,11 +1,12 @@
-// How much of an operation's time a computation hides, by the OSU benchmarks' definition:
-//   pure     post and wait, nothing between
-//   compute  a fixed amount of work, timed alone, all ranks computing at once
+// How much of an operation's time a computation hides, by the definition of the OSU benchmarks:
+//   pure     post and wait, with nothing between
+//   compute  a fixed amount of work, timed alone, with all ranks computing at once
 //   total    post, the same work, wait
 //   overlap  100 * (1 - (total - compute) / pure), at least 0
-// No MPI call is made while computing. The three are taken in turn in every iteration, so that drift hits all
-// alike. The work is made as long as the pure operation takes in such turns: one after the other it may take
-// another time, as links save up a burst while nothing is sent.
+// No rank makes an MPI call while it computes. Every iteration measures the three in turn, so that drift
+// affects all of them. The work is made to last as long as the pure operation does in such turns. If the two
+// were measured one after the other, the operation might take a different time, because rate-limited links
+// save up a burst while nothing is sent.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -46,12 +47,13 @@ void time_turn(Operation& operation, std::uint64_t units, Interval& interval, Sa
     time_total(operation, units, interval, samples);
 }
 
-// The work to do: as given, as long as given, or as long as the pure operation.
+// Returns the units of work: the given number, or enough for the given time, or enough to last as long as the
+// pure operation.
 std::uint64_t choose_units(const OverlapOptions& options, const std::vector<double>& warm_pure,
                            Operation& operation, Interval& interval) {
     if (options.work_units > 0) return options.work_units;
     if (options.compute_s > 0) return calibrate_units(options.compute_s, interval);
-    // The core's speed changes, too: fitted until it is.
+    // The core's speed changes, so the fit is repeated until it holds.
     constexpr int kAttempts = 5;
     constexpr double kLeast = 0.97, kMost = 1.1;
     std::uint64_t units = calibrate_units(median_of_slowest(warm_pure), interval);

@@ -1,5 +1,5 @@
-// How long a one-sided operation takes from its origin's lock to its unlock while the target computes and
-// calls no MPI. Rank 0 is the origin, the last rank the target; the others wait.
+// How long a one-sided operation takes, from its origin's lock to its unlock, while the target computes and
+// makes no MPI call. Rank 0 is the origin and the last rank is the target. All others wait.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,8 @@ namespace mpi_bench {
 
 namespace {
 
-constexpr double head_start_s = 2e-3;  // of the target's computation, so that the origin finds it busy
+// The target starts to compute this much earlier, so that the origin finds it busy.
+constexpr double head_start_s = 2e-3;
 
 struct Windowed {
     explicit Windowed(std::uint64_t bytes) : count(static_cast<int>(bytes / sizeof(double))) {
@@ -30,8 +31,8 @@ struct Windowed {
     std::vector<double> local;
 };
 
-// Units of work that take about `seconds` here, by the fastest of some tries: what else runs makes none of
-// them faster.
+// Returns the units of work that take about `seconds` here. It uses the fastest of several tries, because
+// other processes can only slow them down.
 std::uint64_t units_for(double seconds) {
     constexpr std::uint64_t tried = 2048;
     double fastest = 1e9;
@@ -66,7 +67,7 @@ double run_origin(const RmaOptions& options, Windowed& at, int target, double va
     return MPI_Wtime() - started;
 }
 
-// What the target's memory has to hold after `rounds` operations with `value`.
+// Checks what the target's memory must hold after `rounds` operations with `value`.
 bool verify(const RmaOptions& options, Windowed& at, bool origin, double value, double sum) {
     const double expected = options.op == "put" ? value : options.op == "get" ? 0.0 : sum;
     const int checked = options.op == "fetch_and_op" ? 1 : at.count;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostSeconds = 60;
 
-// The programs share no futex key but the file's, so these are not private ones.
+// The programs share only the file, so these futexes are not private.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
     static_assert(sizeof word == sizeof value);
     return ::syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);

@@ -1,6 +1,6 @@
-// Turns: programs that measure one after the other, batch by batch, while all of them stay alive. A machine
-// whose speed changes from second to second then changes under all of them alike. The programs share a file;
-// who is not at turn sleeps. Owns its mapping of the file. One thread per process.
+// Turns: several programs stay alive and measure one after the other, batch by batch. If the machine's speed
+// changes, it then changes for all of them. The programs share a file; a program whose turn it is not sleeps.
+// Owns its mapping of the file. One thread per process.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,19 @@ namespace mpi_bench {
 
 class Turns {
   public:
-    // Nobody to take turns with.
+    // For a program without others: every turn is its own.
     Turns() = default;
-    // The `mine`-th of `programs` (> 0) that share `file`, which exists and is empty or in use by the others.
-    // Throws std::system_error.
+    // The `mine`-th of `programs` (> 0) that share `file`. The file exists; it is empty, or the others
+    // already use it. Throws std::system_error.
     Turns(const std::string& file, std::uint32_t mine, std::uint32_t programs);
     ~Turns();
     Turns(const Turns&) = delete;
     Turns& operator=(const Turns&) = delete;
 
-    // Sleeps until it is this program's turn. To be called by `members` processes of each program, as often
-    // as the others. Throws std::runtime_error when another program keeps its turn for a minute.
+    // Sleeps until it is this program's turn. `members` processes of each program call it, all equally often.
+    // Throws std::runtime_error if another program keeps its turn for a minute.
     void take();
-    // Gives the turn on when all `members` processes have called it.
+    // Passes the turn on when all `members` processes have called it.
     void give(std::uint32_t members);
 
   private:

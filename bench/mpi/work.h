@@ -1,4 +1,4 @@
-// How much of bench/common's computation takes how long on these ranks.
+// How much of bench/common's computation these ranks do in a given time.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace mpi_bench {
 
 using bench::compute;
 
-// Collective: the units that take `seconds` on the slowest rank while all ranks compute at once.
+// Collective. The units that take the slowest rank `seconds` while all ranks compute at once.
 std::uint64_t calibrate_units(double seconds, Interval& interval);
 
-// Collective: how long `units` take this rank while all ranks compute at once.
+// Collective. The time that `units` take this rank while all ranks compute at once.
 double time_compute(std::uint64_t units, Interval& interval);
 
 }  // namespace mpi_bench

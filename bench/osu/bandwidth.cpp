@@ -1,4 +1,4 @@
-// bw and mbw_mr: bw is mbw_mr with one pair.
+// bw and mbw_mr. bw is mbw_mr with one pair.
 #include "measurement.h"
 
 namespace osu {

@@ -1,5 +1,5 @@
 // offpath-bench-osu: one test of the OSU micro-benchmarks over a list of message sizes. A plain MPI program
-// whose ranks may be hosts, devices or both, on processors of different kinds: `offpath bench osu` places
+// whose ranks may be hosts, devices or both, on different kinds of processors; `offpath bench osu` places
 // them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,8 +28,9 @@ struct Timing {
 constexpr long kMostIterations = 100000;
 constexpr std::size_t kLargestMessage = 1u << 30;
 
-// Iterations for about `budget` seconds. A first run that is long enough already counts: what came before it,
-// the verified iteration, was its warm-up. All ranks decide alike, because timed() tells all the same.
+// Runs for about `budget` seconds. A first run that is long enough counts already, because the verified
+// iteration before it was its warm-up. All ranks make the same decision, because timed() returns the same
+// value on all.
 Timing timed_for(osu::Measurement& measurement, std::size_t bytes, double budget) {
     long iterations = 1;
     double seconds = measurement.timed(bytes, iterations);

@@ -1,16 +1,13 @@
 // The four measurements of the OSU micro-benchmarks that papers on devices report, by their published
 // definitions:
-//   latency: two ranks, blocking ping-pong; half the mean time of a round trip, in us.
-//
-//   bw: two ranks; rank 0 sends a window of messages, rank 1 answers once all are there. MB/s (10^6 bytes).
-//
-//   mbw_mr: 2 p ranks; rank i and rank i + p do as in bw, all pairs at once. All bytes over the mean of the
-//   pairs' times, in MB/s.
-//
-//   allgather: all ranks, each with `bytes` to give; the mean time in the call over iterations and ranks, in
+// - latency: two ranks, blocking ping-pong; half the mean time of a round trip, in us.
+// - bw: two ranks; rank 0 sends a window of messages, and rank 1 answers when all have arrived. MB/s (10^6
+//   bytes).
+// - mbw_mr: 2 p ranks; ranks i and i + p do the same as in bw, all pairs at once. All bytes over the mean of
+//   the pairs' times, in MB/s.
+// - allgather: all ranks, each with `bytes` bytes; the mean time in the call over iterations and ranks, in
 //   us. A barrier separates the calls.
-//
-// As there, the messages of a window are sent from one buffer and received into one buffer.
+// As in the original, the messages of a window are sent from one buffer and received into one buffer.
 //
 // All calls are collective over MPI_COMM_WORLD and return the same value on all ranks. One thread.
 #pragma once
@@ -29,10 +26,10 @@ class Measurement {
   public:
     virtual ~Measurement() = default;
     virtual const char* unit() const = 0;
-    // Seconds that `iterations` of the operation took, as the test defines it.
+    // The seconds that `iterations` of the operation took, by the test's definition.
     virtual double timed(std::size_t bytes, long iterations) = 0;
     virtual double value(std::size_t bytes, long iterations, double seconds) const = 0;
-    // One iteration with data that are checked. False on the ranks that received wrong data.
+    // One iteration whose data are checked. False on the ranks that received wrong data.
     virtual bool verified(std::size_t bytes) = 0;
 };
 
@@ -42,7 +39,7 @@ struct Shape {
 };
 
 std::vector<std::string> test_names();
-// Throws mpi_support::UsageError where the number of ranks does not suit the test.
+// Throws mpi_support::UsageError if the number of ranks does not suit the test.
 std::unique_ptr<Measurement> make_measurement(const std::string& test, const Shape& shape,
                                               const mpi_support::World& world);
 
@@ -50,7 +47,7 @@ std::unique_ptr<Measurement> make_latency(const Shape& shape, const mpi_support:
 std::unique_ptr<Measurement> make_bandwidth(const Shape& shape, const mpi_support::World& world);
 std::unique_ptr<Measurement> make_allgather(const Shape& shape, const mpi_support::World& world);
 
-// Memory that begins on a page, as in the original: transports copy faster from and to there.
+// Memory that begins on a page, as in the original, because transports copy it faster.
 class PageBuffer {
   public:
     explicit PageBuffer(std::size_t bytes);
@@ -62,7 +59,7 @@ class PageBuffer {
     unsigned char* data_;
 };
 
-// Data that differ by sender and place, so that a message from elsewhere or moved by a byte is found out.
+// The data depend on the sender and the position, so that a wrong or shifted message is detected.
 void fill(unsigned char* data, std::size_t bytes, int sender);
 bool is_filled(const unsigned char* data, std::size_t bytes, int sender);
 

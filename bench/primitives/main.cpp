@@ -1,7 +1,7 @@
 // offpath-bench-primitives: latency and bandwidth of offpath's basic primitives between two ranks, over a
-// list of message sizes. Run under mpirun -n 2, beside a daemon on each node; prints one JSON line.
+// list of message sizes. Run it with mpirun -n 2 and a daemon on each node; it prints one JSON line.
 //   latency    ping-pong: half the mean time of a round trip
-//   bandwidth  rank 0 sends windows of messages, which the other answers: bytes over time
+//   bandwidth  rank 0 sends windows of messages, and the other rank answers each; bytes over time
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -22,14 +22,14 @@ struct Options {
 
 constexpr long kMostIterations = 20000;
 constexpr std::size_t kLargestMessage = 1u << 30;
-constexpr std::size_t kWindowBytes = 16u << 20;  // in flight, but at least 4 messages and at most 64
+constexpr std::size_t kWindowBytes = 16u << 20;  // in flight, in 4 to 64 messages
 
 int window_of(std::size_t bytes) {
     return static_cast<int>(std::clamp<std::size_t>(kWindowBytes / bytes, 4, 64));
 }
 
-// Mean seconds of an iteration, measured for about `budget` seconds. Both ranks decide alike: the times are
-// agreed upon.
+// Returns the mean seconds of an iteration, measured for about `budget` seconds. The ranks agree on the
+// times, so both make the same decision.
 template <typename Timed>
 double mean(double budget, const Timed& timed) {
     long iterations = 1;

@@ -130,7 +130,7 @@ bool Pair::verified(std::size_t bytes) {
     bool right = true;
     for (std::size_t i = 0; i < bytes; ++i)
         right = right && in_[i] == expected(peer_, i);
-    // Rank 0 judges for both, so it has to know what the other one saw.
+    // Rank 0 decides for both ranks, so it has to know the other rank's result.
     unsigned char word = right ? 1 : 0;
     if (first()) {
         receive(in_, 1);

@@ -1,5 +1,5 @@
-// A pair of ranks that exchange messages by offpath's basic primitives: the devices match and move them, the
-// hosts wait. Both ranks call the same functions in the same order.
+// A pair of ranks that exchange messages by offpath's basic primitives: the devices match and move the
+// messages, and the hosts wait. Both ranks call the same functions in the same order.
 //
 // Owns its context and buffers; one thread.
 #pragma once
@@ -16,7 +16,7 @@ enum class Memory { heap, offpath };
 
 class Pair {
   public:
-    // Throws std::runtime_error with the call that failed; NoDevice where there is no daemon.
+    // Throws std::runtime_error with the call that failed, or NoDevice if there is no daemon.
     Pair(Memory memory, std::size_t largest);
     ~Pair();
     Pair(const Pair&) = delete;
@@ -26,14 +26,15 @@ class Pair {
     // How the device reaches the messages: "map", "cma", "staged", "xgvmi".
     std::string back_end() const;
 
-    // Seconds of `iterations` round trips of `bytes` each way.
+    // Seconds of `iterations` round trips with `bytes` bytes each way.
     double ping_pong(std::size_t bytes, long iterations);
-    // Seconds in which rank 0 sends `iterations` windows of `window` messages; the other answers each window.
+    // Seconds in which rank 0 sends `iterations` windows of `window` messages; the other rank answers each
+    // window.
     double stream(std::size_t bytes, int window, long iterations);
-    // One round trip of data that are checked. The same answer on both ranks.
+    // One round trip whose data are checked. The result is the same on both ranks.
     bool verified(std::size_t bytes);
 
-    // Rank 0's value, on both ranks.
+    // Gives rank 0's value to both ranks.
     double agreed(double value);
 
   private:

@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
                  "offpath-bench-shmem");
     shmem_bench::Options options;
     shmem_bench::declare(app, options);
-    // Every process parses alike, before there are PEs; one speaks.
+    // Every process parses the command line before there are PEs; only one of them prints.
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
     const bool speaks = rank == nullptr || std::atoi(rank) == 0;
     try {

@@ -30,7 +30,8 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-// Seconds of one call of `step`, the median over batches of as many as take a tenth of the time.
+// Returns the seconds of one call of `step`: the median over batches, each of which takes a tenth of the
+// time.
 template <typename Step>
 double time_of(double seconds, Step step) {
     constexpr int batches = 10;
@@ -131,8 +132,8 @@ Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, cons
     const auto empty_links = [&] {
         if (settings.before_bytes > 0) transfer(settings.before_bytes);
     };
-    // In turn, so that what disturbs one disturbs all, and every transfer after computation, so that links
-    // find the same rest before each.
+    // The three are measured in turn, so that a disturbance affects all of them. Every transfer follows a
+    // computation, so that links are idle for the same time before each.
     const auto measure = [&](std::uint64_t units, int repeats) {
         for (auto* values : {&pure, &computing, &total})
             values->clear();
@@ -157,8 +158,8 @@ Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, cons
     };
     const double alone = time_of(settings.seconds / 4, [&] { transfer(bytes); });
     const auto repeats = static_cast<int>(std::clamp(settings.seconds / alone, 10.0, 1000.0));
-    // Computation that turns out shorter than the transfer cannot hide it, and the core's speed changes: what
-    // was measured with the two far apart is measured again.
+    // A computation that is shorter than the transfer cannot hide it, and the core's speed changes. So the
+    // measurement is repeated if the two times differ too much.
     std::uint64_t units = units_for(alone);
     measure(units, 5);
     for (int attempt = 0; attempt < 5; ++attempt) {
@@ -178,7 +179,7 @@ bool verify(const Pair& pair, const std::string& op, std::size_t bytes) {
     shmem_putmem(pair.remote, pair.local, bytes, pair.target);
     shmem_quiet();
     if (op == "put") {
-        // Once more, as it was measured: from another place of the pattern.
+        // Repeat this with the call that is measured, and with the bytes in reverse order.
         std::reverse(pair.local, pair.local + bytes);
         start(pair, op, bytes);
         shmem_quiet();

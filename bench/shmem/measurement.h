@@ -1,5 +1,7 @@
-// What PE 0 measures of puts, gets and atomic operations on the last PE, which waits in a barrier. Calls of
-// OpenSHMEM 1.4 alone, so that any library of it can be measured.
+// What PE 0 measures of puts, gets and atomic operations on the last PE, which waits in a barrier. It uses
+// only calls of OpenSHMEM 1.4, so it can measure any library.
+//
+// One thread. A Pair's memory is symmetric: on the heap, or static data of this program.
 //
 // One thread. A Pair's memory is symmetric: of the heap, or static data of this program.
 #pragma once
@@ -14,7 +16,7 @@ namespace shmem_bench {
 enum class Memory { heap, static_data };
 inline constexpr std::size_t largest_bytes = std::size_t{4} << 20;
 
-// What operations go to and come from.
+// The buffers of the operations.
 struct Pair {
     explicit Pair(Memory memory);  // collective
     int target = 0;
@@ -23,10 +25,11 @@ struct Pair {
 };
 
 struct Settings {
-    double seconds = 0.05;  // of measuring each value
-    int window = 64;        // operations before a quiet, where their number counts
-    // Moved right before each transfer whose overlap is measured, so that a link that lets bursts through at
-    // once has none left: else a message that is shorter than the burst meets it full or empty as it comes.
+    double seconds = 0.05;  // for which each value is measured
+    int window = 64;        // operations before a quiet, where the number matters
+    // Bytes moved right before each transfer whose overlap is measured. They use up the burst that a
+    // rate-limited link lets through at once. Otherwise a message shorter than the burst would find it full
+    // or empty by chance.
     std::size_t before_bytes = 0;
 };
 
@@ -40,16 +43,16 @@ bool is_transfer(const std::string& op);
 const std::vector<std::string>& transfers();
 const std::vector<std::string>& atomics();
 
-// One operation after the other, each complete: put and quiet, get.
+// One operation at a time, each completed: put and quiet, or get.
 double latency(const Pair& pair, const std::string& op, std::size_t bytes, const Settings& settings);
-// Operations per second, a window of non-blocking ones and a quiet at a time.
+// Operations per second: windows of non-blocking operations, each followed by a quiet.
 double rate(const Pair& pair, const std::string& op, std::size_t bytes, const Settings& settings);
-// A non-blocking operation, computation that takes as long as it does alone, quiet.
+// A non-blocking operation, a computation that takes as long as the operation alone, a quiet.
 Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, const Settings& settings);
-// Whether the bytes arrive, all of them, unchanged.
+// Whether all bytes arrive unchanged.
 bool verify(const Pair& pair, const std::string& op, std::size_t bytes);
 
-// Each complete: fetching ones by their result, others by a quiet.
+// Each operation is completed: a fetching one by its result, others by a quiet.
 double atomic_latency(const Pair& pair, const std::string& op, const Settings& settings);
 double atomic_rate(const Pair& pair, const std::string& op, const Settings& settings);
 bool verify_atomic(const Pair& pair, const std::string& op);

@@ -1,6 +1,6 @@
 // bench-transport: latency of post() and bandwidth of send()/fetch() between two processes, with the CPU time
-// that both sides spend. Start one with --role server and one with --role client and the same --dir; they
-// meet through two files there, so each may run in a network namespace of its own.
+// of both sides. Start one with --role server and one with --role client, with the same --dir. They meet
+// through two files there, so each may run in its own network namespace.
 #include "transport/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
@@ -91,7 +91,7 @@ class Side : Handler {
     void meet();
     void on_message(const Incoming& message) override;
     void on_endpoint_lost(Endpoint&) override { lost_ = true; }
-    // Sleeps when there is nothing, as a proxy would after spinning for a while.
+    // Sleeps if there is no work, as a proxy does after spinning for a while.
     void step();
     template <typename Ready>
     void until(Ready ready) {
@@ -112,7 +112,7 @@ class Side : Handler {
     std::vector<Header> reports_;
     double cpu_mark_ = 0;
     unsigned idle_ = 0;
-    std::unique_ptr<Transport> transport_;  // last: its end calls the completions above
+    std::unique_ptr<Transport> transport_;  // last member: its end calls the completions above
 };
 
 void Side::meet() {

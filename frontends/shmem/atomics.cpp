@@ -1,7 +1,7 @@
-// Atomic memory operations. Where the PE's memory is mapped here and its proxy reaches it by a pointer,
-// everyone uses atomic instructions: PEs of its node this code, its proxy, for all others, the same on its
-// own mapping. Where the device does not share memory, everyone, the PE itself included, asks its proxy,
-// which alone touches it.
+// Atomic memory operations. There are two cases. If the PE's memory is mapped here and its proxy reaches it
+// through a pointer, all access it with atomic instructions: the PEs of its node in this file, and its proxy,
+// on behalf of all other PEs, on its own mapping. If the device does not share the memory, every PE,
+// including its owner, asks the owner's proxy, and only that proxy accesses it.
 #include "device.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ offpath_reduction_t reduction_of(Amo kind) {
     }
 }
 
-// `word` and `other` have the element in their low bytes, which come first.
+// `word` and `other` have the element in their low bytes, which come first in memory.
 offpath_status_t ask_device(Amo kind, const Place& place, offpath_type_t type, const std::uint64_t& word,
                             const std::uint64_t& other, void* result, offpath_request_h* request) {
     const offpath_place_t there = place_at(place);
@@ -111,7 +111,7 @@ void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint6
     const auto call = [&](offpath_request_h* request) {
         return ask_device(kind, place, type, operand, compare, result, request);
     };
-    // Whoever wants a result waits for it alone, and not for what other contexts have under way.
+    // A call that needs a result waits only for that result, and not for other contexts' operations.
     const bool fetches = result != nullptr;
     if (!nbi && directly(place, element,
                          [&] { return ask_target_device(kind, place, type, operand, compare, result); })) {

@@ -1,6 +1,6 @@
-// What goes to the device: operations on the window of symmetric memory. Those without a request are counted
-// in their context, after they were handed over, so that a quiet() that sees the count waits for them. Errors
-// of the device end the job. Threads: any.
+// Operations that go to the device: on the window of symmetric memory. An operation without a request is
+// counted in its context after it was given to the device, so a quiet() that sees the count waits for the
+// operation. An error of the device ends the job. Threads: any.
 #pragma once
 
 #include "core.h"
@@ -26,15 +26,15 @@ inline offpath_place_t place_at(const Place& place) {
     return {static_cast<std::uint32_t>(place.pe), place.there(), nullptr, 0};
 }
 
-// Another thread may have come further.
+// Another thread may have raised it further already.
 inline void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
     std::uint64_t seen = value.load(std::memory_order_relaxed);
     while (seen < to && !value.compare_exchange_weak(seen, to, std::memory_order_acq_rel)) {
     }
 }
 
-// Tries the short way to the PE's own proxy, for what somebody waits for; call() asks for it. False: it has
-// to go through this PE's proxy.
+// Tries the short way to the PE's own proxy, for operations that the caller waits for; call() starts the
+// operation. False: it has to go through this PE's proxy.
 template <typename Call>
 bool directly(const Place& place, std::size_t bytes, Call&& call) {
     if (!place.segment->shared || place.segment->mapped != nullptr || bytes > OFFPATH_DIRECT_BYTES)
@@ -45,15 +45,15 @@ bool directly(const Place& place, std::size_t bytes, Call&& call) {
     return true;
 }
 
-// An operation without a request was handed over.
+// Counts an operation without a request that was given to the device.
 inline void count(Context& context, const Place& place) {
     const std::uint64_t started = context.started.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (place.segment->mapped != nullptr) raise(context.last_near, started);
 }
 
-// Hands over what nobody waits for; call(request) does it. With a request, as far as there is room for one, a
-// quiet of the context waits for this operation alone; counted ones are waited for together with all that
-// this process has under way.
+// Gives an operation that no caller waits for to the device; call(request) starts it. If it has a request, a
+// quiet of the context waits for this operation alone; there is a limit to such requests. For counted
+// operations, a quiet waits for everything that this process has outstanding.
 template <typename Call>
 void hand_over(Context& context, const Place& place, bool with_request, const char* what, Call&& call) {
     Pending& pending = place.segment->mapped != nullptr ? context.near : context.far;

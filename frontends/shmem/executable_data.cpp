@@ -22,13 +22,13 @@ std::uintptr_t page_bytes() {
     return bytes;
 }
 
-// The first object is the program. Stops there.
+// The first object is the program; the search stops there.
 int look_at_program(dl_phdr_info* info, std::size_t, void* result) {
     const std::uintptr_t page = page_bytes();
     std::uintptr_t protected_end = 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& header = info->dlpi_phdr[i];
-        // The loader protects whole pages only.
+        // The loader protects only whole pages.
         if (header.p_type == PT_GNU_RELRO)
             protected_end = (info->dlpi_addr + header.p_vaddr + header.p_memsz) / page * page;
     }
@@ -40,13 +40,14 @@ int look_at_program(dl_phdr_info* info, std::size_t, void* result) {
         const std::uintptr_t end =
             (info->dlpi_addr + header.p_vaddr + header.p_memsz + page - 1) / page * page;
         if (begin < protected_end && protected_end <= end) begin = protected_end;
-        // Some linkers give what is protected a segment of its own; the largest is the data.
+        // Some linkers put the protected part into a segment of its own; the largest segment is the data.
         if (end - begin > range.bytes) range = {reinterpret_cast<std::byte*>(begin), end - begin};
     }
     return 1;
 }
 
-// Writers of other threads, while the contents are copied: their fault waits here, and is tried again.
+// While the contents are copied, a write by another thread faults. The fault handler waits for the end of the
+// copy; then the thread repeats the write.
 std::atomic<bool> moving{false};
 DataRange moved;
 struct sigaction former;
@@ -70,8 +71,8 @@ bool has_other_threads() {
     return count != 1;
 }
 
-// Pages of nothing but zeros stay out of the file. Word by word: between the variables of a program that is
-// built with AddressSanitizer lies memory which its memcpy() must not read.
+// Pages that contain only zeros stay out of the file. The comparison goes word by word: in a program built
+// with AddressSanitizer, there is memory between the variables that its memcpy() must not read.
 __attribute__((no_sanitize("address", "thread"))) void copy_pages(std::byte* to, const std::byte* from,
                                                                   std::size_t bytes) {
     const auto* const source = reinterpret_cast<const volatile std::uint64_t*>(from);
@@ -106,7 +107,7 @@ std::uint64_t executable_identity() {
         sum(info->dlpi_phdr, sizeof *info->dlpi_phdr * info->dlpi_phnum);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
             const auto& header = info->dlpi_phdr[i];
-            // The build's identity is among them.
+            // The notes include the build ID.
             if (header.p_type == PT_NOTE)
                 sum(reinterpret_cast<const void*>(info->dlpi_addr + header.p_vaddr), header.p_memsz);
         }
@@ -139,7 +140,7 @@ bool share_executable_data(const DataRange& range, MemoryFile& file, std::string
     if (!replaced) problem = fmt::format("mmap over the program's data: {}", std::strerror(errno));
     if (guarded) {
         if (!replaced) mprotect(range.begin, range.bytes, PROT_READ | PROT_WRITE);
-        // The handler stays for faults that are on their way.
+        // The handler stays installed, because a fault may be about to arrive.
         moving.store(false, std::memory_order_release);
     }
     unmap(copy, range.bytes);

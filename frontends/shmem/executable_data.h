@@ -1,5 +1,5 @@
-// The writable data of the executable, initialised and not, which OpenSHMEM calls static symmetric memory:
-// where it lies, and how it becomes memory that others can map. Data of shared libraries are not part of it.
+// The writable data of the executable, initialised or not, which OpenSHMEM calls static symmetric memory:
+// where it is, and how other processes can map it. Data of shared libraries are not part of it.
 #pragma once
 
 #include "memory_file.h"
@@ -14,14 +14,14 @@ struct DataRange {
     std::size_t bytes = 0;       // 0: there is none
 };
 
-// From the headers of the program: what is writable and stays so.
+// Found in the program's headers: the part that is writable and stays writable.
 DataRange find_executable_data();
 
-// The same for processes that run the same program, and hardly for others.
+// A number that is equal for processes that run the same program and very likely differs for others.
 std::uint64_t executable_identity();
 
-// Puts a memory file with the same contents in the place of the range. What other threads write meanwhile
-// waits and is not lost; what the kernel writes for them (a read() under way) may fail with EFAULT. False:
+// Replaces the range by a memory file with the same contents. Writes of other threads meanwhile wait and are
+// not lost. Writes of the kernel for them, such as those of a running read(), may fail with EFAULT. False:
 // nothing has changed, and `problem` says why.
 bool share_executable_data(const DataRange& range, MemoryFile& file, std::string& problem);
 

@@ -1,5 +1,5 @@
-// How calls that cannot be served say so. The name of the call is looked for on the stack, so that it costs
-// nothing before.
+// Error messages of failed calls. The name of the call is looked up on the stack, so a call that succeeds
+// costs nothing extra.
 #include "job_end.h"
 #include "world.h"
 
@@ -23,7 +23,7 @@ bool is_public(std::string_view name) {
     return false;
 }
 
-// The outermost frame in this library that has a name of shmem.h; empty: none.
+// Returns the outermost frame in this library with a name from shmem.h, or an empty string if there is none.
 std::string call_on_the_stack() {
     std::array<void*, 48> frames{};
     const int depth = backtrace(frames.data(), static_cast<int>(frames.size()));
@@ -32,13 +32,13 @@ std::string call_on_the_stack() {
     std::string call;
     for (int i = 0; i < depth; ++i) {
         Dl_info info{};
-        // The return address may lie behind a function that does not return.
+        // The return address may lie behind the end of a function that calls one that does not return.
         const auto* address = static_cast<const char*>(frames[static_cast<std::size_t>(i)]) - 1;
         if (dladdr(address, &info) == 0 || info.dli_fbase != own.dli_fbase || info.dli_sname == nullptr)
             continue;
         if (is_public(info.dli_sname)) call = info.dli_sname;
     }
-    // The two names of a function: programs know the other one.
+    // A function has two names; programs know the one without "p".
     return call.starts_with("pshmem") ? call.substr(1) : call;
 }
 

@@ -93,7 +93,7 @@ const char* heap_problem(const void* address, std::size_t bytes, std::size_t& bl
     std::lock_guard lock(h.mutex);
     const std::size_t offset = offset_of(address);
     block_bytes = 0;
-    if (offset >= h.bytes) return nullptr;  // the library's own, or another segment
+    if (offset >= h.bytes) return nullptr;  // the library's own part, or another segment
     const auto [begin, end] = h.layout.block_around(offset);
     if (begin == HeapLayout::none) return "was not allocated";
     block_bytes = end - begin;

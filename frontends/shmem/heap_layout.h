@@ -1,6 +1,6 @@
-// HeapLayout: which parts of the symmetric heap are in use, as offsets. What it answers hangs on nothing but
-// the calls before, so PEs that make the same calls get the same offsets; nothing of it lies in the heap.
-// Best fit; neighbours that are free become one. Pure. Threads: one at a time.
+// HeapLayout: which parts of the symmetric heap are in use, as offsets. Its answers depend only on the
+// earlier calls, so PEs that make the same calls get the same offsets. It stores nothing in the heap itself.
+// Best fit; adjacent free parts are merged. Pure. Threads: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ class HeapLayout {
     static constexpr std::size_t granularity = 64;
 
     explicit HeapLayout(std::size_t bytes = 0);
-    // `alignment`: a power of two. none: no part of the heap is large enough.
+    // `alignment`: a power of two. none: no free part is large enough.
     std::size_t allocate(std::size_t bytes, std::size_t alignment = granularity);
-    // False: no block begins there.
+    // False: no block begins at `offset`.
     bool free(std::size_t offset);
-    // Bytes that were asked for; 0: no block begins there.
+    // The bytes that were asked for; 0: no block begins at `offset`.
     std::size_t bytes_at(std::size_t offset) const;
-    // Changes them where the block has room. False: it has not, or there is none.
+    // Changes the size if the block has room. False: it has no room, or there is no block.
     bool resize(std::size_t offset, std::size_t bytes);
-    // Begin and end, as asked for, of the block in which `offset` lies; none, 0: it lies in none.
+    // Begin and end, as asked for, of the block that contains `offset`; (none, 0): no block does.
     std::pair<std::size_t, std::size_t> block_around(std::size_t offset) const;
     std::size_t largest_free() const;
 

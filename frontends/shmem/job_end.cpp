@@ -10,7 +10,7 @@ namespace offpath::shmem {
 
 void end_job(int status) {
     std::fflush(nullptr);
-    // The client has opened it, if the job has a launcher.
+    // If the job has a launcher, the client has already opened this library.
     void* library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_NOLOAD);
     const auto abort =
         library == nullptr ? nullptr : reinterpret_cast<decltype(&PMIx_Abort)>(dlsym(library, "PMIx_Abort"));

@@ -3,7 +3,7 @@
 
 namespace offpath::shmem {
 
-// All PEs end at once; `status` becomes the launcher's exit code where it passes it on.
+// Ends all PEs at once. `status` becomes the launcher's exit code if the launcher passes it on.
 [[noreturn]] void end_job(int status);
 
 }  // namespace offpath::shmem

@@ -34,7 +34,7 @@ Phase phase = Phase::before;
 struct Files {
     std::array<MemoryFile, segment_count> segments;
     std::array<offpath_region_h, segment_count> regions{};
-    std::byte* heap = nullptr;  // all of it, the library's part included
+    std::byte* heap = nullptr;  // the whole heap, including the library's part
 };
 Files files;
 
@@ -59,14 +59,14 @@ bool has_launcher() {
 }
 
 void attach(int threads) {
-    // There is always a device: where nobody has started one, the library does.
+    // A device is always available: if no daemon runs, the library starts one.
     setenv("OFFPATH_AUTOSTART", "1", 0);
     offpath_init_params_t params{};
     params.struct_size = sizeof params;
     params.threads = threads == thread_multiple ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
     params.size = 1;
     if (!has_launcher()) params.allgather = alone;
-    // What is wrong was said by the call, for all ranks, with the rank that it happened to.
+    // On failure the call has already written the reason for all ranks, with the rank that failed.
     if (offpath_init(&params, &world.context) != OFFPATH_OK) end_job(1);
     std::uint32_t pe = 0, pes = 0;
     must(offpath_team_world(world.context, &world.team), "the team of all PEs");
@@ -78,7 +78,7 @@ void attach(int threads) {
     world.thread_level = threads;
 }
 
-// PE 0's, but the size of a heap that nobody asked for is the smallest that a PE would take.
+// Returns PE 0's settings. If no heap size was set, it is the smallest default of all PEs.
 Settings agree_on_settings() {
     struct Say {
         Settings settings;
@@ -106,7 +106,7 @@ Settings agree_on_settings() {
     return settings;
 }
 
-// The same range on all PEs, or on none: they may run different programs.
+// Keeps the range only if all PEs run the same program. Otherwise no PE has one.
 void agree_on_data(DataRange& data, MemoryFile& file) {
     const std::vector<std::uint64_t> programs = gather(executable_identity());
     const auto differs = [&](std::uint64_t identity) { return identity != programs[0]; };
@@ -122,7 +122,7 @@ offpath_status_t share(SegmentId id) {
                              &files.regions[id]);
 }
 
-// Memory that the device maps too, or where it cannot, memory as any other.
+// Registers the segment so that the device maps it too; if that is not possible, it is ordinary memory.
 bool is_mapped_by_device(SegmentId id) {
     const Segment& segment = world.segments[id];
     if (!files.segments[id]) return false;
@@ -134,14 +134,14 @@ bool is_mapped_by_device(SegmentId id) {
     return back_end == OFFPATH_BACK_END_MAP;
 }
 
-// Where a step failed on some PEs, the first of them says so and all end.
+// If a step failed on some PEs, the first of them writes the reason, and then all PEs end.
 void succeed_everywhere(bool succeeded, const std::string& problem) {
     const std::vector<std::uint8_t> all = gather(static_cast<std::uint8_t>(succeeded ? 1 : 0));
     const auto failed = std::count(all.begin(), all.end(), 0);
     if (failed == 0) return;
     if (std::find(all.begin(), all.end(), 0) - all.begin() == world.pe)
         complain(failed == 1 ? problem : fmt::format("{} (of {} PEs)", problem, failed));
-    meet();  // it has been said
+    meet();  // the message has been written
     end_job(1);
 }
 
@@ -158,7 +158,7 @@ void make_heap(std::uint64_t user_bytes) {
     }
     bool made = files.heap != nullptr;
     world.segments[heap_segment] = {files.heap, bytes};
-    // What is too large for one device is so for all: PE 0 asks first.
+    // A size that is too large for one device is too large for all: PE 0 asks first.
     if (made && world.pe == 0) {
         const offpath_status_t status = share(heap_segment);
         made = status == OFFPATH_OK;
@@ -214,7 +214,7 @@ void meet() {
 void start(int threads) {
     if (phase != Phase::before) fail("the library was started before");
     phase = Phase::running;
-    // Before there are threads of ours.
+    // This must come before the library starts threads.
     DataRange data = find_executable_data();
     MemoryFile data_file;
     std::string problem;
@@ -230,7 +230,7 @@ void start(int threads) {
     make_heap(settings.heap_bytes);
     open_window(settings.map != 0);
     open_peer_watch();
-    meet();  // nobody needs the files any more
+    meet();  // no PE needs the files any more
     for (MemoryFile& file : files.segments)
         file = {};
     open_put_slots();
@@ -251,9 +251,9 @@ void stop() {
         region = nullptr;
     }
     close_peer_watch();
-    // A script may start the next program as soon as this one has ended here. A launcher's server that offers
-    // fences only miscounts the ranks of one when it loses a connection meanwhile, so all of them close
-    // theirs before any PE ends.
+    // A script may start the next program as soon as this one has ended on this node. A launcher's server
+    // that has only fences miscounts the ranks of a fence if it loses a connection meanwhile. So all PEs
+    // close their connections before any PE ends.
     must(offpath_context_leave_launcher(world.context), "leaving the launcher");
     meet();
     offpath_finalize(world.context);

@@ -1,4 +1,4 @@
-// Start, end and queries of shmem.h.
+// The calls of shmem.h that start and end the library, and its queries.
 #include "calls/definition.h"
 #include "core.h"
 #include "job_end.h"
@@ -31,8 +31,8 @@ void end() {
 void begin(int threads) {
     start(threads);
     open_teams();
-    // A program that comes to a good end without shmem_finalize has finished all the same; one that fails
-    // must not wait for the others.
+    // A program that exits with 0 without shmem_finalize is finalised here. One that fails must not wait for
+    // the others.
     on_exit([](int status, void*) { status == 0 ? end() : void(); }, nullptr);
 }
 

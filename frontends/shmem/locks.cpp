@@ -16,7 +16,7 @@ constexpr std::uint32_t turn_bit = 0x80000000u;
 constexpr int home = 0;
 
 struct Words {
-    std::uint32_t* tail;   // at home
+    std::uint32_t* tail;   // at the home PE
     std::uint32_t* state;  // at each PE
 };
 
@@ -39,7 +39,7 @@ void update(Amo kind, std::uint32_t* word, std::uint32_t operand, int pe) {
     amo(default_context(), kind, sizeof operand, word, operand, 0, nullptr, pe, false);
 }
 
-// The locks that some thread of this process holds or asks for.
+// The locks that a thread of this process holds or waits for.
 class Threads {
   public:
     void enter(const volatile long* lock) {
@@ -96,7 +96,7 @@ void clear_lock(volatile long* lock) {
         const std::uint32_t last = fetching(Amo::compare_swap, words.tail, 0, me(), home);
         if (last == 0) fail("nobody holds the lock");
         if (last == me()) {
-            // Nobody can have become the successor.
+            // No other PE can have become the successor meanwhile.
             fetching(Amo::swap, words.state, 0, 0, my_pe());
             threads.leave(lock);
             return;

@@ -1,5 +1,5 @@
-// The symmetric heap in shmem.h. Every call meets all PEs, so that nobody uses memory that another PE has
-// not, or has given back.
+// The symmetric heap in shmem.h. Every call is a barrier of all PEs, so no PE uses memory that another one
+// has not allocated yet or has freed.
 #include "calls/definition.h"
 #include "collectives/collectives.h"
 #include "core.h"
@@ -31,7 +31,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 void release(void* address) {
     must_run();
     if (address == nullptr) return;
-    (void)heap_bytes_at(address);  // wrong ones wait for nobody
+    (void)heap_bytes_at(address);  // ends the job for a wrong address before the barrier
     barrier_all();
     heap_free(address);
 }
@@ -39,7 +39,7 @@ void release(void* address) {
 void* reallocate(void* address, std::size_t bytes) {
     must_run();
     if (address == nullptr) return allocate(bytes, 0);
-    if (!heap_has(address)) {  // wrong ones wait for nobody
+    if (!heap_has(address)) {  // ends the job for a wrong address before the barrier
         complain(fmt::format("{} is not the start of memory of the symmetric heap", fmt::ptr(address)));
         return nullptr;
     }

@@ -36,7 +36,7 @@ bool MemoryFile::make(const char* name, std::size_t bytes, MemoryFile& file, std
 
 bool MemoryFile::open_of(int pid, int fd, const FileIdentity& identity, std::size_t bytes, MemoryFile& file) {
     const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
-    // First what it is: to open some files has effects.
+    // Check the type first: opening some files has side effects.
     struct stat facts {};
     if (stat(path.c_str(), &facts) != 0 || FileIdentity{facts.st_dev, facts.st_ino} != identity) return false;
     MemoryFile opened(open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -47,8 +47,8 @@ bool MemoryFile::open_of(int pid, int fd, const FileIdentity& identity, std::siz
 }
 
 std::byte* MemoryFile::map(std::size_t bytes) const {
-    // At a multiple of a huge page, or for what has room for memory that wants it, of more; cut out of a
-    // larger reservation.
+    // The mapping begins at a multiple of a huge page. If it is large enough for memory with a greater
+    // alignment, it begins at a multiple of that. It is cut out of a larger reservation.
     const std::size_t spare = bytes >= largest_alignment ? largest_alignment
                               : bytes >= huge_page       ? huge_page
                                                          : 0;
@@ -68,7 +68,7 @@ std::byte* MemoryFile::map(std::size_t bytes) const {
     const std::size_t whole = (bytes + page - 1) / page * page;
     if (const std::size_t behind = bytes + spare - lead - std::min(whole, bytes + spare - lead); behind > 0)
         munmap(at + whole, behind);
-    // Best effort: where the system grants huge pages for the asking.
+    // Best effort: for systems that grant huge pages on request.
     if (spare > 0) madvise(at, bytes, MADV_HUGEPAGE);
     return at;
 }

@@ -1,4 +1,4 @@
-// Memory files and mappings of them, which is what symmetric memory is made of. Owned values; move-only.
+// Memory files and their mappings, of which symmetric memory is made. Owned values; move-only.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace offpath::shmem {
 
-// Where mappings of at least this size begin; so memory in them may be aligned to as much.
+// Mappings of at least this size begin at a multiple of it, so memory in them can have that alignment.
 inline constexpr std::size_t largest_alignment = std::size_t{32} << 20;
 
 // Names a file on this system.
@@ -28,14 +28,15 @@ class MemoryFile {
     }
     ~MemoryFile();
 
-    // Zeroed, of a size that nobody can change; pages come as they are used. False: `problem` says why.
+    // Makes a zeroed file of fixed size; its pages are made on first use. False: `problem` says why.
     static bool make(const char* name, std::size_t bytes, MemoryFile& file, std::string& problem);
-    // That of another process, by its number for it. False: it is gone, or not for us.
+    // Opens a file of another process by that process's descriptor number. False: it is gone, or access was
+    // refused.
     static bool open_of(int pid, int fd, const FileIdentity& identity, std::size_t bytes, MemoryFile& file);
 
-    // Null: no.
+    // Null: it failed.
     std::byte* map(std::size_t bytes) const;
-    // In the place of what is there.
+    // Maps the file over the existing mapping at `address`.
     bool map_over(std::byte* address, std::size_t bytes) const;
     FileIdentity identity() const;
     int get() const { return fd_; }

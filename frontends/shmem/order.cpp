@@ -1,4 +1,4 @@
-// fence and quiet. Loads and stores of this process are ordered by the processor; what the device does is
+// fence and quiet. The processor orders the loads and stores of this process; operations of the device are
 // counted.
 #include "device.h"
 #include "peer_watch.h"
@@ -19,7 +19,7 @@ void wait_for_counted(Context& context) {
     raise(context.finished, started);
 }
 
-// The context, or the library, is not there.
+// The context, or the library, does not exist.
 [[noreturn]] void fail_nobody() {
     if (world_context.pes == 0) fail_life();
     fail("the context was destroyed before");
@@ -55,7 +55,7 @@ void quiet(Context& context) {
 void fence(Context& context) {
     if (context.pes == 0 || world_context.pes == 0) [[unlikely]]
         fail_nobody();
-    // What this process stores itself would overtake what the device moves within the node.
+    // The device moves data within the node, and this process's own stores would overtake it.
     if (!context.near.empty()) context.near.wait();
     if (waits_for(context, context.last_near)) wait_for_counted(context);
     if (!context.far.empty() || waits_for(context, context.started))

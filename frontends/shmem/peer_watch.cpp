@@ -18,19 +18,19 @@ namespace {
 
 constexpr std::uint32_t tag = 0;
 constexpr std::uint64_t answer_ns = 100'000'000;
-// A PE speaks later the higher its number is, so that usually only the first one does.
+// The higher a PE's number, the later it writes its line. So usually only the first PE does.
 constexpr auto before_speaking = std::chrono::milliseconds(50), next_pe = std::chrono::milliseconds(100);
 constexpr int most_next = 12;
 
 offpath_request_h watch = nullptr;
-std::uint32_t* said = nullptr;  // symmetric: another PE has said what was lost and ends the job
+std::uint32_t* said = nullptr;  // symmetric: another PE has reported the loss and is ending the job
 std::atomic<bool> noticed{false};
 
 bool has_been_said() {
     return said != nullptr && __atomic_load_n(said, __ATOMIC_ACQUIRE) != 0;
 }
 
-// Where that is possible still; errors do not matter any more.
+// Tells all PEs that are still reachable; errors no longer matter.
 void tell_others() {
     static const std::uint32_t yes = 1;
     const auto offset =
@@ -50,7 +50,8 @@ void tell_others() {
     if (last != nullptr) (void)offpath_request_wait_for(last, answer_ns);
 }
 
-// A receive from a PE that is gone ends at once. Negative: none of them, as far as the device tells in time.
+// Finds a lost PE: a receive from it ends at once. Returns a negative number if it finds none within the time
+// that the device needs to answer.
 int lost_pe() {
     std::vector<offpath_request_h> questions(static_cast<std::size_t>(world.pes), nullptr);
     for (int pe = 0; pe < world.pes; ++pe) {
@@ -62,7 +63,7 @@ int lost_pe() {
     }
     const std::uint32_t me = static_cast<std::uint32_t>(world.pe);
     offpath_request_h done = nullptr;
-    // Behind the questions: with its answer theirs are there.
+    // This message follows the questions, so when it has arrived, their answers have too.
     if (offpath_send_offload(world.team, nullptr, 0, me, tag + 1, &done) == OFFPATH_OK)
         (void)offpath_request_wait_for(done, answer_ns);
     for (int pe = 0; pe < world.pes; ++pe) {
@@ -93,7 +94,7 @@ void close_peer_watch() {
     must(offpath_send_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(world.pe), tag, &message),
          "the end of the watch for lost PEs");
     finish(message, "the end of the watch for lost PEs");
-    // A loss that nobody had to notice before is noticed by what follows.
+    // A loss that no call had to detect before is detected by the next calls.
     (void)offpath_request_wait(watch);
     (void)offpath_request_free(watch);
     watch = nullptr;

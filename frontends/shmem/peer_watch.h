@@ -1,12 +1,12 @@
-// Notices that another PE of the job has died, for calls that wait for memory and have nothing at a device
-// that would end with an error. The watch is a receive from any PE, whose message this PE sends itself in the
-// end; the device ends it with an error as soon as a PE is lost. Costs nothing until it is asked. fail_lost()
-// of core.h is here too. Threads: close_peer_watch() needs no other call to be running.
+// Detects that another PE of the job has died. It is for calls that wait for memory and have no operation at
+// a device that would end with an error. The watch is a receive from any PE. The device ends it with an error
+// as soon as a PE is lost; at the end, this PE sends the matching message itself. It costs nothing until it
+// is checked. fail_lost() of core.h is here too. Threads: no other call may run during close_peer_watch().
 #pragma once
 
 namespace offpath::shmem {
 
-// Of a job whose PEs are all there; a loss before that is not noticed. Ends the job on an error.
+// Call it while all PEs are there; an earlier loss is not detected. Ends the job on an error.
 void open_peer_watch();
 void close_peer_watch();
 // Ends the job with a message if a PE was lost.

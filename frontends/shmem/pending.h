@@ -1,9 +1,10 @@
-// Pending: what a context has handed to the device with a request of its own, so that the end of it is one
-// load: no question to the device. For large operations that nobody waits for; there are few of them at a
-// time, the others are counted (device.h). Blocking puts of middle size leave their bytes in a slot of the
-// library's own memory, which comes back with the request.
+// Pending: operations that a context has given to the device with a request of their own, so checking for
+// their end is one load and no question to the device. It is for large operations that no caller waits for.
+// Few of them are outstanding at a time; all other operations are counted (device.h). Blocking puts of medium
+// size copy their bytes to a slot of the library's own memory, which is free again when the request is done.
 //
-// Threads: any, if the program has several. Whoever waits holds the lock, so that two that wait both wait.
+// Threads: any, if the program has several. A waiting thread holds the lock, so if two threads wait, both
+// return only after the operations are done.
 #pragma once
 
 #include <atomic>
@@ -23,11 +24,11 @@ class Pending {
     };
 
     bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
-    // Takes `entry` over. With add() nothing gets lost, but has_room() says when there are many.
+    // Takes ownership of `entry`. add() always accepts it; has_room() says whether there are too many.
     void add(const Entry& entry);
-    // Forgets what is done.
+    // Removes finished operations first.
     bool has_room();
-    // Returns when all that was added before is done.
+    // Returns when all operations that were added before are done.
     void wait();
 
   private:
@@ -43,9 +44,9 @@ class Pending {
 inline constexpr std::size_t put_slot_bytes = std::size_t{128} << 10;
 inline constexpr std::size_t put_slot_count = 32;
 
-// Once, at the start; collective, as internal_alloc is.
+// Called once, at the start. Collective, like internal_alloc.
 void open_put_slots();
-// Null: all are in use.
+// Null: all slots are in use.
 std::byte* take_put_slot();
 void give_back_put_slot(std::byte* slot);
 

@@ -16,7 +16,7 @@ void fail_address(const void* address, std::size_t bytes, int pe) {
     const Segment& heap = world.segments[heap_segment];
     const Segment& data = world.segments[data_segment];
     const std::byte* const user_heap = heap.begin + (heap.bytes == 0 ? 0 : internal_bytes);
-    // The part of it that is symmetric says whether it is the size that is wrong.
+    // If part of the range is symmetric, the fault is in the size rather than the address.
     for (const Segment& segment : {heap, data}) {
         const auto offset =
             reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment.begin);

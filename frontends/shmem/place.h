@@ -1,5 +1,5 @@
-// From a call's arguments to a place in a PE's memory, with the checks that no call goes without: the PE is
-// one of the context's, the whole extent is symmetric. What is wrong ends the job, out of line.
+// Converts a call's arguments to a place in a PE's memory, with the checks that every call needs: the PE is
+// one of the context's, and the whole extent is symmetric. An error ends the job, out of line.
 #pragma once
 
 #include "core.h"
@@ -12,7 +12,7 @@ struct Place {
     const PeerSegment* segment = nullptr;
     std::size_t offset = 0;
     int pe = 0;  // of the world
-    // null: the device moves it.
+    // Null: only the device reaches it.
     std::byte* here() const { return segment->mapped == nullptr ? nullptr : segment->mapped + offset; }
     std::uint64_t there() const { return segment->address + offset; }
 };
@@ -20,14 +20,14 @@ struct Place {
 inline std::size_t offset_in(SegmentId id, const void* address) {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - world.segments[id].begin);
 }
-// Is that the library's part of the heap, which no program has anything to do with?
+// Whether it is the library's part of the heap, which programs must not access.
 inline bool is_own(SegmentId id, std::size_t offset) {
     return id == heap_segment && offset < internal_bytes;
 }
 
 [[noreturn]] void fail_pe(const Context& context, int pe);
 [[noreturn]] void fail_address(const void* address, std::size_t bytes, int pe);
-// OFFPATH_SHMEM_CHECK=1: `symmetric` lies in one allocation, `local` is not null.
+// For OFFPATH_SHMEM_CHECK=1: checks that `symmetric` lies in one allocation and `local` is not null.
 void check_place(const void* symmetric, std::size_t bytes, const void* local, int pe);
 
 inline void check_pe(const Context& context, int pe) {
@@ -35,7 +35,7 @@ inline void check_pe(const Context& context, int pe) {
         fail_pe(context, pe);
 }
 
-// `local`: the other end of the transfer, for the checks.
+// `local`: the local buffer of the transfer, for the checks.
 inline Place place_of(const Context& context, const void* address, std::size_t bytes, const void* local,
                       int pe) {
     check_pe(context, pe);

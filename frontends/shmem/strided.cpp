@@ -1,5 +1,6 @@
-// Strided put and get: element by element where the memory is mapped; else with the elements side by side at
-// this end, as one request that tells the stride, straight to the target's device, or as a list of segments.
+// Strided put and get. If the memory is mapped, this process copies element by element. Otherwise the
+// elements are contiguous at this end. They go straight to the target's device as one request with the
+// stride, or as a list of segments.
 #include "copy.h"
 #include "device.h"
 
@@ -12,7 +13,7 @@ namespace offpath::shmem {
 
 namespace {
 
-// Elements of a strided array, `step` bytes apart.
+// Accesses the elements of a strided array, `step` bytes apart.
 template <typename Byte>
 struct Elements {
     Byte* first = nullptr;
@@ -59,8 +60,8 @@ void copy_strided(Elements<std::byte> to, Elements<const std::byte> from, std::s
     }
 }
 
-// From element `begin` on, calls start(first element, pieces) for as many pieces at a time as one operation
-// takes, and waits for all.
+// From element `begin` on, calls start(first element, pieces) with as many pieces as one operation accepts.
+// Waits for all operations.
 template <typename Start>
 void in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t begin,
                std::size_t count, Start&& start) {
@@ -78,12 +79,14 @@ void in_pieces(const Place& place, std::size_t step, std::size_t element, std::s
         finish(request, "a strided transfer");
 }
 
-// Elements of a request to the target's device: of a piece of a transfer, or of all of it.
+// The number of elements in one request to the target's device, which may move a part of a transfer or all of
+// it.
 std::size_t direct_elements(std::size_t element, std::size_t count) {
     return std::min<std::size_t>({count, OFFPATH_DIRECT_ELEMENTS, OFFPATH_DIRECT_BYTES / element});
 }
 
-// The elements, from the first on, that took the short way.
+// Returns how many elements, from the first on, took the short way, which is a request to the target's
+// device.
 std::size_t get_directly(const Place& place, std::size_t step, std::byte* packed, std::size_t element,
                          std::size_t count) {
     std::size_t got = 0;
@@ -100,8 +103,9 @@ std::size_t get_directly(const Place& place, std::size_t step, std::byte* packed
     return got;
 }
 
-// The same. The short way takes only so much that nobody waits for: of more than one piece, each is waited
-// for when the next is due, which takes less time than a list of places.
+// The same for a put. The short way accepts only a limited number of operations that no caller waits for. If
+// there are several pieces and it refuses one, this function waits for the operations before and tries once
+// more. That takes less time than a list of segments.
 std::size_t put_directly(const Place& place, std::size_t step, const std::byte* packed, std::size_t element,
                          std::size_t count) {
     const auto pe = static_cast<std::uint32_t>(place.pe);

@@ -1,5 +1,5 @@
-// The calls of shmemx.h: sums of arrays, by the device of the PE that they go to, in its node too: one owner
-// makes them atomic to each other.
+// The calls of shmemx.h: sums of arrays. The device of the target PE executes them, also within its node,
+// because a single executor makes them atomic to each other.
 #include <shmemx.h>
 
 #include <fmt/format.h>

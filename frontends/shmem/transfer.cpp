@@ -1,4 +1,4 @@
-// Put and get of one piece.
+// Put and get of a single piece.
 #include <fmt/format.h>
 
 #include "copy.h"
@@ -8,14 +8,14 @@ namespace offpath::shmem {
 
 namespace {
 
-// Between nodes, from this size on an operation that nobody waits for has a request.
+// From this size on, an operation between nodes that no caller waits for has a request.
 constexpr std::size_t request_bytes = 16 << 10;
 
 bool has_request(const Place& place, std::size_t bytes) {
     return place.segment->mapped != nullptr || bytes >= request_bytes;
 }
 
-// Large ones that nobody waits for leave the processor to the program.
+// Large operations that no caller waits for go to the device, so that the processor is free for the program.
 bool by_device(const Place& place, std::size_t bytes, bool nbi) {
     return place.segment->mapped == nullptr ||
            (nbi && bytes >= world.near_device_bytes && place.segment->shared);
@@ -84,7 +84,7 @@ void put_signal(Context& context, void* dest, const void* source, std::size_t by
     const Amo kind = op == signal_add ? Amo::add : Amo::set;
     if (bytes == 0) return amo(context, kind, sizeof *signal, signal, value, 0, nullptr, pe, nbi);
     const Place place = place_of(context, dest, bytes, source, pe);
-    // Before anything is written.
+    // Check the signal before any data are written.
     const Place flag = place_of(context, signal, sizeof *signal, source, pe);
     if (!by_device(place, bytes, nbi)) {
         copy(place.here(), source, bytes);
@@ -92,7 +92,7 @@ void put_signal(Context& context, void* dest, const void* source, std::size_t by
         return amo(context, kind, sizeof *signal, signal, value, 0, nullptr, pe, nbi);
     }
     device_put(context, place, source, bytes, nbi);
-    // The device changes the signal too, so that it comes after the data.
+    // The device changes the signal too, so that it changes after the data.
     must(offpath_window_fence(world.window, static_cast<std::uint32_t>(flag.pe)), "a signal");
     const offpath_place_t there = place_at(flag);
     const offpath_reduction_t change = kind == Amo::add ? OFFPATH_SUM : OFFPATH_REPLACE;

@@ -14,9 +14,10 @@ namespace offpath::shmem {
 namespace {
 
 constexpr std::uint64_t yield_until_ns = 200'000;
-constexpr std::uint64_t share_of_wait = 16;  // a sleep is at most this part of the time waited
+constexpr std::uint64_t share_of_wait = 16;  // a sleep takes at most this part of the time waited
 constexpr std::uint64_t longest_sleep_ns = 500'000;
-// PEs look at different times, the first ones sooner: whoever notices a loss ends the others.
+// PEs check at different times, those with lower numbers earlier. The first PE that detects a loss ends the
+// others.
 constexpr std::uint64_t look_interval_ns = 1'500'000'000, next_pe_ns = 250'000'000, most_next = 6;
 
 std::uint64_t look_every_ns() {

@@ -1,9 +1,9 @@
-// Waiting for memory of this process that others change: PEs of the node by stores, all others by the device.
-// Pure templates; nothing here knows of PEs.
+// Waiting until other PEs change memory of this process: PEs of the node by stores, all others through the
+// device. Pure templates that know nothing about PEs.
 //
-// Who waits spins for a while, then yields its core (PEs may share it, and the library's own threads may have
-// to bring what it waits for), then sleeps in steps that are a small part of the time waited. Every two
-// seconds it looks whether the device and the other PEs are still there.
+// A wait first spins for a while. Then it yields its core, because other PEs may share the core, and the
+// library's own threads may have to deliver the change. Then it sleeps, in steps that are a small part of the
+// time waited so far. About every two seconds it checks that the device and the other PEs are still there.
 #pragma once
 
 #include "base/pause.h"
@@ -27,7 +27,7 @@ class Waiter {
             rest();
         }
     }
-    // How long to spin: short where PEs share cores. Called once at the start.
+    // Sets how long to spin: less if PEs share cores. Called once at the start.
     static void share_cores(bool shared);
     static bool cores_shared() { return limit_ == spins_shared; }
 
@@ -38,7 +38,7 @@ class Waiter {
     static int limit_;
     int spins_ = 0;
     std::uint64_t since_ns_ = 0;
-    std::uint64_t looked_ns_ = 0;  // at the device, after so long a wait
+    std::uint64_t looked_ns_ = 0;  // the last check of the device: the time waited until then
 };
 
 template <class Done>
@@ -86,7 +86,7 @@ bool holds(T left, int comparison, T right) {
     }
 }
 
-// What a vector of variables is compared with: one value, or one for each.
+// The values that a vector of variables is compared with: one for all, or one for each.
 template <class T>
 struct Same {
     T value;
@@ -102,12 +102,12 @@ Same(T) -> Same<T>;
 template <class T>
 Each(T*) -> Each<T>;
 
-// Whether variable `i` belongs to the set.
+// Whether variable `i` is part of the set.
 inline bool counts(const int* status, std::size_t i) {
     return status == nullptr || status[i] == 0;
 }
 
-// What a program polls with was not there yet. Now and then this yields the core, where PEs share it.
+// A program's test found no change. From time to time this yields the core, if PEs share it.
 void polled_in_vain();
 
 template <class T>
@@ -141,10 +141,10 @@ void wait_until_all(const volatile T* variables, std::size_t n, const int* statu
         if (counts(status, i)) wait_until(variables + i, comparison, values[i]);
 }
 
-// Where the next search for any of several variables begins, so that each one's turn comes.
+// Where the next search among several variables begins, so that none is passed over for long.
 std::size_t turn();
 
-// SIZE_MAX: none. `empty` tells whether there was anything to look at.
+// SIZE_MAX: none. `empty` says whether there was nothing to check.
 template <class T, class Values>
 std::size_t find_any(const volatile T* variables, std::size_t n, const int* status, int comparison,
                      Values values, bool& empty) {

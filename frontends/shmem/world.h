@@ -1,8 +1,8 @@
-// What this process knows of itself and of all PEs, from start() to stop(). Symmetric memory comes in two
-// segments: the heap, and the writable data of the executable. A segment has the same size on every PE; the
-// same place in it belongs to the same object. Addresses may differ from PE to PE.
+// What this process knows about itself and all PEs, from start() to stop(). Symmetric memory has two
+// segments: the heap, and the writable data of the executable. A segment has the same size on every PE, and
+// the same offset in it belongs to the same object. Addresses may differ from PE to PE.
 //
-// Threads: written by start() and stop() only, so no lock guards it.
+// Threads: only start() and stop() write it, so it needs no lock.
 #pragma once
 
 #include <offpath/offpath.h>
@@ -22,13 +22,13 @@ struct Segment {
     std::size_t bytes = 0;  // 0: there is none
 };
 
-// A segment of a PE, seen from this process.
+// A segment of another PE, as this process sees it.
 struct PeerSegment {
-    std::byte* mapped = nullptr;  // where it is mapped here; null: the device moves it
-    std::uint64_t address = 0;    // at the PE
-    // Its proxy reaches it by a pointer, with atomic instructions.
+    std::byte* mapped = nullptr;  // where it is mapped here; null: only the device reaches it
+    std::uint64_t address = 0;    // its address at the PE
+    // The PE's proxy reaches it through a pointer, and uses atomic instructions.
     bool shared = false;
-    // AMOs on it are atomic instructions of this process: mapped and shared.
+    // AMOs on it are atomic instructions of this process, because it is mapped and shared.
     bool atomics_here = false;
 };
 
@@ -40,11 +40,11 @@ struct World {
     bool running = false;
     bool threads = false;  // SHMEM_THREAD_MULTIPLE
     bool checks = false;   // OFFPATH_SHMEM_CHECK
-    int thread_level = 0;  // as the program was told
+    int thread_level = 0;  // as reported to the program
     int pe = 0, pes = 0;
     std::array<Segment, segment_count> segments;
     std::vector<Peer> peers;
-    // Non-blocking transfers within the node go to the device from this size on.
+    // From this size on, non-blocking transfers within the node go to the device.
     std::size_t near_device_bytes = 0;
 
     offpath_context_h context = nullptr;
@@ -53,7 +53,7 @@ struct World {
 };
 extern World world;
 
-// The segment of this process in which all of [address, address + bytes) lies; segment_count: none.
+// The segment of this process that contains all of [address, address + bytes); segment_count: none does.
 inline SegmentId segment_of(const void* address, std::size_t bytes) {
     for (const SegmentId id : {heap_segment, data_segment}) {
         const Segment& segment = world.segments[id];

@@ -1,14 +1,17 @@
-/* Computation on the device: functions of the program's own, run by the device while the host goes on.
+/* Computation on the device: the device runs functions of the program while the host continues.
  *
- * A kernel is a function in a shared library that the device loads. Kernels run in a process of their own
- * beside the daemon, one such process for each process that uses them: in the order in which they were
- * started, side by side with those of other processes, and with all communication. A kernel that crashes
- * takes what was started with it and nothing else.
+ * A kernel is a function in a shared library that the device loads. For each process that uses kernels, the
+ * daemon starts one process that runs them, in the order of their starts. Kernels of several processes run
+ * side by side, and communication continues. A kernel that crashes ends only the kernels that its process
+ * has started.
  *
- * Memory of offpath_mem_alloc is handed to the kernel where it lies, if device and host share their memory
- * (offpath_mem_query says OFFPATH_BACK_END_MAP). All other memory is copied: to the device before the kernel
- * runs, back after it. Pointers hold for one call; what a library keeps in variables of its own stays until
- * the library is unloaded or a kernel of the process has crashed. */
+ * If device and host share memory of offpath_mem_alloc (offpath_mem_query says OFFPATH_BACK_END_MAP), the
+ * kernel uses it in place. All other memory is copied to the device before the kernel runs, and back after
+ * it. Pointers are valid for one call. Variables of a library keep their values until the library is
+ * unloaded or a kernel of the process has crashed.
+ *
+ * Errors of all calls: INVALID (null or an argument out of range), PEER_LOST (the device is lost). Threads:
+ * as the context (types.h). */
 #ifndef OFFPATH_COMPUTE_H
 #define OFFPATH_COMPUTE_H
 
@@ -23,15 +26,15 @@ extern "C" {
 
 typedef struct offpath_kernel* offpath_kernel_h; /* a function that the device has loaded */
 
-/* What a kernel has to look like, with C linkage and visible outside its library (OFFPATH_API). `arguments`
- * is a copy of what offpath_compute was given, aligned to 64 bytes; buffers[i] has bytes[i] bytes, aligned to
- * 64 bytes at least where it is a copy, and is null where it has none. Returns 0, or an error of
- * offpath_status_t (any other value counts as OFFPATH_ERR_SYSTEM), with which its request ends. It may make
- * threads, and no calls of this API. */
+/* The type of a kernel. It has C linkage and is visible outside its library (OFFPATH_API). `arguments` is a
+ * copy of the bytes that offpath_compute was given, aligned to 64 bytes. buffers[i] has bytes[i] bytes; it
+ * is aligned to at least 64 bytes if it is a copy, and null if it has 0 bytes. The kernel returns 0, or an
+ * error of offpath_status_t, with which its request ends; any other value counts as OFFPATH_ERR_SYSTEM. It
+ * may start threads, but may not call this API. */
 typedef int (*offpath_kernel_fn)(const void* arguments, size_t argument_bytes, void* const* buffers,
                                  const size_t* bytes, size_t count);
 
-/* What a kernel does to a buffer. One that is only written has undefined contents at its start. */
+/* How a kernel uses a buffer. The contents of an OFFPATH_OUT buffer are undefined when the kernel starts. */
 typedef enum offpath_access { OFFPATH_IN = 1, OFFPATH_OUT = 2, OFFPATH_INOUT = 3 } offpath_access_t;
 
 typedef struct offpath_kernel_buffer {
@@ -40,24 +43,36 @@ typedef struct offpath_kernel_buffer {
     offpath_access_t access;
 } offpath_kernel_buffer_t;
 
-/* Has the device load the library at `path` and look `symbol` up. A path with a slash names a file, of this
- * system with local attach, of the device's own with remote attach; one without is looked for as dlopen does.
- * Waits for the answer, and thereby for kernels of this process that run. INVALID: no such library or symbol;
- * ACCESS: the daemon runs as another user than this process; UNSUPPORTED: it was started with --no-kernels,
- * or cannot start processes. The reason is written to standard error. */
+/* Has the device load the library at `path` and look up `symbol`. A path with a slash names a file: of this
+ * system with local attach, of the device's system with remote attach. The device's dlopen searches for a
+ * path without a slash. The call waits for the answer, and so for running kernels of this process. Errors
+ * also: INVALID (no such library or symbol), ACCESS (the daemon runs as another user than this process),
+ * UNSUPPORTED (the daemon runs with --no-kernels, a remote one without --allow-kernels, or it cannot start
+ * processes). The reason is written to standard error. */
 OFFPATH_API offpath_status_t offpath_kernel_load(offpath_context_h context, const char* path,
                                                  const char* symbol, offpath_kernel_h* kernel);
 
-/* Gives the handle back. What was started with it goes on; then the library may be unloaded. */
+/* Frees the handle. Started kernels continue; after them the device may unload the library. */
 OFFPATH_API offpath_status_t offpath_kernel_unload(offpath_kernel_h kernel);
 
-/* Starts the kernel when those before it, of this process, are done. `arguments` is copied by the call. The
- * buffers belong to the kernel until the request is done and must not overlap where one of them is written.
- * The request ends with the kernel's error, CANCELED when this kernel or one before it crashed, ACCESS when a
- * buffer is not there, MEMORY when the device has no room for copies, PEER_LOST when the device is lost. */
+/* Starts the kernel; it runs when the kernels that this process started before are done. The call copies the
+ * `argument_bytes` bytes at `arguments` (0 .. OFFPATH_KERNEL_ARGUMENT_BYTES). `count` is 0 ..
+ * OFFPATH_KERNEL_BUFFERS. The buffers belong to the kernel until the request is done, and must not overlap
+ * if one of them is written. The request ends with the kernel's error, CANCELED (this kernel or one before
+ * it crashed), ACCESS (a buffer does not exist), MEMORY (the device has no room for copies) or PEER_LOST. */
 OFFPATH_API offpath_status_t offpath_compute(offpath_kernel_h kernel, const void* arguments,
                                              size_t argument_bytes, const offpath_kernel_buffer_t* buffers,
                                              size_t count, offpath_request_h* request);
+
+/* Records a run of the kernel in a group (primitives.h): at every start of the group it runs on the device
+ * when the steps that it depends on are done. The arguments are copied now. Between them, the kernels of this
+ * process run one at a time, in the order in which they become ready. The kernel must stay loaded while the
+ * group is used. The group's start ends with the errors of offpath_compute, and with UNSUPPORTED or INVALID
+ * if the kernel is not loaded. A start that fails ends when its running kernel does. Errors also: INVALID
+ * (the kernel is of another context). */
+OFFPATH_API offpath_status_t offpath_group_compute(offpath_group_h group, offpath_kernel_h kernel,
+                                                   const void* arguments, size_t argument_bytes,
+                                                   const offpath_kernel_buffer_t* buffers, size_t count);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-/* The attachment of a process to its device: init, finalize, facts about it. */
+/* The context: the attachment of a process to the device of its node, from offpath_init to offpath_finalize.
+ * It owns its teams, groups, requests, windows, kernels and memory. A process normally has one context. */
 #ifndef OFFPATH_CONTEXT_H
 #define OFFPATH_CONTEXT_H
 
@@ -10,52 +11,63 @@ extern "C" {
 
 typedef enum offpath_threads { OFFPATH_THREADS_SINGLE = 0, OFFPATH_THREADS_MULTIPLE = 1 } offpath_threads_t;
 
-/* Gathers `bytes` bytes of every rank into `all` (size * bytes, by rank). Returns 0 on success. Called by
- * offpath_init only, on every rank, the same number of times. */
+/* Gathers `bytes` bytes at `mine` from every rank into `all` (size * bytes bytes, by rank). Returns 0 on
+ * success. Only offpath_init calls it, equally often on every rank, with the same `bytes`. */
 typedef int (*offpath_allgather_fn)(void* user, const void* mine, size_t bytes, void* all);
 
 typedef struct offpath_init_params {
     size_t struct_size;
     offpath_threads_t threads;
-    /* Bootstrap by callback. With allgather == NULL the launcher's PMIx server is asked instead
-     * (mpirun, prterun, srun --mpi=pmix), and rank, size and local_rank are ignored. Have one context
-     * at a time then. */
+    /* How the ranks find each other. NULL: through the launcher's PMIx server (mpirun, prterun,
+     * srun --mpi=pmix). rank, size and local_rank are then ignored, and the process may have only one
+     * context at a time. */
     offpath_allgather_fn allgather;
     void* allgather_user;
     uint32_t rank;       /* 0 .. size-1 */
-    uint32_t size;       /* number of processes of the job */
+    uint32_t size;       /* processes of the job, 1 .. 2^20 */
     uint32_t local_rank; /* 0-based among the processes of this node */
-    /* Directory in which the daemon's socket <hostname>.sock lies; NULL: OFFPATH_DIR, else
-     * /tmp/offpath-<uid>. */
+    /* Directory of the daemon's socket <hostname>.sock; NULL: OFFPATH_DIR, else /tmp/offpath-<uid>. */
     const char* directory;
 } offpath_init_params_t;
 
-/* Attaches this process to the daemon of its node and learns how to reach every other rank's proxy.
- * Collective over the job: it succeeds on all ranks or on none. Errors: INVALID (parameters), UNAVAILABLE (no
- * daemon or bootstrap), ACCESS (another user's daemon), UNSUPPORTED, VERSION, PROTOCOL, MEMORY, SYSTEM. */
+/* Attaches this process to the daemon of its node, learns how to reach every other rank's proxy, and makes
+ * the team of all ranks. Collective over the job: if one rank cannot attach, all ranks get its error. A rank
+ * whose parameters are rejected at once leaves the others waiting. docs/api.md lists the environment
+ * variables that it reads.
+ *
+ * Errors: INVALID (parameters, environment), UNAVAILABLE (no daemon, or no bootstrap), ACCESS (another
+ * user's daemon, or a wrong key), UNSUPPORTED (the requested back end), VERSION, PROTOCOL, MEMORY, SYSTEM,
+ * PEER_LOST (the daemon died meanwhile; then other ranks may have succeeded).
+ *
+ * Threads: one thread of the process. The call may start a thread, which blocks all signals. */
 OFFPATH_API offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_context_h* context);
 
-/* Waits until nothing of this process is outstanding on its proxy, then detaches. Local. Teams, groups,
- * requests, regions and memory of the context end with it. */
+/* Waits until every operation of this process is done, then detaches and frees the context and all that it
+ * owns, except memory that offpath_mem_keep keeps. Local: it does not wait for other ranks, so finish common
+ * work first. It waits forever for a receive that no message will match. Returns OFFPATH_OK, even if the
+ * device is lost; INVALID: null. Threads: no other call on the context may be running or follow. */
 OFFPATH_API offpath_status_t offpath_finalize(offpath_context_h context);
 
-/* Ends this process's part in the launcher's PMIx server before offpath_finalize does. Local; does nothing
- * with an allgather callback. A program that a script may start twice under one launcher calls it on every
- * rank, lets the ranks meet (offpath_ibarrier) and then calls offpath_finalize: so no rank of the second run
- * asks the server for anything while it still waits for a rank of the first. Errors: INVALID. */
+/* Disconnects this process from the launcher's PMIx server before offpath_finalize does so. Local; with an
+ * allgather callback it does nothing. It is for programs that a script may start one after the other under
+ * one launcher: every rank calls it, then completes a barrier (offpath_ibarrier), then calls
+ * offpath_finalize. Otherwise the server may still wait for a rank of the first run when the second run
+ * begins. Errors: INVALID (null). Threads: as offpath_finalize. */
 OFFPATH_API offpath_status_t offpath_context_leave_launcher(offpath_context_h context);
 
+/* How a device reaches memory of the process. */
 typedef enum offpath_back_end {
-    OFFPATH_BACK_END_XGVMI = 1, /* the device posts RDMA with the host's address */
-    OFFPATH_BACK_END_MAP = 2,   /* the memory is mapped by host and device */
-    OFFPATH_BACK_END_CMA = 3,   /* the device reads and writes the process's memory by system call */
-    OFFPATH_BACK_END_STAGED = 4 /* chunks through a buffer of the device, served by a thread of the process */
+    OFFPATH_BACK_END_XGVMI = 1, /* the device's network card, with the host's address */
+    OFFPATH_BACK_END_MAP = 2,   /* host and device have mapped the same memory */
+    OFFPATH_BACK_END_CMA = 3,   /* the proxy reads and writes the process's memory by system call */
+    OFFPATH_BACK_END_STAGED = 4 /* a thread of the process copies chunks to and from the device */
 } offpath_back_end_t;
 
+/* What transfers need of the process. */
 typedef enum offpath_progress {
-    OFFPATH_PROGRESS_NONE = 0,  /* moves only inside offpath calls */
-    OFFPATH_PROGRESS_AGENT = 1, /* a sleeping thread of the process wakes to serve it */
-    OFFPATH_PROGRESS_DEVICE = 2 /* the device needs nothing from the process */
+    OFFPATH_PROGRESS_NONE = 0,  /* calls of this API; no back end is of this kind today */
+    OFFPATH_PROGRESS_AGENT = 1, /* a sleeping thread of the process, which wakes to copy */
+    OFFPATH_PROGRESS_DEVICE = 2 /* nothing */
 } offpath_progress_t;
 
 typedef struct offpath_context_info {
@@ -65,20 +77,22 @@ typedef struct offpath_context_info {
     offpath_progress_t default_progress;
     char node[64];   /* the name that the daemon gives its node */
     uint32_t proxy;  /* index of the proxy on that device */
-    char fabric[64]; /* what connects the proxies, for people */
-    /* how completions come: "shared memory" (local attach), "messages" or "remote memory"; may change */
+    char fabric[64]; /* what connects the proxies, for people to read */
+    /* How completions arrive: "shared memory" (local attach), "messages" or "remote memory". With remote
+     * attach it may change after init. */
     char completions[24];
 } offpath_context_info_t;
 
-/* Facts about the attachment. Set struct_size before the call. Local, thread-safe. */
+/* Gives facts about the attachment. Texts that are too long are cut. Local. Errors: INVALID. Any thread. */
 OFFPATH_API offpath_status_t offpath_context_query(offpath_context_h context, offpath_context_info_t* info);
 
-/* While on, several threads may call at a time, as with OFFPATH_THREADS_MULTIPLE, and each call takes a
- * mutex. Called by the thread that the context belongs to, with no other call in progress. Changes nothing
- * with OFFPATH_THREADS_MULTIPLE. */
+/* While `on` is not 0, several threads may call at a time, as with OFFPATH_THREADS_MULTIPLE, and each call
+ * takes a mutex. It is for a layer that sometimes starts its own thread. No effect with
+ * OFFPATH_THREADS_MULTIPLE. Errors: INVALID (null). Threads: the one to which the context belongs, with no
+ * other call in progress. */
 OFFPATH_API offpath_status_t offpath_context_share(offpath_context_h context, int on);
 
-/* What this process has handed to its proxy since init. Local. */
+/* What this process has passed to its proxy since init. */
 typedef struct {
     size_t struct_size;
     uint64_t operations;      /* started */
@@ -86,11 +100,13 @@ typedef struct {
     uint64_t completed;       /* done, without error */
     uint64_t failed;          /* done, with an error */
     uint64_t bytes;           /* payload bytes that the started operations send from this rank */
-    uint64_t schedules_built; /* schedules sent to the proxy; the others were replays */
+    uint64_t schedules_built; /* schedules sent to the proxy; the other starts were replays */
     uint64_t doorbells;       /* times that a sleeping proxy was woken */
     uint64_t agent_cpu_ns;    /* remote attach: CPU time of the thread that serves staged memory */
-    uint64_t agent_bytes;     /* remote attach: what was staged between this process and its device */
+    uint64_t agent_bytes;     /* remote attach: bytes staged between this process and its device */
 } offpath_context_counters_t;
+/* `completed` and `failed` are current even if no thread has tested the requests. Local. Errors: INVALID.
+ * Threads: as the context. */
 OFFPATH_API offpath_status_t offpath_context_counters(offpath_context_h context,
                                                       offpath_context_counters_t* counters);
 

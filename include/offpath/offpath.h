@@ -1,5 +1,5 @@
-/* offpath: communication and computation off the host cores of HPC programs. This header brings in the whole
- * C API; its conventions stand in types.h. */
+/* offpath moves communication and computation off the host cores of HPC programs. This header includes the
+ * whole C API except device_ranks.h. types.h has its conventions. */
 #ifndef OFFPATH_OFFPATH_H
 #define OFFPATH_OFFPATH_H
 

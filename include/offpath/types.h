@@ -1,16 +1,25 @@
 /* Types that every part of the offpath C API shares: status codes, handles, visibility.
  *
  * Conventions of the whole API
- * - Every call returns an offpath_status_t; results come back through the last arguments, which are set on
- * success only.
- * - Handles (`_h`) are opaque. A handle is created by one call and ended by its pair: init/finalize,
- * create/destroy, alloc/free, register/deregister. A null handle is an OFFPATH_ERR_INVALID, never a crash.
- * - Structures of parameters start with `struct_size = sizeof(the structure)`, so that later releases can
- * grow them.
- * - Sizes, displacements and offsets are in bytes. Ranks are 0-based indices into a team.
- * - Threads: calls on different contexts are independent. Calls on one context may come from any thread when
- * it was made with OFFPATH_THREADS_MULTIPLE; with OFFPATH_THREADS_SINGLE the caller keeps them apart.
- * - Nothing here may be called from a signal handler. After fork() only the parent may go on using a context.
+ * - Every call returns an offpath_status_t, unless its comment says otherwise. Results come back through the
+ *   last arguments, which are set on success only.
+ * - Handles (`_h`) are opaque. One call creates a handle and its counterpart ends it: init/finalize,
+ *   create/destroy, alloc/free, register/deregister. A null handle, or a null pointer for a result, gives
+ *   OFFPATH_ERR_INVALID. A handle that has ended must not be used; the library does not detect this.
+ * - The caller sets `struct_size = sizeof(the structure)` in structures of parameters and results, so that
+ *   later releases can add members. Another size gives OFFPATH_ERR_INVALID.
+ * - Sizes, displacements and offsets are in bytes, at most 2^47. Ranks are 0-based indices into a team.
+ * - A buffer may be any memory of the process. It must stay valid until its operation is done, and a buffer
+ *   that is sent must not change until then. A buffer of 0 bytes may be null.
+ * - A call that starts an operation checks its arguments and returns at once. OFFPATH_OK means "started";
+ *   later errors become the status of the request. If there is no room for the operation, the call waits.
+ * - Comments shorten OFFPATH_ERR_INVALID to INVALID where they list errors, and likewise for other errors.
+ *
+ * Threads: calls on different contexts are independent. Calls on one context that was made with
+ * OFFPATH_THREADS_MULTIPLE may come from any thread; with OFFPATH_THREADS_SINGLE, the caller must ensure that
+ * no two calls overlap. "Threads: as the context" means this rule.
+ *
+ * No call may be made from a signal handler. After fork(), only the parent may use the context.
  */
 #ifndef OFFPATH_TYPES_H
 #define OFFPATH_TYPES_H
@@ -28,33 +37,33 @@ extern "C" {
 #define OFFPATH_API
 #endif
 
-/* Zero is success, positive values say "not yet", negative ones are errors. */
+/* Zero is success, positive values mean "not yet", negative values are errors. */
 typedef enum offpath_status {
     OFFPATH_OK = 0,
-    OFFPATH_IN_PROGRESS = 1, /* started or pending: ask again with test or wait */
-    OFFPATH_RETRY = 2,       /* no room at this moment: nothing was done, call again */
+    OFFPATH_IN_PROGRESS = 1, /* not done yet: test or wait again */
+    OFFPATH_RETRY = 2,       /* reserved: no call returns it; a call that finds no room waits */
 
-    OFFPATH_ERR_INVALID = -1,     /* an argument is out of its range */
-    OFFPATH_ERR_UNAVAILABLE = -2, /* no daemon answers, or it refused the attach */
+    OFFPATH_ERR_INVALID = -1,     /* an argument is out of range, or does not fit the state of its handle */
+    OFFPATH_ERR_UNAVAILABLE = -2, /* no daemon answers, it refused the attach, or there is no bootstrap */
     OFFPATH_ERR_VERSION = -3,     /* client and daemon speak different versions */
     OFFPATH_ERR_UNSUPPORTED = -4, /* known, but not possible here */
     OFFPATH_ERR_MEMORY = -5,      /* out of memory, here or on the device */
-    OFFPATH_ERR_ACCESS = -6,      /* a transfer leaves its region or touches memory that is not there */
-    OFFPATH_ERR_TRUNCATED = -7,   /* a message is longer than the buffer that receives it */
-    OFFPATH_ERR_PEER_LOST = -8,   /* a rank or the proxy that serves it is gone */
-    OFFPATH_ERR_PROTOCOL = -9,    /* a malformed message; the session that sent it is ended */
-    OFFPATH_ERR_CANCELED = -10,   /* ended by finalize or destroy before it was done */
-    OFFPATH_ERR_SYSTEM = -11      /* the operating system refused; the log has errno */
+    OFFPATH_ERR_ACCESS = -6,      /* a transfer leaves its region, or its memory does not exist */
+    OFFPATH_ERR_TRUNCATED = -7,   /* a message is longer than its receive buffer */
+    OFFPATH_ERR_PEER_LOST = -8,   /* a rank, or the proxy that serves it, is lost */
+    OFFPATH_ERR_PROTOCOL = -9,    /* a malformed message, or one that the receiver does not expect */
+    OFFPATH_ERR_CANCELED = -10,   /* ended before it was done: receive canceled, kernel crashed */
+    OFFPATH_ERR_SYSTEM = -11      /* the operating system refused; the log says why */
 } offpath_status_t;
 
-/* A short English text for a status. Never NULL. Thread-safe. */
+/* Returns a short English text for a status, for any value; never NULL. The text is constant. Any thread. */
 OFFPATH_API const char* offpath_status_string(offpath_status_t status);
 
-typedef struct offpath_context* offpath_context_h; /* one per process: its attachment to its device */
+typedef struct offpath_context* offpath_context_h; /* the attachment of a process to its device */
 typedef struct offpath_team* offpath_team_h;       /* an ordered set of ranks */
-typedef struct offpath_request* offpath_request_h; /* an operation that was started */
+typedef struct offpath_request* offpath_request_h; /* a started operation */
 typedef struct offpath_group* offpath_group_h;     /* a recorded pattern of operations */
-typedef struct offpath_region* offpath_region_h;   /* memory that was made known to the device */
+typedef struct offpath_region* offpath_region_h;   /* memory that the device knows */
 
 #ifdef __cplusplus
 }

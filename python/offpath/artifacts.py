@@ -11,6 +11,7 @@ SOURCE_ROOT = Path(__file__).resolve().parents[2]
 # Set by what starts this command for this command alone, with one entry in front of PYTHONPATH.
 COMMAND_BUILD = "OFFPATH_COMMAND_BUILD"
 
+_OPENMP_PLUGINS = "lib/openmp"
 _command_build: str | None = None
 
 
@@ -40,6 +41,15 @@ class Artifacts:
             )
             return self._need("lib/liboffpath-mpi-abi.so", "the front end for the MPI ABI", hint)
         return self._need("lib/liboffpath-mpi.so", "the MPI front end")
+
+    @property
+    def openmp_plugins(self) -> Path:
+        """The directory of the plug-ins for LLVM's libomptarget."""
+        return self._need(_OPENMP_PLUGINS, "the plug-in for OpenMP target regions")
+
+    @property
+    def has_openmp_plugins(self) -> bool:
+        return (self.root / _OPENMP_PLUGINS).is_dir()
 
     def program(self, name: str) -> Path:
         return self._need(f"bin/{name}", f"the program {name}")

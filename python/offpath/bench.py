@@ -8,43 +8,22 @@ computing; then
 with the engine's own pure and compute times.
 """
 
-import json as jsonlib
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
-from offpath import console, stats, twins, units
+from offpath import collectives, console, stats, twins, units
 from offpath.artifacts import Artifacts
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, measured
 from offpath.lab.mpi import Engine
 
 PROGRAM = "offpath-bench-mpi"
-OPERATIONS = (
-    "ialltoall",
-    "ialltoallv",
-    "ialltoallw",
-    "iallgather",
-    "iallgatherv",
-    "ibcast",
-    "ibarrier",
-    "igather",
-    "igatherv",
-    "iscatter",
-    "iscatterv",
-    "iallreduce",
-    "ireduce",
-    "ireduce_scatter",
-    "ireduce_scatter_block",
-    "iscan",
-    "iexscan",
-    "ineighbor_allgather",
-    "ineighbor_alltoall",
-    "ineighbor_alltoallv",
-    "isend",
-)
+# How each operation lays out its buffers. A ring of messages is no collective.
+_SHAPES = {row.op: row.shape for row in collectives.read() if row.shape} | {"isend": "ring"}
+OPERATIONS = tuple(_SHAPES)
 POINT_TO_POINT = "p2p"
 _BUDGET_S = 2.0  # of communication and computation in one run of the program
 
@@ -70,23 +49,22 @@ def wire_seconds(operation: str, size: int, nodes: int, ranks_per_node: int, rat
     # A ring crosses a node's border at both ends; with two ranks both neighbours are the same one.
     borders = 1 if nodes * ranks_per_node == 2 else 2
     per_node = {
-        "ialltoall": ranks_per_node**2 * others * size,
-        "iallgather": ranks_per_node * others * size,
-        "ibcast": size,
-        "ibarrier": 0,
-        "igather": ranks_per_node * others * size,
-        "iscatter": ranks_per_node * others * size,
-        "iallreduce": 2 * others * size / nodes,
-        "ireduce": size,
-        "ireduce_scatter": ranks_per_node * others * size,
-        "ireduce_scatter_block": ranks_per_node * others * size,
-        "iscan": size,
-        "iexscan": size,
-        "ineighbor_allgather": borders * size,
-        "ineighbor_alltoall": borders * size,
-        "isend": size,
+        "all_to_all": ranks_per_node**2 * others * size,
+        "all_gather": ranks_per_node * others * size,
+        "broadcast": size,
+        "nothing": 0,
+        "gather": ranks_per_node * others * size,
+        "scatter": ranks_per_node * others * size,
+        "all_reduce": 2 * others * size / nodes,
+        "reduce": size,
+        "reduce_scatter": ranks_per_node * others * size,
+        "scan": size,
+        "exscan": size,
+        "neighbour_all_gather": borders * size,
+        "neighbour_all_to_all": borders * size,
+        "ring": size,
     }
-    return per_node[operation if operation in per_node else operation[:-1]] * 8 / rate
+    return per_node[_SHAPES[operation]] * 8 / rate
 
 
 def overlap_percent(pure: float, compute: float, total: float) -> float:
@@ -322,17 +300,12 @@ def _cell(key: str, value: float) -> str:
     return f"{value / 1e6:.1f} MB/s" if key.endswith("_Bps") else units.format_seconds(value)
 
 
-def write(found: dict, json: Path | None, plot: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath import plots  # matplotlib is slow to load
+def draw(found: dict, path: Path) -> None:
+    from offpath import plots  # matplotlib is slow to load
 
-        if found["benchmark"] == "overlap":
-            plots.overlap(found, plot)
-        elif found["benchmark"] == "latency":
-            plots.series(found, plot, "pure_s", "seconds")
-        else:
-            plots.series(found, plot, "bandwidth_Bps", "bytes per second")
-        console.note(f"drew {plot}")
+    if found["benchmark"] == "overlap":
+        plots.overlap(found, path)
+    elif found["benchmark"] == "latency":
+        plots.series(found, path, "pure_s", "seconds")
+    else:
+        plots.series(found, path, "bandwidth_Bps", "bytes per second")

@@ -6,10 +6,8 @@ library gets the devices' cores as well, so that its passive PE, which has to he
 of the active one.
 """
 
-import json as jsonlib
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.table import Table
 
@@ -229,9 +227,3 @@ def point_of(row: dict) -> tuple:
 
 def _latency(seconds: float) -> str:
     return f"{seconds * 1e9:.1f} ns" if seconds < 1e-6 else units.format_seconds(seconds)
-
-
-def write(found: dict, json: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")

@@ -6,7 +6,6 @@ what the busiest node has to send or receive as payload, over the rate of its li
 shared out. Compute: all products, at the speed of one alone, over the cores that compute.
 """
 
-import json as jsonlib
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from offpath import console, oshmem, stats, units
 from offpath.artifacts import Artifacts
+from offpath.bspmm_names import HOSTED, PHASES, VARIANTS
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, measured
@@ -22,10 +22,7 @@ from offpath.lab.device_ranks import Layout, everywhere
 from offpath.lab.mpi import Engine
 
 PROGRAM = "bspmm"
-VARIANTS = ("mpi-rma", "shmem", "shmem-nbi", "offload", "compute-offload")
-HOSTED = VARIANTS[:3]  # what a library without devices can do
 BLOCKING, NON_BLOCKING, OFFLOADED = "shmem", "shmem-nbi", "offload"
-PHASES = ("claim_s", "get_s", "copy_s", "compute_s", "accumulate_s", "finish_s")
 SHMEM = Engine("offpath", "offpath", offload=True, front_end=False)
 
 
@@ -328,12 +325,7 @@ def show(found: dict) -> None:
         console.out.print(" ".join(said), soft_wrap=True)
 
 
-def write(found: dict, json: Path | None, plot: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath import bspmm_plot  # matplotlib is slow to load
+def draw(found: dict, path: Path) -> None:
+    from offpath import bspmm_plot  # matplotlib is slow to load
 
-        bspmm_plot.draw(found, plot)
-        console.note(f"drew {plot}")
+    bspmm_plot.draw(found, path)

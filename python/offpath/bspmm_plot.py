@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 
-from offpath.bspmm import PHASES, VARIANTS
+from offpath.bspmm_names import PHASES, VARIANTS
 
 matplotlib.use("Agg")
 

@@ -1,6 +1,5 @@
 """The same program on several engines in turn: medians, ratios, and whether the results agree."""
 
-import json as jsonlib
 import statistics
 import sys
 from collections.abc import Set
@@ -422,12 +421,7 @@ def _ratio(measurement: str, ratio: float | None) -> str:
     return f"[{color}]{ratio:.3f}[/{color}]"
 
 
-def write(report: dict, json: Path | None, plot: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(report, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath import plots  # matplotlib is slow to load
+def draw(report: dict, path: Path) -> None:
+    from offpath import plots  # matplotlib is slow to load
 
-        plots.compare(report, plot)
-        console.note(f"drew {plot}")
+    plots.compare(report, path)

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, control, devices, logs, mpi_library, preload, tuning_table
+from offpath import console, control, devices, logs, mpi_library, openmp, preload, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
@@ -150,10 +150,12 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
         with contextlib.ExitStack() as stack:
             (session / "owner").write_text(owner.mark())
             inherited = dict(os.environ)
-            mpi = mpi_library.of_job(command, options.mpi)
+            regions = openmp.has_regions(command)
+            mpi = mpi_library.of_job(command, options.mpi, needed=not regions)
             if mpi == "mpich":
                 mpi_library.check_front_end(command, artifacts.front_end(mpi))
             variables = rank_variables(artifacts, session, options, inherited, mpi)
+            variables |= openmp.variables(artifacts, variables, inherited, needed=regions)
             command, environment = prepare(mpi_library.start_with(command, mpi), variables, inherited, mpi)
             if options.remote and options.key_file is None:
                 stack.enter_context(RemoteDaemons(options.remote, options.start, session / "key"))

@@ -45,8 +45,9 @@ class Use:
     file: Path
 
 
-def of_job(command: list[str], chosen: str | None) -> str:
-    """The MPI of the job that `command` starts, or `chosen` if the user said it."""
+def of_job(command: list[str], chosen: str | None, needed: bool = True) -> str:
+    """The MPI of the job that `command` starts, or `chosen` if the user said it. Not `needed`: it is no
+    mistake that there is none."""
     if chosen is not None:
         if chosen not in (*KINDS, NONE):
             raise OffpathError(f"--mpi {chosen!r} is not known", f"use {', '.join(KINDS)} or {NONE}")
@@ -59,6 +60,8 @@ def of_job(command: list[str], chosen: str | None) -> str:
                 f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end", _SAY
             )
         return found.kind
+    if launcher is None and not needed:
+        return NONE
     if launcher is None:
         console.warn(
             f"there is nothing to do: no MPI library is seen in {shlex.join(command)}, and so nothing is"
@@ -167,6 +170,16 @@ def _of_elf(path: Path) -> Iterator[Use]:
         if kind := kind_of(library):
             yield Use(_who_answers(place) if kind == _SHARED_NAME else kind, Path(library).name, path)
             return
+
+
+def libraries_of(path: Path) -> dict[str, str]:
+    """The shared libraries that a program needs, and where each is; nothing for what is no ELF file."""
+    try:
+        with path.open("rb") as file:
+            is_elf = file.read(4) == b"\x7fELF"
+    except OSError:
+        return {}
+    return dict(_needs(path)) if is_elf else {}
 
 
 def _needs(path: Path) -> list[tuple[str, str]]:

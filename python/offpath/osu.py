@@ -7,7 +7,6 @@ those of host-host. latency, bw   two ranks: on two nodes; host-dpu is a host an
 takes half as many nodes, with host and device
 """
 
-import json as jsonlib
 import os
 import statistics
 from dataclasses import dataclass
@@ -199,12 +198,7 @@ def _cell(row: dict) -> str:
     return f"{row['value']:.{digits}f} {row['unit']}"
 
 
-def write(found: dict, json: Path | None, plot: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath import osu_plot  # matplotlib is slow to load
+def draw(found: dict, path: Path) -> None:
+    from offpath import osu_plot  # matplotlib is slow to load
 
-        osu_plot.draw(found, plot)
-        console.note(f"drew {plot}")
+    osu_plot.draw(found, path)

@@ -6,7 +6,6 @@ collectives. A device is there and idle. The two programs live side by side and 
 milliseconds, so that a machine whose speed changes does so under both.
 """
 
-import json as jsonlib
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,9 +166,3 @@ def show(found: dict) -> None:
 
 def _cell(row: dict, key: str) -> str:
     return f"{row[key]:,.0f}/s" if row["test"] == RATE else units.format_seconds(row[key])
-
-
-def write(found: dict, json: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")

@@ -21,7 +21,7 @@ _COLORS = {
 }
 
 
-def _color(engine: str) -> str:
+def color(engine: str) -> str:
     return _COLORS.get(engine, "#333333")
 
 
@@ -48,7 +48,7 @@ def compare(report: dict, path: Path) -> None:
             width,
             yerr=spread,
             capsize=2,
-            color=_color(engine),
+            color=color(engine),
             label=report["engines"][engine]["label"],
         )
         if engine != report["reference"]:
@@ -84,17 +84,17 @@ def overlap(report: dict, path: Path) -> None:
         for engine, rows in _by_engine(report, operation).items():
             sizes = [row["bytes"] for row in rows]
             grid[0][column].plot(
-                sizes, [row["overlap_percent"] for row in rows], "o-", color=_color(engine), label=engine
+                sizes, [row["overlap_percent"] for row in rows], "o-", color=color(engine), label=engine
             )
             ideal = [row["total_s"] / max(row["compute_s"], row["wire_s"]) for row in rows]
-            grid[1][column].plot(sizes, ideal, "o-", color=_color(engine), label=engine)
+            grid[1][column].plot(sizes, ideal, "o-", color=color(engine), label=engine)
         grid[0][column].set(title=operation, ylim=(-5, 105))
         grid[1][column].axhline(1.0, color="black", linewidth=0.8, linestyle=":")
         _size_axis(grid[0][column], grid[1][column], sizes=sorted({r["bytes"] for r in report["rows"]}))
     grid[0][0].set_ylabel("overlap, %")
     grid[1][0].set_ylabel("total / max(compute, wire)")
     grid[0][0].legend(fontsize=8)
-    _finish(figure, report, path)
+    finish(figure, report, path)
 
 
 def series(report: dict, path: Path, key: str, label: str) -> None:
@@ -109,14 +109,14 @@ def series(report: dict, path: Path, key: str, label: str) -> None:
                 [row["bytes"] for row in rows],
                 [row[key] for row in rows],
                 "o-",
-                color=_color(engine),
+                color=color(engine),
                 label=engine,
             )
         axes.set(title=operation, yscale="log")
         _size_axis(axes, sizes=sorted({r["bytes"] for r in report["rows"]}))
     grid[0][0].set_ylabel(label)
     grid[0][0].legend(fontsize=8)
-    _finish(figure, report, path)
+    finish(figure, report, path)
 
 
 def staging(report: dict, path: Path) -> None:
@@ -144,7 +144,7 @@ def staging(report: dict, path: Path) -> None:
     right.set(title="bandwidth", yscale="log", ylabel="bytes per second")
     _size_axis(left, right, sizes=sorted({row["bytes"] for row in report["rows"]}))
     right.legend(fontsize=8)
-    _finish(figure, report, path)
+    finish(figure, report, path)
 
 
 def _by_engine(report: dict, operation: str) -> dict[str, list[dict]]:
@@ -164,7 +164,7 @@ def _size_axis(*many, sizes: list[int]) -> None:
         axes.grid(alpha=0.3)
 
 
-def _finish(figure, report: dict, path: Path) -> None:
+def finish(figure, report: dict, path: Path) -> None:
     figure.suptitle("\n".join(textwrap.wrap(report["lab"]["description"], 90)), fontsize=9)
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -28,6 +28,7 @@ _STOP_SECONDS = 5.0
 _SCRIPT = """
 IFS= read -r key || exit 1
 exec 4<&0
+directory=$(mktemp -d) || exit 1
 printf %s "$key" | {daemon} --key-fd 0 --ready-fd 3 3>&1 >&2 4<&- &
 daemon=$!
 unset key
@@ -38,6 +39,7 @@ trap 'kill "$daemon" 2>/dev/null' HUP INT TERM
 wait "$daemon"
 code=$?
 kill "$lifeline" 2>/dev/null
+rm -rf "$directory"
 exit $code
 """
 
@@ -53,8 +55,9 @@ class StartOptions:
 
 def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
     """The shell's command line on the device."""
-    # Kernels of this job only: the key is made for it, and the daemon ends with it.
-    words = [options.daemon, "--listen", device.address, "--log-level", "warn", "--allow-kernels", "/"]
+    # Code of this job only: the key is made for it, and the daemon ends with it.
+    words = [options.daemon, "--listen", device.address, "--log-level", "warn"]
+    words += ["--allow-kernels", "/", "--allow-images"]
     if options.proxies is not None:
         words += ["--proxies", str(options.proxies)]
     if options.spin_us is not None:
@@ -63,7 +66,11 @@ def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
 
 
 def agent_command(device: RemoteDevice, options: StartOptions) -> list[str]:
-    script = _SCRIPT.replace("{daemon}", daemon_line(device, options))
+    daemon = daemon_line(device, options)
+    if "--dir" not in shlex.split(options.arguments):
+        # The daemon's socket, for MPI calls of target regions.
+        daemon += ' --dir "$directory"'
+    script = _SCRIPT.replace("{daemon}", daemon)
     return [*_impatient(shlex.split(options.agent)), device.host, shlex.join(["sh", "-c", script])]
 
 

@@ -7,7 +7,6 @@ local through a shared area that a thread of the process copies from and to Besi
 themselves give: UCX's own perf test over each, in the same session.
 """
 
-import json as jsonlib
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,12 +189,7 @@ def show(found: dict) -> None:
         console.out.print(f"raw, {name} link: {link['bandwidth_Bps'] / 1e6:.4g} MB/s")
 
 
-def write(found: dict, json: Path | None, plot: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath import plots  # matplotlib is slow to load
+def draw(found: dict, path: Path) -> None:
+    from offpath import plots  # matplotlib is slow to load
 
-        plots.staging(found, plot)
-        console.note(f"drew {plot}")
+    plots.staging(found, path)

@@ -17,8 +17,7 @@ from pathlib import Path
 from rich.console import JustifyMethod
 from rich.table import Table
 
-from offpath import console, metrics, units
-from offpath.bench import OPERATIONS as BENCHMARKS
+from offpath import collectives, console, metrics, units
 from offpath.bench import PROGRAM
 from offpath.errors import OffpathError
 from offpath.lab import mpi
@@ -26,26 +25,11 @@ from offpath.lab.cluster import Cluster
 from offpath.lab.mpi import Engine
 from offpath.tuning_table import DEVICE, HOST, device_pays
 
-# An operation of which the front end decides by the bytes of the whole result, not by those of one rank.
-_WHOLE_RESULT = (
-    "iallgather",
-    "iallgatherv",
-    "igather",
-    "iscatter",
-    "ireduce_scatter",
-    "ireduce_scatter_block",
-)
-OPERATIONS = tuple(op for op in BENCHMARKS if op not in ("isend", "ibarrier"))
-DEFAULT_OPERATIONS = (
-    "ialltoall",
-    "ialltoallv",
-    "iallgather",
-    "iallgatherv",
-    "ibcast",
-    "iallreduce",
-    "ireduce",
-    "ireduce_scatter_block",
-)
+_MEASURED = [row for row in collectives.read() if row.shape and row.has_data]
+OPERATIONS = tuple(row.op for row in _MEASURED)
+DEFAULT_OPERATIONS = tuple(row.op for row in _MEASURED if "tune" in row.traits)
+# The front end decides by the bytes of the whole result, not by those of one rank.
+_WHOLE_RESULT = {row.op for row in _MEASURED if row.bytes == "blocks"}
 # Everything that a device can do goes to it while it is measured.
 EVERYTHING = {"OFFPATH_MIN_BYTES": "0", "OFFPATH_OPS": "all"}
 

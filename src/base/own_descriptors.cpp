@@ -13,13 +13,14 @@
 namespace offpath::own_descriptors {
 namespace {
 
-// The kernel's default limit of descriptors (fs.nr_open). What is beyond is not replaced.
+// The kernel's default limit of descriptors (fs.nr_open). Descriptors beyond it are not replaced.
 constexpr int most = 1 << 20;
 constexpr int word_bits = 64;
 
-// One bit a descriptor. No lock, since the child of a process with threads may find any lock taken.
+// One bit per descriptor. There is no lock, because in the child of a process with threads any lock may stay
+// held forever.
 std::array<std::atomic<std::uint64_t>, most / word_bits> noted{};
-std::atomic<int> words{0};  // of `noted` that were ever used
+std::atomic<int> words{0};  // how many words of `noted` were ever used
 std::atomic<int> nothing{-1};
 
 std::uint64_t bit(int fd) {

@@ -36,7 +36,7 @@ void RandomNumbers::fill() {
     } else {
         std::memcpy(key.data(), numbers_.data(), key.size());
     }
-    // A key serves once, so the nonce need not change.
+    // Each key is used once, so the nonce need not change.
     constexpr std::array<unsigned char, crypto_stream_chacha20_NONCEBYTES> nonce{};
     crypto_stream_chacha20(reinterpret_cast<unsigned char*>(numbers_.data()), sizeof numbers_, nonce.data(),
                            key.data());

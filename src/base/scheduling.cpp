@@ -10,7 +10,7 @@
 namespace offpath {
 namespace {
 
-// The kernel's own form of it, which the C library of Debian 12 does not declare.
+// The kernel's structure, which the C library of Debian 12 does not declare.
 struct SchedulingAttributes {
     std::uint32_t size = sizeof(SchedulingAttributes);
     std::uint32_t policy = SCHED_OTHER;
@@ -21,16 +21,16 @@ struct SchedulingAttributes {
 };
 static_assert(sizeof(SchedulingAttributes) == 48);
 
-constexpr std::uint64_t slice_ns = 100'000;  // the least that the kernel takes
+constexpr std::uint64_t slice_ns = 100'000;  // the smallest that the kernel accepts
 
 }  // namespace
 
 void ask_for_short_slices() {
-    if (sched_getscheduler(0) != SCHED_OTHER) return;  // somebody chose another policy for us
+    if (sched_getscheduler(0) != SCHED_OTHER) return;  // another policy was chosen for this process
     SchedulingAttributes attributes;
     attributes.nice = getpriority(PRIO_PROCESS, 0);
     attributes.runtime = slice_ns;
-    // Older kernels ignore the time or refuse the call; both are as good as not asking.
+    // Older kernels ignore the time or refuse the call; either is harmless.
     (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 

@@ -10,15 +10,15 @@
 namespace offpath::environment {
 namespace {
 
-// Of the front ends, the client, the daemon and the command: made from their sources
-// (cmake/list-variables.cmake).
+// The names of the variables that the front ends, the client, the daemon and the command read. The build
+// collects them from the sources (cmake/list-variables.cmake).
 constexpr std::string_view known[] = {
 #include "known_variables.inc"
 };
 constexpr std::string_view prefix = "OFFPATH_";
 constexpr std::string_view of_tests = "OFFPATH_TEST_";
 
-// The least number of letters to insert, remove or replace (Levenshtein, 1966).
+// The least number of letters to insert, remove or replace to turn `a` into `b` (Levenshtein, 1966).
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), 0);

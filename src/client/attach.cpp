@@ -19,7 +19,7 @@ namespace {
 constexpr int answer_timeout_ms = 8000;
 constexpr auto autostart_patience = std::chrono::seconds(8);
 
-// What the daemon reads to see whether it can.
+// The daemon reads this word to find out whether it can read this process's memory.
 volatile const std::uint64_t probe_word = 0x70617468666f2121;
 
 control::BackEndRequest parse_back_end(const std::string& text) {
@@ -66,7 +66,7 @@ Status take_welcome(Attachment& attachment, std::vector<FileDescriptor> descript
             status != Status::ok)
             return status;
     }
-    // In another PID namespace the daemon's numbers mean nothing here.
+    // If the daemon is in another PID namespace, its PIDs mean nothing here.
     if (static_cast<std::uint32_t>(daemon) != attachment.welcome.daemon_pid) daemon = 0;
     attachment.channel =
         std::make_unique<control::SharedClientChannel>(std::move(memory), std::move(descriptors[1]), daemon);
@@ -85,7 +85,7 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
     options.key_file = environment::text("OFFPATH_KEY_FILE", "");
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
     options.autostart = environment::flag("OFFPATH_AUTOSTART", false);
-    (void)lost_after_ns();  // a value that cannot be used is said now
+    (void)lost_after_ns();  // reports an unusable value now
     return options;
 }
 
@@ -158,9 +158,10 @@ bool cma_refused(const AttachOptions& options, Status status, const Attachment& 
 
 }  // namespace
 
-// A process has one tracer that the Yama module lets in, and the host's MPI may have let all of the user's in
-// (PR_SET_PTRACER_ANY), which it needs for its own copies between ranks. So the daemon is named only where it
-// is refused otherwise; then nobody but a debugger can have been let in before.
+// Yama lets one tracer into a process. The host's MPI may already have let in all processes of the user
+// (PR_SET_PTRACER_ANY), because it needs that for its own copies between ranks. So this process names the
+// daemon as its tracer only if the daemon is refused otherwise. In that case nothing but a debugger can have
+// been let in before.
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem) {
     own_descriptors::replace_in_children();
     if (options.remote()) return attach_remote(options, attachment, problem);

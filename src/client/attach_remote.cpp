@@ -1,5 +1,5 @@
-// Attaching to a device with an operating system of its own: found by OFFPATH_DEVICES, reached over TCP for
-// what is rare and over the link for everything else; both sides prove that they know the job's secret.
+// Attaches to a device that has an operating system of its own. OFFPATH_DEVICES says where it is. Rare
+// messages go over TCP, everything else over the link. Both sides prove that they know the job's secret.
 #include "base/log.h"
 #include "client/attach.h"
 #include "client/devices.h"
@@ -15,13 +15,14 @@
 namespace offpath::client {
 namespace {
 
-// Together below the 10 s within which a device that is not there has to be known.
+// Their sum must stay below the 10 s within which the program has to learn that a device is absent.
 constexpr int connect_timeout_ms = 3500;
 constexpr int answer_timeout_ms = 5000;
 
-class Handshake {
+class DeviceHandshake {
   public:
-    Handshake(const AttachOptions& options, const control::Secret& secret, control::MessageSocket& socket)
+    DeviceHandshake(const AttachOptions& options, const control::Secret& secret,
+                    control::MessageSocket& socket)
         : options_(options), secret_(secret), socket_(socket) {}
 
     Status run(std::vector<std::byte> link_address, control::RemoteWelcome& welcome, std::string& problem) {
@@ -79,7 +80,8 @@ class Handshake {
     control::MessageSocket& socket_;
 };
 
-// The device could import our memory; whether we can export it is another matter, and nothing fails if not.
+// The device could import our memory. Whether we can export it is a separate question, and attaching succeeds
+// even if we cannot.
 void open_exports(const AttachOptions& options, Attachment& made) {
     std::unique_ptr<memory::HostExporter> exporter;
     std::string problem;
@@ -115,7 +117,7 @@ Status attach_at(const control::TcpAddress& address, const AttachOptions& option
         return status;
     control::MessageSocket socket = control::MessageSocket::over_tcp(std::move(connection));
     control::RemoteWelcome welcome;
-    if (Status status = Handshake(options, options.secret, socket).run(link_address, welcome, problem);
+    if (Status status = DeviceHandshake(options, options.secret, socket).run(link_address, welcome, problem);
         status != Status::ok)
         return status;
     if (Status status = made.link->connect(welcome.link, welcome.token, {}, made.channel, problem);

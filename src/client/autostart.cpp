@@ -1,6 +1,5 @@
-// Starting a daemon from inside a host rank. The daemon gets nothing of the rank but its user and its
-// environment: no descriptors (the launcher waits until its pipes are closed), no controlling session, no CPU
-// binding.
+// Starts a daemon from inside a host rank. The daemon inherits only the rank's user and environment. It gets
+// no descriptors (the launcher waits until its pipes are closed), no controlling session and no CPU binding.
 #include "base/environment.h"
 #include "base/own_descriptors.h"
 #include "client/attach.h"
@@ -24,7 +23,7 @@ namespace {
 
 constexpr int ready_descriptor = 3;
 
-// In the child, between fork and exec: system calls only.
+// Runs in the child between fork and exec, so it makes system calls only.
 [[noreturn]] void become_daemon(char* const* arguments, int log, int ready) {
     setsid();
     if (fork() != 0) _exit(0);
@@ -32,7 +31,7 @@ constexpr int ready_descriptor = 3;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     const int null = open("/dev/null", O_RDWR);
-    // The ready pipe may have a low number: move it up before the others are set.
+    // The ready pipe may have a low number, so it moves up before the other descriptors are set.
     ready = fcntl(ready, F_DUPFD, 64);
     log = fcntl(log >= 0 ? log : null, F_DUPFD, 64);
     dup2(null, 0);
@@ -46,7 +45,7 @@ constexpr int ready_descriptor = 3;
     _exit(127);
 }
 
-// OFFPATH_DAEMON, else bin/offpathd beside the folder of the library that holds this code.
+// Returns OFFPATH_DAEMON, or bin/offpathd next to the folder of the library that contains this code.
 std::string daemon_program() {
     Dl_info here{};
     std::string beside;
@@ -99,7 +98,7 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     }
     FileDescriptor read_end(ready[0]), write_end(ready[1]);
     FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-    // The daemon gets these.
+    // The daemon inherits these two descriptors.
     own_descriptors::forget(write_end.get());
     own_descriptors::forget(log.get());
     const pid_t child = fork();
@@ -115,7 +114,8 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     pollfd entry{read_end.get(), POLLIN, 0};
     char byte = 0;
     if (poll(&entry, 1, 8000) > 0 && read(read_end.get(), &byte, 1) == 1) return Status::ok;
-    // Another job may have started one at the same time, which is as good; give it time to get ready.
+    // Another job may have started a daemon at the same time. That daemon serves us as well; wait until it is
+    // ready.
     for (int i = 0; i < 150; ++i) {
         FileDescriptor probe;
         std::string ignored;

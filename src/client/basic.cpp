@@ -22,6 +22,24 @@ bool usable(offpath_team_h team, const void* buffer, std::size_t bytes, offpath_
            bytes <= schedule::max_slot_bytes;
 }
 
+bool is_source(const char* call, const offpath_team& team, std::uint32_t source) {
+    if (source < team.size || source == OFFPATH_ANY_SOURCE) return true;
+    log::error("{} from rank {}: ranks below {} and OFFPATH_ANY_SOURCE are accepted", call, source,
+               team.size);
+    return false;
+}
+
+offpath_status_t receive(const char* call, offpath_team_h team, void* buffer, std::size_t bytes,
+                         std::uint32_t source, std::uint32_t mask, std::uint32_t tag,
+                         offpath_request_h* request) try {
+    if (!usable(team, buffer, bytes, request) || !is_source(call, *team, source)) return OFFPATH_ERR_INVALID;
+    auto command = command_of<control::BasicRecv>(*team, source, tag);
+    command.mask = mask;
+    return to_c(post_message(*team, command, buffer, bytes, request));
+} catch (...) {
+    return caught(call);
+}
+
 }  // namespace
 
 extern "C" {
@@ -42,16 +60,24 @@ offpath_status_t offpath_send_offload(offpath_team_h team, const void* buffer, s
 }
 
 offpath_status_t offpath_recv_offload(offpath_team_h team, void* buffer, size_t bytes, uint32_t source,
-                                      uint32_t tag, offpath_request_h* request) try {
-    if (!usable(team, buffer, bytes, request)) return OFFPATH_ERR_INVALID;
-    if (source >= team->size && source != OFFPATH_ANY_SOURCE) {
-        log::error("offpath_recv_offload from rank {}: ranks below {} and OFFPATH_ANY_SOURCE are accepted",
-                   source, team->size);
+                                      uint32_t tag, offpath_request_h* request) {
+    return receive("offpath_recv_offload", team, buffer, bytes, source, UINT32_MAX, tag, request);
+}
+
+offpath_status_t offpath_recv_masked(offpath_team_h team, void* buffer, size_t bytes, uint32_t source,
+                                     uint32_t mask, uint32_t tag, offpath_request_h* request) {
+    return receive("offpath_recv_masked", team, buffer, bytes, source, mask, tag, request);
+}
+
+offpath_status_t offpath_probe(offpath_team_h team, uint32_t source, uint32_t mask, uint32_t tag, int wait,
+                               offpath_request_h* request) try {
+    if (!usable(team, nullptr, 0, request) || !is_source("offpath_probe", *team, source))
         return OFFPATH_ERR_INVALID;
-    }
-    return to_c(
-        post_message(*team, command_of<control::BasicRecv>(*team, source, tag), buffer, bytes, request));
+    auto command = command_of<control::BasicProbe>(*team, source, tag);
+    command.mask = mask;
+    command.waits = wait != 0 ? 1 : 0;
+    return to_c(post_message(*team, command, nullptr, 0, request));
 } catch (...) {
-    return caught("offpath_recv_offload");
+    return caught("offpath_probe");
 }
 }

@@ -1,9 +1,10 @@
-// Bootstrap through PMIx, as mpirun, prterun and srun --mpi=pmix offer it. The library is opened at run time,
-// so that programs which bring their own bootstrap do not need it.
+// Bootstrap through PMIx, which mpirun, prterun and srun --mpi=pmix offer. The library is opened at run time,
+// so that programs with their own bootstrap do not need it.
 //
-// Records go over a tree of connections whose addresses the server's data store tells, since servers (Open
-// MPI 4.1 with PMIx 4.2 at least) miscount the processes of a fence where several programs run in turn under
-// one launch, and keep counting those that ended without a goodbye. Where the server has no store, by fences.
+// Records travel over a tree of connections, whose addresses come from the server's data store. Fences would
+// not do: if several programs run in turn under one launch, servers (at least Open MPI 4.1 with PMIx 4.2)
+// miscount the processes of a fence, and keep counting processes that ended without leaving. Where the server
+// has no store, the bootstrap falls back to fences.
 #include "client/bootstrap.h"
 
 #include "base/log.h"
@@ -79,13 +80,14 @@ class PmixBootstrap final : public Bootstrap, private Board {
             problem = "the PMIx server does not tell the size of the job";
             return Status::unavailable;
         }
-        // Without it every rank of a node would start a daemon, which the daemons sort out among themselves.
+        // Without the local rank every rank of a node tries to start a daemon; the daemons agree on one.
         if (!number(me_.rank, PMIX_LOCAL_RANK, local_rank_)) local_rank_ = 0;
         return Status::ok;
     }
-    // PMIx servers up to 4.2 at least answer before they note that the process has left: one that hangs up
-    // in between counts as dead, and the next program that a script starts misses a rank in its fences. A
-    // thread of the lowest class hangs up, so that the server's threads go on first where cores are scarce.
+    // PMIx servers (up to 4.2 at least) answer before they note that the process has left. A process that
+    // hangs up in between counts as dead, and the next program that a script starts then misses a rank in its
+    // fences. So a thread of the lowest scheduling class hangs up: where cores are scarce, the server's
+    // threads run before it.
     ~PmixBootstrap() override {
         if (!attached_) return;
         std::thread([this] {

@@ -15,7 +15,7 @@ offpath_status_t caught(const char* call) noexcept {
         try {
             log::error("{}: {}", call, error.what());
         } catch (...) {
-            return OFFPATH_ERR_SYSTEM;  // not even the line could be made
+            return OFFPATH_ERR_SYSTEM;  // not even the log line could be made
         }
         return OFFPATH_ERR_SYSTEM;
     } catch (...) {

@@ -1,4 +1,4 @@
-// The collectives of the C API: check, look the schedule up, start it.
+// The collectives of the C API: each call checks its arguments, looks the schedule up and starts it.
 #include "client/starter.h"
 #include "collectives/patterns/equal_blocks.h"
 #include "collectives/selection.h"
@@ -19,7 +19,7 @@ offpath_status_t offpath_ialltoall(offpath_team_h team, const void* send, void* 
         owned = copy_of(recv, team->size * bytes);
         send = owned.get();
     }
-    return Starter(*team, Call::alltoall).key(bytes).run({send, recv}, std::move(owned), request, [&] {
+    return Starter(*team, collectives::alltoall).key(bytes).run({send, recv}, std::move(owned), request, [&] {
         return collectives::alltoall(team->shape(), bytes);
     });
 } catch (...) {
@@ -46,7 +46,7 @@ offpath_status_t offpath_ialltoallv(offpath_team_h team, const void* send, const
         owned = copy_of(recv, extent(rb, ro));
         send = owned.get();
     }
-    return Starter(*team, Call::alltoallv)
+    return Starter(*team, collectives::alltoallv)
         .key(sb)
         .key(so)
         .key(rb)
@@ -70,7 +70,7 @@ offpath_status_t offpath_iallgather(offpath_team_h team, const void* send, void*
         const collectives::EqualBlocks blocks(team->size, bytes);
         return collectives::allgatherv(team->shape(), blocks.bytes, blocks.offsets, in_place);
     };
-    Starter starter(*team, Call::allgather);
+    Starter starter(*team, collectives::allgatherv);
     starter.key(in_place).key(bytes);
     return in_place ? starter.run({recv}, nullptr, request, build)
                     : starter.run({send, recv}, nullptr, request, build);
@@ -92,7 +92,7 @@ offpath_status_t offpath_iallgatherv(offpath_team_h team, const void* send, void
     const auto build = [&] {
         return collectives::allgatherv(team->shape(), words(bytes), words(offsets), in_place);
     };
-    Starter starter(*team, Call::allgatherv);
+    Starter starter(*team, collectives::allgatherv);
     starter.key(in_place).key(bytes).key(offsets);
     return in_place ? starter.run({recv}, nullptr, request, build)
                     : starter.run({send, recv}, nullptr, request, build);
@@ -106,7 +106,7 @@ offpath_status_t offpath_ibcast(offpath_team_h team, void* buffer, size_t bytes,
     if (root >= team->size) return invalid("offpath_ibcast", "the root is not in the team");
     if (bytes > max_bytes) return invalid("offpath_ibcast", "the size is out of range");
     if (bytes != 0 && buffer == nullptr) return invalid("offpath_ibcast", "the buffer is null");
-    return Starter(*team, Call::bcast).key(root).key(bytes).run({buffer}, nullptr, request, [&] {
+    return Starter(*team, collectives::bcast).key(root).key(bytes).run({buffer}, nullptr, request, [&] {
         return collectives::bcast(team->shape(), root, bytes);
     });
 } catch (...) {
@@ -115,7 +115,7 @@ offpath_status_t offpath_ibcast(offpath_team_h team, void* buffer, size_t bytes,
 
 offpath_status_t offpath_ibarrier(offpath_team_h team, offpath_request_h* request) try {
     if (!usable(team, request)) return OFFPATH_ERR_INVALID;
-    return Starter(*team, Call::barrier).run({}, nullptr, request, [&] {
+    return Starter(*team, collectives::barrier).run({}, nullptr, request, [&] {
         return collectives::barrier(team->shape());
     });
 } catch (...) {

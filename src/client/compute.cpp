@@ -1,4 +1,4 @@
-// Kernels on the device.
+// The C API's calls for kernels on the device.
 #include "base/log.h"
 #include "client/caught.h"
 #include "client/context.h"
@@ -13,10 +13,13 @@ using namespace offpath::client;
 
 static_assert(OFFPATH_KERNEL_ARGUMENT_BYTES == control::max_argument_bytes &&
               OFFPATH_KERNEL_BUFFERS == control::max_kernel_buffers);
+static_assert(OFFPATH_KERNEL_ARGUMENT_BYTES == schedule::max_call_arguments &&
+              OFFPATH_KERNEL_BUFFERS == schedule::max_call_buffers &&
+              OFFPATH_INOUT == static_cast<int>(schedule::Access::inout));
 
 namespace {
 
-// On the same system the daemon may have another working directory.
+// Makes the path absolute: a daemon on the same system may have another working directory.
 std::string path_for_device(const offpath_context& context, const char* path) {
     if (context.attachment.link != nullptr || std::strchr(path, '/') == nullptr) return path;
     const std::unique_ptr<char, void (*)(void*)> whole(realpath(path, nullptr), std::free);
@@ -31,20 +34,18 @@ const char* what_is_wrong(const offpath_kernel_buffer_t& buffer) {
     return nullptr;
 }
 
-Status check(const void* arguments, std::size_t argument_bytes, const offpath_kernel_buffer_t* buffers,
-             std::size_t count) {
+Status check(const char* caller, const void* arguments, std::size_t argument_bytes,
+             const offpath_kernel_buffer_t* buffers, std::size_t count) {
     if ((arguments == nullptr && argument_bytes != 0) || (buffers == nullptr && count != 0))
         return Status::invalid;
     if (argument_bytes > OFFPATH_KERNEL_ARGUMENT_BYTES || count > OFFPATH_KERNEL_BUFFERS) {
-        log::error(
-            "offpath_compute: {} bytes of arguments and {} buffers: at most {} bytes and {} buffers are "
-            "accepted",
-            argument_bytes, count, OFFPATH_KERNEL_ARGUMENT_BYTES, OFFPATH_KERNEL_BUFFERS);
+        log::error("{}: {} bytes of arguments and {} buffers: at most {} bytes and {} buffers are accepted",
+                   caller, argument_bytes, count, OFFPATH_KERNEL_ARGUMENT_BYTES, OFFPATH_KERNEL_BUFFERS);
         return Status::invalid;
     }
     for (std::size_t i = 0; i < count; ++i) {
         if (const char* wrong = what_is_wrong(buffers[i]); wrong != nullptr) {
-            log::error("offpath_compute: buffer {}: {}", i, wrong);
+            log::error("{}: buffer {}: {}", caller, i, wrong);
             return Status::invalid;
         }
     }
@@ -97,7 +98,7 @@ offpath_status_t offpath_kernel_unload(offpath_kernel_h kernel) try {
     const Status status = context.post(control::UnloadKernel{kernel->id});
     if (status == Status::ok) context.ring();
     context.kernels.erase(kernel);
-    // Where the device is gone the kernel is gone with it.
+    // If the device is gone, so is the kernel.
     return to_c(status == Status::peer_lost ? Status::ok : status);
 } catch (...) {
     return caught("offpath_kernel_unload");
@@ -107,7 +108,8 @@ offpath_status_t offpath_compute(offpath_kernel_h kernel, const void* arguments,
                                  const offpath_kernel_buffer_t* buffers, size_t count,
                                  offpath_request_h* request) try {
     if (kernel == nullptr || request == nullptr) return OFFPATH_ERR_INVALID;
-    if (Status status = check(arguments, argument_bytes, buffers, count); status != Status::ok)
+    if (Status status = check("offpath_compute", arguments, argument_bytes, buffers, count);
+        status != Status::ok)
         return to_c(status);
     offpath_context& context = *kernel->context;
     auto guard = context.lock();
@@ -135,5 +137,20 @@ offpath_status_t offpath_compute(offpath_kernel_h kernel, const void* arguments,
     return OFFPATH_OK;
 } catch (...) {
     return caught("offpath_compute");
+}
+
+offpath_status_t offpath_group_compute(offpath_group_h group, offpath_kernel_h kernel, const void* arguments,
+                                       size_t argument_bytes, const offpath_kernel_buffer_t* buffers,
+                                       size_t count) try {
+    if (group == nullptr || kernel == nullptr || kernel->context != group->team->context)
+        return OFFPATH_ERR_INVALID;
+    if (Status status = check("offpath_group_compute", arguments, argument_bytes, buffers, count);
+        status != Status::ok)
+        return to_c(status);
+    const auto* const bytes = static_cast<const std::byte*>(arguments);
+    return to_c(
+        record_compute(*group, {kernel->id, {bytes, bytes + argument_bytes}, {buffers, buffers + count}}));
+} catch (...) {
+    return caught("offpath_group_compute");
 }
 }

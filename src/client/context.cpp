@@ -14,7 +14,7 @@ using namespace offpath::client;
 namespace {
 
 constexpr std::uint64_t check_interval_ns = 100'000'000;
-// The link may break before the daemon's refusal has come over the line.
+// The link may break before the daemon's refusal has arrived over the line.
 constexpr int last_words_ms = 100;
 
 }  // namespace
@@ -91,7 +91,7 @@ control::BufferRange offpath_context::resolve(const void* address, std::uint64_t
 Status offpath_context::test(offpath_request& request) {
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
     if (requests.pending(request)) {
-        // A program that only ever tests must notice a lost proxy too.
+        // A program that only tests, and never waits, must notice a lost proxy too.
         if ((idle_tests_.fetch_add(1, std::memory_order_relaxed) & 31) != 31 || !lost())
             return Status::in_progress;
     }
@@ -128,7 +128,7 @@ void offpath_context::spin(const offpath_request& request) {
     if (progresses) channel().end_progress();
 }
 
-// Once; may come back early. Looks for the loss of the proxy.
+// Sleeps once, and may return early. Checks whether the proxy is lost.
 void offpath_context::sleep_while_pending(offpath_request& request, std::uint64_t limit_ns) {
     const std::uint32_t sequence = channel().enter_wait();
     if (requests.pending(request)) channel().sleep(sequence, limit_ns);
@@ -169,7 +169,7 @@ void offpath_context::declare_lost() {
     std::string why = attachment.line->why();
     (void)channel().lost(why);
     channel().abandon();
-    // A daemon that was only stopped may go on, and its last wishes are in the agent's area.
+    // A daemon that was only stopped may continue, and its last requests are still in the agent's area.
     attachment.agent.reset();
     if (std::unique_lock socket_guard(socket_mutex_, std::try_to_lock); socket_guard.owns_lock()) {
         control::Message message;
@@ -197,8 +197,8 @@ Status offpath_context::ask_until(const control::Message& question, std::span<co
     while (status == Status::ok) {
         control::Message message;
         status = attachment.line->receive(500, message, problem);
-        // No answer for now: a region is let go of when the last transfer that uses it is over, a kernel is
-        // loaded when those before it have run.
+        // There is no answer yet: the device releases a region after the last transfer that uses it, and
+        // loads a kernel after the kernels before it have run.
         if (status == Status::unavailable) {
             status = channel().lost(problem) ? Status::peer_lost : Status::ok;
         } else if (status == Status::ok) {

@@ -1,6 +1,7 @@
 #include "client/device_line.h"
 
 #include "base/clock.h"
+#include "base/own_thread.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -16,7 +17,7 @@
 namespace offpath::client {
 namespace {
 
-// A daemon only answers, so that more than a few messages at once are a fault of its.
+// A daemon only answers questions, so more than a few messages at once mean that it is faulty.
 constexpr std::size_t max_messages = 64;
 
 }  // namespace
@@ -25,17 +26,7 @@ DeviceLine::DeviceLine(control::MessageSocket socket) : socket_(std::move(socket
     if (!socket_.remote()) return;
     stop_event_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_event_) throw std::system_error(errno, std::generic_category(), "eventfd");
-    // The program's signals are the program's.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        thread_ = std::thread([this] { run(); });
-    } catch (...) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = start_own_thread([this] { run(); });
 }
 
 DeviceLine::~DeviceLine() {

@@ -16,9 +16,10 @@ namespace direct = rma::direct;
 
 namespace {
 
-// Of a request: the path's index, then its number on that path.
+// A request's number holds the path's index above this bit, and below it the request's number on that path.
 constexpr unsigned index_shift = 40;
-// What may be under way on a path before answers are read; far from what a proxy keeps for one who does not.
+// The most requests that may be outstanding on a path before answers are read. A proxy keeps far more answers
+// than that for a peer that does not read.
 constexpr std::size_t most_pending = 4096;
 constexpr std::uint64_t most_awaited_bytes = 256 << 10;
 
@@ -113,7 +114,7 @@ void DirectPaths::ask(Path& path, direct::Request request, std::span<const std::
                       const Asker& asker) {
     send_bundle(path);
     add(path, request, asker);
-    // Who is gone is told by on_endpoint_lost, to all that is pending.
+    // If the peer is gone, on_endpoint_lost tells all pending requests.
     (void)transport_->post(*path.endpoint, direct::bytes_of(request), operands);
 }
 
@@ -215,7 +216,7 @@ void DirectPaths::on_answers(const direct::Bundle& bundle, std::span<const std::
         std::span<const std::byte> result;
         if (!take(payload, direct::Kind::answer, answer) || !direct::take(payload, answer.bytes, result)) {
             log::error("a proxy's answers were not understood: no direct paths any more");
-            // Whose they are is not known, and who waits for them would wait for ever.
+            // We do not know whose answers these are, so their owners would wait for ever.
             for (const auto& path : paths_)
                 close(*path);
             return;

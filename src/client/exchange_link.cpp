@@ -102,7 +102,7 @@ Status ExchangeOutput::send(transport::Transport& transport, transport::Endpoint
 
 ExchangeTree::Up::~Up() {
     if (transport_ != nullptr) transport_->set_handler(nullptr);
-    transport_.reset();  // it ends what is under way, by records of ours
+    transport_.reset();  // ends outstanding transfers through our records
     control::wipe(secret_);
 }
 
@@ -165,7 +165,7 @@ ExchangeTree::Down::Down(std::uint32_t rank, std::span<const TreePlace::Child> c
 
 ExchangeTree::Down::~Down() {
     if (transport_ != nullptr) transport_->set_handler(nullptr);
-    transport_.reset();  // it ends what is under way, by records of ours
+    transport_.reset();  // ends outstanding transfers through our records
     control::wipe(secret_);
 }
 
@@ -223,14 +223,14 @@ void ExchangeTree::Down::on_message(const transport::Incoming& message) {
 }
 
 void ExchangeTree::Down::on_call(std::uint32_t rank, const control::DirectCall& call) {
-    // To the connection that the caller has made, and nowhere else.
+    // Answer only over the connection that the caller has made.
     transport::tcp::Address address;
     std::string problem;
     if (transport::tcp::decode(call.address, address, problem) != Status::ok || address.port != 0) return;
     transport::Endpoint* endpoint = nullptr;
     if (transport_->connect(call.address, &endpoint) != Status::ok) return;
     Child& child = *find(rank);
-    // The same rank of the next program; it calls again.
+    // The next program's process of the same rank made this call; it will call again.
     if (child.endpoint != nullptr) return transport_->disconnect(endpoint);
     child.endpoint = endpoint;
     child.challenge = control::draw_nonce();

@@ -12,7 +12,8 @@
 namespace offpath::client {
 namespace {
 
-// Between two looks for a parent that was not there: longer each time, and in large jobs, where many look.
+// The pause between two look-ups of an absent parent. It grows with each look-up, and is longer in large
+// jobs, where many ranks look.
 constexpr std::chrono::milliseconds most_pause{50}, most_pause_per_1000_ranks{100};
 constexpr std::chrono::seconds most_rest{1}, explain_after{30};
 
@@ -50,7 +51,7 @@ ExchangeTree::ExchangeTree(Board& board, std::uint32_t rank, std::uint32_t size,
 
 ExchangeTree::~ExchangeTree() = default;
 
-// Until something comes, or a time.
+// Sleeps until a message arrives, or until `until`.
 void ExchangeTree::rest(Clock::time_point until) {
     std::vector<pollfd> entries;
     const auto listen = [&](transport::Transport& transport) {
@@ -63,7 +64,7 @@ void ExchangeTree::rest(Clock::time_point until) {
     if (until > Clock::now()) (void)poll(entries.data(), entries.size(), static_cast<int>(left));
 }
 
-// Once, by one of those that wait for the same rank.
+// Warns once. Only one of the ranks that wait for the same rank does so.
 void ExchangeTree::explain(Clock::time_point now) {
     if (explained_ || now - begun_ < explain_after) return;
     const bool child_absent = down_ != nullptr && !down_->complete();
@@ -75,7 +76,7 @@ void ExchangeTree::explain(Clock::time_point now) {
               child_absent ? place_.children[down_->first_absent()].rank : place_.parent);
 }
 
-// True: it is connected, or was called just now.
+// Returns true if the parent is connected, or was called just now.
 bool ExchangeTree::reach_parent(Clock::time_point now, Status& status, std::string& problem) {
     if (up_ != nullptr && up_->lost()) {
         up_.reset();
@@ -101,7 +102,7 @@ bool ExchangeTree::reach_parent(Clock::time_point now, Status& status, std::stri
     status = up_->call(rank_, place_.parent, record, problem);
     const bool called = status == Status::ok;
     if (!called) up_.reset();
-    // No way to a process that is gone, perhaps.
+    // The call may have failed because the process is gone.
     if (status == Status::unavailable) status = Status::ok;
     return called;
 }
@@ -123,7 +124,7 @@ Status ExchangeTree::join(std::string& problem) {
         const auto now = Clock::now();
         explain(now);
         auto until = now + most_rest;
-        // A call says that all of the subtree is there.
+        // A rank calls its parent only when its whole subtree is present.
         if (down_ != nullptr && !down_->complete()) {
             up_.reset();
         } else if (rank_ == 0) {
@@ -177,7 +178,7 @@ Status ExchangeTree::allgather(std::span<const std::byte> mine, std::span<std::b
     if (down_ == nullptr || status != Status::ok) return status;
     for (std::size_t i = 0; i < down_->size() && status == Status::ok; ++i)
         status = down_->send(i, all);
-    // Whoever has everything may leave now, above and below.
+    // A rank that has all records may leave now, whether parent or child.
     const Status sent = wait([&] { return down_->sent(); }, [] { return false; });
     if (status == Status::ok) status = sent;
     return status == Status::ok && down_->send_failed() ? Status::peer_lost : status;

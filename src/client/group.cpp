@@ -1,4 +1,5 @@
-// The group primitives of the C API: a recorder that turns sends, receives and barriers into one schedule.
+// The group primitives of the C API: a recorder that turns sends, receives, kernels and barriers into one
+// schedule.
 #include "base/log.h"
 #include "client/caught.h"
 #include "client/context.h"
@@ -17,8 +18,8 @@ namespace {
 
 using Step = offpath_group::Step;
 
-// Writes the recorded steps down as ops. Messages with the same peer, direction and tag are numbered in the
-// order of recording; the peer numbers its own alike, so they meet.
+// Turns the recorded steps into ops. Messages with the same peer, direction and tag are numbered in the order
+// of recording. The peer numbers its messages in the same way, so they match.
 class GroupWriter {
   public:
     explicit GroupWriter(offpath_group& group)
@@ -28,27 +29,40 @@ class GroupWriter {
         for (const Step& step : group_.steps) {
             if (step.kind == Step::Kind::barrier) {
                 join();
-            } else {
-                message(step);
+                continue;
             }
+            const schedule::OpId op = step.kind == Step::Kind::compute ? compute(step) : message(step);
+            if (gate_) builder_.depend(op, *gate_);
+            open_.push_back(op);
+            ops_.push_back(op);
         }
+        for (const auto& [earlier, later] : group_.orders)
+            builder_.depend(ops_[later], ops_[earlier]);
         return builder_.finish();
     }
 
   private:
-    void message(const Step& step) {
+    schedule::OpId message(const Step& step) {
         const bool sends = step.kind == Step::Kind::send;
         const std::uint64_t tag =
             std::uint64_t{step.tag} << 32 | occurrences_[{sends, step.peer, step.tag}]++;
-        const schedule::BufferRef place{slot(step), 0};
-        const schedule::OpId op = sends ? builder_.send(step.peer, tag, place, step.bytes)
-                                        : builder_.recv(step.peer, tag, place, step.bytes);
-        if (gate_) builder_.depend(op, *gate_);
-        open_.push_back(op);
+        const schedule::BufferRef place{slot(step.buffer, step.bytes), 0};
+        return sends ? builder_.send(step.peer, tag, place, step.bytes)
+                     : builder_.recv(step.peer, tag, place, step.bytes);
     }
 
-    // One signal to oneself gathers what came before, and the wait for it holds back what follows: so many
-    // edges instead of their product.
+    schedule::OpId compute(const Step& step) {
+        offpath_group::Call& recorded = group_.calls[step.call];
+        schedule::KernelCall call{recorded.kernel, std::move(recorded.arguments), {}};
+        for (const offpath_kernel_buffer_t& buffer : recorded.buffers)
+            call.buffers.push_back({{slot(buffer.address, buffer.bytes), 0},
+                                    buffer.bytes,
+                                    static_cast<schedule::Access>(buffer.access)});
+        return builder_.compute(std::move(call));
+    }
+
+    // The rank signals itself after all earlier ops, and the later ops depend on the wait for that signal.
+    // This needs the sum of the two numbers of edges instead of their product.
     void join() {
         if (open_.empty()) return;
         const schedule::OpId gather = builder_.signal(group_.team->rank, barriers_);
@@ -61,11 +75,11 @@ class GroupWriter {
         open_.clear();
     }
 
-    std::uint32_t slot(const Step& step) {
-        const auto [at, is_new] = slots_.try_emplace({step.buffer, step.bytes}, 0);
+    std::uint32_t slot(void* buffer, std::size_t bytes) {
+        const auto [at, is_new] = slots_.try_emplace({buffer, bytes}, 0);
         if (is_new) {
-            at->second = builder_.user_slot(step.bytes);
-            group_.buffers.push_back({step.buffer, step.bytes});
+            at->second = builder_.user_slot(bytes);
+            group_.buffers.push_back({buffer, bytes});
         }
         return at->second;
     }
@@ -74,6 +88,7 @@ class GroupWriter {
     schedule::Builder builder_;
     std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::uint32_t> occurrences_;
     std::map<std::pair<void*, std::size_t>, std::uint32_t> slots_;
+    std::vector<schedule::OpId> ops_;  // by step
     std::vector<schedule::OpId> open_;
     std::optional<schedule::OpId> gate_;
     std::uint64_t barriers_ = 0;
@@ -86,7 +101,7 @@ offpath_status_t record(offpath_group_h group, Step step) {
     const char* wrong = nullptr;
     if (group->state != offpath_group::State::recording) {
         wrong = "its recording has ended";
-    } else if (step.kind != Step::Kind::barrier) {
+    } else if (step.kind == Step::Kind::send || step.kind == Step::Kind::recv) {
         if (step.peer >= group->team->size) wrong = "the peer is not in the team";
         if (step.tag == OFFPATH_ANY_TAG || (step.buffer == nullptr && step.bytes != 0) ||
             step.bytes > schedule::max_slot_bytes)
@@ -97,10 +112,18 @@ offpath_status_t record(offpath_group_h group, Step step) {
         return OFFPATH_ERR_INVALID;
     }
     group->steps.push_back(step);
+    group->numbered += step.kind != Step::Kind::barrier;
     return OFFPATH_OK;
 }
 
 }  // namespace
+
+Status offpath::client::record_compute(offpath_group& group, offpath_group::Call call) {
+    const Step step{.kind = Step::Kind::compute, .call = group.calls.size()};
+    if (record(&group, step) != OFFPATH_OK) return Status::invalid;
+    group.calls.push_back(std::move(call));
+    return Status::ok;
+}
 
 extern "C" {
 
@@ -137,6 +160,20 @@ offpath_status_t offpath_group_barrier(offpath_group_h group) try {
     return caught("offpath_group_barrier");
 }
 
+offpath_status_t offpath_group_depend(offpath_group_h group, uint32_t step, uint32_t earlier) try {
+    if (group == nullptr) return OFFPATH_ERR_INVALID;
+    auto guard = group->team->context->lock();
+    if (group->state != offpath_group::State::recording || step >= group->numbered || earlier >= step) {
+        log::error("offpath_group_depend: step {} cannot depend on step {} of {} that are recorded", step,
+                   earlier, group->numbered);
+        return OFFPATH_ERR_INVALID;
+    }
+    group->orders.emplace_back(earlier, step);
+    return OFFPATH_OK;
+} catch (...) {
+    return caught("offpath_group_depend");
+}
+
 offpath_status_t offpath_group_end(offpath_group_h group) try {
     if (group == nullptr || group->state != offpath_group::State::recording) return OFFPATH_ERR_INVALID;
     offpath_context& context = *group->team->context;
@@ -156,6 +193,8 @@ offpath_status_t offpath_group_end(offpath_group_h group) try {
         group->used.push_back({begin, begin + buffer.bytes});
     }
     group->steps = {};
+    group->calls = {};
+    group->orders = {};
     group->state = offpath_group::State::ready;
     return OFFPATH_OK;
 } catch (...) {

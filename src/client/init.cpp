@@ -1,5 +1,5 @@
-// offpath_init and offpath_finalize, and what can be asked about a context. Init goes in steps that all ranks
-// take together, whatever happened to one of them, so that it succeeds on all ranks or on none.
+// offpath_init, offpath_finalize, and the queries about a context. All ranks take the steps of init together,
+// whatever happened to one of them, so it succeeds on all ranks or on none.
 #include "base/environment.h"
 #include "base/log.h"
 #include "client/context.h"
@@ -27,7 +27,7 @@ struct JobSeed {
     control::Secret fabric{};
 };
 
-// What every rank tells all others about its attachment.
+// What every rank reports to all others about its attachment.
 struct Report {
     std::int32_t status = 0;
     std::uint32_t address_bytes = 0;
@@ -43,8 +43,8 @@ void copy_text(std::span<char> to, const std::string& from) {
     to[length] = '\0';
 }
 
-// What the ranks exchange beside that: the address of the proxy, and, where it has a direct path, the address
-// of that and the secret of this rank.
+// The ranks also exchange the proxy's address. Where the proxy has a direct path, they add that path's
+// address and the secret of this rank.
 std::size_t stride_of(const Report& report) {
     return report.address_bytes + report.direct_bytes +
            (report.direct_bytes > 0 ? sizeof(control::Secret) : 0);
@@ -57,7 +57,7 @@ void put_addresses(const control::Welcome& welcome, std::span<std::byte> to) {
     std::copy(welcome.direct_secret.begin(), welcome.direct_secret.end(), at);
 }
 
-// Null: none leads anywhere.
+// Null if no direct path leads to another proxy.
 std::unique_ptr<DirectPaths> make_direct_paths(const AttachOptions& options,
                                                const std::vector<Report>& reports,
                                                std::span<const std::byte> addresses, std::size_t stride) {
@@ -76,7 +76,7 @@ std::unique_ptr<DirectPaths> make_direct_paths(const AttachOptions& options,
     return std::make_unique<DirectPaths>(options.job_high, options.job_low, options.rank, std::move(homes));
 }
 
-// One rank speaks for all: the first that failed, and how many more.
+// Rank 0 reports for all: it names the first rank that failed, and how many others did.
 Status judge(const Bootstrap& bootstrap, const std::vector<Report>& reports) {
     const auto bad = [](const Report& report) { return report.status != 0; };
     const auto first = std::find_if(reports.begin(), reports.end(), bad);
@@ -89,7 +89,7 @@ Status judge(const Bootstrap& bootstrap, const std::vector<Report>& reports) {
     return static_cast<Status>(first->status);
 }
 
-// Tells the proxy where every rank of the job is served.
+// Tells the proxy which proxy serves each rank of the job.
 Status announce(offpath_context& context, const std::vector<Report>& reports,
                 std::span<const std::byte> addresses, std::size_t stride) {
     std::unordered_set<std::uint64_t> known;
@@ -120,8 +120,9 @@ Status make_world(offpath_context& context) {
     return create_team(context, ranks, context.rank, world_team_id, &context.world);
 }
 
-// The first rank that has the key makes the job's secret for all of them; ranks on other nodes need no key. A
-// step of all ranks together; where every device is local, the secret that the first rank drew is enough.
+// The first rank that has the key makes the job's secret for all ranks, so ranks on other nodes need no key.
+// All ranks take this step together. Where every device is local, the secret that the first rank drew is
+// enough.
 Status agree_on_secret(Bootstrap& bootstrap, const std::vector<JobSeed>& seeds, const control::Key& key,
                        AttachOptions& options, bool& found) {
     const auto remote = [](const JobSeed& seed) { return seed.remote != 0; };
@@ -217,7 +218,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
         return Status::unavailable;
     }
     if (Status verdict = judge(*bootstrap, reports); verdict != Status::ok) {
-        // A rank that knows of the failure may end the job: not before it has been said.
+        // A rank that knows of the failure may end the job, so no rank returns before rank 0 has logged it.
         std::vector<char> said;
         (void)bootstrap->allgather('\1', said);
         return verdict;
@@ -283,7 +284,7 @@ offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_conte
 offpath_status_t offpath_finalize(offpath_context_h context) {
     if (context == nullptr) return OFFPATH_ERR_INVALID;
     context->sleep_until([&] { return context->requests.sweep() == 0; });
-    // The daemon hangs up when it has let go of our memory.
+    // The daemon hangs up once it has released our memory.
     if (!context->lost() && context->attachment.line->send(control::Goodbye{}) == Status::ok)
         context->attachment.line->wait_closed(goodbye_timeout_ms);
     context->attachment.exports.reset();  // before the memory

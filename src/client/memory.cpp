@@ -16,7 +16,7 @@ bool overlaps(const offpath_request& request, std::uintptr_t begin, std::uintptr
     return false;
 }
 
-// Sleeps until no operation of this process uses [begin, end) any more.
+// Sleeps until no operation of this process uses [begin, end).
 void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr_t end) {
     context.sleep_until([&] {
         bool in_use = false;
@@ -26,7 +26,8 @@ void wait_for_users(offpath_context& context, std::uintptr_t begin, std::uintptr
     });
 }
 
-// After the last use. Where the device is gone nothing touches the memory any more.
+// Call it after the last use. A device that is gone no longer touches the memory, so peer_lost counts as
+// success.
 Status revoke(offpath_context& context, std::uint64_t region) {
     control::RegionReply reply;
     Status status = context.ask(control::RevokeRegion{region}, {}, region, reply);
@@ -35,8 +36,8 @@ Status revoke(offpath_context& context, std::uint64_t region) {
     return status == Status::peer_lost ? Status::ok : status;
 }
 
-// Makes the allocation a region of the device: local, it maps the allocation too; remote, it imports its
-// registration.
+// Makes the allocation a region of the device. A local device maps the allocation too; a remote device
+// imports its registration.
 Status share(offpath_context& context, const memory::HostAllocator::Allocation& allocation) {
     const auto address = reinterpret_cast<std::uint64_t>(allocation.address);
     ExportedRegions* const exports = context.attachment.exports.get();
@@ -68,7 +69,7 @@ Status share(offpath_context& context, const memory::HostAllocator::Allocation& 
     return status;
 }
 
-// False: the arguments are none of memory.
+// Returns false if the arguments describe no memory.
 bool describe(offpath_context* context, void* address, std::size_t bytes,
               std::unique_ptr<offpath_region>& made) {
     if (context == nullptr || address == nullptr || bytes == 0 || bytes > schedule::max_slot_bytes)
@@ -101,7 +102,7 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
     }
     if (context->attachment.takes_regions()) {
         Status status = share(*context, allocation);
-        // A device of its own stages what it cannot import.
+        // A remote device stages memory that it cannot import.
         if (context->attachment.link != nullptr && status != Status::peer_lost) status = Status::ok;
         if (status != Status::ok) {
             log::error("offpath_mem_alloc: the device did not take {} bytes: {}", bytes, to_string(status));
@@ -141,8 +142,8 @@ offpath_status_t offpath_mem_register(offpath_context_h context, void* address, 
                                       offpath_region_h* region) try {
     std::unique_ptr<offpath_region> made;
     if (region == nullptr || !describe(context, address, bytes, made)) return OFFPATH_ERR_INVALID;
-    // The back ends for ordinary memory need nothing prepared; then what a region promises is the wait at its
-    // end.
+    // The back ends for ordinary memory need no preparation. For them, all that a region promises is the wait
+    // when it ends.
     if (context->attachment.exports != nullptr && context->resolve(address, bytes).region == 0) {
         const auto adopted = context->allocator.adopt(address, bytes);
         if (share(*context, adopted) == Status::ok) made->exported = adopted.region;
@@ -162,9 +163,9 @@ offpath_status_t offpath_mem_share(offpath_context_h context, int fd, void* addr
         adopted.fd = fd;
         const Status status = share(*context, adopted);
         if (status == Status::ok) made->exported = adopted.region;
-        // A device of its own stages what it cannot import.
+        // A remote device stages memory that it cannot import.
         const bool must = context->attachment.link == nullptr || status == Status::peer_lost;
-        // The status says all that there is to say; what the memory was for, the caller says.
+        // The status is all that this call reports; the caller knows what the memory was for.
         if (status != Status::ok && must) return to_c(status);
     }
     *region = keep(*context, std::move(made));

@@ -12,8 +12,9 @@ namespace offpath::client {
 template <typename Command>
 Status post_message(offpath_team& team, Command command, const void* buffer, std::size_t bytes,
                     offpath_request_h* request) {
+    constexpr bool probes = std::is_same_v<Command, control::BasicProbe>;
     constexpr bool receives =
-        std::is_same_v<Command, control::BasicRecv> || std::is_same_v<Command, control::KeyedRecv>;
+        probes || std::is_same_v<Command, control::BasicRecv> || std::is_same_v<Command, control::KeyedRecv>;
     offpath_context& context = *team.context;
     auto guard = context.lock();
     offpath_request* made = nullptr;
@@ -22,7 +23,7 @@ Status post_message(offpath_team& team, Command command, const void* buffer, std
     const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
     made->used.assign({{begin, begin + bytes}});
     command.completion = made->slot;
-    command.range = context.resolve(buffer, bytes);
+    if constexpr (!probes) command.range = context.resolve(buffer, bytes);
     if (Status status = context.post(command); status != Status::ok) {
         context.requests.undo(made);
         return status;

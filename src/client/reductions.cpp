@@ -1,4 +1,4 @@
-// The reductions of the C API: check, look the schedule up, start it.
+// The reductions of the C API: each call checks its arguments, looks the schedule up and starts it.
 #include "client/starter.h"
 #include "collectives/selection.h"
 
@@ -16,7 +16,7 @@ bool supported(const offpath_context& context, collectives::Reducing what) {
            (context.all_local || !schedule::is_long_double(what.type));
 }
 
-// What all reductions ask of their arguments.
+// The checks of the arguments that all reductions share.
 offpath_status_t check(const char* call, offpath_team_h team, const void* send, const void* recv,
                        std::size_t count, collectives::Reducing what) {
     if (!supported(*team->context, what)) return OFFPATH_ERR_UNSUPPORTED;
@@ -25,13 +25,13 @@ offpath_status_t check(const char* call, offpath_team_h team, const void* send, 
     return OFFPATH_OK;
 }
 
-// Calls with a send buffer, a receive buffer, and nothing else that distinguishes ranks.
-template <typename Build>
-offpath_status_t start(offpath_team& team, Call call, const void* send, void* recv, std::uint64_t detail,
-                       std::uint64_t bytes, collectives::Reducing what, offpath_request_h* request,
-                       Build&& build) {
+// For calls that have a send buffer, a receive buffer, and nothing else that differs between ranks.
+template <typename Builder, typename Build>
+offpath_status_t start(offpath_team& team, Builder* builder, const void* send, void* recv,
+                       std::uint64_t detail, std::uint64_t bytes, collectives::Reducing what,
+                       offpath_request_h* request, Build&& build) {
     const bool in_place = send == OFFPATH_IN_PLACE;
-    Starter starter(team, call);
+    Starter starter(team, builder);
     starter.key(in_place)
         .key(detail)
         .key(bytes)
@@ -56,13 +56,13 @@ offpath_status_t reduce_scatter(const char* call, offpath_team& team, const void
     }
     if ((total != 0 && send == nullptr) || (bytes[team.rank] != 0 && recv == nullptr))
         return invalid(call, "a buffer is null");
-    // In place, results would come to lie where operands still are.
+    // In place, results would overwrite operands that are still needed.
     std::unique_ptr<std::byte[]> owned;
     if (send == OFFPATH_IN_PLACE) {
         owned = copy_of(recv, total);
         send = owned.get();
     }
-    return Starter(team, Call::reduce_scatter)
+    return Starter(team, collectives::reduce_scatter)
         .key(counts)
         .key(static_cast<std::uint64_t>(what.type))
         .key(static_cast<std::uint64_t>(what.reduction))
@@ -75,7 +75,7 @@ offpath_status_t scan(const char* call, offpath_team_h team, const void* send, v
     if (const offpath_status_t status = check(call, team, send, recv, count, what); status != OFFPATH_OK)
         return status;
     const std::uint64_t bytes = count * schedule::size_of(what.type);
-    return start(*team, Call::scan, send, recv, exclusive, bytes, what, request, [&] {
+    return start(*team, collectives::scan, send, recv, exclusive, bytes, what, request, [&] {
         return collectives::scan(team->shape(), bytes, what, send == OFFPATH_IN_PLACE, exclusive);
     });
 }
@@ -103,7 +103,7 @@ offpath_status_t offpath_iallreduce(offpath_team_h team, const void* send, void*
         status != OFFPATH_OK)
         return status;
     const std::uint64_t bytes = count * schedule::size_of(what.type);
-    return start(*team, Call::allreduce, send, recv, 0, bytes, what, request, [&] {
+    return start(*team, collectives::allreduce, send, recv, 0, bytes, what, request, [&] {
         return collectives::allreduce(team->shape(), bytes, what, send == OFFPATH_IN_PLACE);
     });
 } catch (...) {
@@ -123,7 +123,7 @@ offpath_status_t offpath_ireduce(offpath_team_h team, const void* send, void* re
         status != OFFPATH_OK)
         return status;
     const std::uint64_t bytes = count * schedule::size_of(what.type);
-    return start(*team, Call::reduce, send, recv, root, bytes, what, request,
+    return start(*team, collectives::reduce, send, recv, root, bytes, what, request,
                  [&] { return collectives::reduce(team->shape(), root, bytes, what, in_place); });
 } catch (...) {
     return caught("offpath_ireduce");

@@ -35,7 +35,7 @@ offpath_request* RequestTable::start(offpath_context* context) {
     request->slot = free_slots_.back();
     free_slots_.pop_back();
     owners_[request->slot] = request;
-    // Ordered before the proxy's store by the release of the command that names the slot.
+    // The release of the command that names the slot orders this store before the proxy's.
     channel_.completion(request->slot).word.store(0, std::memory_order_relaxed);
     request->result.store(OFFPATH_IN_PROGRESS, std::memory_order_relaxed);
     return request;

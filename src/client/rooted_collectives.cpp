@@ -1,4 +1,5 @@
-// Gather, scatter and neighbourhoods of the C API: check, look the schedule up, start it.
+// The C API's gather, scatter and neighbourhood calls: each checks its arguments, looks the schedule up and
+// starts it.
 #include "client/starter.h"
 #include "collectives/selection.h"
 
@@ -7,7 +8,7 @@ using namespace offpath::client;
 
 namespace {
 
-// Of one side of a neighbourhood.
+// Checks one side of a neighbourhood.
 offpath_status_t check_edges(const offpath_team& team, const void* buffer, std::uint32_t degree,
                              const uint32_t* peers, const size_t* bytes, const size_t* offsets) {
     constexpr const char* call = "offpath_ineighbor_alltoallv";
@@ -43,7 +44,7 @@ offpath_status_t offpath_igather(offpath_team_h team, const void* send, void* re
     if (bytes != 0 && (send == nullptr || (is_root && recv == nullptr)))
         return invalid("offpath_igather", "a buffer is null");
     const auto build = [&] { return collectives::gather(team->shape(), root, bytes, in_place); };
-    Starter starter(*team, Call::gather);
+    Starter starter(*team, collectives::gather);
     starter.key(in_place).key(root).key(bytes);
     return in_place ? starter.run({recv}, nullptr, request, build)
                     : starter.run({send, recv}, nullptr, request, build);
@@ -61,7 +62,7 @@ offpath_status_t offpath_iscatter(offpath_team_h team, const void* send, void* r
     if (bytes != 0 && (recv == nullptr || (is_root && send == nullptr)))
         return invalid("offpath_iscatter", "a buffer is null");
     const auto build = [&] { return collectives::scatter(team->shape(), root, bytes, in_place); };
-    Starter starter(*team, Call::scatter);
+    Starter starter(*team, collectives::scatter);
     starter.key(in_place).key(root).key(bytes);
     return is_root ? starter.run({send, recv}, nullptr, request, build)
                    : starter.run({recv}, nullptr, request, build);
@@ -79,9 +80,11 @@ offpath_status_t offpath_igatherv(offpath_team_h team, const void* send, size_t 
         if (in_place) return invalid("offpath_igatherv", "only the root can gather in place");
         if (send_bytes > max_bytes) return invalid("offpath_igatherv", "the size is out of range");
         if (send_bytes != 0 && send == nullptr) return invalid("offpath_igatherv", "the buffer is null");
-        return Starter(*team, Call::gatherv).key(root).key(send_bytes).run({send}, nullptr, request, [&] {
-            return collectives::gatherv(team->shape(), root, send_bytes, {}, {}, false);
-        });
+        return Starter(*team, collectives::gatherv)
+            .key(root)
+            .key(send_bytes)
+            .run({send}, nullptr, request,
+                 [&] { return collectives::gatherv(team->shape(), root, send_bytes, {}, {}, false); });
     }
     if (recv_bytes == nullptr || recv_offsets == nullptr)
         return invalid("offpath_igatherv", "an array is null");
@@ -94,7 +97,7 @@ offpath_status_t offpath_igatherv(offpath_team_h team, const void* send, size_t 
     const auto build = [&] {
         return collectives::gatherv(team->shape(), root, 0, words(bytes), words(offsets), in_place);
     };
-    Starter starter(*team, Call::gatherv);
+    Starter starter(*team, collectives::gatherv);
     starter.key(root).key(in_place).key(bytes).key(offsets);
     return in_place ? starter.run({recv}, nullptr, request, build)
                     : starter.run({send, recv}, nullptr, request, build);
@@ -112,9 +115,11 @@ offpath_status_t offpath_iscatterv(offpath_team_h team, const void* send, const 
         if (in_place) return invalid("offpath_iscatterv", "only the root can scatter in place");
         if (recv_bytes > max_bytes) return invalid("offpath_iscatterv", "the size is out of range");
         if (recv_bytes != 0 && recv == nullptr) return invalid("offpath_iscatterv", "the buffer is null");
-        return Starter(*team, Call::scatterv).key(root).key(recv_bytes).run({recv}, nullptr, request, [&] {
-            return collectives::scatterv(team->shape(), root, recv_bytes, {}, {}, false);
-        });
+        return Starter(*team, collectives::scatterv)
+            .key(root)
+            .key(recv_bytes)
+            .run({recv}, nullptr, request,
+                 [&] { return collectives::scatterv(team->shape(), root, recv_bytes, {}, {}, false); });
     }
     if (send_bytes == nullptr || send_offsets == nullptr)
         return invalid("offpath_iscatterv", "an array is null");
@@ -124,7 +129,7 @@ offpath_status_t offpath_iscatterv(offpath_team_h team, const void* send, const 
         return invalid("offpath_iscatterv", "the root sends itself another size than it expects");
     if (any(bytes) && (send == nullptr || (recv == nullptr && bytes[root] != 0)))
         return invalid("offpath_iscatterv", "a buffer is null");
-    return Starter(*team, Call::scatterv)
+    return Starter(*team, collectives::scatterv)
         .key(root)
         .key(in_place)
         .key(bytes)
@@ -152,7 +157,7 @@ offpath_status_t offpath_ineighbor_alltoallv(offpath_team_h team, const void* se
     const std::vector<std::size_t> to_words(to.begin(), to.end()), from_words(from.begin(), from.end());
     const std::span<const std::size_t> sb(send_bytes, outdegree), so(send_offsets, outdegree);
     const std::span<const std::size_t> rb(recv_bytes, indegree), ro(recv_offsets, indegree);
-    return Starter(*team, Call::neighbor_alltoallv)
+    return Starter(*team, collectives::neighbor_alltoallv)
         .key(outdegree)
         .key(indegree)
         .key(to_words)

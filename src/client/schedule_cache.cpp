@@ -81,7 +81,7 @@ Status ScheduleCache::add(const schedule::Schedule& schedule, RegisteredSchedule
 }
 
 void ScheduleCache::forget(const RegisteredSchedule& registered) {
-    // A proxy that is gone has forgotten it already.
+    // A proxy that is gone has already forgotten the schedule.
     (void)context_.post(control::ForgetSchedule{registered.id});
 }
 

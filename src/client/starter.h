@@ -9,6 +9,7 @@
 
 #include <offpath/collectives.h>
 
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -17,25 +18,6 @@
 #include <vector>
 
 namespace offpath::client {
-
-// The first word of a schedule's key.
-enum class Call : std::uint64_t {
-    alltoall = 1,
-    alltoallv,
-    allgather,
-    allgatherv,
-    bcast,
-    barrier,
-    gather,
-    gatherv,
-    scatter,
-    scatterv,
-    neighbor_alltoallv,
-    allreduce,
-    reduce,
-    reduce_scatter,
-    scan,
-};
 
 constexpr std::uint64_t max_bytes = schedule::max_slot_bytes;
 
@@ -70,8 +52,12 @@ inline offpath_status_t invalid(const char* call, const char* what) {
 // A call in progress: the lock, the growing key, the buffers.
 class Starter {
   public:
-    Starter(offpath_team& team, Call call) : team_(team), context_(*team.context), guard_(context_.lock()) {
-        context_.key.assign({static_cast<std::uint64_t>(call), team.rank, team.size});
+    // The key begins with the builder; key() adds the arguments. Calls that share a builder, such as
+    // allgather and allgatherv, add different numbers of words.
+    template <typename Builder>
+    Starter(offpath_team& team, Builder* builder)
+        : team_(team), context_(*team.context), guard_(context_.lock()) {
+        context_.key.assign({reinterpret_cast<std::uintptr_t>(builder), team.rank, team.size});
     }
     Starter& key(std::uint64_t word) {
         context_.key.push_back(word);

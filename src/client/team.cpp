@@ -96,7 +96,7 @@ offpath_status_t offpath_team_destroy(offpath_team_h team) try {
     context.ring();
     team->destroyed = true;
     if (team->groups == 0) forget_team(team);
-    // A proxy that is gone has ended the team by itself.
+    // A proxy that is gone has already ended the team.
     return to_c(status == Status::peer_lost ? Status::ok : status);
 } catch (...) {
     return caught("offpath_team_destroy");

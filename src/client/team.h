@@ -6,6 +6,7 @@
 #include "collectives/collectives.h"
 #include "control/commands.h"
 
+#include <offpath/compute.h>
 #include <offpath/primitives.h>
 #include <offpath/team.h>
 
@@ -31,14 +32,23 @@ struct offpath_team {
 struct offpath_group {
     enum class State { recording, ready, unusable };
     struct Step {
-        enum class Kind : std::uint8_t { send, recv, barrier } kind;
+        enum class Kind : std::uint8_t { send, recv, compute, barrier } kind;
         std::uint32_t peer = 0, tag = 0;
         void* buffer = nullptr;
         std::size_t bytes = 0;
+        std::size_t call = 0;  // compute: in `calls`
+    };
+    struct Call {
+        std::uint64_t kernel = 0;
+        std::vector<std::byte> arguments;
+        std::vector<offpath_kernel_buffer_t> buffers;
     };
     offpath_team* team = nullptr;
     State state = State::recording;
     std::vector<Step> steps;
+    std::vector<Call> calls;
+    std::uint32_t numbered = 0;                                   // steps that are no barriers
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> orders;  // (earlier, later) steps
     struct Buffer {
         void* address = nullptr;
         std::size_t bytes = 0;
@@ -55,6 +65,8 @@ namespace offpath::client {
 // Informs the proxy and makes the handle; the caller has checked the arguments. Needs the context's lock.
 Status create_team(offpath_context& context, std::span<const std::uint32_t> ranks, std::uint32_t rank,
                    std::uint64_t id, offpath_team** team);
+// Records a checked run of a kernel. invalid: the group's recording has ended.
+Status record_compute(offpath_group& group, offpath_group::Call call);
 // A group of the team has ended.
 void release_group(offpath_team& team);
 

@@ -1,11 +1,8 @@
-// Puts, gets and updates of the C API: check, and one command each.
+// The C API's puts, gets and updates: each call checks its arguments and posts one command.
 #include "base/log.h"
 #include "client/caught.h"
 #include "client/context.h"
 #include "client/windows.h"
-#include "schedule/op.h"
-
-#include <cstring>
 
 using namespace offpath;
 using namespace offpath::client;
@@ -14,30 +11,21 @@ namespace {
 
 using rma::OpKind;
 
-// What may be under way without a request before everything is flushed: the proxy keeps a record of each.
+// The most operations without a request that may be outstanding before everything is flushed. The proxy keeps
+// a record of each.
 constexpr std::uint32_t most_unwatched = 1 << 14;
 static_assert(OFFPATH_INLINE_BYTES == rma::inline_bytes);
 
-struct Operation {
-    OpKind kind = OpKind::put;
-    const void* origin = nullptr;
-    void* result = nullptr;
-    std::size_t bytes = 0;  // at the target
-    std::uint8_t type = 0, reduction = 0;
-    std::span<const std::byte> inlined;  // instead of origin
-};
-
-bool valid(const offpath_window& window, const Operation& operation, const offpath_place_t& place) {
-    if (place.target >= window.team->size || operation.bytes > schedule::max_slot_bytes) return false;
-    const bool sends = operand_bytes(operation.kind, operation.reduction, operation.bytes) > 0;
-    if (sends && operation.inlined.empty() && operation.origin == nullptr) return false;
-    if (result_bytes(operation.kind, operation.bytes) > 0 && operation.result == nullptr) return false;
+bool valid(const offpath_window& window, const WindowCall& call, const offpath_place_t& place) {
+    if (call.target >= window.team->size || call.bytes > schedule::max_slot_bytes) return false;
+    if (call.operands.size() != call.operand_bytes()) return false;
+    if (call.result_bytes() > 0 && call.result == nullptr) return false;
     if (place.segment_count == 0) return true;
     return place.segments != nullptr && place.segment_count <= rma::max_segments;
 }
 
-// Waits until nothing without a request is under way in any window. What has gone wrong there is for the
-// program's own flushes. Not under the lock, so windows may end meanwhile.
+// Waits until no operation without a request is outstanding in any window. The program's own flushes report
+// what has failed there. Must not hold the lock, so windows may end meanwhile.
 void flush_all(offpath_context& context) {
     struct Flush {
         offpath_window* window = nullptr;
@@ -81,29 +69,16 @@ Status post_parts(offpath_context& context, control::WindowOperation& command, c
     return Status::ok;
 }
 
-Status start(offpath_window& window, const Operation& operation, const offpath_place_t& place,
+Status start(offpath_window& window, const WindowCall& call, const offpath_place_t& place,
              offpath_request_h* request) {
     offpath_context& context = *window.context;
-    const std::uint64_t operands = operand_bytes(operation.kind, operation.reduction, operation.bytes);
-    const std::uint64_t result = result_bytes(operation.kind, operation.bytes);
     auto guard = context.lock();
-    if (request == nullptr && place.segment_count == 0 && operation.bytes > 0 && context.direct != nullptr) {
-        DirectOperation direct;
-        direct.kind = operation.kind;
-        direct.type = operation.type;
-        direct.reduction = operation.reduction;
-        direct.target = place.target;
-        direct.offset = place.offset;
-        direct.bytes = operation.bytes;
-        direct.operands = operation.inlined;
-        if (direct.operands.empty())
-            direct.operands = {static_cast<const std::byte*>(operation.origin), operands};
-        if (result > 0) direct.result = operation.result;
-        if (start_directly(window, direct)) return Status::ok;
-    }
-    if (context.direct != nullptr && (window.ordered(place.target) || is_update(operation.kind))) {
+    if (request == nullptr && place.segment_count == 0 && call.bytes > 0 && context.direct != nullptr &&
+        start_directly(window, call))
+        return Status::ok;
+    if (context.direct != nullptr && (window.ordered(call.target) || is_update(call.kind))) {
         guard = {};
-        wait_for_direct(window, place.target);
+        wait_for_direct(window, call.target);
         guard = context.lock();
     }
     if (request == nullptr && context.unwatched >= most_unwatched) {
@@ -112,88 +87,81 @@ Status start(offpath_window& window, const Operation& operation, const offpath_p
         guard = context.lock();
     }
     offpath_request* made = nullptr;
-    if (operation.bytes == 0) {
+    if (call.bytes == 0) {
         if (request != nullptr) *request = context.requests.finished(&context, Status::ok);
         return Status::ok;
     }
     if (request != nullptr) {
         if (Status status = context.new_request(&made); status != Status::ok) return status;
     }
+    const std::uint64_t operands = call.operands.size(), result = call.result_bytes();
+    const bool inlined = operands <= rma::inline_bytes;
     control::WindowOperation command;
     command.team = window.team->id;
     command.window = window.id;
-    command.offset = place.offset;
-    command.bytes = operation.bytes;
+    command.access = call;
+    command.access.ordered = window.ordered(call.target) ? 1 : 0;
     command.completion = made != nullptr ? made->slot : control::no_completion;
-    command.target = place.target;
-    command.operation = static_cast<std::uint8_t>(operation.kind);
-    command.type = operation.type;
-    command.reduction = operation.reduction;
-    command.ordered = window.ordered(place.target) ? 1 : 0;
-    if (!operation.inlined.empty()) {
-        command.inlined = operation.inlined;
-    } else if (operands > 0 && operands <= rma::inline_bytes) {
-        command.inlined = {static_cast<const std::byte*>(operation.origin), operands};
-    } else if (operands > 0) {
-        command.origin = context.resolve(operation.origin, operands);
+    if (inlined) {
+        command.inlined = call.operands;
+    } else {
+        command.origin = context.resolve(call.operands.data(), operands);
     }
-    if (result > 0) command.result = context.resolve(operation.result, result);
+    if (result > 0) command.result = context.resolve(call.result, result);
     if (made != nullptr) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(operation.origin);
-        const auto into = reinterpret_cast<std::uintptr_t>(operation.result);
+        const auto begin = reinterpret_cast<std::uintptr_t>(call.operands.data());
+        const auto into = reinterpret_cast<std::uintptr_t>(call.result);
         made->used.assign({{begin, begin + operands}, {into, into + result}});
     }
     if (Status status = post_parts(context, command, place); status != Status::ok) {
         if (made != nullptr) context.requests.undo(made);
         return status;
     }
-    window.fence_is_out(place.target);
+    window.fence_is_out(call.target);
     context.ring();
     ++context.operations;
     context.bytes += operands;
     if (made == nullptr) {
         ++window.unwatched;
         ++context.unwatched;
-        window.targets[place.target].loose = ++window.loose;
+        window.targets[call.target].loose = ++window.loose;
     } else {
         made->window = &window;
-        made->target = place.target;
-        made->updates = is_update(operation.kind);
+        made->target = call.target;
+        made->updates = is_update(call.kind);
         ++window.watched;
-        ++window.targets[place.target].watched;
-        if (made->updates) ++window.targets[place.target].watched_updates;
+        ++window.targets[call.target].watched;
+        if (made->updates) ++window.targets[call.target].watched_updates;
         *request = made;
     }
     return Status::ok;
 }
 
-offpath_status_t run(offpath_window_h window, const Operation& operation, const offpath_place_t* place,
+offpath_status_t run(offpath_window_h window, const WindowCall& call, const offpath_place_t& place,
                      offpath_request_h* request) {
-    if (window == nullptr || place == nullptr || !valid(*window, operation, *place))
-        return OFFPATH_ERR_INVALID;
-    return to_c(start(*window, operation, *place, request));
+    return valid(*window, call, place) ? to_c(start(*window, call, place, request)) : OFFPATH_ERR_INVALID;
 }
 
-// The size of an element, or 0.
+// Returns the size of an element, or 0.
 std::size_t element_bytes(offpath_type_t type) {
     return schedule::size_of(static_cast<schedule::DataType>(type));
 }
 
-Operation update(OpKind kind, const void* origin, void* result, std::size_t count, offpath_type_t type,
-                 offpath_reduction_t reduction) {
-    Operation operation;
-    operation.kind = kind;
-    operation.origin = origin;
-    operation.result = result;
-    operation.bytes = count * element_bytes(type);
-    operation.type = static_cast<std::uint8_t>(type);
-    operation.reduction = static_cast<std::uint8_t>(reduction);
-    return operation;
+rma::Access access_to(const offpath_place_t& place, OpKind kind, std::uint64_t bytes) {
+    return {place.offset, bytes, place.target, kind};
+}
+rma::Access update_of(const offpath_place_t& place, OpKind kind, std::size_t count, offpath_type_t type,
+                      offpath_reduction_t reduction) {
+    rma::Access access = access_to(place, kind, count * element_bytes(type));
+    access.type = static_cast<std::uint8_t>(type);
+    access.reduction = static_cast<std::uint8_t>(reduction);
+    return access;
 }
 
-bool computable(offpath_window_h window, std::size_t count, offpath_type_t type,
+bool computable(offpath_window_h window, const offpath_place_t* place, std::size_t count, offpath_type_t type,
                 offpath_reduction_t reduction) {
-    if (window == nullptr || element_bytes(type) == 0 || count > schedule::max_slot_bytes) return false;
+    if (window == nullptr || place == nullptr || element_bytes(type) == 0 || count > schedule::max_slot_bytes)
+        return false;
     const auto data_type = static_cast<schedule::DataType>(type);
     if (reduction == OFFPATH_REPLACE || reduction == OFFPATH_NO_OP) return true;
     if (!schedule::defined(data_type, static_cast<schedule::Reduction>(reduction))) return false;
@@ -207,21 +175,16 @@ extern "C" {
 
 offpath_status_t offpath_put(offpath_window_h window, const void* origin, size_t bytes,
                              const offpath_place_t* place, offpath_request_h* request) try {
-    Operation operation;
-    operation.origin = origin;
-    operation.bytes = bytes;
-    return run(window, operation, place, request);
+    if (window == nullptr || place == nullptr) return OFFPATH_ERR_INVALID;
+    return run(window, WindowCall(access_to(*place, OpKind::put, bytes), origin), *place, request);
 } catch (...) {
     return caught("offpath_put");
 }
 
 offpath_status_t offpath_get(offpath_window_h window, void* result, size_t bytes,
                              const offpath_place_t* place, offpath_request_h* request) try {
-    Operation operation;
-    operation.kind = OpKind::get;
-    operation.result = result;
-    operation.bytes = bytes;
-    return run(window, operation, place, request);
+    if (window == nullptr || place == nullptr) return OFFPATH_ERR_INVALID;
+    return run(window, WindowCall(access_to(*place, OpKind::get, bytes), nullptr, result), *place, request);
 } catch (...) {
     return caught("offpath_get");
 }
@@ -229,8 +192,9 @@ offpath_status_t offpath_get(offpath_window_h window, void* result, size_t bytes
 offpath_status_t offpath_accumulate(offpath_window_h window, const void* origin, size_t count,
                                     offpath_type_t type, offpath_reduction_t reduction,
                                     const offpath_place_t* place, offpath_request_h* request) try {
-    if (!computable(window, count, type, reduction)) return OFFPATH_ERR_INVALID;
-    return run(window, update(OpKind::accumulate, origin, nullptr, count, type, reduction), place, request);
+    if (!computable(window, place, count, type, reduction)) return OFFPATH_ERR_INVALID;
+    return run(window, WindowCall(update_of(*place, OpKind::accumulate, count, type, reduction), origin),
+               *place, request);
 } catch (...) {
     return caught("offpath_accumulate");
 }
@@ -238,9 +202,9 @@ offpath_status_t offpath_accumulate(offpath_window_h window, const void* origin,
 offpath_status_t offpath_get_accumulate(offpath_window_h window, const void* origin, void* result,
                                         size_t count, offpath_type_t type, offpath_reduction_t reduction,
                                         const offpath_place_t* place, offpath_request_h* request) try {
-    if (!computable(window, count, type, reduction)) return OFFPATH_ERR_INVALID;
-    return run(window, update(OpKind::get_accumulate, origin, result, count, type, reduction), place,
-               request);
+    if (!computable(window, place, count, type, reduction)) return OFFPATH_ERR_INVALID;
+    const rma::Access access = update_of(*place, OpKind::get_accumulate, count, type, reduction);
+    return run(window, WindowCall(access, origin, result), *place, request);
 } catch (...) {
     return caught("offpath_get_accumulate");
 }
@@ -251,13 +215,10 @@ offpath_status_t offpath_compare_swap(offpath_window_h window, const void* origi
     const std::size_t bytes = element_bytes(type);
     if (window == nullptr || origin == nullptr || compare == nullptr || bytes == 0)
         return OFFPATH_ERR_INVALID;
-    std::array<std::byte, 64> both{};
-    std::memcpy(both.data(), origin, bytes);
-    std::memcpy(both.data() + bytes, compare, bytes);
-    Operation operation = update(OpKind::compare_swap, nullptr, result, 1, type, OFFPATH_REPLACE);
-    operation.inlined = {both.data(), 2 * bytes};
+    const SwapOperands operands(origin, compare, bytes);
     const offpath_place_t place{target, offset, nullptr, 0};
-    return run(window, operation, &place, request);
+    const rma::Access access = update_of(place, OpKind::compare_swap, 1, type, OFFPATH_REPLACE);
+    return run(window, WindowCall(access, operands.both.data(), result), place, request);
 } catch (...) {
     return caught("offpath_compare_swap");
 }

@@ -1,4 +1,4 @@
-// Windows: how they come and go, flushes and locks.
+// Windows: creation, destruction, flushes and locks.
 #include "client/windows.h"
 
 #include "base/log.h"
@@ -22,7 +22,7 @@ Status wait_and_free(offpath_context& context, offpath_request* request) {
     return status;
 }
 
-// Posts a command that has a completion. Under the lock.
+// Posts a command that has a completion. Needs the lock.
 template <typename Command>
 Status post_locked(offpath_context& context, Command command, offpath_request** request) {
     offpath_request* made = nullptr;
@@ -63,9 +63,9 @@ control::DestroyWindow destroy_of(const offpath_window& window) {
     return command;
 }
 
-// `count` operations without a request are over.
+// Call it when `count` operations without a request are complete.
 void give_back_unwatched(offpath_window& window, std::uint32_t count) {
-    // Another thread's flush may have been faster.
+    // Another thread's flush may have counted some of them already.
     count = std::min(count, window.unwatched);
     window.unwatched -= count;
     window.context->unwatched -= count;
@@ -78,7 +78,7 @@ bool is_mapped(offpath_context& context, const void* base, std::size_t bytes) {
            back_end == OFFPATH_BACK_END_MAP;
 }
 
-// Tells all ranks of this one's part. The worst that any of them has to say; statuses of errors are negative.
+// Tells all ranks this rank's part, and returns the worst status of all ranks. Error statuses are negative.
 Status agree(offpath_window& window, Status mine, bool mapped) {
     struct Part {
         std::int32_t status = 0;
@@ -97,7 +97,8 @@ Status agree(offpath_window& window, Status mine, bool mapped) {
     return from_c(static_cast<offpath_status_t>(worst->status));
 }
 
-// `arguments`: what is wrong with those of this rank, for which the others wait all the same.
+// `arguments` is the result of this rank's argument check. On an error the other ranks still wait for this
+// rank, so it takes part.
 Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, Status arguments,
             offpath_window_h* window) {
     offpath_context& context = *team->context;
@@ -118,7 +119,7 @@ Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, St
     const Status mine = arguments == Status::ok ? post_and_wait(context, command) : arguments;
     const bool mapped = mine == Status::ok && is_mapped(context, base, bytes);
     if (const Status status = agree(*made, mine, mapped); status != Status::ok) {
-        // The proxy keeps an entry, and the memory of a window, whatever became of it.
+        // The proxy keeps an entry, and the window's memory, even if creation has failed.
         if (arguments == Status::ok) (void)post_and_wait(context, destroy_of(*made));
         return status;
     }
@@ -129,7 +130,7 @@ Status make(offpath_team_h team, void* base, std::size_t bytes, bool dynamic, St
     return Status::ok;
 }
 
-// Takes the answer, if it has come.
+// Takes the answer if it has arrived.
 void look_for_answer(offpath_window& window, offpath_window::Target& target) {
     client::RequestTable& requests = window.context->requests;
     if (target.question == nullptr || !requests.take(target.question)) return;
@@ -140,7 +141,7 @@ void look_for_answer(offpath_window& window, offpath_window::Target& target) {
     --window.questions;
 }
 
-// What the library has asked itself may have found an error, which then is this flush's to tell.
+// A flush of the library's own may have found an error. The program's flush then reports it.
 Status with_answers(offpath_window& window, Status status) {
     for (auto target = window.targets.begin(); window.questions > 0 && target != window.targets.end();
          ++target)
@@ -148,7 +149,7 @@ Status with_answers(offpath_window& window, Status status) {
     return status == Status::ok ? std::exchange(window.unreported, Status::ok) : status;
 }
 
-// It has nothing to do with a flush of the target.
+// Whether the own proxy has nothing to do for a flush of the target.
 bool own_proxy_is_done(const offpath_window& window, std::uint32_t target) {
     if (target == OFFPATH_ALL_TARGETS) return window.watched == 0 && window.loose == window.flushed;
     return window.targets[target].watched == 0 && !window.loose_under_way(target);
@@ -167,7 +168,7 @@ Status flush_and_wait(offpath_window& window, std::uint32_t target) {
     offpath_context& context = *window.context;
     wait_for_direct(window, target);
     offpath_request* request = nullptr;
-    // Where nothing is asked of the proxy nobody would notice.
+    // If we ask the proxy nothing, we must check for its loss here.
     const bool lost = context.lost();
     {
         auto guard = context.lock();
@@ -257,7 +258,7 @@ offpath_status_t offpath_window_destroy(offpath_window_h window) try {
     if (status == Status::ok) status = met;
     std::unique_ptr<offpath_window> owned;
     {
-        // Before the proxy forgets it: other threads flush what they find here.
+        // Removed before the proxy forgets it, because other threads flush the windows that they find here.
         auto guard = context.lock();
         owned = std::move(context.windows.extract(window).mapped());
         for (offpath_window::Target& target : owned->targets)
@@ -344,11 +345,10 @@ offpath_status_t offpath_window_lock(offpath_window_h window, uint32_t target, o
     control::WindowOperation command;
     command.team = window->team->id;
     command.window = window->id;
-    command.target = target;
-    command.operation = static_cast<std::uint8_t>(lock == OFFPATH_LOCK_SHARED ? rma::OpKind::lock_shared
-                                                                              : rma::OpKind::lock_exclusive);
+    command.access.target = target;
+    command.access.kind = lock_kind(lock);
     offpath_context& context = *window->context;
-    // An unlock before it may be under way there.
+    // An earlier unlock may still be outstanding on the direct path.
     wait_for_direct(*window, target);
     return to_c(request == nullptr ? post_and_wait(context, command) : post(context, command, request));
 } catch (...) {
@@ -360,13 +360,13 @@ offpath_status_t offpath_window_unlock(offpath_window_h window, uint32_t target)
     control::WindowOperation command;
     command.team = window->team->id;
     command.window = window->id;
-    command.target = target;
-    command.operation = static_cast<std::uint8_t>(rma::OpKind::unlock);
+    command.access.target = target;
+    command.access.kind = rma::OpKind::unlock;
     offpath_context& context = *window->context;
     auto guard = context.lock();
     if (context.direct != nullptr && unlock_directly(*window, target)) return OFFPATH_OK;
     const Status status = context.post(command);
-    // A flush waits for it.
+    // A later flush waits for it.
     window->targets[target].loose = ++window->loose;
     context.ring();
     return to_c(status);

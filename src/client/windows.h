@@ -2,13 +2,16 @@
 #pragma once
 
 #include "client/team.h"
-#include "rma/operation.h"
+#include "rma/direct.h"
+#include "schedule/op.h"
 
 #include <offpath/windows.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -65,18 +68,32 @@ struct offpath_window {
 
 namespace offpath::client {
 
-struct DirectOperation {
-    rma::OpKind kind = rma::OpKind::put;
-    std::uint8_t type = 0, reduction = 0;
-    std::uint32_t target = 0;
-    std::uint64_t offset = 0, bytes = 0;
-    std::uint64_t element = 0, stride = 0;  // 0: the bytes lie side by side
+// An operation that the program asks for: what it does at its target, and the memory of this process that it
+// reads and writes.
+struct WindowCall : rma::direct::StridedAccess {
+    explicit WindowCall(const rma::Access& access, const void* origin = nullptr, void* into = nullptr)
+        : StridedAccess{access},
+          operands(static_cast<const std::byte*>(origin), origin == nullptr ? 0 : access.operand_bytes()),
+          result(into) {}
+
     std::span<const std::byte> operands;
-    void* result = nullptr;
+    void* result;
 };
+// The operands of a compare_swap: both elements, one behind the other.
+struct SwapOperands {
+    SwapOperands(const void* origin, const void* compare, std::size_t bytes) {
+        std::memcpy(both.data(), origin, bytes);
+        std::memcpy(both.data() + bytes, compare, bytes);
+    }
+    std::array<std::byte, 2 * schedule::most_element_bytes> both{};
+};
+inline rma::OpKind lock_kind(offpath_lock_t lock) {
+    return lock == OFFPATH_LOCK_SHARED ? rma::OpKind::lock_shared : rma::OpKind::lock_exclusive;
+}
+
 // Starts an operation without a request on the direct path, if the program starts few of these between
 // flushes. False: nothing has happened. Needs the context's lock.
-bool start_directly(offpath_window& window, const DirectOperation& operation);
+bool start_directly(offpath_window& window, const WindowCall& call);
 // Unlocks directly, if nothing is outstanding at the own proxy. False: nothing has happened. Needs the lock.
 bool unlock_directly(offpath_window& window, std::uint32_t target);
 // Waits until the direct operations to the target, or to OFFPATH_ALL_TARGETS, are done. Must not hold the

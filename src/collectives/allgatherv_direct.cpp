@@ -1,5 +1,5 @@
-// Every rank sends its block to all others, in the order rank + 1, rank + 2, ..., with a bounded number in
-// flight: one hop for every byte, and n - 1 messages a rank.
+// Every rank sends its block to all others, in the order rank + 1, rank + 2, ..., with a bounded number of
+// sends in flight. Every byte takes one hop, and every rank sends n - 1 messages.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/patterns/pairwise.h"

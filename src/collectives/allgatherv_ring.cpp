@@ -1,5 +1,5 @@
-// Blocks travel around the ring, cut into segments: a segment goes on as soon as it is there, while the next
-// one still comes in, so that both directions of every link stay busy across the borders of blocks.
+// Blocks travel around the ring, cut into segments. A rank passes on a segment as soon as it has arrived,
+// while the next one is still arriving. So both directions of every link stay busy, even between blocks.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/patterns/ring.h"
@@ -17,9 +17,9 @@ Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
     const Ring ring{team.rank, team.size};
 
     Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
-    // Both ends count the segments that pass between them alike, which makes the tags.
+    // Both ends of a link count its segments in the same order; the counts are the tags.
     std::uint64_t send_tag = 0, recv_tag = 0;
-    std::vector<schedule::OpId> arrived;  // the receives of the block that is sent in this step
+    std::vector<schedule::OpId> arrived;  // the receives of the block that this step sends
     for (std::uint32_t step = 0; step < ring.steps(); ++step) {
         const std::uint32_t outgoing = ring.sent_block(step), incoming = ring.received_block(step);
         const Segments in{bytes[incoming], segment_bytes}, out{bytes[outgoing], segment_bytes};

@@ -1,7 +1,8 @@
-// In step k a rank exchanges what it has with the one whose number differs in bit k, and both fold the two:
-// after log2(n) steps all have the result. For small data. Ranks beyond the largest power of two hand their
-// operands to a neighbour first and get the result from it. R. Thakur, R. Rabenseifner, W. Gropp,
-// Optimization of collective communication operations in MPICH (2005), section 4.5.
+// In step k, a rank exchanges its partial result with the rank whose number differs in bit k, and both
+// combine the two. After log2(n) steps all ranks have the result. This suits small data. Ranks beyond the
+// largest power of two first give their operands to a neighbour, and get the result from it at the end. R.
+// Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH (2005),
+// section 4.5.
 #include "collectives/collectives.h"
 #include "schedule/builder.h"
 
@@ -11,7 +12,7 @@
 namespace offpath::collectives {
 namespace {
 
-// The first 2 * surplus ranks form pairs, of which the odd rank acts for both.
+// The first 2 * surplus ranks form pairs; the odd rank of a pair acts for both.
 struct Fold {
     std::uint32_t rank, size;
     std::uint32_t actors() const { return std::bit_floor(size); }

@@ -1,6 +1,6 @@
-// Reduce-scatter around the ring, then allgather around the ring: a rank sends and receives 2 (n - 1) / n of
-// the data, the least that there is, and reduces (n - 1) / n of it. Segments that are passed on in the second
-// half stay in scratch meanwhile, so that they need not be read back from the host. P. Patarasuk, X. Yuan,
+// A reduce-scatter around the ring, then an allgather around the ring. A rank sends and receives 2 (n - 1) /
+// n of the data, which is the minimum, and reduces (n - 1) / n of it. Segments that the second half passes on
+// stay in scratch memory meanwhile, so they need not be read back from the host. P. Patarasuk, X. Yuan,
 // Bandwidth optimal all-reduce algorithms for clusters of workstations (2009).
 #include "collectives/collectives.h"
 #include "collectives/patterns/parts.h"

@@ -1,4 +1,4 @@
-// alltoall is alltoallv with equal blocks, one after the other.
+// alltoall is alltoallv with contiguous blocks of equal size.
 #include "collectives/collectives.h"
 #include "collectives/patterns/equal_blocks.h"
 

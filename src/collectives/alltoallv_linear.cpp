@@ -1,6 +1,6 @@
 // All receives are posted at once; the sends go out in the order rank + 1, rank + 2, ..., with a bounded
-// number in flight. As everybody starts at another peer, no receiver is the target of all, and the links of
-// every rank are busy in both directions all the time.
+// number in flight. Every rank starts with a different peer, so no receiver is the target of all, and the
+// links of every rank stay busy in both directions.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/patterns/pairwise.h"
@@ -23,7 +23,7 @@ Schedule alltoallv_linear(TeamShape team, const VectorArgs& args, std::uint32_t 
         if (const std::uint32_t peer = pairs.target(step); args.send_bytes[peer] > 0)
             sends.add(builder.send(peer, 0, {send_slot, args.send_offsets[peer]}, args.send_bytes[peer]));
 
-    // Last in the order of ops, so that it is done while the wire works.
+    // The copy is last in the order of ops, so it runs while the links are busy.
     if (args.send_bytes[team.rank] > 0)
         builder.copy({send_slot, args.send_offsets[team.rank]}, {recv_slot, args.recv_offsets[team.rank]},
                      args.send_bytes[team.rank]);

@@ -1,5 +1,5 @@
-// Step k exchanges with rank + k and rank - k; the next step starts when both are done. Two messages are in
-// flight per rank and no receiver has two senders, at the price of waiting for the slower of each pair.
+// Step k exchanges with rank + k and rank - k; the next step starts when both are done. Each rank has two
+// messages in flight and no receiver has two senders. In return, each step waits for the slower of the two.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/patterns/pairwise.h"

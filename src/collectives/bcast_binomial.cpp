@@ -1,4 +1,5 @@
-// The message goes down a binomial tree, the largest subtree first: ceil(log2(n)) hops. For small messages.
+// The message goes down a binomial tree, to the largest subtree first. It takes ceil(log2(n)) hops. This
+// suits small messages.
 #include "collectives/collectives.h"
 #include "collectives/patterns/binomial_tree.h"
 #include "schedule/builder.h"

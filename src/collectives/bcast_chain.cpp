@@ -1,6 +1,6 @@
-// The ranks form a chain behind the root; the message is cut into segments, and each goes on as soon as it is
-// there. A large message moves at the rate of one link on every team size, after the time that the first
-// segment takes to reach the end.
+// The ranks form a chain behind the root. The message is cut into segments, and a rank passes on each as soon
+// as it has arrived. Whatever the team's size, a large message moves at the rate of one link, once its first
+// segment has reached the end.
 #include "collectives/collectives.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/patterns/segments.h"

@@ -1,8 +1,8 @@
-// Scatter, then ring allgather: the root sends the i-th part of the message to the i-th rank after it, and
-// the parts travel around the ring up to the root, which has them all. Twice the bytes of the chain through
-// the root's link, but the parts get smaller with the team, so that long chains of ranks fill faster. R.
-// Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH (2005),
-// section 4.3.
+// A scatter, then an allgather around the ring. The root sends the i-th part of the message to the i-th rank
+// after it. Then the parts travel around the ring up to the root, which has them all. Twice as many bytes as
+// in the chain pass the root's link. But the parts get smaller as the team grows, so a long ring fills
+// faster. R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH
+// (2005), section 4.3.
 #include "collectives/collectives.h"
 #include "collectives/patterns/parts.h"
 #include "collectives/patterns/ring.h"
@@ -16,8 +16,7 @@ Schedule bcast_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes) {
     const std::uint32_t slot = builder.user_slot(bytes);
     const Parts parts{bytes, team.size};
     const Ring ranks{team.rank, team.size};
-    // The same ring counted from the root, and part i is at home at place i. The tag of a message is its
-    // part.
+    // The same ring, counted from the root, so that part i starts at place i. A message's tag is its part.
     const Ring ring{(team.rank + (team.size - root)) % team.size, team.size};
     const bool is_root = team.rank == root, is_last = ranks.next() == root;
 

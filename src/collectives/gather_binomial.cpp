@@ -1,5 +1,6 @@
-// Up a binomial tree: a rank collects the blocks of its subtree, whose ranks follow each other, and sends
-// them on as one message. ceil(log2(n)) hops, and few messages at the root. For small blocks.
+// Blocks go up a binomial tree. A rank collects the blocks of its subtree, whose ranks are consecutive, and
+// sends them on as one message. There are ceil(log2(n)) hops, and few messages at the root. This suits small
+// blocks.
 #include "collectives/collectives.h"
 #include "collectives/patterns/binomial_tree.h"
 #include "collectives/patterns/subtree.h"
@@ -34,7 +35,7 @@ Schedule gather_binomial(TeamShape team, std::uint32_t root, std::uint64_t bytes
         const std::uint64_t at = subtrees.place(child) - subtrees.place(team.rank);
         collected.push_back(builder.recv(child, 0, {scratch, at * bytes}, subtrees.count(child) * bytes));
     }
-    // The root's buffer is in the order of ranks, in which the subtree may begin again at rank 0.
+    // The root's buffer is in the order of ranks, and the ranks of a subtree may continue at rank 0.
     std::uint64_t at = 0;
     for (const Subtrees::Run& run : to_root ? subtrees.runs_of(team.rank) : subtrees.whole(team.rank)) {
         const schedule::OpId send =

@@ -1,4 +1,4 @@
-// Every rank sends its block to the root, which takes a bounded number of them at once.
+// Every rank sends its block to the root, which accepts a bounded number of them at once.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/patterns/pairwise.h"

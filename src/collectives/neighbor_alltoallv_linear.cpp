@@ -1,4 +1,4 @@
-// One message an edge; all receives posted at once, a bounded number of sends in flight.
+// Each edge carries one message. All receives are posted at once, and a bounded number of sends is in flight.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/window.h"
@@ -11,7 +11,8 @@ Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std
     schedule::Builder builder(team.rank, team.size);
     const std::uint32_t send_slot = builder.user_slot(extent(args.send_bytes, args.send_offsets));
     const std::uint32_t recv_slot = builder.user_slot(extent(args.recv_bytes, args.recv_offsets));
-    // The k-th edge to a rank is its k-th from here: that makes the tags. Edges of no bytes count, too.
+    // The k-th edge from a rank matches the peer's k-th edge for it, so k is the tag. Edges of 0 bytes count
+    // too.
     std::unordered_map<std::uint32_t, std::uint64_t> edges;
     std::vector<schedule::BufferRef> from_here;
     for (std::size_t i = 0; i < args.sources.size(); ++i) {

@@ -1,4 +1,5 @@
-// Up a binomial tree, the smallest subtree first: ceil(log2(n)) hops. For small data.
+// Partial results go up a binomial tree, from the smallest subtree first. There are ceil(log2(n)) hops. This
+// suits small data.
 #include "collectives/collectives.h"
 #include "collectives/patterns/binomial_tree.h"
 #include "schedule/builder.h"

@@ -1,5 +1,5 @@
-// The ranks form a chain that ends at the root; segments run along it and gather the operands. Large data
-// move at the rate of one link on every team size, after the time that the first segment takes to reach the
+// The ranks form a chain that ends at the root. Segments run along it, and each rank adds its operands.
+// Whatever the team's size, large data move at the rate of one link, once the first segment has reached the
 // root.
 #include "collectives/collectives.h"
 #include "collectives/patterns/ring.h"

@@ -1,6 +1,6 @@
-// Reduce-scatter around the ring, then every rank sends its block to the root. Twice the bytes of the chain
-// through the root's link, but the blocks get smaller with the team, so that a long ring fills faster. R.
-// Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH (2005),
+// A reduce-scatter around the ring. Then every rank sends its block to the root. Twice as many bytes as in
+// the chain pass the root's link. But the blocks get smaller as the team grows, so a long ring fills faster.
+// R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH (2005),
 // section 4.4.
 #include "collectives/collectives.h"
 #include "collectives/patterns/parts.h"

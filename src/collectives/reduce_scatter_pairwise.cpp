@@ -1,5 +1,6 @@
-// Step k sends to rank + k its block's operands and receives this rank's from rank - k: one hop for every
-// byte. What arrives is folded in the order of the steps, a segment at a time.
+// Step k sends rank + k the operands of its block, and receives operands of this rank's block from rank - k.
+// Every byte takes one hop. The received operands are reduced in the order of the steps, one segment at a
+// time.
 #include "collectives/collectives.h"
 #include "collectives/patterns/pairwise.h"
 #include "collectives/patterns/segments.h"
@@ -23,7 +24,7 @@ Schedule reduce_scatter_pairwise(TeamShape team, std::span<const std::uint64_t> 
         return builder.finish();
     }
 
-    // Both ends go in this order: segment by segment, and in each one peer after the other.
+    // Both ends use this order: segment by segment, and for each segment one peer after the other.
     const Segments own{bytes[team.rank], segment_bytes};
     const std::uint64_t buffer_bytes = std::min(own.step(), own.bytes);
     constexpr std::uint64_t sum_buffers = 4;

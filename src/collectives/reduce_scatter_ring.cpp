@@ -1,4 +1,5 @@
-// Segments travel around the ring and gather the operands; every rank receives from one and sends to one.
+// Segments travel around the ring, and each rank adds its operands. A rank receives from one rank and sends
+// to one.
 #include "collectives/collectives.h"
 #include "collectives/ring_reduction.h"
 

@@ -1,4 +1,4 @@
-// Segments run from rank to rank and gather the operands; each rank keeps what passes. For large data.
+// Segments run from rank to rank. Each rank adds its operands and keeps a copy. This suits large data.
 #include "collectives/collectives.h"
 #include "collectives/patterns/segments.h"
 #include "collectives/scratch.h"

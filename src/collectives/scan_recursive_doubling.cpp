@@ -1,5 +1,6 @@
-// In step k a rank passes the fold of its last 2^k operands to rank + 2^k and puts that of rank - 2^k before
-// its own: ceil(log2(n)) steps. For small data. W. D. Hillis, G. L. Steele, Data parallel algorithms (1986).
+// In step k, a rank sends the sum of its last 2^k operands to rank + 2^k. It puts the sum from rank - 2^k
+// before its own. There are ceil(log2(n)) steps. This suits small data. W. D. Hillis, G. L. Steele, Data
+// parallel algorithms (1986).
 #include "collectives/collectives.h"
 #include "schedule/builder.h"
 
@@ -17,7 +18,7 @@ Schedule scan_recursive_doubling(TeamShape team, std::uint64_t bytes, Reducing w
 
     const auto steps = static_cast<std::uint32_t>(std::bit_width(team.size - 1));
     const std::uint32_t scratch = steps == 0 ? own.slot : builder.scratch_slot(2 * bytes * steps);
-    // What it has of the ranks before it, and of these and itself.
+    // The sum over ranks before this one, and the same with this rank's operand.
     struct Sum {
         schedule::BufferRef place;
         std::optional<schedule::OpId> ready;
@@ -49,7 +50,7 @@ Schedule scan_recursive_doubling(TeamShape team, std::uint64_t bytes, Reducing w
             all = fold(left, recv, all);
             continue;
         }
-        // The fold without the own operand stays here; the one with it is for those who come after.
+        // The sum without this rank's operand stays here; the one with it is for later ranks.
         schedule::OpId copied = recv;
         if (sends_again) {
             copied = builder.copy(left, copy, bytes);

@@ -1,5 +1,6 @@
-// Down a binomial tree: a rank gets the blocks of its subtree as one message and sends each child those of
-// its own. ceil(log2(n)) hops, and few messages at the root. For small blocks.
+// Blocks go down a binomial tree. A rank receives the blocks of its subtree as one message, and sends each
+// child the blocks of the child's subtree. There are ceil(log2(n)) hops, and few messages at the root. This
+// suits small blocks.
 #include "collectives/collectives.h"
 #include "collectives/patterns/binomial_tree.h"
 #include "collectives/patterns/subtree.h"

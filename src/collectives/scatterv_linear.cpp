@@ -1,4 +1,4 @@
-// The root sends every rank its block, a bounded number of them at once.
+// The root sends every rank its block, with a bounded number of sends in flight.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
 #include "collectives/patterns/pairwise.h"

@@ -9,13 +9,13 @@
 namespace offpath::collectives {
 namespace {
 
-// A segment of about `wanted` bytes for a block of `bytes`.
+// The segment size for a block of `bytes`: about `wanted` bytes.
 std::uint64_t segment_for(std::uint64_t bytes, std::uint64_t wanted, const Selection& selection) {
     const std::uint64_t least = std::min(selection.least_segment_bytes, selection.segment_bytes);
     return std::max(std::clamp(wanted, least, selection.segment_bytes), bytes / selection.most_segments);
 }
 
-// Only this rank's order of sending hangs on it, so ranks may differ.
+// The result only affects the order in which this rank sends, so ranks may differ.
 std::uint32_t credits_for(std::uint64_t block_bytes, const Selection& selection) {
     return block_bytes >= selection.alltoall_single_bytes ? 1 : selection.alltoall_credits;
 }
@@ -24,12 +24,12 @@ std::uint64_t steps_of(std::uint32_t team_size) {
     return static_cast<std::uint64_t>(std::bit_width(team_size - 1));
 }
 
-// A step in which data are received and then reduced whole.
+// The cost of a step that receives data and then reduces them as a whole.
 std::uint64_t whole_step(std::uint64_t bytes, const Selection& selection) {
     return bytes + bytes / selection.reduce_share + selection.hop_bytes;
 }
 
-// Chains also of two ranks, where the segments overlap with their reduction.
+// A chain of two ranks has segments too, because receiving them overlaps with reducing them.
 std::uint64_t chain_segment_bytes(std::uint32_t team_size, std::uint64_t bytes, const Selection& selection) {
     return reduce_segment_bytes(bcast_segment_bytes(std::max<std::uint32_t>(team_size, 3), bytes, selection));
 }

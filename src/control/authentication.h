@@ -59,7 +59,8 @@ Secret draw_secret();
 Nonce draw_nonce();
 std::uint64_t draw_token();  // never 0
 
-// The MAC that belongs in `message`, a RemoteHello, RemoteWelcome, DirectProof or DirectWelcome.
+// The MAC that belongs in `message`, a RemoteHello, RemoteWelcome, DirectProof, DirectWelcome
+// or TargetWelcome.
 Mac handshake_mac(const Secret& secret, const Nonce& daemon, const Nonce& client, const Message& message);
 // Compares in constant time.
 bool same(const Mac& a, const Mac& b);

@@ -7,7 +7,7 @@
 namespace offpath::control {
 namespace {
 
-// null: fine; else what is wrong.
+// Returns null if the command is well formed, otherwise what is wrong with it.
 template <std::size_t index = 0>
 const char* read_any(std::uint16_t kind, FieldReader& in, Command& command) {
     if constexpr (index == std::variant_size_v<Command>) {

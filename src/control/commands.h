@@ -25,11 +25,9 @@ struct AddProxy {
     static constexpr std::uint16_t kind = 1;
     std::uint64_t proxy = 0;
     std::span<const std::byte> address;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
+    static void fields(auto& self, auto&& each) {
         each(self.proxy);
-        each(self.address, max_address_bytes);
+        each.list(self.address, max_address_bytes);
     }
     const char* problem() const {
         return proxy == 0 || address.empty() ? "a proxy without id or address" : nullptr;
@@ -40,11 +38,9 @@ struct Ranks {
     static constexpr std::uint16_t kind = 2;
     std::uint32_t first = 0;
     Packed<std::uint64_t> proxies;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
+    static void fields(auto& self, auto&& each) {
         each(self.first);
-        each(self.proxies, max_record_bytes);
+        each.list(self.proxies, max_record_bytes);
     }
     const char* problem() const {
         return part_fits(first, proxies.size(), max_job_size) ? nullptr : "a table of ranks that is too long";
@@ -56,14 +52,9 @@ struct CreateTeam {
     std::uint64_t team = 0;
     std::uint32_t rank = 0, size = 0, first = 0;
     Packed<std::uint32_t> ranks;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.rank);
-        each(self.size);
-        each(self.first);
-        each(self.ranks, max_record_bytes);
+    static void fields(auto& self, auto&& each) {
+        each(self.team, self.rank, self.size, self.first);
+        each.list(self.ranks, max_record_bytes);
     }
     const char* problem() const {
         const bool fits = size > 0 && size <= max_job_size && rank < size && ranks.size() > 0 &&
@@ -74,24 +65,16 @@ struct CreateTeam {
 struct DestroyTeam {
     static constexpr std::uint16_t kind = 4;
     std::uint64_t team = 0;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-    }
+    static void fields(auto& self, auto&& each) { each(self.team); }
 };
 // A part of an encoded schedule of `total` bytes, starting at `offset`.
 struct SchedulePart {
     static constexpr std::uint16_t kind = 5;
     std::uint64_t schedule = 0, total = 0, offset = 0;
     std::span<const std::byte> bytes;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.schedule);
-        each(self.total);
-        each(self.offset);
-        each(self.bytes, max_record_bytes);
+    static void fields(auto& self, auto&& each) {
+        each(self.schedule, self.total, self.offset);
+        each.list(self.bytes, max_record_bytes);
     }
     const char* problem() const {
         const bool fits =
@@ -102,11 +85,7 @@ struct SchedulePart {
 struct ForgetSchedule {
     static constexpr std::uint16_t kind = 6;
     std::uint64_t schedule = 0;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.schedule);
-    }
+    static void fields(auto& self, auto&& each) { each(self.schedule); }
 };
 // One start of a schedule on a team. `sequence` numbers the team's starts alike on every rank. Complete when
 // first + ranges.size() == buffers.
@@ -115,16 +94,9 @@ struct Start {
     std::uint64_t schedule = 0, team = 0;
     std::uint32_t sequence = 0, completion = 0, buffers = 0, first = 0;
     Packed<BufferRange> ranges;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.schedule);
-        each(self.team);
-        each(self.sequence);
-        each(self.completion);
-        each(self.buffers);
-        each(self.first);
-        each(self.ranges, max_record_bytes);
+    static void fields(auto& self, auto&& each) {
+        each(self.schedule, self.team, self.sequence, self.completion, self.buffers, self.first);
+        each.list(self.ranges, max_record_bytes);
     }
     const char* problem() const {
         const bool fits = buffers <= max_buffers && part_fits(first, ranges.size(), buffers) &&
@@ -137,29 +109,27 @@ struct BasicSend {
     std::uint64_t team = 0;
     std::uint32_t peer = 0, tag = 0, completion = 0;
     BufferRange range;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.peer);
-        each(self.tag);
-        each(self.completion);
-        each(self.range);
+    static void fields(auto& self, auto&& each) {
+        each(self.team, self.peer, self.tag, self.completion, self.range);
     }
 };
+// From any rank that agrees with `peer` in the bits of `mask`.
 struct BasicRecv {
     static constexpr std::uint16_t kind = 9;
     std::uint64_t team = 0;
-    std::uint32_t peer = 0, tag = 0, completion = 0;
+    std::uint32_t peer = 0, tag = 0, completion = 0, mask = UINT32_MAX;
     BufferRange range;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.peer);
-        each(self.tag);
-        each(self.completion);
-        each(self.range);
+    static void fields(auto& self, auto&& each) {
+        each(self.team, self.peer, self.tag, self.completion, self.mask, self.range);
+    }
+};
+// Finds the message that such a receive would take. `waits`: until there is one.
+struct BasicProbe {
+    static constexpr std::uint16_t kind = 22;
+    std::uint64_t team = 0;
+    std::uint32_t peer = 0, tag = 0, completion = 0, mask = UINT32_MAX, waits = 0;
+    static void fields(auto& self, auto&& each) {
+        each(self.team, self.peer, self.tag, self.completion, self.mask, self.waits);
     }
 };
 struct KeyedSend {
@@ -168,14 +138,8 @@ struct KeyedSend {
     std::uint32_t peer = 0, completion = 0;
     MessageKey key;
     BufferRange range;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.peer);
-        each(self.completion);
-        each(self.key);
-        each(self.range);
+    static void fields(auto& self, auto&& each) {
+        each(self.team, self.peer, self.completion, self.key, self.range);
     }
 };
 struct KeyedRecv {
@@ -184,14 +148,8 @@ struct KeyedRecv {
     std::uint32_t peer = 0, completion = 0;
     MessageKey key;
     BufferRange range;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.peer);
-        each(self.completion);
-        each(self.key);
-        each(self.range);
+    static void fields(auto& self, auto&& each) {
+        each(self.team, self.peer, self.completion, self.key, self.range);
     }
 };
 // Cancels a KeyedRecv that no message has met.
@@ -200,13 +158,7 @@ struct KeyedCancel {
     std::uint64_t team = 0;
     std::uint32_t peer = 0;
     MessageKey key;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.peer);
-        each(self.key);
-    }
+    static void fields(auto& self, auto&& each) { each(self.team, self.peer, self.key); }
 };
 // Asks the device of `peer` to store a message of ours that no receive has met.
 struct KeyedStore {
@@ -214,20 +166,14 @@ struct KeyedStore {
     std::uint64_t team = 0;
     std::uint32_t peer = 0;
     MessageKey key;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.team);
-        each(self.peer);
-        each(self.key);
-    }
+    static void fields(auto& self, auto&& each) { each(self.team, self.peer, self.key); }
 };
 
 // window_commands.h has the commands for windows, kernel_commands.h those for kernels.
-using Command =
-    std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start, BasicSend,
-                 BasicRecv, KeyedSend, KeyedRecv, KeyedCancel, KeyedStore, CreateWindow, DestroyWindow,
-                 AttachWindow, DetachWindow, WindowOperation, FlushWindow, Compute, UnloadKernel>;
+using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
+                             BasicSend, BasicRecv, KeyedSend, KeyedRecv, KeyedCancel, KeyedStore, BasicProbe,
+                             CreateWindow, DestroyWindow, AttachWindow, DetachWindow, WindowOperation,
+                             FlushWindow, Compute, UnloadKernel>;
 
 // The size of the record, header included.
 std::size_t record_bytes(const Command& command);

@@ -24,13 +24,10 @@ struct Compute {
     std::uint32_t completion = 0;
     Packed<KernelBuffer> buffers;
     std::span<const std::byte> arguments;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.kernel);
-        each(self.completion);
-        each(self.buffers, max_kernel_buffers * sizeof(KernelBuffer));
-        each(self.arguments, max_argument_bytes);
+    static void fields(auto& self, auto&& each) {
+        each(self.kernel, self.completion);
+        each.list(self.buffers, max_kernel_buffers * sizeof(KernelBuffer));
+        each.list(self.arguments, max_argument_bytes);
     }
     const char* problem() const {
         for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -45,11 +42,7 @@ struct Compute {
 struct UnloadKernel {
     static constexpr std::uint16_t kind = 61;
     std::uint64_t kernel = 0;
-
-    template <typename Self, typename Each>
-    static void fields(Self& self, Each&& each) {
-        each(self.kernel);
-    }
+    static void fields(auto& self, auto&& each) { each(self.kernel); }
 };
 
 }  // namespace offpath::control

@@ -12,7 +12,7 @@
 namespace offpath::control {
 namespace {
 
-// The beginning of a file of one line; empty: it cannot be read.
+// Returns the beginning of a file's first line, or an empty string if the file cannot be read.
 std::string first_line(const std::string& path) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return {};
@@ -29,7 +29,7 @@ ThreadState thread_state(pid_t process, pid_t thread) {
     if (process <= 0 || thread <= 0) return state;
     const std::string folder = fmt::format("/proc/{}/task/{}/", process, thread);
     const std::string stat = first_line(folder + "stat"), times = first_line(folder + "schedstat");
-    // "PID (NAME) LETTER ...", where the name may hold anything.
+    // The format is "PID (NAME) LETTER ...", and the name may contain any character.
     const std::size_t name_end = stat.rfind(')');
     if (name_end == std::string::npos || name_end + 2 >= stat.size() || times.empty()) return state;
     state.known = true;

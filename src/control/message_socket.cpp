@@ -18,9 +18,10 @@ namespace {
 constexpr std::size_t length_bytes = sizeof(std::uint32_t);
 constexpr std::size_t least_frame = 8;  // a message's header
 constexpr std::size_t max_output = 4 * (max_message_bytes + length_bytes);
-// Read at a time: little, so that a stranger who announces a long message has to send it first.
+// Bytes read at a time. The value is small, so that a stranger who announces a long message has to send it
+// first.
 constexpr std::size_t read_step = 2 << 10;
-// Of receive_frame(), so that nobody holds up the caller by sending on and on.
+// The most steps of one receive_frame(), so that a peer that keeps sending cannot hold up the caller.
 constexpr int max_steps = 256;
 
 bool fits(std::uint32_t length) {
@@ -65,7 +66,7 @@ MessageSocket MessageSocket::over_tcp(FileDescriptor socket) {
     made.remote_ = true;
     const int one = 1;
     fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-    // Messages are small and somebody waits for each.
+    // Messages are small, and the receiver waits for each of them.
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     made.socket_ = std::move(socket);
     return made;
@@ -162,7 +163,7 @@ Status MessageSocket::receive(int timeout_ms, Message& message, std::vector<File
     const auto end = Clock::now() + std::chrono::milliseconds(timeout_ms);
     Received received;
     while (true) {
-        if (unsent()) (void)flush();  // a peer that is gone is found out by receiving
+        if (unsent()) (void)flush();  // receiving will detect a lost peer
         const Status status = receive_bytes(received);
         if (status == Status::ok) break;
         if (status != Status::retry) {

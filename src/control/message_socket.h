@@ -36,6 +36,8 @@ class MessageSocket {
     explicit operator bool() const { return static_cast<bool>(socket_); }
     bool remote() const { return remote_; }
     void close();
+    // Gives the connection up to the caller. Only between messages, with nothing unsent.
+    FileDescriptor take_descriptor() { return std::move(socket_); }
 
     // retry: the output buffer has no room. peer_lost: the other side is gone. unsupported: descriptors over
     // TCP.

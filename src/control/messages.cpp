@@ -13,9 +13,9 @@ constexpr std::uint32_t magic = 0x4d50464f;  // "OFPM"
 constexpr std::uint32_t other_order_magic = 0x4f46504d;
 constexpr std::uint32_t byte_order_mark = 0x01020304;
 constexpr std::uint8_t word_bytes = 8;
-constexpr std::size_t max_text = 512;  // of texts for people, which are cut here
+constexpr std::size_t max_text = 512;  // longer texts for people are cut to this length
 
-// Kinds are the places in the variant, counted from 1; a test pins them.
+// A kind is the position in the variant, counted from 1; a test pins the kinds.
 constexpr std::uint16_t kind_of(std::size_t index) {
     return static_cast<std::uint16_t>(index + 1);
 }
@@ -33,6 +33,7 @@ class BodyWriter {
         out.value(m.probe_address);
         out.value(m.probe_value);
         out.bytes(m.fabric);
+        out.value(static_cast<std::uint8_t>(m.purpose));
     }
     void operator()(const Welcome& m) const {
         out.value(m.proxy);
@@ -117,6 +118,13 @@ class BodyWriter {
         out.value(m.token);
         out.bytes(m.mac);
     }
+    void operator()(const TargetWelcome& m) const {
+        out.text(m.node.substr(0, max_text));
+        out.text(m.architecture.substr(0, max_text));
+        out.value(m.cpus);
+        out.value(static_cast<std::uint8_t>(m.reads_program));
+        out.bytes(m.mac);
+    }
 
   private:
     FieldWriter& out;
@@ -126,7 +134,7 @@ class BodyWriter {
     }
 };
 
-// A final status, as a Refusal or a RegionReply carries it.
+// Reads the final status that a Refusal or a RegionReply carries.
 bool read_status(FieldReader& in, Status& status) {
     return status_of(in.value<std::int32_t>(), status);
 }
@@ -148,7 +156,7 @@ void read_blob(FieldReader& in, std::size_t limit, std::vector<std::byte>& to) {
     to.assign(bytes.begin(), bytes.end());
 }
 
-// The reader trusts nothing: it checks what a field may say, not only whether it is there.
+// The reader trusts nothing: it checks each field's value, not only that the field is present.
 class BodyReader {
   public:
     BodyReader(FieldReader& reader, std::string& text) : in(reader), problem(text) {}
@@ -163,6 +171,9 @@ class BodyReader {
         m.probe_address = in.value<std::uint64_t>();
         m.probe_value = in.value<std::uint64_t>();
         read_array(in, m.fabric);
+        const auto purpose = in.value<std::uint8_t>();
+        if (purpose > 2) return wrong("hello: unknown purpose {}; 0 to 2 are accepted", purpose);
+        m.purpose = static_cast<Purpose>(purpose);
         if (in.ok() && (m.job_size == 0 || m.job_size > max_job_size || m.job_rank >= m.job_size))
             return wrong("hello: rank {} of a job of {} ranks; at most {} ranks are accepted", m.job_rank,
                          m.job_size, max_job_size);
@@ -269,6 +280,14 @@ class BodyReader {
         read_array(in, m.mac);
         return Status::ok;
     }
+    Status operator()(TargetWelcome& m) {
+        m.node = in.text(max_text);
+        m.architecture = in.text(max_text);
+        m.cpus = in.value<std::uint32_t>();
+        const bool good = read_flag(in, m.reads_program);
+        read_array(in, m.mac);
+        return good ? Status::ok : wrong("target welcome: the flag for reading is neither 0 nor 1");
+    }
 
   private:
     template <typename... Args>
@@ -292,7 +311,7 @@ class BodyReader {
     Status same_machine() {
         const auto mark = in.value<std::uint32_t>();
         const auto word = in.value<std::uint8_t>();
-        if (!in.ok()) return Status::ok;  // too short, which is said later
+        if (!in.ok()) return Status::ok;  // too short; reported later
         if (mark != byte_order_mark) {
             problem = fmt::format(
                 "the other side has another byte order (its mark reads {:08x}); little-endian is accepted",

@@ -19,7 +19,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 8;
+constexpr std::uint16_t protocol_version = 10;
 constexpr std::size_t max_message_bytes = 48 << 10;
 
 using Nonce = std::array<std::byte, 16>;
@@ -33,6 +33,10 @@ using Mac = std::array<std::byte, 32>;
 // How the client wants its ordinary memory to be reached.
 enum class BackEndRequest : std::uint8_t { automatic = 0, map = 2, cma = 3, staged = 4 };
 
+// What the client wants of the daemon: a session with a proxy, a target host (target/records.h), or to know
+// what target regions would find.
+enum class Purpose : std::uint8_t { session = 0, target = 1, target_facts = 2 };
+
 // client -> daemon, first.
 struct Hello {
     std::uint64_t job_high = 0, job_low = 0;
@@ -44,6 +48,7 @@ struct Hello {
     // The secret by which the job's proxies authenticate to each other. Zeros for remote attach: the daemon
     // derives it from the job's secret.
     Secret fabric{};
+    Purpose purpose = Purpose::session;
     friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -180,9 +185,19 @@ struct DirectWelcome {
     friend bool operator==(const DirectWelcome&, const DirectWelcome&) = default;
 };
 
+// daemon -> client, the answer to a Hello for a target. Descriptor, local attach only: the memory of the
+// line. After it, the socket is the target host's. Without a descriptor, over a unix socket: only the facts.
+struct TargetWelcome {
+    std::string node, architecture;  // as uname says it
+    std::uint32_t cpus = 0;          // that regions may run on
+    bool reads_program = false;      // the host reads and writes the program's memory itself
+    Mac mac{};                       // remote attach only
+    friend bool operator==(const TargetWelcome&, const TargetWelcome&) = default;
+};
+
 using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
                              Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel,
-                             KernelReply, DirectCall, DirectProof, DirectWelcome>;
+                             KernelReply, DirectCall, DirectProof, DirectWelcome, TargetWelcome>;
 
 std::vector<std::byte> encode_message(const Message& message);
 // protocol: not a message. version: a message of another version, byte order or word size. `message` is set

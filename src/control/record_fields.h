@@ -1,10 +1,10 @@
 // Derives the size, encoder and decoder of a command from one list of its fields (commands.h). A command
 // lists its fields once:
-//     template <typename Self, typename Each>
-//     static void fields(Self& self, Each&& each) { each(self.team); each(self.part, limit); }
-// Numbers and structs are copied as they are in memory. Byte strings and arrays follow their length, a u32;
-// the limit is the most bytes that a reader accepts. A command may check decoded values in `const char*
-// problem() const`, which returns null if they are valid. Pure.
+//     static void fields(auto& self, auto&& each) { each(self.team, self.rank); each.list(self.part, limit);
+//     }
+// Numbers and structs are copied as they are in memory. Byte strings and arrays, the lists, follow their
+// length, a u32; the limit is the most bytes that a reader accepts. A command may check decoded values in
+// `const char* problem() const`, which returns null if they are valid. Pure.
 #pragma once
 
 #include "control/command_fields.h"
@@ -15,17 +15,17 @@ namespace offpath::control {
 
 class FieldBytes {
   public:
-    template <typename T>
-    void operator()(const T&) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        bytes_ += sizeof(T);
+    template <typename... T>
+    void operator()(const T&...) {
+        static_assert((std::is_trivially_copyable_v<T> && ...));
+        bytes_ += (sizeof(T) + ...);
     }
-    void operator()(std::span<const std::byte> blob, std::size_t /*limit*/) {
+    void list(std::span<const std::byte> blob, std::size_t /*limit*/) {
         bytes_ += sizeof(std::uint32_t) + blob.size();
     }
     template <typename T>
-    void operator()(const Packed<T>& array, std::size_t /*limit*/) {
-        bytes_ += sizeof(std::uint32_t) + array.bytes().size();
+    void list(const Packed<T>& array, std::size_t limit) {
+        list(array.bytes(), limit);
     }
     std::size_t bytes() const { return bytes_; }
 
@@ -36,13 +36,13 @@ class FieldBytes {
 class FieldsOut {
   public:
     explicit FieldsOut(FieldWriter& out) : out_(out) {}
-    template <typename T>
-    void operator()(const T& value) {
-        out_.value(value);
+    template <typename... T>
+    void operator()(const T&... values) {
+        (out_.value(values), ...);
     }
-    void operator()(std::span<const std::byte> blob, std::size_t /*limit*/) { out_.blob(blob); }
+    void list(std::span<const std::byte> blob, std::size_t /*limit*/) { out_.blob(blob); }
     template <typename T>
-    void operator()(const Packed<T>& array, std::size_t /*limit*/) {
+    void list(const Packed<T>& array, std::size_t /*limit*/) {
         out_.blob(array.bytes());
     }
 
@@ -53,13 +53,13 @@ class FieldsOut {
 class FieldsIn {
   public:
     explicit FieldsIn(FieldReader& in) : in_(in) {}
-    template <typename T>
-    void operator()(T& value) {
-        value = in_.value<T>();
+    template <typename... T>
+    void operator()(T&... values) {
+        ((values = in_.value<T>()), ...);
     }
-    void operator()(std::span<const std::byte>& blob, std::size_t limit) { blob = in_.blob(limit); }
+    void list(std::span<const std::byte>& blob, std::size_t limit) { blob = in_.blob(limit); }
     template <typename T>
-    void operator()(Packed<T>& array, std::size_t limit) {
+    void list(Packed<T>& array, std::size_t limit) {
         const auto bytes = in_.blob(limit);
         whole_ = whole_ && bytes.size() % sizeof(T) == 0;
         array = Packed<T>(bytes);

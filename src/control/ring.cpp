@@ -39,7 +39,8 @@ std::span<std::byte> RingProducer::reserve(std::size_t bytes) {
 void RingProducer::commit() {
     tail_ += reserved_;
     reserved_ = 0;
-    // Not only a release: whoever looks for a sleeping consumer afterwards must not look before (channel.h).
+    // A release store is not enough: a producer that then checks for a sleeping consumer must not read that
+    // state before this store (channel.h).
     indices_->tail.store(tail_, std::memory_order_seq_cst);
 }
 

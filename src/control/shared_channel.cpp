@@ -61,7 +61,7 @@ Status ChannelMemory::create(const ChannelSizes& sizes, ChannelMemory& memory, F
     }
     result.bytes_ = bytes;
     result.sizes_ = sizes;
-    // A new memfd is zero, which is the right start for all atomics.
+    // A new memfd is filled with zeros, which is the right initial value for all atomics.
     result.header().magic = channel_magic;
     result.header().completions = sizes.completions;
     result.header().ring_bytes = sizes.ring_bytes;
@@ -114,7 +114,7 @@ bool SharedClientChannel::ring() {
 
 void SharedClientChannel::ring_doorbell() {
     const std::uint64_t one = 1;
-    // An eventfd takes an increment unless its counter is full, and then the proxy wakes anyway.
+    // The write fails only if the eventfd's counter is full, and then the proxy wakes anyway.
     [[maybe_unused]] const auto written = write(doorbell_.get(), &one, sizeof one);
 }
 

@@ -97,7 +97,7 @@ Status listen_at(const std::string& path, FileDescriptor& socket, std::string& p
         problem = fmt::format("socket: {}", std::strerror(errno));
         return Status::system;
     }
-    // fchmod on the descriptor before bind gives the file its mode without a moment of wider access.
+    // fchmod on the descriptor before bind gives the file its mode at once: it never has wider access.
     if (fchmod(made.get(), 0600) != 0 ||
         ::bind(made.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(made.get(), 512) != 0) {

@@ -1,5 +1,7 @@
 #include "control/tcp_socket.h"
 
+#include "base/own_thread.h"
+
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,12 +13,10 @@
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <system_error>
-#include <thread>
 
 namespace offpath::control {
 namespace {
@@ -26,7 +26,8 @@ using Found = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 constexpr auto listen_patience = std::chrono::seconds(8);
 
-// What a look-up has come to. It belongs to both, who asks and who looks, since either may end first.
+// The result of a look-up. The thread that asks and the thread that looks up share it, since either may end
+// first.
 struct LookUp {
     std::mutex mutex;
     std::condition_variable over;
@@ -51,19 +52,15 @@ void ask(const TcpAddress& address, int flags, LookUp& result) {
     result.over.notify_all();
 }
 
-// A resolver that does not answer would keep us for as long as its configuration says: the thread that asks
-// it is left behind.
+// A resolver that does not answer would block us for as long as its configuration says. So another thread
+// asks it, and is left behind when the time is over.
 bool ask_until(Clock::time_point end, const TcpAddress& address, int flags,
                const std::shared_ptr<LookUp>& result) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        std::thread([=] { ask(address, flags, *result); }).detach();
+        start_own_thread([=] { ask(address, flags, *result); }).detach();
     } catch (const std::system_error&) {
         ask(address, flags, *result);
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     std::unique_lock lock(result->mutex);
     return result->over.wait_until(lock, end, [&] { return result->is_over; });
 }
@@ -182,7 +179,7 @@ Status connect_tcp(const TcpAddress& address, int timeout_ms, FileDescriptor& so
             socket = std::move(made);
             return Status::ok;
         }
-        if (error == ETIMEDOUT) break;  // the others would take as long
+        if (error == ETIMEDOUT) break;  // the other addresses would take as long
     }
     problem = fmt::format("no offpathd answers at {} ({})", to_string(address), std::strerror(error));
     return Status::unavailable;

@@ -1,5 +1,5 @@
-// The C API of include/offpath/device_ranks.h: gathers what every rank knows of itself, lets pairing.h
-// decide, and makes the communicators.
+// The C API of include/offpath/device_ranks.h: gathers the facts of every rank, pairs the ranks by pairing.h,
+// and makes the communicators.
 #include <offpath/device_ranks.h>
 #include <sys/utsname.h>
 
@@ -72,7 +72,7 @@ std::vector<RankFacts> gather_facts(MPI_Comm world, int size) {
     return facts;
 }
 
-// Ranks with equal keys stay in the order of `world`.
+// Ranks with equal keys keep the order of `world`.
 void make_communicators(MPI_Comm world, const RankPlace& place, offpath_device_ranks_t& made) {
     check(MPI_Comm_split(world, made.is_device, place.node, &made.kind_comm));
     check(MPI_Comm_split(world, place.node, made.is_device, &made.node_comm));

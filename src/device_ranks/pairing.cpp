@@ -10,7 +10,7 @@ namespace offpath::device_ranks {
 
 namespace {
 
-constexpr std::size_t kListed = 8;  // ranks or nodes that a message names before it says "..."
+constexpr std::size_t kListed = 8;  // how many ranks or nodes a message names before "..."
 
 struct Invalid : std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -35,7 +35,7 @@ std::string count_text(int count, const char* what) {
     return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
-// Whether all ranks have the variable; throws when only some do.
+// Whether all ranks have the variable. Throws if only some do.
 bool given_to_all(const std::vector<RankFacts>& facts, std::string RankFacts::*variable, const char* name) {
     std::vector<int> without;
     for (std::size_t rank = 0; rank < facts.size(); ++rank)

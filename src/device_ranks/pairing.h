@@ -1,7 +1,8 @@
-// From what the launcher told every rank to who is a host, who a device, and who belongs to whom.
+// Decides, from what the launcher told every rank, which ranks are hosts, which are devices, and which of
+// them work together.
 //
 // Pure: no MPI, no environment, no clock. Every rank of a job calls pair_ranks() with the same table and gets
-// the same answer, so that errors need no further agreement.
+// the same answer, so errors need no further agreement.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace offpath::device_ranks {
 
-// One rank, as it sees itself. Empty texts: the variable is not set.
+// The facts that one rank knows about itself. Empty texts: the variable is not set.
 struct RankFacts {
     std::string kind;  // OFFPATH_RANK_KIND
     std::string node;  // OFFPATH_NODE_INDEX
@@ -47,7 +48,8 @@ struct Pairing {
 
 Pairing pair_ranks(const std::vector<RankFacts>& facts);
 
-// Which of `few` gets item `item` of `many`, in contiguous blocks as equal as can be. 0 <= item < many.
+// Which of `few` gets item `item` of `many`, in contiguous blocks whose sizes differ by at most one. 0 <=
+// item < many.
 int owner_of(int item, int many, int few);
 
 }  // namespace offpath::device_ranks

@@ -1,4 +1,4 @@
-// Which part of the engine takes a message, by its kind.
+// Dispatch: which part of the engine gets a message, by its kind.
 #include "base/log.h"
 #include "engine/impl.h"
 
@@ -11,8 +11,6 @@ Tenant* Engine::Impl::tenant_of(Kind kind) {
         case Kind::eager:
         case Kind::ready:
         case Kind::signal:
-        case Kind::put_request:
-        case Kind::get_request:
         case Kind::abort:
             return &schedules;
         case Kind::request:
@@ -42,7 +40,7 @@ void Engine::Impl::dispatch(std::span<const std::byte> header, const transport::
             if (incoming != nullptr && one_sided.take(header, *incoming, from)) return;
             break;
         case Kind::hello: {
-            Hello hello;
+            PeerHello hello;
             if (read(header, hello) && (incoming == nullptr || incoming->rendezvous == nullptr)) return;
             break;
         }
@@ -87,7 +85,8 @@ void Engine::Impl::deliver(std::span<const std::byte> header, std::span<const st
     const TeamKey key{route.job_high, route.job_low, route.team, route.dest};
     const auto found = teams.find(key);
     if (found == teams.end()) {
-        // A window is made by all ranks of a team before any of them uses it.
+        // All ranks of a team create a window before any of them uses it. So the message is not early, and
+        // its team is missing.
         if (routed.kind == Kind::one_sided)
             return peers.refuse("an operation on a window of a team that is not here", &from);
         Job* const known = peers.find_job(job);

@@ -1,4 +1,4 @@
-// The engine's public face, and its round of work.
+// The engine's public interface, and its round of work.
 #include "engine/engine.h"
 
 #include "base/log.h"
@@ -10,12 +10,14 @@
 namespace offpath::engine {
 namespace {
 
-// Of a larger job, most pairs never exchange anything.
+// A session that names more proxies than this does not connect to them ahead of use. In a large job, most
+// pairs of proxies never exchange anything.
 constexpr std::size_t most_greeted = 64;
 
 }  // namespace
 
-// References to members that are made later are kept, and not used, by what is made earlier.
+// Members that are made earlier store references to members that are made later. Their constructors do not
+// use them.
 Engine::Impl::Impl(transport::Transport& its_transport, ProxyId self, const Config& its_config,
                    const Surroundings& surroundings)
     : Core(own_config, its_transport, own_peers, own_mover, own_random, own_counters),
@@ -58,6 +60,10 @@ Status Engine::open_session(const JobId& job, const JobSecret& secret, std::uint
     *session = made.get();
     impl_->sessions.push_back(std::move(made));
     return Status::ok;
+}
+
+void Engine::use_kernels(Session& session, Kernels& kernels) {
+    session.kernels = &kernels;
 }
 
 Status Engine::add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address) {
@@ -111,8 +117,13 @@ Status Engine::send(Team& team, const memory::HostRange& buffer, std::uint32_t d
 }
 
 Status Engine::recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
-                    MessageInfo* info, Completion* done) {
-    return impl_->messages.recv(team, buffer, source, tag, info, done);
+                    MessageInfo* info, Completion* done, std::uint32_t mask) {
+    return impl_->messages.recv(team, buffer, {source, tag, mask}, info, done);
+}
+
+Status Engine::probe(Team& team, std::uint32_t source, std::uint32_t mask, std::uint32_t tag, bool waits,
+                     MessageInfo* info, Completion* done) {
+    return impl_->messages.probe(team, {source, tag, mask}, waits, info, done);
 }
 
 Status Engine::keyed_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest,
@@ -154,7 +165,7 @@ Status Engine::one_sided(Window& window, OneSidedCall call, Completion* done) {
     return impl_->one_sided.start(window, std::move(call), done);
 }
 
-Status Engine::one_sided_at_once(const DirectOperation& call, std::span<const std::byte>& result) {
+Status Engine::one_sided_at_once(const DirectAccess& call, std::span<const std::byte>& result) {
     return impl_->one_sided.at_once(call, result);
 }
 
@@ -214,7 +225,7 @@ bool Engine::Impl::advance() {
         moved |= again;
         if (!again) break;
     }
-    // Operations on windows that fill whole rounds are such work as copies themselves.
+    // Operations on windows that fill a whole round are copies too, so the copies here do not wait for them.
     moved |= mover.pump_copies(moved, one_sided.spent());
     for (Tenant* tenant : tenants)
         moved |= tenant->finish();

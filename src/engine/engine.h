@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/completion.h"
-#include "engine/messages/operation.h"
+#include "engine/messages/message_op.h"
 #include "engine/onesided/calls.h"
 #include "engine/schedules/plan.h"
 #include "engine/shared/config.h"
@@ -26,6 +26,7 @@
 
 namespace offpath::engine {
 
+class Kernels;  // what runs a session's kernels (teams/kernels.h)
 class Session;  // a host rank, as the engine sees it
 class Team;     // a team, seen from one session's rank
 class Window;   // memory of one session's rank that the ranks of its team reach, seen from that rank
@@ -46,6 +47,8 @@ class Engine final : public transport::Handler {
     // secret.
     Status open_session(const JobId& job, const JobSecret& secret, std::uint32_t job_rank,
                         memory::HostMemory& memory, Session** session);
+    // From now on schedules of the session may have compute ops. `kernels` must outlive the session.
+    void use_kernels(Session& session, Kernels& kernels);
     // Announces a proxy of the session's job. Repeating the same address is allowed; another address is
     // Status::invalid. What one job announces holds for that job only. The engine connects at first use, or
     // in greet().
@@ -76,9 +79,14 @@ class Engine final : public transport::Handler {
     // Basic messages. Sends from this rank to one `dest` of the team stay in order.
     Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                 Completion* done);
-    // `info` is filled before `done` is called. source and tag may be matching::any.
+    // `info` is filled before `done` is called. source and tag may be matching::any. A message's source must
+    // agree with `source` in the bits of `mask`.
     Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
-                MessageInfo* info, Completion* done);
+                MessageInfo* info, Completion* done, std::uint32_t mask = UINT32_MAX);
+    // Finds the message that recv() would take, and leaves it. If there is none, it `waits` for one or ends
+    // with Status::canceled.
+    Status probe(Team& team, std::uint32_t source, std::uint32_t mask, std::uint32_t tag, bool waits,
+                 MessageInfo* info, Completion* done);
 
     // Keyed messages: a send meets the receive with its source and key, whichever comes first. The send is
     // done when its receive has taken it, or the target's engine after keyed_store(). A second send or
@@ -109,7 +117,7 @@ class Engine final : public transport::Handler {
     // Executes the operation immediately. `result` is what it fetches, valid until the next call of the
     // engine. Errors, after which nothing has happened: unsupported (cannot be done immediately), access (out
     // of the window's bounds, or no such window), protocol (contradictory arguments).
-    Status one_sided_at_once(const DirectOperation& call, std::span<const std::byte>& result);
+    Status one_sided_at_once(const DirectAccess& call, std::span<const std::byte>& result);
     // Records, for the next flush, that an operation could not even be started.
     void one_sided_failed(Window& window, std::uint32_t target, Status status);
     // `done` is called when every earlier operation to `target`, or to every_target, is complete. It gets the

@@ -1,4 +1,4 @@
-// Sessions and teams: how they come and go, and what happens when ranks and proxies do.
+// Sessions and teams: how they begin and end, and what happens when ranks and proxies are lost.
 #include "base/log.h"
 #include "engine/impl.h"
 
@@ -109,7 +109,7 @@ void Engine::Impl::rank_gone(Session& session, std::uint32_t job_rank, const Pee
     }
 }
 
-// Ends what cannot be done any more without the ranks for which `gone` holds.
+// Ends everything that cannot be done without the ranks for which `gone` holds.
 void Engine::Impl::ranks_gone(Team& team, const RanksGone& gone) {
     bool is_member = false;
     for (std::uint32_t rank = 0; rank < team.peers.size(); ++rank)

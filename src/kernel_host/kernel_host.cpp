@@ -6,15 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char** environ;
 
 namespace offpath::kernel_host {
 
@@ -29,41 +24,14 @@ Status KernelHost::start(const HostConfig& config, std::unique_ptr<KernelHost>& 
     memory::Mapping mapping;
     Status status = memory::make_memory_file("offpath-kernel-host", sizeof(Shared), shared);
     if (status == Status::ok) status = memory::Mapping::map(shared.get(), sizeof(Shared), mapping);
-    // Descriptors that are not where they have to go: a copy onto itself would stay closed by exec.
-    FileDescriptor high_socket(fcntl(its.get(), F_DUPFD_CLOEXEC, 10));
-    FileDescriptor high_shared(fcntl(shared.get(), F_DUPFD_CLOEXEC, 10));
-    if (status != Status::ok || !high_socket || !high_shared) {
-        problem = "no memory or descriptors for a kernel host";
-        return status != Status::ok ? status : Status::system;
+    if (status != Status::ok) {
+        problem = "no memory for a kernel host";
+        return status;
     }
-
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, high_socket.get(), socket_fd);
-    posix_spawn_file_actions_adddup2(&files, high_shared.get(), shared_fd);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    std::string program = config.program, parent = std::to_string(getpid()), cpus;
-    for (const int cpu : config.cpus)
-        cpus += (cpus.empty() ? "" : ",") + std::to_string(cpu);
-    std::string user = config.user, symbols = config.own_symbols ? "own" : "any";
-    char* arguments[] = {program.data(), parent.data(), cpus.data(), user.data(), symbols.data(), nullptr};
     pid_t pid = -1;
-    const int error = posix_spawn(&pid, program.c_str(), &files, &attributes, arguments, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0) {
-        problem = fmt::format("{} cannot be started: {}", program, std::strerror(error));
-        return Status::unsupported;
-    }
+    const int descriptors[] = {its.get(), shared.get()};
+    status = spawn_host(config, {config.own_symbols ? "own" : "any"}, descriptors, pid, problem);
+    if (status != Status::ok) return status;
     host.reset(new KernelHost(pid, std::move(mine), std::move(mapping)));
     return Status::ok;
 }
@@ -73,7 +41,8 @@ KernelHost::~KernelHost() {
 }
 
 bool KernelHost::answered() const {
-    // The host counts an answer when it has sent it, so what was taken may be ahead.
+    // The host counts an answer after it has sent it, so this side may already have taken more than were
+    // counted.
     const auto& answers = reinterpret_cast<const Shared*>(shared_.data())->answers;
     return static_cast<std::int64_t>(answers.load(std::memory_order_acquire) - taken_) > 0;
 }
@@ -104,7 +73,7 @@ Status KernelHost::send(const Request& request, std::span<const int> descriptors
 Status KernelHost::receive(Answer& answer) {
     std::byte record[max_record_bytes];
     ssize_t got;
-    // The end of a host that had not read all of its records is reported once, ahead of its answers.
+    // If the host ended without reading all of its records, the socket reports that once, before its answers.
     bool reset = false;
     do {
         got = recv(socket_.get(), record, sizeof record, MSG_DONTWAIT);

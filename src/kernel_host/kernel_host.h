@@ -5,6 +5,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/status.h"
+#include "kernel_host/host_process.h"
 #include "kernel_host/records.h"
 #include "memory/file.h"
 
@@ -16,14 +17,6 @@
 #include <sys/types.h>
 
 namespace offpath::kernel_host {
-
-struct HostConfig {
-    std::string program;    // of the host: offpath-kernel-host
-    std::vector<int> cpus;  // that it may run on; empty: as its parent
-    std::string user;       // UID:GID, that it becomes; empty: as its parent
-    bool own_symbols =
-        false;  // a kernel must be a symbol of the library that was named, not of one that it needs
-};
 
 class KernelHost {
   public:

@@ -1,6 +1,7 @@
-// offpath-kernel-host: runs the kernels of one client (records.h). Started by a proxy, as
+// offpath-kernel-host: runs the kernels of one client (records.h). A proxy starts it, as
 //   offpath-kernel-host PARENT [CPU,CPU,...] [UID:GID] own|any
-// with its socket and the shared words at given descriptors. One thread; kernels may make more.
+// with its socket and the shared words at given descriptors. It has one thread; kernels may start more.
+#include "kernel_host/host_process.h"
 #include "kernel_host/records.h"
 #include "memory/file.h"
 
@@ -10,24 +11,18 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
 #include <dlfcn.h>
-#include <grp.h>
 #include <link.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace offpath::kernel_host {
 namespace {
 
-// Whether the library itself has the symbol: a look-up also finds those of all libraries that it needs.
+// Whether the library itself defines the symbol. dlsym also searches the libraries that it depends on.
 bool is_of(void* library, void* symbol) {
     link_map *named = nullptr, *found = nullptr;
     Dl_info info{};
@@ -38,7 +33,7 @@ bool is_of(void* library, void* symbol) {
 class Host {
   public:
     Host(memory::Mapping shared, bool own_symbols) : shared_(std::move(shared)), own_symbols_(own_symbols) {}
-    // Until the proxy hangs up.
+    // Returns when the proxy closes the connection.
     int serve();
 
   private:
@@ -60,7 +55,7 @@ class Host {
     const bool own_symbols_;
     std::map<std::uint64_t, Kernel> kernels_;
     std::map<std::uint64_t, memory::Mapping> regions_;
-    std::vector<memory::File> files_;  // of the record that is handled
+    std::vector<memory::File> files_;  // of the current record
     alignas(64) std::byte arguments_[OFFPATH_KERNEL_ARGUMENT_BYTES];
 };
 
@@ -195,53 +190,17 @@ void Host::answer(const Answer& answer) {
     reinterpret_cast<Shared*>(shared_.data())->answers.fetch_add(1, std::memory_order_release);
 }
 
-void use_cpus(const char* list) {
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    while (*list != '\0') {
-        char* end = nullptr;
-        const unsigned long cpu = std::strtoul(list, &end, 10);
-        if (end == list) return;
-        if (cpu < CPU_SETSIZE) CPU_SET(cpu, &cpus);
-        list = *end == ',' ? end + 1 : end;
-    }
-    if (CPU_COUNT(&cpus) > 0) sched_setaffinity(0, sizeof cpus, &cpus);
-}
-
-// Becomes another user, for good, and gives up what rights there are. Empty: stays who it is.
-bool become(const char* user) {
-    if (*user == '\0') return true;
-    char* end = nullptr;
-    const auto uid = static_cast<uid_t>(std::strtoul(user, &end, 10));
-    if (uid == 0 || *end != ':') return false;
-    const auto gid = static_cast<gid_t>(std::strtoul(end + 1, nullptr, 10));
-    if (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
-        return false;
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    // Version 3, this thread; no rights at all.
-    const std::uint32_t header[2] = {0x20080522, 0}, none[6] = {};
-    return syscall(SYS_capset, header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
-}
-
 }  // namespace
 }  // namespace offpath::kernel_host
 
-// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown here ends this process, and its proxy tells so
+// NOLINTNEXTLINE(bugprone-exception-escape): an exception ends this process, and its proxy reports that
 int main(int argc, char** argv) {
     using namespace offpath;
     if (argc != 5) {
         std::fprintf(stderr, "offpath-kernel-host is started by offpathd\n");
         return 2;
     }
-    const bool fine = kernel_host::become(argv[3]);
-    // A change of users takes the signal back.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!fine) {
-        std::fprintf(stderr, "offpath-kernel-host cannot become user %s\n", argv[3]);
-        return 1;
-    }
-    if (getppid() != std::atoi(argv[1])) return 1;
-    kernel_host::use_cpus(argv[2]);
+    if (!kernel_host::settle_host(argv)) return 1;
     memory::Mapping shared;
     if (memory::Mapping::map(kernel_host::shared_fd, sizeof(kernel_host::Shared), shared) != Status::ok)
         return 1;

@@ -1,5 +1,6 @@
 #include "link/agent.h"
 
+#include "base/own_thread.h"
 #include "base/scheduling.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <system_error>
@@ -29,19 +29,13 @@ Status LinkAgent::start(int event_fd, std::string& problem) {
             return Status::system;
         }
     }
-    // The program's signals are for its own threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    Status status = Status::ok;
     try {
-        thread_ = std::thread([this] { run(); });
+        thread_ = start_own_thread([this] { run(); });
     } catch (const std::system_error& error) {
         problem = fmt::format("the link's agent thread: {}", error.what());
-        status = Status::system;
+        return Status::system;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return status;
+    return Status::ok;
 }
 
 LinkAgent::~LinkAgent() {
@@ -72,7 +66,7 @@ bool LinkAgent::watch(bool transport_too) const {
 double LinkAgent::cpu_s() const {
     clockid_t clock{};
     timespec used{};
-    auto& thread = const_cast<std::thread&>(thread_);  // the handle has no const
+    auto& thread = const_cast<std::thread&>(thread_);  // native_handle() is not const
     if (pthread_getcpuclockid(thread.native_handle(), &clock) != 0 || clock_gettime(clock, &used) != 0)
         return 0;
     return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);

@@ -22,7 +22,7 @@ namespace offpath::link {
 namespace {
 
 constexpr std::size_t file_bytes = 256 << 10;
-// What a pipe holds of pages, where it may be made larger than usual; else it takes less at a time.
+// The size of the pipe, if it may be made larger than usual. Otherwise it takes fewer bytes at a time.
 constexpr std::size_t pipe_bytes = 256 << 10;
 
 char* pointer(std::uint64_t address) {
@@ -37,7 +37,8 @@ CheckedMemory::CheckedMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_S
         memory::Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
         log::error("the link has no memory file; staged transfers will fail");
     const char here = 0;
-    // Emulators take every advice and do nothing: the first page, which nobody has, must be refused.
+    // Emulators accept every advice and do nothing. So the first page, which is never mapped, must be
+    // refused.
     can_tell_ = present(MADV_POPULATE_READ, reinterpret_cast<std::uint64_t>(&here), 1) == Status::ok &&
                 present(MADV_POPULATE_READ, 0, 1) == Status::access;
 }
@@ -46,8 +47,9 @@ CheckedMemory::~CheckedMemory() {
     close_pipe();
 }
 
-// Between the memory and the file's beginning. Plain system calls: race detectors that wrap the library's
-// functions do not see what orders these accesses with the program's own.
+// Moves bytes between the memory and the beginning of the file. The calls are plain system calls, because
+// race detectors that wrap the library's functions do not see what orders these accesses with the program's
+// own.
 Status CheckedMemory::pass(bool out, std::uint64_t address, std::size_t bytes) const {
     for (std::size_t done = 0; done < bytes;) {
         const long moved = syscall(out ? SYS_pwrite64 : SYS_pread64, file_.get(), pointer(address + done),
@@ -78,7 +80,7 @@ Status CheckedMemory::read(std::uint64_t address, void* destination, std::size_t
 }
 
 Status CheckedMemory::write(std::uint64_t address, const void* source, std::size_t bytes) const {
-    // Not written to: move() has one type for both ways.
+    // The source is not written to. move() has one type for both directions.
     return move(false, address, static_cast<std::byte*>(const_cast<void*>(source)), bytes);
 }
 
@@ -149,11 +151,12 @@ Status CheckedMemory::present(int advice, std::uint64_t address, std::size_t byt
     if (bytes == 0 || address > UINT64_MAX - bytes) return Status::access;
     int result;
     do {
-        // Not the library's: UCX may have put its own in that place.
+        // The library's madvise() is not called, because UCX may have replaced it.
         result = static_cast<int>(syscall(SYS_madvise, pointer(first), address + bytes - first, advice));
     } while (result != 0 && errno == EINTR);
     if (result == 0) return Status::ok;
-    // ENOMEM: not mapped. EFAULT: not there. EINVAL: not for this, or of a kind that it does not know.
+    // ENOMEM: the memory is not mapped. EFAULT: its pages are not there. EINVAL: the advice is not known, or
+    // does not apply to this kind of memory.
     return errno == ENOMEM || errno == EFAULT ? Status::access : Status::unsupported;
 }
 

@@ -54,7 +54,8 @@ control::NextRecord CommandStream::next(std::span<const std::byte>& record) {
     taken_ += bytes;
     place_ += bytes;
     if (bytes == rest.size()) {
-        // The record is valid until the next call: its batch stays, moving a vector moves no bytes.
+        // The record must stay valid until the next call, so its batch is kept. Moving a vector moves no
+        // bytes.
         if (spare_.size() < max_spare) spare_.push_back(std::move(current_));
         current_ = std::move(ready_.front());
         ready_.pop_front();

@@ -7,7 +7,8 @@
 namespace offpath::link {
 namespace {
 
-// For the transport to let go of memory after a forced end of its endpoints, which takes it a few rounds.
+// How long to wait for the transport to release memory after a forced end of its endpoints. That takes it a
+// few rounds.
 constexpr auto release_patience = std::chrono::milliseconds(200);
 
 }  // namespace

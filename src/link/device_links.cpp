@@ -64,7 +64,7 @@ class Links final : public DeviceLinks, transport::Handler {
     void close(const std::shared_ptr<DevicePeer>& peer);
 
   private:
-    // Payload of commands or items that did not come with its header.
+    // Payload of commands or items that did not arrive with its header.
     struct Fetching : Completion {
         Links* owner = nullptr;
         std::shared_ptr<DevicePeer> peer;
@@ -81,13 +81,13 @@ class Links final : public DeviceLinks, transport::Handler {
     void fetch(const std::shared_ptr<DevicePeer>& peer, const Header& header, void* rendezvous);
     static void on_fetched(Completion* self, Status status);
 
-    std::unique_ptr<transport::OneSided> one_sided_;  // null: messages only; after its windows
+    std::unique_ptr<transport::OneSided> one_sided_;  // null: messages only; outlives its windows
     EventSet events_;
     std::unordered_map<std::uint64_t, std::shared_ptr<DevicePeer>> peers_;
     std::vector<std::shared_ptr<DevicePeer>> closing_;
     transport::FreeList<Fetching> fetches_;
     Counters counters_;
-    std::unique_ptr<transport::Transport> transport_;  // last: its end calls what it holds
+    std::unique_ptr<transport::Transport> transport_;  // last: its end calls the completions that it holds
 };
 
 Link::~Link() {
@@ -123,7 +123,8 @@ Status Links::open(std::span<const std::byte> client_address, std::uint64_t toke
     return Status::ok;
 }
 
-// A client that is out of this one's reach gets messages; one that offers nonsense gets nothing.
+// If the client's memory cannot be written from here, its completions go in messages. If its key is
+// malformed, it gets no link.
 Status Links::open_rings(std::span<const std::byte> key, DevicePeer& peer) {
     std::unique_ptr<transport::RemoteWindow> host;
     std::unique_ptr<transport::Window> own;
@@ -199,7 +200,7 @@ void Links::take(const std::shared_ptr<DevicePeer>& peer, const Header& header,
     const bool ours =
         header.kind == Kind::commands || header.kind == Kind::data || header.kind == Kind::stored;
     if (ours && header.kind == Kind::data) {
-        // It takes the payload over only if it knows the request.
+        // on_data() takes the payload over only if it knows the request.
         if (peer->staging.on_data(header, message)) return;
     } else if (ours && message.rendezvous != nullptr) {
         fetch(peer, header, message.rendezvous);

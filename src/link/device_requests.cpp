@@ -1,13 +1,15 @@
-// The requests of DeviceStaging: the pieces of transfers that are on their way, and the answers to them.
+// The requests of DeviceStaging: the pieces of transfers that are in flight, and the answers to them.
 #include "link/device_staging.h"
 
 #include "memory/copy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::link {
 namespace {
 
+using memory::StagedTransfer;
 using memory::StagingDirection;
 
 constexpr std::uint32_t place_bits = 16;
@@ -20,51 +22,52 @@ constexpr std::uint32_t parts_of(std::size_t bytes) {
 
 }  // namespace
 
-bool DeviceStaging::may_issue(const Direction& direction) const {
-    if (direction.queue.empty() || direction.requests >= window_requests) return false;
-    const Transfer& transfer = *direction.queue.front();
-    const std::size_t rest = transfer.bytes - transfer.issued;
-    return direction.bytes + std::min<std::size_t>(rest, part_bytes) <= window_bytes;
+StagedTransfer* DeviceStaging::next(StagingDirection direction) const {
+    StagedTransfer* const transfer = queue_.next(direction);
+    const InFlight& window = in_flight_[static_cast<std::size_t>(direction) - 1];
+    if (transfer == nullptr || window.requests >= window_requests) return nullptr;
+    const std::size_t piece = std::min<std::size_t>(transfer->left(), part_bytes);
+    return window.bytes + piece <= window_bytes ? transfer : nullptr;
 }
 
-DeviceStaging::Request& DeviceStaging::take_request(Transfer& transfer, std::size_t bytes) {
+DeviceStaging::StagedRequest& DeviceStaging::take_request(StagedTransfer& transfer, std::size_t bytes) {
     if (free_requests_.empty()) {
-        Request& made = requests_.emplace_back();
+        StagedRequest& made = requests_.emplace_back();
         made.owner = this;
         made.function = &DeviceStaging::on_sent;
         made.id = static_cast<std::uint32_t>(requests_.size() - 1);
         free_requests_.push_back(&made);
     }
-    Request& request = *free_requests_.back();
+    StagedRequest& request = *free_requests_.back();
     free_requests_.pop_back();
     request.transfer = &transfer;
     request.offset = transfer.issued;
     request.bytes = static_cast<std::uint32_t>(bytes);
     request.held = 0;
-    Direction& direction = of(transfer);
-    direction.bytes += bytes;
-    ++direction.requests;
-    transfer.issued += bytes;
-    ++transfer.open;
-    if (transfer.issued == transfer.bytes) direction.queue.pop_front();
+    InFlight& window = in_flight(transfer.direction);
+    window.bytes += bytes;
+    ++window.requests;
+    queue_.issue(transfer, bytes);
     return request;
 }
 
 unsigned DeviceStaging::issue_fetches() {
     unsigned issued = 0;
-    while (may_issue(to_device_)) {
+    while (next(StagingDirection::to_device) != nullptr) {
         items_.clear();
         std::uint32_t count = 0;
-        while (count < max_items<FetchItem> && may_issue(to_device_)) {
-            Transfer& transfer = *to_device_.queue.front();
-            const std::size_t rest = transfer.bytes - transfer.issued;
-            // Whole parts, as many as the window takes.
-            const std::size_t room = (window_bytes - to_device_.bytes) / part_bytes * part_bytes;
+        while (count < max_items<FetchItem>) {
+            StagedTransfer* const transfer = next(StagingDirection::to_device);
+            if (transfer == nullptr) break;
+            const std::size_t rest = transfer->left();
+            // Fetch whole parts, as many as the window has room for.
+            const std::size_t room =
+                (window_bytes - in_flight(StagingDirection::to_device).bytes) / part_bytes * part_bytes;
             const std::size_t bytes =
                 rest <= part_bytes ? rest : std::min({rest, room, std::size_t{max_fetch_bytes}});
-            Request& request = take_request(transfer, bytes);
+            StagedRequest& request = take_request(*transfer, bytes);
             request.awaited = (1u << parts_of(bytes)) - 1;
-            const FetchItem item{transfer.host_address + request.offset, request.id, request.bytes};
+            const FetchItem item{transfer->host_address + request.offset, request.id, request.bytes};
             items_.resize(items_.size() + FetchItem::wire_bytes);
             encode_item(item, std::span(items_).last(FetchItem::wire_bytes));
             ++count;
@@ -77,15 +80,16 @@ unsigned DeviceStaging::issue_fetches() {
 
 unsigned DeviceStaging::issue_copies() {
     unsigned issued = 0;
-    while (may_issue(within_)) {
+    while (next(StagingDirection::within_host) != nullptr) {
         items_.clear();
         std::uint32_t count = 0;
-        while (count < max_items<CopyItem> && may_issue(within_)) {
-            Transfer& transfer = *within_.queue.front();
-            Request& request =
-                take_request(transfer, std::min<std::size_t>(transfer.bytes - transfer.issued, part_bytes));
+        while (count < max_items<CopyItem>) {
+            StagedTransfer* const transfer = next(StagingDirection::within_host);
+            if (transfer == nullptr) break;
+            StagedRequest& request =
+                take_request(*transfer, std::min<std::size_t>(transfer->left(), part_bytes));
             request.awaited = 1;
-            const CopyItem item{transfer.host_address + request.offset, transfer.copy_to + request.offset,
+            const CopyItem item{transfer->host_address + request.offset, transfer->copy_to + request.offset,
                                 request.id, request.bytes};
             items_.resize(items_.size() + CopyItem::wire_bytes);
             encode_item(item, std::span(items_).last(CopyItem::wire_bytes));
@@ -109,18 +113,16 @@ void DeviceStaging::post_items(Kind kind, std::uint32_t count) {
 
 unsigned DeviceStaging::issue_stores() {
     unsigned issued = 0;
-    while (may_issue(to_host_)) {
-        Transfer& transfer = *to_host_.queue.front();
-        Request& request =
-            take_request(transfer, std::min<std::size_t>(transfer.bytes - transfer.issued, part_bytes));
+    while (StagedTransfer* const transfer = next(StagingDirection::to_host)) {
+        StagedRequest& request = take_request(*transfer, std::min<std::size_t>(transfer->left(), part_bytes));
         request.awaited = 1;
         Header header;
         header.kind = Kind::store;
         header.token = ends_.token;
-        header.position = transfer.host_address + request.offset;
+        header.position = transfer->host_address + request.offset;
         header.id = request.id;
         header.bytes = request.bytes;
-        const std::byte* const from = transfer.local + request.offset;
+        const std::byte* const from = transfer->local + request.offset;
         Status status;
         if (request.bytes <= batch_bytes) {
             status = ends_.out.post(*ends_.control, header, {from, request.bytes});
@@ -137,15 +139,15 @@ unsigned DeviceStaging::issue_stores() {
     return issued;
 }
 
-DeviceStaging::Request* DeviceStaging::find(std::uint32_t id) {
+DeviceStaging::StagedRequest* DeviceStaging::find(std::uint32_t id) {
     const std::uint32_t place = id & place_mask;
     if (place >= requests_.size()) return nullptr;
-    Request& request = requests_[place];
+    StagedRequest& request = requests_[place];
     return request.transfer != nullptr && request.id == id ? &request : nullptr;
 }
 
 void DeviceStaging::on_sent(Completion* self, Status status) {
-    auto& request = *static_cast<Request*>(self);
+    auto& request = *static_cast<StagedRequest*>(self);
     DeviceStaging& owner = *request.owner;
     --request.held;
     if (status != Status::ok) owner.transport_failed(status);
@@ -153,14 +155,14 @@ void DeviceStaging::on_sent(Completion* self, Status status) {
 }
 
 bool DeviceStaging::on_data(const Header& header, const transport::Incoming& message) {
-    Request* const request = find(header.id);
+    StagedRequest* const request = find(header.id);
     const auto part = static_cast<std::uint32_t>(header.position / part_bytes);
     if (request == nullptr || request->transfer->direction != StagingDirection::to_device ||
         header.position % part_bytes != 0 || (request->awaited >> part & 1) == 0)
         return false;
-    Transfer& transfer = *request->transfer;
+    StagedTransfer& transfer = *request->transfer;
     if (header.status != Status::ok) {
-        fail(transfer, header.status);
+        queue_.fail(transfer, header.status);
         request->awaited &= ~(1u << part);
         finish_if_over(*request);
         return true;
@@ -174,7 +176,7 @@ bool DeviceStaging::on_data(const Header& header, const transport::Incoming& mes
         finish_if_over(*request);
         return true;
     }
-    Fetching* const fetching = fetches_.take();
+    PartFetch* const fetching = fetches_.take();
     fetching->function = &DeviceStaging::on_fetched;
     fetching->owner = this;
     fetching->request = request;
@@ -186,16 +188,16 @@ bool DeviceStaging::on_data(const Header& header, const transport::Incoming& mes
 }
 
 void DeviceStaging::on_fetched(Completion* self, Status status) {
-    auto* const fetching = static_cast<Fetching*>(self);
+    auto* const fetching = static_cast<PartFetch*>(self);
     DeviceStaging& owner = *fetching->owner;
-    Request& request = *fetching->request;
+    StagedRequest& request = *fetching->request;
     owner.fetches_.give_back(fetching);
     --owner.fetching_;
     --request.held;
     if (status != Status::ok) {
-        // The client's memory is not there: its transfer's affair only.
+        // If the client's memory is not there, only its own transfer fails.
         if (status != Status::access) owner.transport_failed(status);
-        if (request.transfer != nullptr) owner.fail(*request.transfer, status);
+        if (request.transfer != nullptr) owner.queue_.fail(*request.transfer, status);
     }
     owner.finish_if_over(request);
 }
@@ -203,31 +205,29 @@ void DeviceStaging::on_fetched(Completion* self, Status status) {
 bool DeviceStaging::on_stored(std::span<const std::byte> items, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto item = decode_item<StoredItem>(items, i);
-        Request* const request = find(item.id);
-        if (request == nullptr || request->transfer->direction != StagingDirection::to_host ||
+        StagedRequest* const request = find(item.id);
+        if (request == nullptr || request->transfer->direction == StagingDirection::to_device ||
             request->awaited == 0)
             return false;
         request->awaited = 0;
         if (item.status != Status::ok)
-            fail(*request->transfer, item.status);
-        else if (request->transfer->copy_to == 0)
+            queue_.fail(*request->transfer, item.status);
+        else if (request->transfer->direction == StagingDirection::to_host)
             bytes_to_host_ += request->bytes;
         finish_if_over(*request);
     }
     return true;
 }
 
-void DeviceStaging::finish_if_over(Request& request) {
-    Transfer* const transfer = request.transfer;
-    if (transfer == nullptr || request.awaited != 0 || request.held != 0) return;
-    Direction& direction = of(*transfer);
-    direction.bytes -= request.bytes;
-    --direction.requests;
-    request.transfer = nullptr;
+void DeviceStaging::finish_if_over(StagedRequest& request) {
+    if (request.transfer == nullptr || request.awaited != 0 || request.held != 0) return;
+    StagedTransfer& transfer = *std::exchange(request.transfer, nullptr);
+    InFlight& window = in_flight(transfer.direction);
+    window.bytes -= request.bytes;
+    --window.requests;
     request.id += 1u << place_bits;
     free_requests_.push_back(&request);
-    --transfer->open;
-    retire_if_over(transfer);
+    queue_.piece_over(transfer);
 }
 
 }  // namespace offpath::link

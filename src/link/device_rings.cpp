@@ -50,7 +50,8 @@ void DeviceRings::put(std::span<const std::byte> items, std::uint64_t taken) {
     if (!flushing_) go_on();
 }
 
-// Rounds: the words of what the last round has put, the rest of what is new, and a flush of both.
+// Works in rounds. A round puts the words of the completions whose rest the last round put, then the rest of
+// the new ones, and flushes both.
 void DeviceRings::go_on() {
     while (!failed_ && (!placed_.empty() || !queue_.empty() || taken_ != told_)) {
         Status status = taken_ != told_ ? put_taken() : Status::ok;
@@ -93,10 +94,10 @@ bool DeviceRings::flush() {
     return status == Status::ok;
 }
 
-// What was put can be seen.
+// Called when the host can see what was put.
 void DeviceRings::settle() {
     open_ = true;
-    // As in HostRings::tell(): words first, then the look at who sleeps.
+    // As in HostRings::tell(), the words must be visible before the look at who sleeps.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (std::exchange(words_, false) && host_sleeps()) events_.ring();
 }

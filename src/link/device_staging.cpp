@@ -1,5 +1,7 @@
-// The transfers of DeviceStaging, from their start to their completion.
+// The transfers of DeviceStaging. Its requests are in device_requests.cpp.
 #include "link/device_staging.h"
+
+#include <utility>
 
 namespace offpath::link {
 
@@ -7,32 +9,23 @@ using memory::StagingDirection;
 
 Status DeviceStaging::start(StagingDirection direction, std::uint64_t host_address, std::byte* local,
                             std::size_t bytes, Completion* completion) {
-    if (stopped_ != Status::ok) return stopped_;
-    Transfer* const transfer = transfers_.take();
-    *transfer = {direction, host_address, local, 0, bytes, 0, 0, Status::ok, completion};
-    ++live_;
-    of(*transfer).queue.push_back(transfer);
-    return Status::in_progress;
+    return queue_.start({direction, host_address, local, bytes, completion});
 }
 
 Status DeviceStaging::copy(std::uint64_t from, std::uint64_t to, std::size_t bytes, Completion* completion) {
-    if (stopped_ != Status::ok) return stopped_;
-    if (to == 0) return Status::access;
-    Transfer* const transfer = transfers_.take();
-    *transfer = {StagingDirection::to_host, from, nullptr, to, bytes, 0, 0, Status::ok, completion};
-    ++live_;
-    within_.queue.push_back(transfer);
-    return Status::in_progress;
+    return queue_.start({StagingDirection::within_host, from, nullptr, bytes, completion, to});
 }
 
 bool DeviceStaging::has_work() const {
-    return !finished_.empty() || (transport_status_ == Status::ok &&
-                                  (may_issue(to_device_) || may_issue(to_host_) || may_issue(within_)));
+    if (queue_.finished() > 0) return true;
+    return transport_status_ == Status::ok &&
+           (next(StagingDirection::to_device) != nullptr || next(StagingDirection::to_host) != nullptr ||
+            next(StagingDirection::within_host) != nullptr);
 }
 
 unsigned DeviceStaging::progress() {
-    const auto finished = static_cast<unsigned>(finished_.size());
-    call_finished();
+    const auto finished = static_cast<unsigned>(queue_.finished());
+    queue_.call_finished();
     if (transport_status_ != Status::ok) return finished;
     return finished + issue_fetches() + issue_stores() + issue_copies();
 }
@@ -41,59 +34,22 @@ void DeviceStaging::transport_failed(Status status) {
     if (transport_status_ == Status::ok) transport_status_ = status;
 }
 
-// What is not on its way yet stays here.
-void DeviceStaging::fail(Transfer& transfer, Status status) {
-    if (transfer.status == Status::ok) transfer.status = is_error(status) ? status : Status::protocol;
-    if (transfer.issued == transfer.bytes) return;
-    std::erase(of(transfer).queue, &transfer);
-    transfer.issued = transfer.bytes;
-}
-
-void DeviceStaging::retire_if_over(Transfer* transfer) {
-    if (transfer->open == 0 && transfer->issued == transfer->bytes) finished_.push_back(transfer);
-}
-
-void DeviceStaging::call_finished() {
-    while (!finished_.empty()) {
-        Transfer* const transfer = finished_.back();
-        finished_.pop_back();
-        Completion* const completion = transfer->completion;
-        const Status status = transfer->status;
-        transfers_.give_back(transfer);
-        --live_;
-        if (completion != nullptr) (*completion)(status);
-    }
-}
-
-void DeviceStaging::cancel_queued(Status reason) {
-    for (Direction* direction : {&to_device_, &to_host_, &within_}) {
-        while (!direction->queue.empty()) {
-            Transfer* const transfer = direction->queue.front();
-            fail(*transfer, reason);
-            retire_if_over(transfer);
-        }
-    }
-}
-
 void DeviceStaging::stop(Status reason) {
-    if (stopped_ == Status::ok) stopped_ = reason;
-    cancel_queued(reason);
-    call_finished();
+    queue_.stop(reason);
+    queue_.call_finished();
 }
 
 void DeviceStaging::abandon(Status reason) {
-    if (stopped_ == Status::ok) stopped_ = reason;
-    cancel_queued(reason);
-    for (Request& request : requests_) {
-        Transfer* const transfer = request.transfer;
-        if (transfer == nullptr) continue;
-        // Not given back: the transport may hold it still.
-        request.transfer = nullptr;
+    queue_.stop(reason);
+    for (StagedRequest& request : requests_) {
+        if (request.transfer == nullptr) continue;
+        // The request is not given back, because the transport may still hold it.
+        memory::StagedTransfer& transfer = *std::exchange(request.transfer, nullptr);
         request.awaited = 0;
-        fail(*transfer, reason);
-        if (--transfer->open == 0) finished_.push_back(transfer);
+        queue_.fail(transfer, reason);
+        queue_.piece_over(transfer);
     }
-    call_finished();
+    queue_.call_finished();
 }
 
 }  // namespace offpath::link

@@ -6,8 +6,9 @@
 
 #include "base/completion.h"
 #include "link/outgoing.h"
-#include "memory/staged_transfers.h"
+#include "memory/staged_queue.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -40,7 +41,7 @@ class DeviceStaging {
     unsigned progress();
     bool has_work() const;
     void stop(Status reason);
-    bool drained() const { return live_ == 0; }
+    bool drained() const { return queue_.live() == 0; }
     // Called when nothing is in flight, or can no longer be waited for. Every transfer ends with `reason`.
     void abandon(Status reason);
 
@@ -57,66 +58,49 @@ class DeviceStaging {
     std::uint64_t bytes_to_host() const { return bytes_to_host_; }
 
   private:
-    struct Transfer {
-        memory::StagingDirection direction = memory::StagingDirection::to_device;
-        std::uint64_t host_address = 0;
-        std::byte* local = nullptr;
-        std::uint64_t copy_to = 0;  // not 0: a copy within the host's memory
-        std::size_t bytes = 0, issued = 0;
-        std::uint32_t open = 0;  // requests
-        Status status = Status::ok;
-        Completion* completion = nullptr;
-    };
     // A piece in flight. It is over when no answer is awaited and the transport holds nothing of it.
-    struct Request : Completion {
+    struct StagedRequest : Completion {
         DeviceStaging* owner = nullptr;
-        Transfer* transfer = nullptr;  // null: free
+        memory::StagedTransfer* transfer = nullptr;  // null: free
         std::size_t offset = 0;
         std::uint32_t bytes = 0;
         std::uint32_t id = 0;       // index, with a generation in the bits above
         std::uint32_t awaited = 0;  // a bit per part: data, or the one answer to a store
         std::uint32_t held = 0;     // sends and fetches
     };
-    struct Fetching : Completion {
+    struct PartFetch : Completion {
         DeviceStaging* owner = nullptr;
-        Request* request = nullptr;
+        StagedRequest* request = nullptr;
     };
-    struct Direction {
-        std::deque<Transfer*> queue;          // transfers with bytes that are not issued
-        std::size_t bytes = 0, requests = 0;  // in flight
+    struct InFlight {
+        std::size_t bytes = 0, requests = 0;
     };
 
-    Direction& of(const Transfer& transfer) {
-        if (transfer.copy_to != 0) return within_;
-        return transfer.direction == memory::StagingDirection::to_host ? to_host_ : to_device_;
+    InFlight& in_flight(memory::StagingDirection direction) {
+        return in_flight_[static_cast<std::size_t>(direction) - 1];
     }
     unsigned issue_stores();
     unsigned issue_fetches();
     unsigned issue_copies();
     void post_items(Kind kind, std::uint32_t count);
-    bool may_issue(const Direction& direction) const;
-    Request& take_request(Transfer& transfer, std::size_t bytes);
-    Request* find(std::uint32_t id);
-    void fail(Transfer& transfer, Status status);
-    void finish_if_over(Request& request);
-    void retire_if_over(Transfer* transfer);
-    void cancel_queued(Status reason);
-    void call_finished();
+    // The next transfer in this direction, if the window has room for a piece of it; else null.
+    memory::StagedTransfer* next(memory::StagingDirection direction) const;
+    StagedRequest& take_request(memory::StagedTransfer& transfer, std::size_t bytes);
+    StagedRequest* find(std::uint32_t id);
+    void finish_if_over(StagedRequest& request);
     void transport_failed(Status status);
     static void on_sent(Completion* self, Status status);
     static void on_fetched(Completion* self, Status status);
 
     const Ends& ends_;
-    std::deque<Request> requests_;
-    std::vector<Request*> free_requests_;
-    transport::FreeList<Transfer> transfers_;
-    transport::FreeList<Fetching> fetches_;
-    Direction to_device_, to_host_, within_;
-    std::vector<Transfer*> finished_;
+    std::deque<StagedRequest> requests_;
+    std::vector<StagedRequest*> free_requests_;
+    memory::StagedQueue queue_;
+    transport::FreeList<PartFetch> fetches_;
+    std::array<InFlight, 3> in_flight_{};  // by direction
     std::vector<std::byte> items_;
-    Status stopped_ = Status::ok;
     Status transport_status_ = Status::ok;
-    std::size_t live_ = 0, fetching_ = 0;
+    std::size_t fetching_ = 0;
     std::uint64_t bytes_to_device_ = 0, bytes_to_host_ = 0;
 };
 

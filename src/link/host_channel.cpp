@@ -30,7 +30,7 @@ Status LinkClientChannel::post(const control::Command& command) {
         return Status::retry;
     }
     if (posted_ + bytes - taken > room_) {
-        // The device tells of room in messages that somebody has to take.
+        // The device reports room in messages, which a thread of this process must take.
         ring();
         if (link_.begin_progress()) {
             link_.progress();
@@ -85,7 +85,7 @@ void LinkClientChannel::take_batches(std::vector<Batch>& batches) {
 }
 
 bool LinkClientChannel::on_completions(const Header& header, std::span<const std::byte> items) {
-    // Messages may overtake one another; the number only grows.
+    // Messages may overtake one another, but the number only grows.
     if (header.position > taken_.load(std::memory_order_relaxed))
         taken_.store(header.position, std::memory_order_release);
     for (std::uint32_t i = 0; i < header.count; ++i) {

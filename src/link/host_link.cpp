@@ -11,9 +11,10 @@
 namespace offpath::link {
 namespace {
 
-// For the transport to let go of memory after a forced end of its endpoints, which takes it a few rounds.
+// How long to wait for the transport to release memory after a forced end of its endpoints. That takes it a
+// few rounds.
 constexpr auto release_patience = std::chrono::milliseconds(200);
-// While something is on its way the agent looks now and then, whatever the transport's events say.
+// While something is in flight, the agent checks at this interval, whatever the transport's events say.
 constexpr int patience_ms = 100;
 
 }  // namespace
@@ -69,7 +70,7 @@ Status Host::connect(std::span<const std::byte> device_address, std::uint64_t to
     return Status::ok;
 }
 
-// The device writes into our window only if it has told us of its own.
+// The device writes into this side's window only if it has told this side of its own.
 Status Host::connect_rings(std::span<const std::byte> key, const control::ChannelSizes& sizes,
                            WrittenByDevice& written) {
     if (rings_ == nullptr || rings_->sizes() != sizes) return Status::protocol;
@@ -97,7 +98,8 @@ HostLinkCounters Host::counters() const {
     return counters;
 }
 
-// Whoever has the lock looks for batches again after letting go of it: one of the two sees the other.
+// The holder of the lock checks for batches again after it has released the lock. So either this thread gets
+// the lock, or the holder sees its batches.
 void Host::kick() {
     pending_.store(true, std::memory_order_seq_cst);
     while (pending_.load(std::memory_order_seq_cst) && lock_.try_acquire()) {
@@ -142,7 +144,7 @@ Status Host::arm() {
     return status == Status::ok && rings_ != nullptr ? rings_->one_sided().arm() : status;
 }
 
-// The agent finishes what does not happen at once.
+// The agent finishes what cannot be done at once.
 void Host::enter_wait() {
     if (!tells_of_waits_.load(std::memory_order_acquire)) return;
     lock_.acquire();
@@ -180,7 +182,7 @@ void Host::progress() {
     if (pending_.load(std::memory_order_seq_cst)) kick();
 }
 
-// The agent must find the transport armed when it looks at its events again.
+// The agent must find the transport armed when it watches its events again.
 void Host::end_progress() {
     lock_.acquire();
     const Status armed = arm();
@@ -207,7 +209,7 @@ std::optional<int> Host::work_for_agent() {
     return timeout;
 }
 
-// The first reason stays. Waiting threads come and look.
+// Keeps the first reason, and wakes waiting threads so that they see the loss.
 void Host::fail(std::string why) {
     if (lost_.load(std::memory_order_relaxed)) return;
     why_lost_ = std::move(why);

@@ -1,4 +1,4 @@
-// What the device sends: completions, and requests for the program's memory.
+// Messages from the device: completions, and requests for the program's memory.
 #include "link/host.h"
 
 namespace offpath::link {

@@ -56,7 +56,7 @@ void HostRings::spin() {
     (void)tell();
 }
 
-// One put at a time, as they are not ordered.
+// Only one put is outstanding at a time, because puts are not ordered.
 Status HostRings::tell() {
     if (device_ == nullptr || health_ != Status::ok) return health_;
     if (telling_) return Status::in_progress;
@@ -69,7 +69,7 @@ Status HostRings::tell() {
     const Status status = device_->flush(this);
     telling_ = status == Status::in_progress;
     if (!telling_) health_ = status;
-    // In shared memory a put is a store, which the look at completions that follows must not overtake.
+    // In shared memory a put is a store. The look at completions that follows must not overtake it.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return status;
 }

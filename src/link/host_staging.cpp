@@ -31,10 +31,10 @@ Status HostStaging::send_part(const FetchItem& item, std::uint32_t offset, std::
     const std::uint64_t address = item.address + offset;
     if (direct && bytes > transport::Transport::max_post) {
         this->count(bytes_to_device_, bytes);
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, as the device says it back
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, which the device sends back
         const auto* const from = reinterpret_cast<const void*>(address);
         const Status status = out_.send(*bulk_, header, from, bytes, nullptr);
-        if (status == Status::access) complain("read", address, bytes);  // the device knows
+        if (status == Status::access) complain("read", address, bytes);  // the transport tells the device
         return status == Status::in_progress || status == Status::access ? Status::ok : status;
     }
     copy_.resize(bytes);
@@ -75,7 +75,7 @@ Status HostStaging::on_store(const Header& header, const transport::Incoming& me
         answer(header.id, there);
         return Status::ok;
     }
-    Fetching* const fetching = fetches_.take();
+    StoreFetch* const fetching = fetches_.take();
     fetching->function = &HostStaging::on_fetched;
     fetching->owner = this;
     fetching->id = header.id;
@@ -83,7 +83,7 @@ Status HostStaging::on_store(const Header& header, const transport::Incoming& me
     fetching->address = header.position;
     fetching->direct = there == Status::ok;
     if (!fetching->direct) fetching->own.resize(header.bytes);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, as the device says it back
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, which the device sends back
     void* const host = reinterpret_cast<void*>(header.position);
     void* const to = fetching->direct ? host : fetching->own.data();
     ++fetching_;
@@ -93,7 +93,7 @@ Status HostStaging::on_store(const Header& header, const transport::Incoming& me
 }
 
 Status HostStaging::put(std::uint64_t address, const std::byte* data, std::uint32_t bytes) {
-    // What is short may take the surer way.
+    // A short payload can take the safer way.
     const Status status =
         bytes <= batch_bytes ? memory_.write(address, data, bytes) : memory_.put(address, data, bytes);
     if (status == Status::ok)
@@ -103,14 +103,14 @@ Status HostStaging::put(std::uint64_t address, const std::byte* data, std::uint3
     return status;
 }
 
-// A few times: a transfer has many pieces, and its owner gets the error anyway.
+// Logs the first few failures only. A transfer has many pieces, and its owner gets the error anyway.
 void HostStaging::complain(const char* what, std::uint64_t address, std::uint32_t bytes) {
     if (complaints_++ < 4)
         log::warn("the device was told of {} bytes at {:#x}, which cannot be {}", bytes, address, what);
 }
 
 void HostStaging::on_fetched(Completion* self, Status status) {
-    auto* const fetching = static_cast<Fetching*>(self);
+    auto* const fetching = static_cast<StoreFetch*>(self);
     HostStaging& owner = *fetching->owner;
     --owner.fetching_;
     if (status == Status::ok && !fetching->direct)

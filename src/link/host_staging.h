@@ -35,7 +35,7 @@ class HostStaging {
     std::uint64_t bytes_to_host() const { return bytes_to_host_.load(std::memory_order_relaxed); }
 
   private:
-    struct Fetching : Completion {
+    struct StoreFetch : Completion {
         HostStaging* owner = nullptr;
         std::uint64_t address = 0;
         std::uint32_t id = 0, bytes = 0;
@@ -57,7 +57,7 @@ class HostStaging {
     std::uint64_t token_ = 0;
     transport::Endpoint* control_ = nullptr;
     transport::Endpoint* bulk_ = nullptr;
-    transport::FreeList<Fetching> fetches_;
+    transport::FreeList<StoreFetch> fetches_;
     std::size_t fetching_ = 0;
     unsigned complaints_ = 0;
     std::vector<std::byte> answers_, copy_;

@@ -24,7 +24,7 @@ Status Outgoing::send(transport::Endpoint& to, const Header& header, const void*
 
 Status Outgoing::begin(transport::Endpoint& to, const Header& header, const void* payload, std::size_t bytes,
                        Record* record) {
-    // An endpoint tells only once it is wired up that payload had better be pushed.
+    // An endpoint learns only once it is wired up that payload should be pushed, so it is asked now and then.
     if ((sends_++ & 63) == 0) (void)transport_.push_bytes(to);
     record->function = &Outgoing::on_sent;
     record->owner = this;

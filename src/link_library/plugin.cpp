@@ -17,7 +17,7 @@ extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
         return Status::version;
     }
     log::configure(options.log_role, options.log_level);
-    own_descriptors::replace_in_children();  // of this library's copy of the room
+    own_descriptors::replace_in_children();  // in this library's own copy of room base
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::OneSided> one_sided;
     if (const Status status = link::make_host_transport(options.devices, transport, one_sided, problem);

@@ -5,12 +5,12 @@
 namespace offpath::matching {
 
 std::optional<Matcher::Cookie> Matcher::post(Envelope wanted, Cookie receive) {
-    const bool wild = wanted.source == any || wanted.tag == any;
+    const bool wild = is_wild(wanted);
     if (wild) {
         for (auto it = arrivals_.begin(); it != arrivals_.end(); ++it) {
             if (!matches(wanted, it->envelope)) continue;
             const Cookie taken = it->cookie;
-            // The oldest of its envelope stands first in its list, and nothing older matched.
+            // The oldest message of an envelope is first in its list, and no older one has matched.
             auto bucket = by_envelope_.find(key(it->envelope));
             bucket->second.pop_front();
             if (bucket->second.empty()) by_envelope_.erase(bucket);
@@ -28,6 +28,16 @@ std::optional<Matcher::Cookie> Matcher::post(Envelope wanted, Cookie receive) {
     (wild ? wild_ : exact_[key(wanted)]).push_back({wanted, receive, next_number_++});
     ++receive_count_;
     return std::nullopt;
+}
+
+std::optional<Matcher::Cookie> Matcher::peek(Envelope wanted) const {
+    if (!is_wild(wanted)) {
+        const auto bucket = by_envelope_.find(key(wanted));
+        return bucket != by_envelope_.end() ? std::optional(bucket->second.front()->cookie) : std::nullopt;
+    }
+    const auto found = std::find_if(arrivals_.begin(), arrivals_.end(),
+                                    [&](const Waiting& w) { return matches(wanted, w.envelope); });
+    return found != arrivals_.end() ? std::optional(found->cookie) : std::nullopt;
 }
 
 std::optional<Matcher::Cookie> Matcher::arrive(Envelope message, Cookie cookie) {

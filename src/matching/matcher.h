@@ -24,6 +24,8 @@ constexpr std::uint32_t any = UINT32_MAX;
 struct Envelope {
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
+    // Of a receive: the bits of `source` in which a message's source must agree with it.
+    std::uint32_t mask = UINT32_MAX;
 };
 
 class Matcher {
@@ -33,8 +35,15 @@ class Matcher {
     // Posts a receive for source (or any) and tag (or any). Returns the waiting message that it takes, if
     // there is one. Otherwise the receive is kept.
     std::optional<Cookie> post(Envelope wanted, Cookie receive);
+    // The waiting message that post() would take.
+    std::optional<Cookie> peek(Envelope wanted) const;
     // A message arrives. Returns the receive that takes it, if there is one. Otherwise the message is kept.
     std::optional<Cookie> arrive(Envelope message, Cookie cookie);
+
+    static bool matches(Envelope wanted, Envelope message) {
+        return (wanted.source == any || ((wanted.source ^ message.source) & wanted.mask) == 0) &&
+               (wanted.tag == any || wanted.tag == message.tag);
+    }
 
     // Withdraws a kept receive. False: it is not kept (any more).
     bool cancel_receive(Cookie receive);
@@ -51,12 +60,11 @@ class Matcher {
         std::uint64_t number;  // order of posting or arrival
     };
     using Queue = std::list<Waiting>;
+    static bool is_wild(Envelope wanted) {
+        return wanted.source == any || wanted.tag == any || wanted.mask != UINT32_MAX;
+    }
     static std::uint64_t key(Envelope envelope) {
         return std::uint64_t{envelope.source} << 32 | envelope.tag;
-    }
-    static bool matches(Envelope wanted, Envelope message) {
-        return (wanted.source == any || wanted.source == message.source) &&
-               (wanted.tag == any || wanted.tag == message.tag);
     }
 
     std::unordered_map<std::uint64_t, Queue> exact_;  // receives without wildcards

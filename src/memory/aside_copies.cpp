@@ -21,21 +21,21 @@ namespace {
 
 constexpr std::uint64_t least_page_bytes = 4096;
 
-struct Job {
+struct CopyJob {
     bool writes = false;
-    std::vector<ForeignPiece> pieces;  // as they were given
+    std::vector<ForeignPiece> pieces;  // as the caller gave them
     Completion* completion = nullptr;  // null: given up
     std::vector<std::byte> bytes;      // of all pieces, one after the other
     std::vector<AddressRange> memory_files;
     Status status = Status::ok;
 
     void copy(const Cma& cma);
-    // Those that the pieces lie in, where they can be told.
+    // Notes the memory files that the pieces are in, where they can be identified.
     void find_memory_files(pid_t pid);
     void hand_out() const;
 };
 
-void Job::copy(const Cma& cma) {
+void CopyJob::copy(const Cma& cma) {
     std::vector<ForeignPiece> here = pieces;
     std::byte* at = bytes.data();
     for (ForeignPiece& piece : here) {
@@ -45,7 +45,7 @@ void Job::copy(const Cma& cma) {
     status = writes ? cma.write(here) : cma.read(here);
 }
 
-void Job::find_memory_files(pid_t pid) {
+void CopyJob::find_memory_files(pid_t pid) {
     std::uint64_t looked_at = 0;
     for (const ForeignPiece& piece : pieces) {
         const bool known = std::ranges::any_of(memory_files, [&](const AddressRange& file) {
@@ -58,7 +58,7 @@ void Job::find_memory_files(pid_t pid) {
     }
 }
 
-void Job::hand_out() const {
+void CopyJob::hand_out() const {
     const std::byte* from = bytes.data();
     for (const ForeignPiece& piece : pieces) {
         std::memcpy(piece.local, from, piece.bytes);
@@ -68,17 +68,17 @@ void Job::hand_out() const {
 
 }  // namespace
 
-// What the thread and the proxy have in common; the thread may outlive the session.
+// The state that the thread and the proxy share. The thread may outlive the session.
 struct AsideCopies::Shared {
     pid_t pid = 0;
     Cma cma;
     File event;
-    std::mutex mutex;  // guards what follows; never held while something is copied
+    std::mutex mutex;  // guards the members below; never held during a copy
     std::condition_variable changed;
     const std::atomic<std::uint32_t>* given_up = nullptr;  // null: the session is gone
     bool ends = false, running = false;
-    std::deque<std::unique_ptr<Job>> waiting, finished;
-    Job* begun = nullptr;
+    std::deque<std::unique_ptr<CopyJob>> waiting, finished;
+    CopyJob* begun = nullptr;
 
     void run();
 };
@@ -89,7 +89,7 @@ void AsideCopies::Shared::run() {
     while (true) {
         changed.wait(lock, [this] { return ends || !waiting.empty(); });
         if (ends) return;
-        std::unique_ptr<Job> job = std::move(waiting.front());
+        std::unique_ptr<CopyJob> job = std::move(waiting.front());
         waiting.pop_front();
         begun = job.get();
         job->status = given_up != nullptr && given_up->load(std::memory_order_acquire) != 0
@@ -129,7 +129,7 @@ AsideCopies::~AsideCopies() {
 }
 
 Status AsideCopies::start(bool writes, std::span<const ForeignPiece> pieces, Completion* completion) {
-    auto job = std::make_unique<Job>();
+    auto job = std::make_unique<CopyJob>();
     job->writes = writes;
     job->pieces.assign(pieces.begin(), pieces.end());
     job->completion = completion;
@@ -161,7 +161,7 @@ Status AsideCopies::start(bool writes, std::span<const ForeignPiece> pieces, Com
 
 unsigned AsideCopies::progress(Residency& residency, std::uint64_t now_ns) {
     if (outstanding_ == 0) return 0;
-    std::deque<std::unique_ptr<Job>> over;
+    std::deque<std::unique_ptr<CopyJob>> over;
     {
         std::lock_guard lock(shared_->mutex);
         over.swap(shared_->finished);

@@ -37,7 +37,7 @@ using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsig
 Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
                 const std::atomic<std::uint32_t>* given_up = nullptr) {
     while (!lists.over()) {
-        // As late as can be: this process may have been stopped for hours.
+        // Check as late as possible, because this process may have been stopped for hours.
         if (given_up != nullptr && given_up->load(std::memory_order_acquire) != 0) {
             error = ESRCH;
             return Status::peer_lost;
@@ -55,7 +55,7 @@ Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
     return Status::ok;
 }
 
-// That a process is gone its session says, once for all that was under way.
+// Logs a failed copy. If the process is gone, its session logs that once for all outstanding copies.
 void say(const char* what, std::span<const ForeignPiece> pieces, std::uint64_t address, pid_t pid,
          int error) {
     const auto level = error == ESRCH ? log::Level::debug : log::Level::warn;

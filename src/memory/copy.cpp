@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t long_copy = std::size_t{1} << 20;
 
-// "Enhanced rep movsb": leaf 7, EBX bit 9.
+// CPUID leaf 7, EBX bit 9: "enhanced rep movsb".
 bool has_fast_string_move() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & (1u << 9)) != 0;

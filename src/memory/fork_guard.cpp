@@ -8,8 +8,8 @@ namespace offpath::memory {
 
 namespace {
 
-std::atomic<std::uint64_t> generation{0};  // of forks that led to this process
-std::atomic<std::uint64_t> fork_count{0};  // that it took part in, as parent or child
+std::atomic<std::uint64_t> generation{0};  // the number of forks that led to this process
+std::atomic<std::uint64_t> fork_count{0};  // the number of forks that it took part in, as parent or child
 
 void in_parent_after_fork() {
     fork_count.fetch_add(1, std::memory_order_release);

@@ -53,7 +53,7 @@ Status HostAllocator::keep(const void* address) {
 }
 
 void HostAllocator::release(const Allocation& allocation) {
-    Held ended;  // unmapped outside the lock
+    Held ended;  // unmapped after the lock is released
     std::lock_guard lock(mutex_);
     const auto found = held_.find(allocation.address);
     if (found == held_.end() || found->second.allocation.region != allocation.region) return;

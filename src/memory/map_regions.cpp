@@ -7,7 +7,7 @@ namespace offpath::memory {
 Status MapRegions::open(Region& region, const char*& why) {
     if (const Status status = check_memory_file(region.file.get(), region.bytes, why); status != Status::ok)
         return status;
-    // What an older region had mapped at these addresses of the client cannot be meant any more.
+    // A mapping that an older region had at these addresses of the client is no longer valid.
     cache_.invalidate(region.address, region.bytes);
     why = "no room to map it";
     if (pin(region) == nullptr) return Status::memory;

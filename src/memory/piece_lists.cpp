@@ -12,7 +12,7 @@ std::uint64_t page_of(std::uint64_t address) {
     return address / page_bytes;
 }
 
-// Where the bytes of gaps go.
+// A place for the bytes of gaps. It is never read.
 std::byte* nobody_looks() {
     thread_local std::array<std::byte, PieceLists::most_gap_bytes> place;
     return place.data();
@@ -29,7 +29,7 @@ void PieceLists::skip_empty() {
         ++first_;
 }
 
-// A gap must not touch a page that no piece touches: it may not be there.
+// A gap must not touch a page that no piece touches, because that page may be missing.
 std::size_t PieceLists::gap_after(std::size_t piece) const {
     if (!joins_ || piece + 1 == pieces_.size()) return 0;
     const ForeignPiece &one = pieces_[piece], &next = pieces_[piece + 1];

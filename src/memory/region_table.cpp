@@ -6,8 +6,8 @@ namespace {
 
 constexpr std::size_t first_capacity = 16;
 
-// The region that this thread found last, good for one version of one table. Tables are told apart by their
-// versions, which start at different values and so never meet.
+// The region that this thread found last. It is valid for one version of one table. The versions of different
+// tables start far apart and never meet, so a version also identifies its table.
 struct LastFound {
     std::uint64_t version = 0;
     std::uintptr_t start = 0, end = 0;
@@ -29,7 +29,8 @@ RegionTable::RegionTable() : version_(first_version()) {
 
 RegionTable::~RegionTable() = default;
 
-// Release stores: who sees one of them sees the odd version too.
+// These release stores pair with the acquire loads in resolve(): a reader that sees one of them also sees the
+// odd version.
 void RegionTable::move(Entry& to, const Entry& from) {
     to.start.store(from.start.load(std::memory_order_relaxed), std::memory_order_release);
     to.end.store(from.end.load(std::memory_order_relaxed), std::memory_order_release);
@@ -99,7 +100,7 @@ HostRange RegionTable::resolve(const void* address, std::size_t bytes) const {
         if (version % 2 != 0) continue;
         if (last.version == version && start >= last.start && start + bytes <= last.end)
             return {last.region, start - last.start, bytes};
-        // Acquire loads keep the second look at the version behind them.
+        // Acquire loads keep the second load of the version after them.
         const Array& array = *array_.load(std::memory_order_acquire);
         std::size_t low = 0, high = count_.load(std::memory_order_acquire);
         if (high > array.capacity) continue;

@@ -164,7 +164,6 @@ class RegistrationCache {
             return touches;
         });
     }
-    std::size_t invalidate_all() { return invalidate(0, ~std::uint64_t{0}); }
 
     RegistrationCacheStats stats() const {
         std::lock_guard lock(mutex_);

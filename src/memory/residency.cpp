@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t holds_ns = 1'000'000'000;
 constexpr std::uint64_t block_bytes = 64 << 10;
 constexpr std::size_t most_memory_files = 32;
-// Entries of pagemap (Documentation/admin-guide/mm/pagemap.rst).
+// Bits of the entries of pagemap (Documentation/admin-guide/mm/pagemap.rst in the kernel's sources).
 constexpr std::uint64_t present = 1ull << 63, of_a_file = 1ull << 61, write_protected = 1ull << 57;
 constexpr std::size_t entries_at_a_time = 512;
 
@@ -28,7 +28,7 @@ std::uint64_t page_bytes() {
     return bytes;
 }
 
-// At most 64, the bits of a word: no page is smaller than 4 KiB.
+// At most 16, because no page is smaller than 4 KiB. A block has a bit for each page in one word.
 std::uint64_t pages_per_block() {
     return std::max<std::uint64_t>(block_bytes / page_bytes(), 1);
 }
@@ -37,7 +37,7 @@ File open_pagemap(pid_t pid) {
     return File(::open(("/proc/" + std::to_string(pid) + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-// As /proc/PID/maps names them.
+// Whether the path names memory, as /proc/PID/maps spells it.
 bool names_memory(std::string_view path) {
     return std::ranges::any_of(
         std::to_array<std::string_view>({"/memfd:", "/dev/shm/", "/SYSV", "/dev/zero"}),
@@ -102,7 +102,7 @@ bool Residency::known(std::uint64_t first, std::uint64_t end, bool writes, std::
     return true;
 }
 
-// At whole blocks, so that neighbours need no look of their own.
+// Looks at whole blocks, so that neighbouring addresses need no look of their own.
 bool Residency::look(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now_ns) {
     const std::uint64_t per_block = pages_per_block();
     std::array<std::uint64_t, entries_at_a_time> entries;
@@ -113,7 +113,7 @@ bool Residency::look(std::uint64_t first, std::uint64_t end, bool writes, std::u
         const std::size_t count = std::min<std::uint64_t>(entries.size(), stop - at) / per_block * per_block;
         const ssize_t got = pread(pagemap_.get(), entries.data(), count * sizeof entries[0],
                                   static_cast<off_t>(at * sizeof entries[0]));
-        // A process that is gone, or addresses that no process has: the copy itself will tell.
+        // The process is gone, or no process has these addresses. The copy itself will report that.
         if (got != static_cast<ssize_t>(count * sizeof entries[0])) return true;
         for (std::size_t i = 0; i < count; i += per_block)
             remember((at + i) / per_block, std::span(entries).subspan(i, per_block), now_ns);

@@ -18,15 +18,15 @@ namespace offpath::memory {
 
 namespace {
 
-// Copies that wait, of one session, until it gets no more buffers of the engine for further ones.
+// When this many copies of a session wait, the session gets no more of the engine's buffers.
 constexpr std::size_t many_waiting = 4;
 
-class Session final : public SessionMemory {
+class BackedMemory final : public SessionMemory {
   public:
-    explicit Session(SessionMemoryConfig config)
+    explicit BackedMemory(SessionMemoryConfig config)
         : config_(std::move(config)), map_(config_.mapped_bytes_cap), general_(BackEnd::cma) {}
 
-    ~Session() override {
+    ~BackedMemory() override {
         for (auto& [id, region] : regions_)
             close(region);
     }
@@ -103,7 +103,7 @@ class Session final : public SessionMemory {
         BackEnd kind = BackEnd::map;
         std::uint32_t pins = 0;
         bool ending = false;
-        MapRegions::Region mapped;  // id, address and bytes of either kind
+        MapRegions::Region mapped;  // both kinds use its id, address and bytes
         ExportedMemory::Handle exported = nullptr;
     };
 
@@ -118,19 +118,20 @@ class Session final : public SessionMemory {
     SessionMemoryConfig config_;
     MapRegions map_;
     std::unordered_map<std::uint64_t, Region> regions_;
-    // Regions found lately, by their id's last bits; they point into regions_, whose elements stay in place.
+    // Regions found lately, by the last bits of their ids. They point into regions_, whose elements stay in
+    // place.
     std::array<Region*, 8> recent_{};
     BackEnd general_;
     Cma cma_;
     Residency residency_;
-    std::unique_ptr<AsideCopies> aside_;          // with cma
-    std::vector<ForeignPiece> present_, absent_;  // of a call of copy_pieces()
+    std::unique_ptr<AsideCopies> aside_;          // only with cma
+    std::vector<ForeignPiece> present_, absent_;  // used by copy_pieces()
     std::unique_ptr<StagedTransfers> staged_;
     StagingFiles staging_files_;
     Status stopped_ = Status::ok;
 };
 
-Status Session::choose_general(std::string& problem) {
+Status BackedMemory::choose_general(std::string& problem) {
     if (config_.transfers != nullptr) {
         general_ = BackEnd::staged;
         staged_ = std::move(config_.transfers);
@@ -170,7 +171,7 @@ Status Session::choose_general(std::string& problem) {
     return status;
 }
 
-Status Session::admit(std::uint64_t id, std::uint64_t address, std::uint64_t bytes) {
+Status BackedMemory::admit(std::uint64_t id, std::uint64_t address, std::uint64_t bytes) {
     const char* why = nullptr;
     Status status = Status::invalid;
     if (id == 0)
@@ -188,7 +189,7 @@ Status Session::admit(std::uint64_t id, std::uint64_t address, std::uint64_t byt
     return status;
 }
 
-Status Session::add_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes, File file) {
+Status BackedMemory::add_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes, File file) {
     if (const Status status = admit(id, address, bytes); status != Status::ok) return status;
     Region region;
     region.mapped = {id, address, bytes, std::move(file), {}};
@@ -201,8 +202,8 @@ Status Session::add_region(std::uint64_t id, std::uint64_t address, std::uint64_
     return Status::ok;
 }
 
-Status Session::add_exported_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
-                                    std::span<const std::byte> blob) {
+Status BackedMemory::add_exported_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
+                                         std::span<const std::byte> blob) {
     if (config_.exported == nullptr) return Status::unsupported;
     if (const Status status = admit(id, address, bytes); status != Status::ok) return status;
     Region region;
@@ -213,14 +214,14 @@ Status Session::add_exported_region(std::uint64_t id, std::uint64_t address, std
     return status;
 }
 
-void Session::close(Region& region) {
+void BackedMemory::close(Region& region) {
     if (region.kind == BackEnd::map)
         map_.close(region.mapped);
     else
         config_.exported->release(region.exported);
 }
 
-Status Session::remove_region(std::uint64_t id) {
+Status BackedMemory::remove_region(std::uint64_t id) {
     Region* const region = find(id);
     if (region == nullptr) return Status::invalid;
     region->ending = true;
@@ -231,7 +232,7 @@ Status Session::remove_region(std::uint64_t id) {
     return Status::ok;
 }
 
-Session::Region* Session::find(std::uint64_t id) {
+BackedMemory::Region* BackedMemory::find(std::uint64_t id) {
     Region*& recent = recent_[id % recent_.size()];
     if (recent != nullptr && recent->mapped.id == id) return recent;
     const auto found = regions_.find(id);
@@ -239,7 +240,7 @@ Session::Region* Session::find(std::uint64_t id) {
     return recent = &found->second;
 }
 
-Status Session::check(const HostRange& range, const Region* region) const {
+Status BackedMemory::check(const HostRange& range, const Region* region) const {
     const char* why = nullptr;
     if (range.region != 0 && region == nullptr)
         why = "there is no such region";
@@ -254,8 +255,8 @@ Status Session::check(const HostRange& range, const Region* region) const {
     return Status::access;
 }
 
-Status Session::check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes,
-                           Region*& region) {
+Status BackedMemory::check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes,
+                                Region*& region) {
     region = range.region == 0 ? nullptr : find(range.region);
     if (const Status status = check(range, region); status != Status::ok) return status;
     if (offset <= range.bytes && bytes <= range.bytes - offset) return Status::ok;
@@ -264,7 +265,7 @@ Status Session::check_part(const HostRange& range, std::uint64_t offset, std::ui
     return Status::access;
 }
 
-Status Session::pin(const HostRange& range) {
+Status BackedMemory::pin(const HostRange& range) {
     Region* const region = range.region == 0 ? nullptr : find(range.region);
     if (const Status status = check(range, region); status != Status::ok) return status;
     if (stopped_ != Status::ok) return stopped_;
@@ -278,19 +279,19 @@ Status Session::pin(const HostRange& range) {
     return Status::ok;
 }
 
-void Session::unpin(const HostRange& range) {
+void BackedMemory::unpin(const HostRange& range) {
     Region* const region = range.region == 0 ? nullptr : find(range.region);
     if (region == nullptr || region->pins == 0) return;
     if (--region->pins == 0 && region->kind == BackEnd::map) MapRegions::unpin(region->mapped);
 }
 
-BackEnd Session::back_end(const HostRange& range) const {
+BackEnd BackedMemory::back_end(const HostRange& range) const {
     if (range.region == 0) return general_;
     const auto found = regions_.find(range.region);
     return found == regions_.end() ? general_ : found->second.kind;
 }
 
-std::byte* Session::direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
+std::byte* BackedMemory::direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
     if (range.region == 0 || stopped_ != Status::ok) return nullptr;
     Region* region = nullptr;
     if (check_part(range, offset, bytes, region) != Status::ok || region->kind != BackEnd::map)
@@ -299,8 +300,8 @@ std::byte* Session::direct(const HostRange& range, std::uint64_t offset, std::ui
     return base == nullptr ? nullptr : base + range.address + offset;
 }
 
-Status Session::read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
-                     Completion* completion) {
+Status BackedMemory::read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
+                          Completion* completion) {
     if (stopped_ != Status::ok) return stopped_;
     Region* region = nullptr;
     if (const Status status = check_part(range, offset, bytes, region); status != Status::ok) return status;
@@ -320,8 +321,8 @@ Status Session::read(const HostRange& range, std::uint64_t offset, void* destina
     return Status::ok;
 }
 
-Status Session::copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
-                            Completion* completion) {
+Status BackedMemory::copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
+                                 Completion* completion) {
     if (completion != nullptr && !residency_.resident(address, bytes, writes, now_ns())) {
         const ForeignPiece piece{address, local, bytes};
         return aside_->start(writes, {&piece, 1}, completion);
@@ -329,8 +330,8 @@ Status Session::copy_by_cma(bool writes, std::uint64_t address, std::byte* local
     return writes ? cma_.write(address, local, bytes) : cma_.read(address, local, bytes);
 }
 
-Status Session::write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
-                      Completion* completion) {
+Status BackedMemory::write(const HostRange& range, std::uint64_t offset, const void* source,
+                           std::size_t bytes, Completion* completion) {
     if (stopped_ != Status::ok) return stopped_;
     Region* region = nullptr;
     if (const Status status = check_part(range, offset, bytes, region); status != Status::ok) return status;
@@ -351,9 +352,10 @@ Status Session::write(const HostRange& range, std::uint64_t offset, const void* 
     return Status::ok;
 }
 
-// By cma: what is there by as few system calls as can be, what is not as one copy beside the loop.
-Status Session::copy_pieces(bool writes, std::span<const HostPiece> pieces, Completion* completion,
-                            std::uint32_t& later) {
+// With cma, pieces that are resident are copied with as few system calls as possible. The others become one
+// copy, which a thread of its own makes.
+Status BackedMemory::copy_pieces(bool writes, std::span<const HostPiece> pieces, Completion* completion,
+                                 std::uint32_t& later) {
     const bool general =
         std::ranges::all_of(pieces, [](const HostPiece& each) { return each.range.region == 0; });
     if (staged_ != nullptr || !general) return HostMemory::copy_pieces(writes, pieces, completion, later);
@@ -377,8 +379,8 @@ Status Session::copy_pieces(bool writes, std::span<const HostPiece> pieces, Comp
     return Status::ok;
 }
 
-Status Session::copy(const HostRange& from, std::uint64_t from_offset, const HostRange& to,
-                     std::uint64_t to_offset, std::size_t bytes, Completion* completion) {
+Status BackedMemory::copy(const HostRange& from, std::uint64_t from_offset, const HostRange& to,
+                          std::uint64_t to_offset, std::size_t bytes, Completion* completion) {
     if (stopped_ != Status::ok) return stopped_;
     if (!copies_within(from, to)) return Status::unsupported;
     Region* none = nullptr;
@@ -392,7 +394,7 @@ Status Session::copy(const HostRange& from, std::uint64_t from_offset, const Hos
 
 Status make_session_memory(SessionMemoryConfig config, std::unique_ptr<SessionMemory>& memory,
                            std::string& problem) {
-    auto made = std::make_unique<Session>(std::move(config));
+    auto made = std::make_unique<BackedMemory>(std::move(config));
     if (const Status status = made->choose_general(problem); status != Status::ok) return status;
     memory = std::move(made);
     return Status::ok;

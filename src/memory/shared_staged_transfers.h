@@ -4,10 +4,9 @@
 // Ownership: it owns the area and the proxy's end of the bell. Threads: one.
 #pragma once
 
-#include "memory/staged_transfers.h"
+#include "memory/staged_queue.h"
 #include "memory/staging_area.h"
 
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -26,48 +25,30 @@ class SharedStagedTransfers final : public StagedTransfers {
     int event_fd() const override { return bell_.get(); }
     Status health() const override { return health_; }
     void stop(Status reason) override;
-    bool drained() const override { return live_ == 0; }
+    bool drained() const override { return queue_.live() == 0; }
     void abandon(Status reason) override;
 
   private:
-    struct Transfer {
-        StagingDirection direction = StagingDirection::to_device;
-        std::uint64_t host_address = 0;
-        std::byte* local = nullptr;
-        std::size_t bytes = 0, issued = 0;
-        std::uint32_t in_flight = 0;  // chunks
-        Status status = Status::ok;
-        Completion* completion = nullptr;
-    };
     struct Chunk {
-        Transfer* transfer = nullptr;  // null: the slot is free
+        StagedTransfer* transfer = nullptr;  // null: the slot is free
         std::size_t offset = 0;
         std::uint32_t bytes = 0;
     };
-    using Queue = std::deque<Transfer*>;
 
     SharedStagedTransfers() = default;
     bool accept(const StagingAnswer& answer);
     void issue();
-    bool issue_from(Queue& queue);
-    void retire_if_over(Transfer* transfer);
-    void cancel_queued(Status reason);
+    void issue_from(StagedTransfer& transfer);
     void disarm();
-    void call_finished();
 
     StagingArea area_;
     File bell_;
     std::vector<Chunk> chunks_;              // by slot
     std::vector<std::uint16_t> free_slots_;  // a stack: the last one is used next
-    Queue to_device_, to_host_;              // transfers with chunks that are not issued
+    StagedQueue queue_;
     bool host_turn_ = false;
     bool armed_ = false;
     Status health_ = Status::ok;
-    Status stopped_ = Status::ok;  // not ok: what new transfers end with
-    std::size_t live_ = 0;         // transfers that are not finished
-    std::vector<Transfer*> finished_;
-    std::vector<std::unique_ptr<Transfer>> transfers_;
-    std::vector<Transfer*> stock_;
 };
 
 }  // namespace offpath::memory

@@ -1,7 +1,7 @@
 // StagedTransfers: the proxy's half of back end `staged` for one session: copies between the client's memory
-// and ours, with the client's help. Implementations: SharedStagedTransfers where both sides share memory, and
-// the link's (link/) where they do not. Ownership: the session's memory owns it. Threads: the proxy's only;
-// completions are called inside progress(), stop() and abandon(), and may start new transfers.
+// and the proxy's, with the client's help. Implementations: SharedStagedTransfers where both sides share
+// memory, and the link's (link/) where they do not. Ownership: the session's memory owns it. Threads: the
+// proxy's only; completions are called inside progress(), stop() and abandon(), and may start new transfers.
 #pragma once
 
 #include "base/completion.h"
@@ -11,7 +11,8 @@
 
 namespace offpath::memory {
 
-enum class StagingDirection : std::uint8_t { to_device = 1, to_host = 2 };
+// The ring of a staging area carries the first two.
+enum class StagingDirection : std::uint8_t { to_device = 1, to_host, within_host };
 
 class StagedTransfers {
   public:

@@ -1,11 +1,11 @@
 #include "memory/staging_agent.h"
 
 #include "base/log.h"
+#include "base/own_thread.h"
 #include "base/scheduling.h"
 #include "memory/staging_area.h"
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -19,13 +19,14 @@ namespace offpath::memory {
 
 namespace {
 
-// Chunks go through the memory file's read and write calls rather than memcpy, so that a buffer that is not
-// there ends in an error and not in a signal. Plain system calls: what orders them with the program's own
-// accesses is the proxy, which race detectors that wrap the library's functions cannot see.
+// Moves a chunk with read and write calls on the memory file, not with memcpy. So a buffer that is not mapped
+// causes an error and not a signal. The calls are plain system calls, because some race detectors wrap the
+// library's functions. Such a detector does not see that the proxy orders these accesses with the program's
+// own.
 Status serve(const StagingArea& area, int file, const StagingRequest& request) {
     if (request.slot >= area.slots() || request.bytes > area.slot_bytes()) return Status::protocol;
     const bool to_device = request.direction == StagingDirection::to_device;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, as the proxy says it back
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, which the proxy sends back
     auto* const host = reinterpret_cast<char*>(request.host_address);
     const std::uint64_t offset = area.slot_offset(request.slot);
     for (std::size_t done = 0; done < request.bytes;) {
@@ -47,12 +48,7 @@ Status serve(const StagingArea& area, int file, const StagingRequest& request) {
 class Agent final : public StagingAgent {
   public:
     Agent(StagingArea area, StagingFiles files) : area_(std::move(area)), files_(std::move(files)) {
-        // The program's signals are for its own threads.
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        thread_ = std::thread([this] { run(); });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        thread_ = start_own_thread([this] { run(); });
     }
 
     ~Agent() override {

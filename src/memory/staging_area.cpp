@@ -27,7 +27,7 @@ bool in_limits(std::uint32_t slots, std::uint32_t slot_bytes) {
 
 }  // namespace
 
-// What the two sides write stands on cache lines of its own.
+// Words that different sides write are on different cache lines.
 struct StagingArea::Header {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t magic_number;
     std::uint32_t layout, slots, slot_bytes;
@@ -165,7 +165,7 @@ bool StagingArea::agent_rests() {
 
 void ring(int bell) {
     const char byte = 1;
-    // A full socket means that the other end has rings enough to wake for; a closed one is noticed elsewhere.
+    // A full socket holds enough rings to wake the other end. A closed socket is noticed elsewhere.
     (void)!send(bell, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "link/choice/transport_choice.h"
 #include "proxy/kernel_places.h"
+#include "proxy/watch.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/ucx_transport.h"
 
@@ -40,13 +41,6 @@ std::string beside_this_program(const char* name) {
     return std::filesystem::read_symlink("/proc/self/exe", ignored).replace_filename(name);
 }
 
-void watch(int epoll, int fd) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
 }  // namespace
 
 Status Daemon::run(std::string& problem) {
@@ -77,6 +71,7 @@ Status Daemon::start(std::string& problem) {
     kernels_.host.cpus = options_.cpus;
     kernels_.beside_proxies = !options_.cpus.empty() && options_.proxies >= options_.cpus.size();
     if (Status status = allow_kernels(problem); status != Status::ok) return status;
+    prepare_targets();
     if (Status status = start_listening(problem); status != Status::ok) return status;
     for (std::uint32_t i = 0; i < options_.proxies; ++i) {
         if (Status status = start_proxy(i, problem); status != Status::ok) return status;
@@ -117,16 +112,22 @@ Status Daemon::start_listening(std::string& problem) {
     return status;
 }
 
-// What hosts with an operating system of their own may have run here, and as whom. Their kernels must not be
-// able to read the key: neither its file, nor this process. A key that came through a pipe has no file and
-// was made for this daemon; then the kernels are those of whoever started it.
+// Decides which kernels remote hosts may run here, and as which user. Their kernels must not be able to read
+// the key, neither from its file nor from this process. A key that came through a pipe has no file and was
+// made for this daemon; then the kernels belong to the user who started the daemon.
 Status Daemon::allow_kernels(std::string& problem) {
-    if (options_.allow_kernels.empty()) return Status::ok;
-    Status status = parse_kernel_places(options_.allow_kernels, kernels_.remote_places, problem);
-    if (status != Status::ok) {
-        problem = "--allow-kernels: " + problem;
-        return status;
+    if (!options_.allow_kernels.empty()) {
+        const Status status = parse_kernel_places(options_.allow_kernels, kernels_.remote_places, problem);
+        if (status != Status::ok) {
+            problem = "--allow-kernels: " + problem;
+            return status;
+        }
     }
+    if (options_.allow_kernels.empty() && !options_.allow_images) return Status::ok;
+    return choose_remote_host(options_.allow_kernels.empty() ? "--allow-images" : "--allow-kernels", problem);
+}
+
+Status Daemon::choose_remote_host(const char* option, std::string& problem) {
     kernels_.remote_host = kernels_.host;
     kernels_.remote_host.own_symbols = true;
     uid_t user = geteuid();
@@ -145,11 +146,23 @@ Status Daemon::allow_kernels(std::string& problem) {
         options_.key_fd >= 0 ? fstat(options_.key_fd, &key) : stat(options_.key_file.c_str(), &key);
     if (found != 0 || !S_ISREG(key.st_mode) || (user != key.st_uid && user != geteuid())) return Status::ok;
     problem = fmt::format(
-        "--allow-kernels: kernels of remote hosts would run as user {}, who can read the key; name another "
-        "user with "
+        "{}: code of remote hosts would run as user {}, who can read the key; name another user with "
         "--kernel-user",
-        user);
+        option, user);
     return Status::access;
+}
+
+void Daemon::prepare_targets() {
+    TargetSettings settings;
+    settings.local = options_.kernels;
+    settings.remote = options_.kernels && options_.allow_images;
+    settings.host = kernels_.host;
+    settings.remote_host = kernels_.remote_host;
+    settings.host.program = settings.remote_host.program = beside_this_program("offpath-target-host");
+    settings.spin_us = options_.spin_us;
+    settings.node = options_.node;
+    settings.directory = options_.directory;
+    targets_ = std::make_unique<TargetHosts>(std::move(settings), epoll_.get());
 }
 
 Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
@@ -175,7 +188,7 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     return proxies_.back()->start(problem);
 }
 
-// Null: everybody comes by his own proxy.
+// Returns null if every rank reaches this proxy through its own proxy.
 std::unique_ptr<transport::Transport> Daemon::open_direct(const transport::Transport& fabric, bool first) {
     std::unique_ptr<transport::Transport> made;
     const bool wanted =
@@ -232,10 +245,11 @@ void Daemon::serve() {
                 remote_.serve(now_ns(), [this](Newcomer newcomer) { place(std::move(newcomer)); });
                 continue;
             }
+            if (targets_->reap(fd)) continue;
             const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
-                                            [&](const Handshake& h) { return h.socket.fd() == fd; });
+                                            [&](const LocalHandshake& h) { return h.socket.fd() == fd; });
             if (found == handshakes_.end()) continue;
-            Handshake handshake = std::move(*found);
+            LocalHandshake handshake = std::move(*found);
             handshakes_.erase(found);
             epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
             greet(handshake);
@@ -285,7 +299,7 @@ void Daemon::refused(pid_t pid, const std::string& why) {
     if (refusals_.may_speak(now_ns())) log::error("pid {} was refused: {}{}", pid, why, refusals_.left_out());
 }
 
-void Daemon::greet(Handshake& handshake) {
+void Daemon::greet(LocalHandshake& handshake) {
     Newcomer newcomer;
     (void)control::peer_credentials(handshake.socket.fd(), newcomer.peer);
     const auto refuse = [&](Status status, const std::string& why) {
@@ -315,6 +329,7 @@ void Daemon::greet(Handshake& handshake) {
 }
 
 void Daemon::place(Newcomer newcomer) {
+    if (newcomer.hello.purpose != control::Purpose::session) return targets_->serve(std::move(newcomer));
     const auto least = std::min_element(proxies_.begin(), proxies_.end(),
                                         [](const auto& a, const auto& b) { return a->load() < b->load(); });
     (*least)->take(std::move(newcomer));
@@ -323,7 +338,7 @@ void Daemon::place(Newcomer newcomer) {
 void Daemon::expire_handshakes() {
     if (handshakes_.empty()) return;
     const std::uint64_t now = now_ns();
-    std::erase_if(handshakes_, [&](const Handshake& handshake) {
+    std::erase_if(handshakes_, [&](const LocalHandshake& handshake) {
         if (handshake.deadline_ns > now) return false;
         control::Credentials peer;
         (void)control::peer_credentials(handshake.socket.fd(), peer);
@@ -333,7 +348,7 @@ void Daemon::expire_handshakes() {
 }
 
 std::uint32_t Daemon::attached() const {
-    std::uint32_t count = 0;
+    auto count = static_cast<std::uint32_t>(targets_->count());
     for (const auto& proxy : proxies_)
         count += proxy->load();
     return count;

@@ -7,6 +7,7 @@
 #include "proxy/endpoint_files.h"
 #include "proxy/proxy.h"
 #include "proxy/remote_listener.h"
+#include "proxy/target_hosts.h"
 
 #include <memory>
 #include <string>
@@ -33,6 +34,7 @@ struct Options {
     bool kernels = true;        // whether clients may have kernels run
     std::string allow_kernels;  // directories of libraries for clients on other systems; empty: none
     std::string kernel_user;    // the user that runs their kernels; empty: this process's user
+    bool allow_images = false;  // whether clients on other systems may send code for target regions
     std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;
@@ -48,7 +50,7 @@ class Daemon {
     Status run(std::string& problem);
 
   private:
-    struct Handshake {
+    struct LocalHandshake {
         control::MessageSocket socket;
         std::uint64_t deadline_ns = 0;
     };
@@ -56,13 +58,15 @@ class Daemon {
     Status start(std::string& problem);
     Status start_listening(std::string& problem);
     Status allow_kernels(std::string& problem);
+    Status choose_remote_host(const char* option, std::string& problem);
+    void prepare_targets();
     Status start_proxy(std::uint32_t index, std::string& problem);
     std::unique_ptr<transport::Transport> open_direct(const transport::Transport& fabric, bool first);
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
     void serve();
     void accept_clients();
     void refused(pid_t pid, const std::string& why);
-    void greet(Handshake& handshake);
+    void greet(LocalHandshake& handshake);
     void place(Newcomer newcomer);
     void expire_handshakes();
     bool idle_too_long();
@@ -74,9 +78,10 @@ class Daemon {
     std::vector<std::unique_ptr<Proxy>> proxies_;
     FileDescriptor epoll_, signals_;
     bool imports_ = false;  // xgvmi works here
-    std::vector<Handshake> handshakes_;
+    std::vector<LocalHandshake> handshakes_;
     RemoteListener remote_;
     KernelSettings kernels_;
+    std::unique_ptr<TargetHosts> targets_;
     LogLimit refusals_;  // on the unix socket
     std::uint64_t idle_since_ns_ = 0;
     bool listening_ = false;

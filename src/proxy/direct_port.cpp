@@ -61,7 +61,7 @@ void DirectPort::hold(Caller& caller) {
 }
 
 void DirectPort::on_message(const transport::Incoming& message) {
-    // Nobody has a reason to send that much.
+    // No caller has a reason to send that much.
     if (message.rendezvous != nullptr) return transport_->discard(message.rendezvous);
     const std::span payload(message.data, message.bytes);
     direct::Request request;
@@ -87,7 +87,7 @@ void DirectPort::on_handshake(std::uint32_t path, std::span<const std::byte> pay
 }
 
 void DirectPort::on_call(std::uint32_t path, const control::DirectCall& call) {
-    // To the connection that he has made, and nowhere else.
+    // Answer only over the connection that the caller has made.
     transport::tcp::Address address;
     std::string problem;
     if (transport::tcp::decode(call.address, address, problem) != Status::ok || address.port != 0) {
@@ -161,7 +161,7 @@ void DirectPort::on_requests(const direct::Bundle& bundle, std::span<const std::
     Caller* const caller = caller_of(first.token);
     if (caller != nullptr) hold(*caller);
     if (caller == nullptr || on_requests(*caller, bundle.count, payload)) return;
-    // What was to be answered is nobody else's.
+    // Drop the answers collected so far: they belong to this caller only.
     answers_.clear();
     answer_count_ = 0;
     log::error("a rank of job {:08x} says what cannot be understood: it is cut off",
@@ -169,7 +169,7 @@ void DirectPort::on_requests(const direct::Bundle& bundle, std::span<const std::
     drop(by_token_.at(first.token));
 }
 
-// Whether the bundle is well formed; what comes before a fault is done.
+// Returns whether the bundle is well formed. The requests before a fault have been executed.
 bool DirectPort::on_requests(Caller& caller, std::uint32_t count, std::span<const std::byte> payload) {
     std::uint64_t silent = 0;
     bool any_silent = false;
@@ -177,10 +177,8 @@ bool DirectPort::on_requests(Caller& caller, std::uint32_t count, std::span<cons
         direct::Request request;
         std::span<const std::byte> operands, result;
         if (!take(payload, direct::Kind::request, request) || request.token != caller.token ||
-            !rma::is_kind(request.operation))
-            return false;
-        const auto kind = static_cast<rma::OpKind>(request.operation);
-        if (!direct::take(payload, operand_bytes(kind, request.reduction, request.bytes), operands))
+            !rma::is_kind(request.operation) ||
+            !direct::take(payload, request.access().operand_bytes(), operands))
             return false;
         const Status status = perform(caller, request, operands, result);
         any_silent = !is_error(status) && result.empty();
@@ -195,20 +193,13 @@ bool DirectPort::on_requests(Caller& caller, std::uint32_t count, std::span<cons
 Status DirectPort::perform(const Caller& caller, const direct::Request& request,
                            std::span<const std::byte> operands, std::span<const std::byte>& result) {
     if (request.bytes > direct::most_result_bytes) return Status::protocol;
-    engine::DirectOperation call;
+    engine::DirectAccess call;
+    static_cast<direct::StridedAccess&>(call) = request.access();
     call.job = caller.job;
     call.team = request.team;
     call.window = request.window;
-    call.dest = request.dest;
     call.origin = request.origin;
     call.origin_job = caller.rank;
-    call.operation = request.operation;
-    call.type = request.type;
-    call.reduction = request.reduction;
-    call.offset = request.offset;
-    call.bytes = request.bytes;
-    call.element = request.element;
-    call.stride = request.stride;
     call.operands = operands;
     const Status status = engine_.one_sided_at_once(call, result);
     if (is_error(status)) result = {};
@@ -222,7 +213,7 @@ void DirectPort::answer(Caller& caller, std::uint64_t number, Status status,
         const std::size_t bytes = std::min<std::size_t>(result.size() - at, direct::piece_bytes);
         const direct::Answer header{direct::Kind::answer, static_cast<std::int32_t>(status), number,
                                     static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};
-        // Who is gone is told by on_endpoint_lost.
+        // If the caller is gone, on_endpoint_lost handles it.
         (void)transport_->post(*caller.endpoint, direct::bytes_of(header), result.subspan(at, bytes));
         at += bytes;
     } while (at < result.size());

@@ -29,7 +29,7 @@ Status EndpointFiles::create(const std::string& directory, std::string& problem)
     pid_path_ = control::pid_path(directory);
     port_path_ = control::port_path(directory);
     if (Status status = lock(problem); status != Status::ok) return status;
-    // The lock is ours, so whoever bound this socket is gone.
+    // We hold the lock, so the daemon that bound this socket is gone.
     unlink(socket_path_.c_str());
     unlink(port_path_.c_str());
     if (Status status = control::listen_at(socket_path_, listener_, problem); status != Status::ok) {
@@ -72,7 +72,7 @@ Status EndpointFiles::lock(std::string& problem) {
     return Status::system;
 }
 
-// Whole or not at all, for those who wait for it.
+// Writes the file whole or not at all, for the processes that wait for it.
 Status EndpointFiles::write_port(std::uint16_t port, std::string& problem) {
     const std::string made = port_path_ + ".new", text = fmt::format("{}\n", port);
     unlink(made.c_str());

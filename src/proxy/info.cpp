@@ -16,7 +16,8 @@
 namespace offpath::proxy {
 namespace {
 
-// Whether another process of this user can be read: asked of a child, since reading oneself proves nothing.
+// Whether this process can read another process of this user. It tries to read a child, since reading itself
+// proves nothing.
 bool cma_works(std::string& why_not) {
     static const std::uint64_t word = 0x6f666670617468;
     const pid_t parent = getpid();
@@ -34,7 +35,7 @@ bool cma_works(std::string& why_not) {
         _exit(0);
     }
     close(gate[0]);
-    // The child may not have allowed it yet; Yama is the exception, so a few tries are enough.
+    // The child may not have allowed it yet. Only Yama makes that necessary, so a few tries are enough.
     Status status = Status::unsupported;
     for (int attempt = 0; child > 0 && attempt < 20 && status != Status::ok; ++attempt) {
         status = memory::cma_probe(child, reinterpret_cast<std::uint64_t>(&word), word, why_not);

@@ -1,4 +1,4 @@
-// Session's part of kernels: who may have them, and the commands for them.
+// Session's part of kernels: which clients may run them, and the commands for them.
 #include "base/log.h"
 #include "proxy/kernel_places.h"
 #include "proxy/session.h"
@@ -7,8 +7,9 @@
 
 namespace offpath::proxy {
 
-// A kernel is code that runs on this system. A client of this system has it run as itself. One on another
-// system may do so only where the daemon was told of it, with libraries of the directories that it was told.
+// A kernel is code that runs on this system. A client of this system may run it as its own user. A client on
+// another system may do so only if the daemon's options allow it, and only with libraries from the
+// directories that they name.
 bool Session::admit_kernel(Status& status, std::string& why) const {
     if (!kernel_settings_.enabled) {
         status = Status::unsupported;
@@ -46,9 +47,11 @@ void Session::load_kernel(const control::LoadKernel& message) {
         status = find_kernel_library(kernel_settings_.remote_places, message.path, kernel.path, why);
         if (status != Status::ok) return answer(status, why);
     }
-    if (kernels_ == nullptr)
+    if (kernels_ == nullptr) {
         kernels_ = std::make_unique<KernelJobs>(
             remote() ? kernel_settings_.remote_host : kernel_settings_.host, epoll_, *memory_, name_);
+        engine_.use_kernels(*session_, *kernels_);
+    }
     if (status = kernels_->load(kernel, answer); status != Status::ok)
         answer(status, "too many kernels, or the number of another one");
 }
@@ -59,8 +62,8 @@ bool Session::execute(const control::Compute& command) {
         return false;
     }
     if (!check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
-    std::vector<KernelJobs::Buffer> buffers;
+    ClientOperation& operation = take_operation(command.completion);
+    std::vector<engine::KernelBuffer> buffers;
     for (std::size_t i = 0; i < command.buffers.size(); ++i) {
         const control::KernelBuffer buffer = command.buffers[i];
         buffers.push_back({to_range(buffer.range), buffer.access});
@@ -69,7 +72,8 @@ bool Session::execute(const control::Compute& command) {
             return true;
         }
     }
-    kernels_->run(command.kernel, buffers, command.arguments, &operation);
+    // The kernel is known, so the run is in progress.
+    (void)kernels_->run(command.kernel, buffers, command.arguments, &operation);
     return true;
 }
 

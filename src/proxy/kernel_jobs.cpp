@@ -29,10 +29,10 @@ std::uint64_t aligned(std::uint64_t bytes) {
 KernelJobs::KernelJobs(const kernel_host::HostConfig& config, int epoll, memory::SessionMemory& memory,
                        std::string client)
     : config_(config), epoll_(epoll), memory_(memory), client_(std::move(client)) {
-    for (Piece& piece : pieces_) {
+    for (KernelPiece& piece : pieces_) {
         piece.jobs = this;
         piece.function = [](Completion* completion, Status status) {
-            Piece& done = *static_cast<Piece*>(completion);
+            KernelPiece& done = *static_cast<KernelPiece*>(completion);
             done.busy = false;
             --done.jobs->pieces_busy_;
             if (is_error(status) && done.jobs->copy_status_ == Status::ok) done.jobs->copy_status_ = status;
@@ -45,7 +45,7 @@ KernelJobs::~KernelJobs() = default;
 Status KernelJobs::load(const control::LoadKernel& kernel, Answer answer) {
     if (kernels_.size() >= max_kernels || kernels_.contains(kernel.id)) return Status::invalid;
     kernels_[kernel.id] = {kernel.path, kernel.symbol, false};
-    Job job;
+    KernelJob job;
     job.kind = Kind::load;
     job.kernel = kernel.id;
     job.answer = std::move(answer);
@@ -53,11 +53,12 @@ Status KernelJobs::load(const control::LoadKernel& kernel, Answer answer) {
     return Status::ok;
 }
 
-void KernelJobs::run(std::uint64_t kernel, std::span<const Buffer> buffers,
-                     std::span<const std::byte> arguments, Completion* done) {
-    Job job;
+Status KernelJobs::run(std::uint64_t kernel, std::span<const engine::KernelBuffer> buffers,
+                       std::span<const std::byte> arguments, Completion* done) {
+    if (!knows(kernel)) return Status::invalid;
+    KernelJob job;
     job.kernel = kernel;
-    for (const Buffer& buffer : buffers) {
+    for (const engine::KernelBuffer& buffer : buffers) {
         const memory::HostRange& range = buffer.range;
         Placed placed{buffer, {arena_region, 0, range.bytes}, false};
         std::uint64_t bytes = 0;
@@ -71,10 +72,20 @@ void KernelJobs::run(std::uint64_t kernel, std::span<const Buffer> buffers,
     job.arguments.assign(arguments.begin(), arguments.end());
     job.done = done;
     queue_.push_back(std::move(job));
+    return Status::in_progress;
+}
+
+bool KernelJobs::take_back(const Completion* done) {
+    const std::size_t begun = std::max<std::size_t>(sent_, phase_ == Phase::waiting ? 0 : 1);
+    const auto is_it = [done](const KernelJob& job) { return job.done == done; };
+    const auto job = std::find_if(queue_.begin(), queue_.end(), is_it);
+    if (job == queue_.end() || static_cast<std::size_t>(job - queue_.begin()) < begun) return false;
+    queue_.erase(job);
+    return true;
 }
 
 void KernelJobs::unload(std::uint64_t kernel) {
-    Job job;
+    KernelJob job;
     job.kind = Kind::unload;
     job.kernel = kernel;
     queue_.push_back(std::move(job));
@@ -109,7 +120,7 @@ bool KernelJobs::has_work() const {
     return false;
 }
 
-// One step of the first job. False: there is nothing to do until something happens.
+// Takes one step of the first job. Returns false if there is nothing to do until an event.
 bool KernelJobs::step() {
     if (stopped_ != Status::ok) return false;
     switch (phase_) {
@@ -123,7 +134,7 @@ bool KernelJobs::step() {
             if (is_error(copy_status_))
                 over(copy_status_);
             else if (host_ == nullptr)
-                phase_ = Phase::waiting;  // it was lost meanwhile: once more
+                phase_ = Phase::waiting;  // it was lost meanwhile: start again
             else
                 send_run(queue_.front());
             return true;
@@ -143,7 +154,7 @@ bool KernelJobs::step() {
 }
 
 bool KernelJobs::start() {
-    Job& job = queue_.front();
+    KernelJob& job = queue_.front();
     if (job.kind == Kind::unload) {
         const auto kernel = kernels_.find(job.kernel);
         if (kernel != kernels_.end() && kernel->second.loaded && host_ != nullptr)
@@ -190,7 +201,7 @@ bool KernelJobs::ensure_host(std::string& problem) {
     return false;
 }
 
-// Where the copies go. False: the job is over.
+// Decides where the copies go. Returns false if the job is over.
 bool KernelJobs::place_buffers() {
     std::uint64_t total = 0;
     for (Placed& placed : queue_.front().buffers) {
@@ -227,7 +238,7 @@ bool KernelJobs::reserve(std::uint64_t bytes) {
     return true;
 }
 
-// Starts a piece. False: there is none, or no room for one.
+// Starts to copy a piece. Returns false if no piece is left, or if too many are busy.
 bool KernelJobs::copy(bool in) {
     std::vector<Placed>& buffers = queue_.front().buffers;
     const std::uint32_t wanted = in ? OFFPATH_IN : OFFPATH_OUT;
@@ -239,8 +250,8 @@ bool KernelJobs::copy(bool in) {
     }
     if (copy_at_ == buffers.size() || pieces_busy_ == max_pieces) return false;
     const Placed& placed = buffers[copy_at_];
-    Piece& piece =
-        *std::find_if(pieces_.begin(), pieces_.end(), [](const Piece& candidate) { return !candidate.busy; });
+    KernelPiece& piece = *std::find_if(pieces_.begin(), pieces_.end(),
+                                       [](const KernelPiece& candidate) { return !candidate.busy; });
     const std::uint64_t offset = copy_offset_;
     const std::uint64_t bytes = std::min(piece_bytes, placed.place.bytes - offset);
     std::byte* const at = arena_.data() + placed.place.offset + offset;
@@ -257,18 +268,18 @@ bool KernelJobs::copied() const {
     return copy_at_ == queue_.front().buffers.size() && pieces_busy_ == 0;
 }
 
-// Whether the run behind those that the host has can follow them: neither it nor they are copied, and the
-// host need not be told anything else first.
+// Whether the next run can follow the runs that the host already has. Neither it nor the last of them may
+// need copies, and the host must not need another message first.
 bool KernelJobs::may_send_ahead() const {
     if (sent_ == 0 || sent_ == max_sent || sent_ == queue_.size() || !gone_.empty()) return false;
-    const Job& job = queue_[sent_];
+    const KernelJob& job = queue_[sent_];
     if (job.kind != Kind::run || job.copies || queue_[sent_ - 1].copies) return false;
     const auto kernel = kernels_.find(job.kernel);
     return kernel != kernels_.end() && kernel->second.loaded;
 }
 
-// `job`: the first that the host does not have.
-void KernelJobs::send_run(Job& job) {
+// `job` is the first job that the host does not have.
+void KernelJobs::send_run(KernelJob& job) {
     kernel_host::Run run;
     run.number = job.number = ++number_;
     run.kernel = job.kernel;
@@ -292,7 +303,7 @@ void KernelJobs::send_run(Job& job) {
     phase_ = Phase::running;
     ++sent_;
     if (host_->send(run, files) == Status::ok) return;
-    // What it did before its end counts.
+    // Answers that the host sent before its end count.
     take_answers();
     if (host_ != nullptr) host_lost();
 }
@@ -318,10 +329,10 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
     if (phase_ == Phase::running) --sent_;
     if (is_error(answer.status)) return over(answer.status, answer.text);
     if (phase_ == Phase::loading) {
-        Kernel& kernel = kernels_[queue_.front().kernel];
+        LoadedKernel& kernel = kernels_[queue_.front().kernel];
         kernel.loaded = true;
         if (queue_.front().kind == Kind::load) return over(Status::ok);
-        phase_ = Phase::waiting;  // a kernel that another host had loaded
+        phase_ = Phase::waiting;  // an earlier host had loaded this kernel
         return;
     }
     if (!queue_.front().copies) return over(Status::ok);
@@ -347,13 +358,13 @@ void KernelJobs::host_lost() {
     const bool loading = queue_.front().kind == Kind::load;
     sent_ = 0;
     over(loading ? Status::invalid : Status::canceled, "the process that runs it ended: " + how);
-    // They may need what the lost one was to compute.
+    // The queued runs may need results of the lost run.
     fail_queue(Status::canceled);
 }
 
 // Ends the first job.
 void KernelJobs::over(Status status, const std::string& why) {
-    Job job = std::move(queue_.front());
+    KernelJob job = std::move(queue_.front());
     queue_.pop_front();
     phase_ = sent_ > 0 ? Phase::running : Phase::waiting;
     if (job.kind == Kind::run && is_error(status) && !why.empty())
@@ -367,9 +378,9 @@ void KernelJobs::over(Status status, const std::string& why) {
 }
 
 void KernelJobs::fail_queue(Status status) {
-    std::deque<Job> kept;
+    std::deque<KernelJob> kept;
     std::vector<Completion*> ended;
-    for (Job& job : queue_) {
+    for (KernelJob& job : queue_) {
         if (job.kind == Kind::run)
             ended.push_back(job.done);
         else
@@ -388,9 +399,9 @@ void KernelJobs::stop(Status reason) {
 
 bool KernelJobs::closed() {
     if (pieces_busy_ > 0) return false;
-    queue_.erase(
-        std::remove_if(queue_.begin(), queue_.end(), [](const Job& job) { return job.kind != Kind::run; }),
-        queue_.end());
+    queue_.erase(std::remove_if(queue_.begin(), queue_.end(),
+                                [](const KernelJob& job) { return job.kind != Kind::run; }),
+                 queue_.end());
     phase_ = Phase::waiting;
     sent_ = 0;
     fail_queue(stopped_);

@@ -9,10 +9,12 @@
 //
 // Ownership: the session; it borrows the session's memory. Threads: the proxy's. Life: any calls -> stop() ->
 // closed() until it is true. Completions and answers are called from progress() and closed() only.
+// Schedules start kernels through engine::Kernels, commands of the client directly; all queue up here.
 #pragma once
 
 #include "control/kernel_commands.h"
 #include "control/messages.h"
+#include "engine/teams/kernels.h"
 #include "kernel_host/kernel_host.h"
 #include "memory/session_memory.h"
 
@@ -39,26 +41,24 @@ struct KernelSettings {
     kernel_host::HostConfig remote_host;
 };
 
-class KernelJobs {
+class KernelJobs final : public engine::Kernels {
   public:
     using Answer = std::function<void(Status, const std::string&)>;
-    struct Buffer {
-        memory::HostRange range;  // pinned until the job is done
-        std::uint32_t access = 0;
-    };
 
     // `epoll` is where the host's descriptor is watched. The code that sees an event there calls event().
     KernelJobs(const kernel_host::HostConfig& config, int epoll, memory::SessionMemory& memory,
                std::string client);
-    ~KernelJobs();
+    ~KernelJobs() override;
     KernelJobs(const KernelJobs&) = delete;
     KernelJobs& operator=(const KernelJobs&) = delete;
 
     // invalid: too many kernels, or the number is in use.
     Status load(const control::LoadKernel& kernel, Answer answer);
     bool knows(std::uint64_t kernel) const { return kernels_.contains(kernel); }
-    void run(std::uint64_t kernel, std::span<const Buffer> buffers, std::span<const std::byte> arguments,
-             Completion* done);
+    // engine::Kernels; invalid: no such kernel.
+    Status run(std::uint64_t kernel, std::span<const engine::KernelBuffer> buffers,
+               std::span<const std::byte> arguments, Completion* done) override;
+    bool take_back(const Completion* done) override;
     void unload(std::uint64_t kernel);
     // Nothing uses the region any more.
     void region_gone(std::uint64_t region);
@@ -82,16 +82,16 @@ class KernelJobs {
     enum class Kind : std::uint8_t { load, run, unload };
     enum class Phase : std::uint8_t { waiting, loading, copying_in, running, copying_out };
 
-    struct Kernel {
+    struct LoadedKernel {
         std::string path, symbol;
         bool loaded = false;  // in the current host
     };
     struct Placed {
-        Buffer buffer;
+        engine::KernelBuffer buffer;
         kernel_host::Buffer place;
         bool copied = false;
     };
-    struct Job {
+    struct KernelJob {
         Kind kind = Kind::run;
         std::uint64_t kernel = 0;
         std::vector<Placed> buffers;
@@ -101,7 +101,7 @@ class KernelJobs {
         Completion* done = nullptr;
         Answer answer;
     };
-    struct Piece : Completion {
+    struct KernelPiece : Completion {
         KernelJobs* jobs = nullptr;
         bool busy = false;
     };
@@ -115,7 +115,7 @@ class KernelJobs {
     bool copy(bool in);
     bool copied() const;
     bool may_send_ahead() const;
-    void send_run(Job& job);
+    void send_run(KernelJob& job);
     void take_answers();
     void on_answer(const kernel_host::Answer& answer);
     void host_lost();
@@ -128,18 +128,18 @@ class KernelJobs {
     const std::string client_;
 
     std::unique_ptr<kernel_host::KernelHost> host_;
-    std::unordered_map<std::uint64_t, Kernel> kernels_;
+    std::unordered_map<std::uint64_t, LoadedKernel> kernels_;
     std::unordered_set<std::uint64_t> mapped_;  // regions that the host has mapped
     std::vector<std::uint64_t> gone_;           // mapped regions to report to it as gone when it is idle
     memory::File arena_file_;
     memory::Mapping arena_;
     bool arena_known_ = false;  // to the host
 
-    std::deque<Job> queue_;  // the first one is active unless phase_ is waiting
+    std::deque<KernelJob> queue_;  // the first one is active unless phase_ is waiting
     Phase phase_ = Phase::waiting;
     std::size_t sent_ = 0;  // runs at the queue's front that the host has; > 0 only while running
     std::uint64_t number_ = 0;
-    std::array<Piece, max_pieces> pieces_;
+    std::array<KernelPiece, max_pieces> pieces_;
     std::size_t pieces_busy_ = 0;
     std::size_t copy_at_ = 0;  // buffer
     std::uint64_t copy_offset_ = 0;

@@ -27,7 +27,7 @@ Status parse_kernel_places(const std::string& list, std::vector<std::string>& pl
 Status find_kernel_library(const std::vector<std::string>& places, const std::string& path,
                            std::string& library, std::string& problem) {
     for (const fs::path place : places) {
-        // An absolute path replaces the place. Links and ".." are followed before the places are compared.
+        // An absolute path replaces the place. canonical() follows links and ".." before the comparison.
         std::error_code error;
         const fs::path found = fs::canonical(place / path, error);
         if (error || !fs::is_regular_file(found, error)) continue;

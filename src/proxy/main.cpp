@@ -73,6 +73,9 @@ int main(int argc, char** argv) try {
            "--allow-kernels", options.allow_kernels,
            "DIR[:DIR...] of the libraries whose kernels hosts on other systems may have run; default: none")
         ->needs(listen);
+    app.add_flag("--allow-images", options.allow_images,
+                 "Run target regions of hosts on other systems, whose code they send; default: no")
+        ->needs(listen);
     app.add_option("--kernel-user", options.kernel_user,
                    "User whom kernels of hosts on other systems run as; needs the right to become it");
     app.add_option("--ticket-seconds", options.ticket_seconds,
@@ -98,14 +101,14 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "offpathd: %s (see --help)\n", missing);
         return 2;
     }
-    (void)lost_after_ns();  // a value that cannot be used is said now
+    (void)lost_after_ns();  // reports an unusable value now
     const std::string node = options.node.empty() ? control::host_name() : options.node;
     log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
     if (!cpus.empty()) {
         options.cpus = proxy::parse_cpu_list(cpus);
         proxy::use_cpus(options.cpus);
     }
-    // Blocked before any thread exists: only the signalfd hears them.
+    // Blocked before any thread exists, so that only the signalfd receives them.
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);

@@ -5,7 +5,7 @@ namespace offpath::proxy {
 
 bool Session::execute(const control::BasicSend& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](Operation& operation) {
+    return perform(team, command.completion, [&](ClientOperation& operation) {
         const memory::HostRange range = to_range(command.range);
         if (command.peer >= team->size) return Status::invalid;
         if (!pin(operation, range)) return Status::access;
@@ -15,18 +15,29 @@ bool Session::execute(const control::BasicSend& command) {
 
 bool Session::execute(const control::BasicRecv& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](Operation& operation) {
+    return perform(team, command.completion, [&](ClientOperation& operation) {
         operation.receives = true;
         const memory::HostRange range = to_range(command.range);
         if (command.peer >= team->size && command.peer != UINT32_MAX) return Status::invalid;
         if (!pin(operation, range)) return Status::access;
-        return engine_.recv(*team->team, range, command.peer, command.tag, &operation.message, &operation);
+        return engine_.recv(*team->team, range, command.peer, command.tag, &operation.message, &operation,
+                            command.mask);
+    });
+}
+
+bool Session::execute(const control::BasicProbe& command) {
+    TeamEntry* team = find_team(command.team);
+    return perform(team, command.completion, [&](ClientOperation& operation) {
+        operation.receives = true;
+        if (command.peer >= team->size && command.peer != UINT32_MAX) return Status::invalid;
+        return engine_.probe(*team->team, command.peer, command.mask, command.tag, command.waits != 0,
+                             &operation.message, &operation);
     });
 }
 
 bool Session::execute(const control::KeyedSend& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](Operation& operation) {
+    return perform(team, command.completion, [&](ClientOperation& operation) {
         const memory::HostRange range = to_range(command.range);
         if (!pin(operation, range)) return Status::access;
         return engine_.keyed_send(*team->team, range, command.peer, command.key, &operation);
@@ -35,7 +46,7 @@ bool Session::execute(const control::KeyedSend& command) {
 
 bool Session::execute(const control::KeyedRecv& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](Operation& operation) {
+    return perform(team, command.completion, [&](ClientOperation& operation) {
         operation.receives = true;
         const memory::HostRange range = to_range(command.range);
         if (!pin(operation, range)) return Status::access;

@@ -11,9 +11,9 @@ bool Session::check_slot(std::uint32_t slot) {
     return false;
 }
 
-Session::Operation& Session::take_operation(std::uint32_t slot) {
+Session::ClientOperation& Session::take_operation(std::uint32_t slot) {
     if (free_operations_.empty()) free_operations_.push_back(&operations_.emplace_back());
-    Operation& operation = *free_operations_.back();
+    ClientOperation& operation = *free_operations_.back();
     free_operations_.pop_back();
     operation.function = &Session::on_done;
     operation.session = this;
@@ -25,7 +25,7 @@ Session::Operation& Session::take_operation(std::uint32_t slot) {
     return operation;
 }
 
-bool Session::pin(Operation& operation, const memory::HostRange& range) {
+bool Session::pin(ClientOperation& operation, const memory::HostRange& range) {
     if (range.bytes == 0) return true;
     const Status status = memory_->pin(range);
     if (status == Status::ok) {
@@ -38,11 +38,11 @@ bool Session::pin(Operation& operation, const memory::HostRange& range) {
 }
 
 void Session::on_done(Completion* completion, Status status) {
-    Operation& operation = *static_cast<Operation*>(completion);
+    ClientOperation& operation = *static_cast<ClientOperation*>(completion);
     operation.session->settle(operation, status);
 }
 
-void Session::settle(Operation& operation, Status status) {
+void Session::settle(ClientOperation& operation, Status status) {
     for (const memory::HostRange& range : operation.pinned)
         memory_->unpin(range);
     operation.pinned.clear();
@@ -53,7 +53,7 @@ void Session::settle(Operation& operation, Status status) {
         free_operations_.push_back(&operation);
         return;
     }
-    // The client may use the slot again as soon as it sees the word.
+    // The client may reuse the slot as soon as it sees the word.
     if (operation.receives) {
         channel_->complete(operation.slot, status, operation.message.source, operation.message.tag,
                            operation.message.bytes);

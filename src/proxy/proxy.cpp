@@ -23,8 +23,8 @@ namespace {
 
 constexpr unsigned commands_per_round = 64;
 constexpr std::uint64_t socket_interval_ns = 500'000;
-// While callers ask directly, who wait for their answers, an idle fabric is looked at in every fourth round
-// only: a look takes a system call.
+// Callers on direct paths wait for their answers. While they send requests, the proxy polls an idle fabric in
+// every fourth round only, because a poll takes a system call.
 constexpr unsigned rounds_after_direct = 64, rounds_per_fabric = 4;
 constexpr std::uint64_t stop_patience_ns = 1'000'000'000;
 constexpr int tend_interval_ms = static_cast<int>(control::tend_interval_ns / 1'000'000);
@@ -148,7 +148,7 @@ void Proxy::run() {
     if (!sessions_.empty())
         log::warn("proxy {} ends with {} sessions that still had transfers in flight", config_.index,
                   sessions_.size());
-    // Transfers in flight write into memory of the sessions: the transport goes first, and calls them off.
+    // Transfers in flight write into memory of the sessions, so the transport ends first and cancels them.
     const auto counters = engine_->counters();
     log::info(
         "proxy {}: {} schedules run, {} failed, {} bytes sent, {} received, {} copied locally, {} reduced",
@@ -162,13 +162,13 @@ void Proxy::run() {
     engine_.reset();
 }
 
-// Whose fault it is cannot be told: all start anew rather than the daemon dies.
+// The proxy cannot tell which session used up the memory. It ends all of them, so that the daemon survives.
 void Proxy::end_for_memory() {
     for (auto& session : sessions_) {
         try {
             session->end_for_memory();
         } catch (const std::bad_alloc&) {
-            // It has ended all the same; only its client is not told why.
+            // The session has ended all the same; only its client does not learn why.
         }
     }
 }
@@ -200,7 +200,7 @@ void Proxy::adopt(Newcomer newcomer) {
             session = Session::open(*engine_, identity_, hosts_, direct_.get(), config_.kernels, epoll_.get(),
                                     std::move(newcomer));
     } catch (const std::bad_alloc&) {
-        // Its socket is closed with it: the client says that the device hung up.
+        // This also closes its socket, so the client reports that the device hung up.
         log::error("proxy {}: no memory for another session", config_.index);
     }
     if (!session) {
@@ -258,8 +258,8 @@ void Proxy::complete() {
 }
 
 void Proxy::drop(std::size_t i) {
-    // Closing its descriptors takes them out of the epoll set, unless the client holds a copy of the same
-    // open file, as it does of the doorbell.
+    // Closing a descriptor removes it from the epoll set only if the client holds no copy of the same open
+    // file. The client does hold one of the doorbell.
     if (sessions_[i]->doorbell() >= 0)
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sessions_[i]->doorbell(), nullptr);
     if (sessions_[i]->remote()) --remote_sessions_;
@@ -296,13 +296,14 @@ void Proxy::sleep_until_event() {
             quiet = false;
         }
     }
-    // A session may have taken gigabytes, which the allocator would keep. Nobody waits for this proxy now.
+    // A session may have taken gigabytes, which the allocator would keep. At this moment no client waits for
+    // this proxy.
     if (quiet && trim_due_) {
         trim_due_ = false;
         engine_->trim();
         malloc_trim(0);
     }
-    // A session that is being closed has nobody who would wake us for it, and silence is no event.
+    // No event wakes the proxy for a session that is closing, and a remote client's silence is no event.
     int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
     if (lost_after_ns_ != UINT64_MAX && engine_->awaits_others()) {
         const int beat_ms = static_cast<int>(beat_interval_ns_ / 1'000'000);
@@ -356,7 +357,7 @@ void Proxy::serve_events(int timeout_ms) {
 void Proxy::beat() {
     beaten_ns_ = sockets_served_ns_;
     if (lost_after_ns_ == UINT64_MAX) return;
-    // After a pause, of this process for instance, answers may be waiting here.
+    // After a pause, for example of this process, answers may already have arrived.
     (void)transport_->progress();
     engine_->beat(beaten_ns_, lost_after_ns_);
 }

@@ -1,8 +1,8 @@
 #include "proxy/remote_listener.h"
 
 #include "base/log.h"
+#include "proxy/watch.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,13 +16,6 @@ namespace {
 constexpr std::uint64_t handshake_ns = 5'000'000'000;
 constexpr std::size_t max_handshakes = 256;
 constexpr int accepts_per_round = 64;
-
-void watch(int epoll, int fd) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
 
 }  // namespace
 
@@ -63,7 +56,7 @@ void RemoteListener::serve(std::uint64_t now_ns, const std::function<void(Newcom
             continue;
         }
         const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
-                                        [&](const Handshake& h) { return h.socket.fd() == fd; });
+                                        [&](const RemoteHandshake& h) { return h.socket.fd() == fd; });
         if (found == handshakes_.end()) continue;
         bool over = false;
         Newcomer newcomer;
@@ -75,7 +68,7 @@ void RemoteListener::serve(std::uint64_t now_ns, const std::function<void(Newcom
             drop(found);
         }
     }
-    // Last, since new connections take over the numbers of closed ones.
+    // Accept last, since new connections reuse the numbers of closed ones.
     if (knocked) accept_all(now_ns);
 }
 
@@ -93,7 +86,7 @@ void RemoteListener::accept_all(std::uint64_t now_ns) {
             refused(handshakes_.front(), "too many others knock at the same time", now_ns);
             drop(handshakes_.begin());
         }
-        Handshake& handshake = handshakes_.emplace_back();
+        RemoteHandshake& handshake = handshakes_.emplace_back();
         handshake.socket = control::MessageSocket::over_tcp(std::move(client));
         handshake.nonce = control::draw_nonce();
         handshake.deadline_ns = now_ns + handshake_ns;
@@ -103,7 +96,7 @@ void RemoteListener::accept_all(std::uint64_t now_ns) {
     }
 }
 
-bool RemoteListener::check(Handshake& handshake, std::uint64_t now_ns, bool& over, Newcomer& newcomer) {
+bool RemoteListener::check(RemoteHandshake& handshake, std::uint64_t now_ns, bool& over, Newcomer& newcomer) {
     control::Received received;
     Status status = handshake.socket.receive_bytes(received);
     if (status == Status::retry) return false;
@@ -153,13 +146,13 @@ bool RemoteListener::check(Handshake& handshake, std::uint64_t now_ns, bool& ove
     return true;
 }
 
-void RemoteListener::refused(const Handshake& handshake, const std::string& why, std::uint64_t now_ns) {
+void RemoteListener::refused(const RemoteHandshake& handshake, const std::string& why, std::uint64_t now_ns) {
     if (!lines_.may_speak(now_ns)) return;
     log::warn("{} was refused: {}{}", control::tcp_peer_name(handshake.socket.fd()), why, lines_.left_out());
 }
 
 void RemoteListener::drop(Handshakes::iterator handshake) {
-    // Out of the epoll set by hand: a forked child may hold a copy of the descriptor.
+    // Removed from the epoll set explicitly: a forked child may hold a copy of the descriptor.
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, handshake->socket.fd(), nullptr);
     handshakes_.erase(handshake);
 }

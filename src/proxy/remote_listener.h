@@ -39,18 +39,18 @@ class RemoteListener {
     int timeout_ms() const { return handshakes_.empty() && accepting_ ? -1 : 250; }
 
   private:
-    struct Handshake {
+    struct RemoteHandshake {
         control::MessageSocket socket;
         control::Nonce nonce{};
         std::uint64_t deadline_ns = 0;
     };
-    using Handshakes = std::list<Handshake>;  // the oldest first
+    using Handshakes = std::list<RemoteHandshake>;  // the oldest first
 
     void accept_all(std::uint64_t now_ns);
     void accept_again(bool accepting);
     // True: the client is accepted, and `newcomer` is set.
-    bool check(Handshake& handshake, std::uint64_t now_ns, bool& over, Newcomer& newcomer);
-    void refused(const Handshake& handshake, const std::string& why, std::uint64_t now_ns);
+    bool check(RemoteHandshake& handshake, std::uint64_t now_ns, bool& over, Newcomer& newcomer);
+    void refused(const RemoteHandshake& handshake, const std::string& why, std::uint64_t now_ns);
     void drop(Handshakes::iterator handshake);
 
     control::Key key_;

@@ -25,7 +25,7 @@ Resting::Next Resting::next(std::uint64_t now_ns) {
 }
 
 void Resting::worked() {
-    // Who had the core between two yields was brief.
+    // The thread that had the core between two yields held it only briefly, so that switch does not count.
     if (yielded_ns_ != 0) switches_ = switches();
     idle_since_ns_ = yielded_ns_ = 0;
 }

@@ -37,7 +37,7 @@ bool Session::start_whole(const control::Start& command) {
         problem_ = fmt::format("start of schedule {}, which is not registered", command.schedule);
         return false;
     }
-    Operation& operation = take_operation(command.completion);
+    ClientOperation& operation = take_operation(command.completion);
     operation.schedule = schedule;
     ++schedule->running;
     Status status = schedule->failure != Status::ok ? schedule->failure : team->failure;

@@ -37,7 +37,7 @@ std::string describe(const Newcomer& newcomer) {
 
 }  // namespace
 
-Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, Parts& parts,
+Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, SessionParts& parts,
                            std::string& problem) {
     control::ChannelMemory channel;
     FileDescriptor channel_fd;
@@ -71,7 +71,7 @@ Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig
 }
 
 Status Session::make_remote(const Newcomer& newcomer, const HostSide& hosts,
-                            memory::SessionMemoryConfig config, Parts& parts, std::string& problem) {
+                            memory::SessionMemoryConfig config, SessionParts& parts, std::string& problem) {
     if (hosts.links == nullptr) {
         problem = "this proxy has no link to hosts";
         return Status::unsupported;
@@ -87,7 +87,7 @@ Status Session::make_remote(const Newcomer& newcomer, const HostSide& hosts,
 }
 
 Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
-                             DirectPort* direct, Parts& parts) {
+                             DirectPort* direct, SessionParts& parts) {
     const bool staged = parts.memory->general_back_end() == memory::BackEnd::staged;
     control::Welcome welcome;
     welcome.proxy = identity.id;
@@ -126,14 +126,14 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     const std::string name = describe(newcomer);
     const auto fail = [&](Status status, const std::string& why) {
         log::error("{} cannot be served: {}", name, why);
-        // If the client is gone already it does not matter.
+        // It does not matter if the client is already gone.
         (void)newcomer.socket.send(control::Refusal{status, why});
         return nullptr;
     };
     memory::SessionMemoryConfig config;
     config.client = name;
     config.general = general_back_end(newcomer.hello.back_end);
-    Parts parts;
+    SessionParts parts;
     std::string problem;
     const Status status = newcomer.remote == nullptr
                               ? make_local(newcomer, std::move(config), parts, problem)
@@ -144,7 +144,7 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
                                               *parts.memory, &parts.session);
     control::wipe(newcomer.hello.fabric);
     if (opened != Status::ok) return fail(opened, "its job is here, with another secret");
-    if (newcomer.remote != nullptr) direct = nullptr;  // his memory is not here
+    if (newcomer.remote != nullptr) direct = nullptr;  // the client's memory is not on this system
     if (send_welcome(newcomer, identity, hosts, direct, parts) != Status::ok) {
         log::warn("{} went away before it was welcomed", name);
         if (direct != nullptr) direct->forget(job, newcomer.hello.job_rank);
@@ -158,7 +158,7 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
 }
 
 Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
-                 Newcomer newcomer, Parts parts)
+                 Newcomer newcomer, SessionParts parts)
     : engine_(engine),
       direct_(direct),
       job_{newcomer.hello.job_high, newcomer.hello.job_low},
@@ -218,7 +218,7 @@ void Session::read_socket() try {
         const Status status = socket_.receive_bytes(received);
         if (status == Status::retry) return;
         if (status == Status::peer_lost || status == Status::system) {
-            // What it still asked for says who its peers are; they are told in close().
+            // The commands that are left tell who its peers are; close() informs the peers.
             drain(UINT32_MAX);
             end(Status::peer_lost, "its process is gone", false);
             return;
@@ -261,7 +261,7 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
     } else if (const auto* kernel = std::get_if<control::LoadKernel>(&message)) {
         load_kernel(*kernel);
     } else if (std::holds_alternative<control::Goodbye>(message)) {
-        // What was posted before the goodbye still counts.
+        // Commands posted before the goodbye still count.
         drain(UINT32_MAX);
         if (!ended_) end(Status::canceled, "", false);
     } else {
@@ -307,7 +307,8 @@ void Session::revoke_region(std::uint64_t id) {
 void Session::reply(const control::Message& message) {
     const Status status = socket_.send(message);
     if (status == Status::ok || ended_) return;
-    // A client asks and waits; one whose socket is full of unread answers does not keep to that.
+    // A client waits for the answer to each question. One whose socket is full of unread answers breaks that
+    // rule.
     end(status == Status::retry ? Status::protocol : Status::peer_lost,
         status == Status::retry ? "it does not read the answers to its messages" : "its process is gone",
         false);
@@ -319,7 +320,7 @@ unsigned Session::progress_memory() {
     std::string why;
     const Status health = link_ != nullptr ? link_->health(why) : memory_->health();
     if (health == Status::ok || ended_) return work;
-    // What it still asked for says who its peers are; they are told in close().
+    // The commands that are left tell who its peers are; close() informs the peers.
     if (health == Status::peer_lost) drain(UINT32_MAX);
     end(health, why.empty() ? "its staging area holds nonsense, or its agent has ended" : why, true);
     return work;
@@ -344,11 +345,11 @@ void Session::end(Status reason, std::string_view why, bool tell) {
     ended_ = true;
     reason_ = reason;
     if (reason == Status::canceled) {
-        log::info("{} detached", name_);
+        log::info("{} detached; it had {} teams", name_, teams_made_);
     } else {
         log::error("the session of {} ends: {} ({} operations were outstanding)", name_, why, outstanding_);
     }
-    // If the client is gone already it does not matter.
+    // It does not matter if the client is already gone.
     if (tell) (void)socket_.send(control::Refusal{reason, std::string(why)});
     ended_ns_ = SteadyClock().now_ns();
     abandoned_ = reason == Status::peer_lost;
@@ -361,13 +362,14 @@ void Session::end(Status reason, std::string_view why, bool tell) {
 }
 
 bool Session::close() {
-    // Peers learn that this rank is gone by the operations that they share with it.
+    // Peers learn of the loss of this rank through the operations that they share with it.
     if (session_ != nullptr) {
         if (engine_.close_session(session_, reason_ == Status::canceled ? reason_ : Status::peer_lost))
             session_ = nullptr;
     }
     const bool kernels_closed = kernels_ == nullptr || kernels_->closed();
-    // Without memory one of them may have been left between us and the engine, which has let go of all.
+    // After a failed allocation an operation may be lost between the session and the engine. The engine has
+    // released them all.
     const bool settled = (outstanding_ == 0 && unwatched_ == 0) || reason_ == Status::memory;
     if (session_ == nullptr && settled && kernels_closed && memory_->drained()) return true;
     // An agent that does not answer must not keep the session for ever.

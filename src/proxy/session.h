@@ -88,7 +88,7 @@ class Session {
 
   private:
     // A started operation: the engine's completion record for it.
-    struct Operation : Completion {
+    struct ClientOperation : Completion {
         Session* session = nullptr;
         StoredSchedule* schedule = nullptr;  // null: a basic primitive
         std::uint32_t slot = 0;
@@ -116,7 +116,7 @@ class Session {
     };
 
     // The parts of a session, which use either shared memory or a link.
-    struct Parts {
+    struct SessionParts {
         std::unique_ptr<link::DeviceLink> link;
         std::unique_ptr<control::ProxyChannel> channel;
         const control::SharedProxyChannel* shared = nullptr;  // the same channel; null: over a link
@@ -125,15 +125,15 @@ class Session {
         std::uint64_t token = 0;
         engine::Session* session = nullptr;
     };
-    static Status make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config, Parts& parts,
-                             std::string& problem);
+    static Status make_local(const Newcomer& newcomer, memory::SessionMemoryConfig config,
+                             SessionParts& parts, std::string& problem);
     static Status make_remote(const Newcomer& newcomer, const HostSide& hosts,
-                              memory::SessionMemoryConfig config, Parts& parts, std::string& problem);
+                              memory::SessionMemoryConfig config, SessionParts& parts, std::string& problem);
     static Status send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
-                               DirectPort* direct, Parts& parts);
+                               DirectPort* direct, SessionParts& parts);
 
     Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
-            Newcomer newcomer, Parts parts);
+            Newcomer newcomer, SessionParts parts);
 
     // The execution of commands. A false return ends the session with problem_.
     // team_commands.cpp
@@ -151,6 +151,7 @@ class Session {
     // message_commands.cpp
     bool execute(const control::BasicSend& command);
     bool execute(const control::BasicRecv& command);
+    bool execute(const control::BasicProbe& command);
     bool execute(const control::KeyedSend& command);
     bool execute(const control::KeyedRecv& command);
     bool execute(const control::KeyedCancel& command);
@@ -171,16 +172,16 @@ class Session {
 
     // operations.cpp
     bool check_slot(std::uint32_t slot);
-    Operation& take_operation(std::uint32_t slot);
-    bool pin(Operation& operation, const memory::HostRange& range);
-    void settle(Operation& operation, Status status);
+    ClientOperation& take_operation(std::uint32_t slot);
+    bool pin(ClientOperation& operation, const memory::HostRange& range);
+    void settle(ClientOperation& operation, Status status);
     static void on_done(Completion* completion, Status status);
     // An operation on a team or a window. If that exists, `start` is called and returns what the engine
     // returns. False: there is no such team or window (null), or no such slot.
     template <typename Entry, typename Start>
     bool perform(const Entry* entry, std::uint32_t completion, Start&& start) {
         if (entry == nullptr || !check_slot(completion)) return false;
-        Operation& operation = take_operation(completion);
+        ClientOperation& operation = take_operation(completion);
         Status status = entry->failure;
         if (status == Status::ok) status = start(operation);
         if (status != Status::in_progress) settle(operation, status);
@@ -214,6 +215,7 @@ class Session {
 
     std::vector<engine::ProxyId> proxies_;  // by job rank; 0: not told
     std::unordered_map<std::uint64_t, TeamEntry> teams_;
+    std::uint64_t teams_made_ = 0;  // for the log
     ScheduleStore schedules_;
     struct TeamDraft {
         std::uint64_t id = 0;
@@ -225,8 +227,8 @@ class Session {
     std::map<std::pair<std::uint64_t, std::uint64_t>, WindowEntry> windows_;  // by team and window
     std::vector<rma::Segment> segment_draft_;
 
-    std::deque<Operation> operations_;  // the pool
-    std::vector<Operation*> free_operations_;
+    std::deque<ClientOperation> operations_;  // the pool
+    std::vector<ClientOperation*> free_operations_;
     std::uint32_t outstanding_ = 0;
     std::uint32_t unwatched_ = 0;          // operations without a completion
     std::vector<std::uint64_t> revoking_;  // regions whose last use has not ended

@@ -1,5 +1,5 @@
-// Session's execution of commands for the job's proxies and ranks, and for teams. Each checks what the client
-// said against what it has set up before.
+// Session's execution of commands for the job's proxies, ranks and teams. Each command checks the client's
+// values against what the client set up before.
 #include "base/log.h"
 #include "proxy/session.h"
 
@@ -13,7 +13,7 @@ constexpr std::size_t max_teams = 1 << 16;
 }  // namespace
 
 bool Session::execute(const control::AddProxy& command) {
-    // An address that cannot be used makes the teams that need it fail, with their own message.
+    // If an address cannot be used, the teams that need it fail with their own message.
     if (Status status = engine_.add_proxy(*session_, command.proxy, command.address); status != Status::ok)
         log::error("{}: the address of proxy {:x} cannot be used: {}", name_, command.proxy,
                    to_string(status));
@@ -55,6 +55,7 @@ bool Session::execute(const control::CreateTeam& command) {
     entry.size = command.size;
     make_team(command.team, entry);
     teams_.emplace(command.team, entry);
+    ++teams_made_;
     members_in_use_ += entry.size;
     return true;
 }

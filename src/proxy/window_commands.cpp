@@ -8,7 +8,7 @@ namespace offpath::proxy {
 namespace {
 
 constexpr std::size_t max_windows = 1 << 16;
-// Operations that nobody waits for by themselves; a client flushes long before.
+// The most operations that no request watches; a client flushes long before.
 constexpr std::uint32_t max_unwatched = 1 << 18;
 
 }  // namespace
@@ -28,7 +28,7 @@ bool Session::execute(const control::CreateWindow& command) {
                                command.window, command.team, max_windows);
         return false;
     }
-    Operation& operation = take_operation(command.completion);
+    ClientOperation& operation = take_operation(command.completion);
     const memory::HostRange range = to_range(command.range);
     WindowEntry entry;
     Status status = team->failure;
@@ -43,7 +43,7 @@ bool Session::execute(const control::CreateWindow& command) {
         status =
             engine_.create_window(*team->team, command.window, range, command.dynamic != 0, &entry.window);
     if (status == Status::ok) {
-        // From here on the window keeps the region.
+        // From here on the window owns the pin on the region.
         entry.pinned = std::move(operation.pinned);
         operation.pinned.clear();
         entry.members = members;
@@ -60,7 +60,7 @@ bool Session::execute(const control::CreateWindow& command) {
 bool Session::execute(const control::DestroyWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
     if (entry == nullptr || !check_slot(command.completion)) return false;
-    Operation& operation = take_operation(command.completion);
+    ClientOperation& operation = take_operation(command.completion);
     engine::Window* window = entry->window;
     members_in_use_ -= entry->members;
     operation.pinned = std::move(entry->pinned);
@@ -74,7 +74,7 @@ bool Session::execute(const control::DestroyWindow& command) {
 
 bool Session::execute(const control::AttachWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
-    return perform(entry, command.completion, [&](Operation& operation) {
+    return perform(entry, command.completion, [&](ClientOperation& operation) {
         const memory::HostRange range = to_range(command.range);
         if (!pin(operation, range)) return Status::access;
         const Status status = engine_.attach_window(*entry->window, range, command.begin);
@@ -85,7 +85,7 @@ bool Session::execute(const control::AttachWindow& command) {
 
 bool Session::execute(const control::DetachWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
-    return perform(entry, command.completion, [&](Operation& operation) {
+    return perform(entry, command.completion, [&](ClientOperation& operation) {
         const auto attached = entry->attached.find(command.begin);
         if (attached == entry->attached.end()) return Status::invalid;
         operation.pinned = std::move(attached->second);
@@ -113,19 +113,13 @@ bool Session::execute(const control::WindowOperation& command) {
         return false;
     }
     engine::OneSidedCall call;
-    call.kind = static_cast<rma::OpKind>(command.operation);
-    call.type = static_cast<schedule::DataType>(command.type);
-    call.reduction = command.reduction;
-    call.target = command.target;
-    call.offset = command.offset;
-    call.bytes = command.bytes;
+    static_cast<rma::Access&>(call) = command.access;
     call.origin = to_range(command.origin);
     call.result = to_range(command.result);
     call.inlined.assign(command.inlined.begin(), command.inlined.end());
     call.segments = segment_draft_;
     call.watched = watched;
-    call.ordered = command.ordered != 0;
-    Operation& operation = take_operation(command.completion);
+    ClientOperation& operation = take_operation(command.completion);
     Status status = entry->failure;
     if (status == Status::ok && (!pin(operation, call.origin) || !pin(operation, call.result)))
         status = Status::access;
@@ -133,9 +127,9 @@ bool Session::execute(const control::WindowOperation& command) {
     if (is_error(status)) {
         log::error("{}: an operation on window {} of team {:x} was not started: {}", name_, command.window,
                    command.team, to_string(status));
-        // Where nobody waits for it the next flush tells.
+        // If no request watches the operation, the next flush reports the error.
         if (!watched && entry->window != nullptr)
-            engine_.one_sided_failed(*entry->window, command.target, status);
+            engine_.one_sided_failed(*entry->window, command.access.target, status);
     }
     if (status != Status::in_progress) settle(operation, status);
     return true;
@@ -143,7 +137,7 @@ bool Session::execute(const control::WindowOperation& command) {
 
 bool Session::execute(const control::FlushWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
-    return perform(entry, command.completion, [&](Operation& operation) {
+    return perform(entry, command.completion, [&](ClientOperation& operation) {
         return engine_.flush_window(*entry->window, command.target, &operation);
     });
 }

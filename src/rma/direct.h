@@ -8,7 +8,7 @@
 // Plain values; read() checks length and kind only.
 #pragma once
 
-#include "rma/operation.h"
+#include "rma/access.h"
 
 #include <bit>
 #include <cstring>
@@ -36,6 +36,12 @@ struct Handshake {
     std::uint32_t path;  // the caller's name for the connection; the answers carry it
 };
 
+// An access to elements that lie `stride` bytes apart, the first at the offset. An element of 0 bytes: the
+// bytes are contiguous.
+struct StridedAccess : Access {
+    std::uint64_t element = 0, stride = 0;
+};
+
 // Payload: the operands.
 struct Request {
     Kind kind;
@@ -45,10 +51,25 @@ struct Request {
     std::uint64_t team, window;
     std::uint64_t offset;
     std::uint32_t bytes;  // at the target
-    std::uint8_t operation, type, reduction, unused;
-    std::uint32_t element;  // element size of a strided target; 0: the bytes are contiguous
-    std::uint32_t origin;   // rank of the caller in the team
-    std::uint64_t stride;   // bytes from one element to the next; the first is at `offset`
+    OpKind operation;
+    std::uint8_t type, reduction, unused;
+    std::uint32_t element;
+    std::uint32_t origin;  // rank of the caller in the team
+    std::uint64_t stride;
+
+    void describe(const StridedAccess& access) {
+        dest = access.target;
+        offset = access.offset;
+        bytes = static_cast<std::uint32_t>(access.bytes);
+        operation = access.kind;
+        type = access.type;
+        reduction = access.reduction;
+        element = static_cast<std::uint32_t>(access.element);
+        stride = access.stride;
+    }
+    StridedAccess access() const {
+        return {{offset, bytes, dest, operation, type, reduction}, element, stride};
+    }
 };
 
 // Payload: `bytes` of the result from `offset` on. An answer with an error is the last one of its request.

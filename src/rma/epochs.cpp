@@ -14,7 +14,7 @@ void Epochs::end(std::uint64_t epoch, Status status, std::vector<Flush*>& over) 
     if (is_error(status) && entry.status == Status::ok) entry.status = status;
     while (!entries_.empty() && entries_.front().under_way == 0) {
         Entry& front = entries_.front();
-        // The one that nobody has closed stays for its error.
+        // An epoch that no flush has closed stays, so that the next flush reports its error.
         if (front.flushes.empty() && front.status != Status::ok) return;
         for (Flush* flush : front.flushes) {
             if (flush->status == Status::ok) flush->status = front.status;

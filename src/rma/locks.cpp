@@ -13,7 +13,7 @@ LockQueue::Answer LockQueue::try_lock(const Asker& asker) {
     const bool waits_already = std::any_of(waiting_.begin(), waiting_.end(),
                                            [&](const Asker& other) { return other.rank == asker.rank; });
     if (waits_already || holders_.contains(asker.rank)) return Answer::refused;
-    // What waits while nothing is held exclusively are exclusive askers only.
+    // While nothing is held exclusively, only exclusive askers wait.
     if (!free_for(asker)) return Answer::waits;
     grant(asker);
     return Answer::granted;

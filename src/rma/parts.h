@@ -1,7 +1,7 @@
 // Parts: cuts a call into messages of at most message_segments segments and `most` bytes. Pure.
 #pragma once
 
-#include "rma/operation.h"
+#include "rma/access.h"
 
 #include <vector>
 

@@ -6,14 +6,6 @@ OpId Builder::copy(BufferRef src, BufferRef dst, std::uint64_t bytes) {
     return add({.kind = OpKind::copy, .src = src, .dst = dst, .bytes = bytes});
 }
 
-OpId Builder::put(std::uint32_t peer, BufferRef src, BufferRef remote, std::uint64_t bytes) {
-    return add({.kind = OpKind::put, .peer = peer, .src = src, .dst = remote, .bytes = bytes});
-}
-
-OpId Builder::get(std::uint32_t peer, BufferRef remote, BufferRef dst, std::uint64_t bytes) {
-    return add({.kind = OpKind::get, .peer = peer, .src = remote, .dst = dst, .bytes = bytes});
-}
-
 OpId Builder::send(std::uint32_t peer, std::uint64_t tag, BufferRef src, std::uint64_t bytes) {
     return add({.kind = OpKind::send, .peer = peer, .tag = tag, .src = src, .bytes = bytes});
 }
@@ -39,12 +31,14 @@ OpId Builder::wait(std::uint64_t signal, std::uint64_t count) {
     return add({.kind = OpKind::wait, .tag = signal, .bytes = count});
 }
 
-OpId Builder::compute(std::uint64_t kernel, BufferRef src, BufferRef dst, std::uint64_t bytes) {
-    return add({.kind = OpKind::compute, .tag = kernel, .src = src, .dst = dst, .bytes = bytes});
+OpId Builder::compute(KernelCall call) {
+    calls_.push_back(std::move(call));
+    return add({.kind = OpKind::compute, .tag = calls_.size() - 1});
 }
 
 Schedule Builder::finish() {
-    return Schedule(rank_, team_size_, std::move(slots_), std::move(ops_), std::move(edges_));
+    return Schedule(rank_, team_size_, std::move(slots_), std::move(ops_), std::move(edges_),
+                    std::move(calls_));
 }
 
 std::uint32_t Builder::add_slot(SlotKind kind, std::uint64_t bytes) {

@@ -16,14 +16,12 @@ class Builder {
     std::uint32_t scratch_slot(std::uint64_t bytes) { return add_slot(SlotKind::scratch, bytes); }
 
     OpId copy(BufferRef src, BufferRef dst, std::uint64_t bytes);
-    OpId put(std::uint32_t peer, BufferRef src, BufferRef remote, std::uint64_t bytes);
-    OpId get(std::uint32_t peer, BufferRef remote, BufferRef dst, std::uint64_t bytes);
     OpId send(std::uint32_t peer, std::uint64_t tag, BufferRef src, std::uint64_t bytes);
     OpId recv(std::uint32_t peer, std::uint64_t tag, BufferRef dst, std::uint64_t bytes);
     OpId reduce(DataType type, Reduction reduction, BufferRef src, BufferRef dst, std::uint64_t bytes);
     OpId signal(std::uint32_t peer, std::uint64_t signal);
     OpId wait(std::uint64_t signal, std::uint64_t count);
-    OpId compute(std::uint64_t kernel, BufferRef src, BufferRef dst, std::uint64_t bytes);
+    OpId compute(KernelCall call);
 
     // `after` starts once `before` is done.
     void depend(OpId after, OpId before) { edges_.emplace_back(before, after); }
@@ -42,6 +40,7 @@ class Builder {
     std::uint32_t rank_, team_size_;
     std::vector<Slot> slots_;
     std::vector<Op> ops_;
+    std::vector<KernelCall> calls_;
     std::vector<std::pair<OpId, OpId>> edges_;
 };
 

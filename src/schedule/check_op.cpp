@@ -1,7 +1,6 @@
 #include "schedule/check_op.h"
 
 #include "schedule/fields.h"
-#include "schedule/wire.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +17,7 @@ class OpCheck {
     std::string run() const {
         if (!fields_.known) return fmt::format("kind {} is unknown", static_cast<int>(op_.kind));
         for (std::string problem : {unused(), peer(), range(op_.src, fields_.src),
-                                    range(op_.dst, fields_.dst), overlap(), reduction(), count()})
+                                    range(op_.dst, fields_.dst), overlap(), reduction(), count(), call()})
             if (!problem.empty()) return problem;
         return {};
     }
@@ -27,8 +26,8 @@ class OpCheck {
     std::string unused() const {
         const BufferRef nowhere;
         if ((!fields_.peer && op_.peer != no_peer) || (!fields_.tag && op_.tag != 0) ||
-            (!fields_.bytes && op_.bytes != 0) || (fields_.src == Place::none && op_.src != nowhere) ||
-            (fields_.dst == Place::none && op_.dst != nowhere) ||
+            (!fields_.bytes && op_.bytes != 0) || (!fields_.src && op_.src != nowhere) ||
+            (!fields_.dst && op_.dst != nowhere) ||
             (!fields_.reduction && (op_.type != DataType::none || op_.reduction != Reduction::none)))
             return "sets a field that this kind of op does not use";
         return {};
@@ -40,22 +39,20 @@ class OpCheck {
         return {};
     }
 
-    std::string range(const BufferRef& ref, Place place) const {
-        if (place == Place::none) return {};
-        if (op_.bytes > max_slot_bytes || ref.offset > max_slot_bytes - op_.bytes)
-            return fmt::format("{} bytes at offset {} are beyond the limit of {} bytes for a slot", op_.bytes,
+    std::string range(const BufferRef& ref, bool used) const {
+        return used ? range(ref, op_.bytes) : std::string();
+    }
+
+    std::string range(const BufferRef& ref, std::uint64_t bytes) const {
+        if (bytes > max_slot_bytes || ref.offset > max_slot_bytes - bytes)
+            return fmt::format("{} bytes at offset {} are beyond the limit of {} bytes for a slot", bytes,
                                ref.offset, max_slot_bytes);
-        if (place == Place::remote && op_.peer != schedule_.rank()) {
-            if (ref.slot >= max_slots)
-                return fmt::format("slot {} is beyond the limit of {} slots", ref.slot, max_slots);
-            return {};
-        }
         if (ref.slot >= schedule_.slots().size())
             return fmt::format("slot {} does not exist, there are {}", ref.slot, schedule_.slots().size());
         const std::uint64_t size = schedule_.slots()[ref.slot].bytes;
-        if (ref.offset + op_.bytes > size)
-            return fmt::format("range [{}, {}) leaves slot {} of {} bytes", ref.offset,
-                               ref.offset + op_.bytes, ref.slot, size);
+        if (ref.offset + bytes > size)
+            return fmt::format("range [{}, {}) leaves slot {} of {} bytes", ref.offset, ref.offset + bytes,
+                               ref.slot, size);
         return {};
     }
 
@@ -82,6 +79,25 @@ class OpCheck {
 
     std::string count() const {
         if (op_.kind == OpKind::wait && op_.bytes == 0) return "waits for a count of 0, the least is 1";
+        return {};
+    }
+
+    std::string call() const {
+        if (!fields_.call) return {};
+        if (op_.tag >= schedule_.calls().size())
+            return fmt::format("call {} does not exist, there are {}", op_.tag, schedule_.calls().size());
+        const KernelCall& call = schedule_.calls()[op_.tag];
+        if (call.arguments.size() > max_call_arguments || call.buffers.size() > max_call_buffers)
+            return fmt::format("{} bytes of arguments and {} buffers, the limits are {} and {}",
+                               call.arguments.size(), call.buffers.size(), max_call_arguments,
+                               max_call_buffers);
+        for (const CallBuffer& buffer : call.buffers) {
+            if (std::string wrong = range(buffer.place, buffer.bytes); !wrong.empty()) return wrong;
+            if (schedule_.slots()[buffer.place.slot].kind != SlotKind::user)
+                return fmt::format("a kernel cannot use slot {}, which is scratch", buffer.place.slot);
+            if (buffer.access < Access::in || buffer.access > Access::inout)
+                return fmt::format("access {} is not defined", static_cast<int>(buffer.access));
+        }
         return {};
     }
 

@@ -6,34 +6,27 @@
 
 namespace offpath::schedule {
 
-enum class Place : std::uint8_t { none, own, remote };  // whose slots a BufferRef points into
-
 struct Fields {
-    bool known = false, peer = false, tag = false, reduction = false, bytes = false;
-    Place src = Place::none, dst = Place::none;
+    bool known = false, peer = false, tag = false, reduction = false, src = false, dst = false, bytes = false;
+    bool call = false;  // a KernelCall, which `tag` counts
 };
 
 constexpr Fields fields_of(OpKind kind) {
-    using enum Place;
     switch (kind) {
         case OpKind::copy:
-            return {.known = true, .bytes = true, .src = own, .dst = own};
-        case OpKind::put:
-            return {.known = true, .peer = true, .bytes = true, .src = own, .dst = remote};
-        case OpKind::get:
-            return {.known = true, .peer = true, .bytes = true, .src = remote, .dst = own};
+            return {.known = true, .src = true, .dst = true, .bytes = true};
         case OpKind::send:
-            return {.known = true, .peer = true, .tag = true, .bytes = true, .src = own};
+            return {.known = true, .peer = true, .tag = true, .src = true, .bytes = true};
         case OpKind::recv:
-            return {.known = true, .peer = true, .tag = true, .bytes = true, .dst = own};
+            return {.known = true, .peer = true, .tag = true, .dst = true, .bytes = true};
         case OpKind::reduce:
-            return {.known = true, .reduction = true, .bytes = true, .src = own, .dst = own};
+            return {.known = true, .reduction = true, .src = true, .dst = true, .bytes = true};
         case OpKind::signal:
             return {.known = true, .peer = true, .tag = true};
         case OpKind::wait:
             return {.known = true, .tag = true, .bytes = true};
         case OpKind::compute:
-            return {.known = true, .tag = true, .bytes = true, .src = own, .dst = own};
+            return {.known = true, .tag = true, .call = true};
     }
     return {};
 }

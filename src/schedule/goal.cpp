@@ -19,12 +19,11 @@ class GoalWriter {
     std::string run() {
         number_tags();
         for (const Schedule& schedule : schedules_) {
-            ends_.clear();
             for (OpId id = 0; id < schedule.ops().size(); ++id)
-                ends_.push_back(write_op(schedule.rank(), id, schedule.ops()[id]));
+                write_op(schedule, id);
             for (OpId id = 0; id < schedule.ops().size(); ++id)
                 for (OpId after : schedule.successors(id))
-                    require(schedule.rank(), fmt::format("o{}", after), ends_[id]);
+                    require(schedule.rank(), fmt::format("o{}", after), fmt::format("o{}", id));
         }
         write_waits();
 
@@ -63,10 +62,11 @@ class GoalWriter {
         add(rank, label, fmt::format("calc {}", std::llround(nanoseconds)));
     }
 
-    // Writes the lines of one op. "oID" is the line that waits for the dependencies; returns the one that
-    // those which depend on the op wait for.
-    std::string write_op(std::uint32_t rank, OpId id, const Op& op) {
-        std::string label = fmt::format("o{}", id);
+    // Writes the lines of one op. The line "oID" ends the op and waits for its dependencies.
+    void write_op(const Schedule& schedule, OpId id) {
+        const std::uint32_t rank = schedule.rank();
+        const Op& op = schedule.ops()[id];
+        const std::string label = fmt::format("o{}", id);
         const double copy_ns = static_cast<double>(op.bytes) * options_.copy_ns_per_byte;
         const bool is_local = op.peer == rank;
         switch (op.kind) {
@@ -75,7 +75,7 @@ class GoalWriter {
                     send({rank, op.peer}, label, op.bytes, number({rank, op.peer}, op.tag));
                 else
                     calc(rank, label, 0);
-                return label;
+                return;
             case OpKind::recv:
                 if (!is_local)
                     recv({op.peer, rank}, label, op.bytes, number({op.peer, rank}, op.tag));
@@ -83,50 +83,29 @@ class GoalWriter {
                     calc(rank, label, copy_ns);
                     require(rank, label, fmt::format("o{}", send_to_self(rank, op.tag)));
                 }
-                return label;
-            case OpKind::put:
-                if (is_local) break;
-                return write_exchange({rank, op.peer}, label, op.bytes, 1);
-            case OpKind::get:
-                if (is_local) break;
-                return write_exchange({rank, op.peer}, label, 1, op.bytes);
+                return;
             case OpKind::signal:
                 return write_signal(rank, label, op);
             case OpKind::wait:
                 calc(rank, label, 0);
-                return label;
+                return;
             case OpKind::compute:
-                calc(rank, label, static_cast<double>(op.bytes) * options_.compute_ns_per_byte);
-                return label;
+                calc(rank, label,
+                     static_cast<double>(schedule.calls()[op.tag].bytes()) * options_.compute_ns_per_byte);
+                return;
             case OpKind::copy:
             case OpKind::reduce:
                 break;
         }
         calc(rank, label, copy_ns);
-        return label;
     }
 
-    // A message that the peer answers at once. Returns the label of the answer.
-    std::string write_exchange(Link link, const std::string& label, std::uint64_t there, std::uint64_t back) {
-        const Link reverse{link.second, link.first};
-        const std::uint32_t tag = next_tag_[link]++, answer_tag = next_tag_[reverse]++;
-        const std::string served = fmt::format("s{}_{}", link.first, label);
-        std::string answer = label + "_answer";
-        const std::string served_answer = served + "_answer";
-        send(link, label, there, tag);
-        recv(reverse, answer, back, answer_tag);
-        recv(link, served, there, tag);
-        send(reverse, served_answer, back, answer_tag);
-        require(link.second, served_answer, served);
-        return answer;
-    }
-
-    std::string write_signal(std::uint32_t rank, const std::string& label, const Op& op) {
+    void write_signal(std::uint32_t rank, const std::string& label, const Op& op) {
         auto& raised = signals_[{op.peer, op.tag}];
         if (op.peer == rank) {
             calc(rank, label, 0);
             raised.push_back(label);
-            return label;
+            return;
         }
         const Link link{rank, op.peer};
         const std::uint32_t tag = next_tag_[link]++;
@@ -134,7 +113,6 @@ class GoalWriter {
         send(link, label, 1, tag);
         recv(link, served, 1, tag);
         raised.push_back(served);
-        return label;
     }
 
     void write_waits() {
@@ -159,7 +137,6 @@ class GoalWriter {
     std::span<const Schedule> schedules_;
     const GoalOptions& options_;
     std::vector<std::string> lines_;  // by rank
-    std::vector<std::string> ends_;   // by op of the rank in work
     std::map<Link, std::map<std::uint64_t, std::uint32_t>> numbers_;
     std::map<Link, std::uint32_t> next_tag_;
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::string>> signals_;  // (rank, signal)

@@ -1,9 +1,8 @@
 // Exports schedules to the GOAL text format that LogGOPSim and ATLAHS read. Each schedule becomes one `rank N
 // { ... }` block, with send, recv and calc lines and their `requires` dependencies. Pure.
 //
-// Ops that GOAL lacks become messages. A put is a send, answered by one byte when the data are there. A get
-// is one byte, answered by the data. A signal is a message of one byte, and a wait for n signals requires the
-// first n in rank order.
+// GOAL has no signals. A signal becomes a message of one byte, and a wait for n signals requires the first n
+// in rank order.
 #pragma once
 
 #include "schedule/schedule.h"

@@ -102,10 +102,6 @@ const char* to_string(OpKind kind) {
     switch (kind) {
         case OpKind::copy:
             return "copy";
-        case OpKind::put:
-            return "put";
-        case OpKind::get:
-            return "get";
         case OpKind::send:
             return "send";
         case OpKind::recv:
@@ -124,10 +120,6 @@ const char* to_string(OpKind kind) {
 
 std::string describe(OpId id, const Op& op) {
     switch (op.kind) {
-        case OpKind::put:
-            return fmt::format("op {} (put to rank {})", id, op.peer);
-        case OpKind::get:
-            return fmt::format("op {} (get from rank {})", id, op.peer);
         case OpKind::send:
             return fmt::format("op {} (send to rank {}, tag {})", id, op.peer, op.tag);
         case OpKind::recv:
@@ -137,7 +129,7 @@ std::string describe(OpId id, const Op& op) {
         case OpKind::wait:
             return fmt::format("op {} (wait for signal {})", id, op.tag);
         case OpKind::compute:
-            return fmt::format("op {} (compute with kernel {})", id, op.tag);
+            return fmt::format("op {} (compute, call {})", id, op.tag);
         case OpKind::copy:
         case OpKind::reduce:
             break;

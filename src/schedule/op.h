@@ -9,17 +9,15 @@ namespace offpath::schedule {
 
 using OpId = std::uint32_t;
 
+// The numbers are those of the wire form.
 enum class OpKind : std::uint8_t {
     copy = 1,  // dst <- src, both of this rank
-    put,       // dst.slot of `peer` <- src; done when the data are there. The peer runs the same schedule
-               // instance.
-    get,       // dst <- src.slot of `peer`
-    send,      // src to the recv of `peer` with the same tag
+    send = 4,  // src to the recv of `peer` with the same tag
     recv,      // dst <- the send of `peer` with the same tag
     reduce,    // dst <- dst (reduction) src, element by element
     signal,    // adds one to signal `tag` of `peer`
-    wait,      // done when signal `tag` of this rank has reached `count`
-    compute,   // runs kernel `tag` of the device on src, dst and bytes
+    wait,      // done when signal `tag` of this rank has reached `bytes`
+    compute,   // makes call `tag` of the schedule (kernel_call.h): the device runs a kernel
 };
 
 // The numbers agree with offpath_type_t. A pair type is a value and an index, laid out as a C structure.
@@ -79,7 +77,7 @@ constexpr Reduction last_reduction = Reduction::maxloc;
 // Whether MPI defines the reduction for the type (MPI 3.1, chapter 5.9.2).
 bool defined(DataType type, Reduction reduction);
 
-// A position in one of the buffers that a schedule is started with.
+// A position in one of the rank's own buffers that a schedule is started with.
 struct BufferRef {
     std::uint32_t slot = 0;
     std::uint64_t offset = 0;
@@ -97,7 +95,7 @@ struct Op {
     Reduction reduction = Reduction::none;
     std::uint32_t peer = no_peer;  // rank in the team
     std::uint64_t tag =
-        0;  // send/recv: unique per peer and direction; signal/wait: the signal; compute: the kernel
+        0;  // send/recv: unique per peer and direction; signal/wait: the signal; compute: the call
     BufferRef src = {}, dst = {};
     std::uint64_t bytes = 0;  // wait: the count to reach
     friend bool operator==(const Op&, const Op&) = default;

@@ -95,7 +95,7 @@ void Progress::finish(Node node) {
         if (--missing_[node.rank][next] == 0) ready_.push_back({node.rank, next});
 }
 
-// Something that has to happen before `node`, which has not ended, can end.
+// Returns a node that has to end before `node`, which has not ended, can end.
 Progress::Node Progress::blamed(Node node) const {
     const Schedule& schedule = schedules_[node.rank];
     if (state(node) == State::blocked) {

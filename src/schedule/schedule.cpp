@@ -8,8 +8,12 @@
 namespace offpath::schedule {
 
 Schedule::Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot> slots, std::vector<Op> ops,
-                   std::vector<std::pair<OpId, OpId>> edges)
-    : rank_(rank), team_size_(team_size), slots_(std::move(slots)), ops_(std::move(ops)) {
+                   std::vector<std::pair<OpId, OpId>> edges, std::vector<KernelCall> calls)
+    : rank_(rank),
+      team_size_(team_size),
+      slots_(std::move(slots)),
+      ops_(std::move(ops)),
+      calls_(std::move(calls)) {
     std::sort(edges.begin(), edges.end());
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 
@@ -31,7 +35,7 @@ Schedule::Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot
 std::uint64_t Schedule::bytes_sent() const {
     std::uint64_t total = 0;
     for (const Op& op : ops_)
-        if ((op.kind == OpKind::send || op.kind == OpKind::put) && op.peer != rank_) total += op.bytes;
+        if (op.kind == OpKind::send && op.peer != rank_) total += op.bytes;
     return total;
 }
 

@@ -6,6 +6,7 @@
 // outside.
 #pragma once
 
+#include "schedule/kernel_call.h"
 #include "schedule/op.h"
 
 #include <cstdint>
@@ -21,19 +22,21 @@ class Schedule {
     // `edges` are (before, after) pairs; duplicates are merged. An edge that names no op throws
     // std::out_of_range, because the graph cannot represent it. validate() checks everything else.
     Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot> slots, std::vector<Op> ops,
-             std::vector<std::pair<OpId, OpId>> edges);
+             std::vector<std::pair<OpId, OpId>> edges, std::vector<KernelCall> calls = {});
 
     std::uint32_t rank() const { return rank_; }
     std::uint32_t team_size() const { return team_size_; }
     std::span<const Slot> slots() const { return slots_; }
     std::span<const Op> ops() const { return ops_; }
+    // The compute ops' calls, in the order of the ops.
+    std::span<const KernelCall> calls() const { return calls_; }
     // The ops that may start once `op` is done.
     std::span<const OpId> successors(OpId op) const {
         return {successors_.data() + first_successor_[op], successors_.data() + first_successor_[op + 1]};
     }
     std::uint32_t dependency_count(OpId op) const { return dependency_counts_[op]; }
     std::span<const std::uint32_t> dependency_counts() const { return dependency_counts_; }
-    // Payload bytes that this rank sends to other ranks (send and put).
+    // Payload bytes that this rank sends to other ranks.
     std::uint64_t bytes_sent() const;
 
     friend bool operator==(const Schedule&, const Schedule&) = default;
@@ -43,6 +46,7 @@ class Schedule {
     std::uint32_t team_size_ = 1;
     std::vector<Slot> slots_;
     std::vector<Op> ops_;
+    std::vector<KernelCall> calls_;
     std::vector<std::uint32_t> first_successor_{0};  // ops + 1 entries into successors_
     std::vector<OpId> successors_;
     std::vector<std::uint32_t> dependency_counts_;

@@ -17,9 +17,9 @@ namespace offpath::schedule {
 Status validate(const Schedule& schedule, std::string& problem);
 
 // Checks the schedules of all ranks of a team (index: rank). Each is valid; every send has a recv of the same
-// size and every recv a send; puts and gets stay inside the peer's slots; the signals sent suffice for every
-// wait; no deadlock occurs across ranks. For deadlocks a recv is done after its send started, a send after
-// its recv started (nothing is buffered), and a wait after enough of its signals.
+// size and every recv a send; the signals sent suffice for every wait; no deadlock occurs across ranks. For
+// deadlocks a recv is done after its send started, a send after its recv started (nothing is buffered), and a
+// wait after enough of its signals.
 Status validate_team(std::span<const Schedule> schedules, std::string& problem);
 
 }  // namespace offpath::schedule

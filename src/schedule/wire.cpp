@@ -27,7 +27,7 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
     return table;
 }
 
-// CRC-32 of ISO 3309, which finds every damage of up to 32 adjacent bits.
+// CRC-32 of ISO 3309. It detects every error burst of up to 32 bits.
 std::uint32_t crc32(std::span<const std::byte> bytes) {
     static constexpr auto table = make_crc_table();
     std::uint32_t crc = ~0u;
@@ -58,7 +58,7 @@ class Writer {
     std::vector<std::byte> bytes_;
 };
 
-// Reads until the first fault; after it, everything reads as zero and failed() stays true.
+// Reads until the first error. After it, every read gives zero and failed() stays true.
 class Reader {
   public:
     explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -102,27 +102,66 @@ class Reader {
     const char* problem_ = nullptr;
 };
 
-void write_op(Writer& out, const Op& op, std::span<const OpId> before, OpId id, std::uint64_t& last_bytes) {
+void write_call(Writer& out, const KernelCall& call) {
+    out.number(call.kernel);
+    out.number(call.arguments.size());
+    for (std::byte byte : call.arguments)
+        out.byte(std::to_integer<unsigned>(byte));
+    out.number(call.buffers.size());
+    for (const CallBuffer& buffer : call.buffers) {
+        out.place(buffer.place);
+        out.number(buffer.bytes);
+        out.byte(static_cast<unsigned>(buffer.access));
+    }
+}
+
+// Checks the limits before it allocates memory. validate() checks the rest.
+KernelCall read_call(Reader& in) {
+    KernelCall call;
+    call.kernel = in.number();
+    const std::uint64_t argument_bytes = in.number();
+    if (argument_bytes > max_call_arguments) in.fail("a kernel has too many bytes of arguments");
+    for (std::uint64_t i = 0; i < argument_bytes && !in.failed(); ++i)
+        call.arguments.push_back(static_cast<std::byte>(in.byte()));
+    const std::uint64_t buffers = in.number();
+    if (buffers > max_call_buffers) in.fail("a kernel has too many buffers");
+    for (std::uint64_t i = 0; i < buffers && !in.failed(); ++i) {
+        CallBuffer buffer;
+        buffer.place = in.place();
+        buffer.bytes = in.number();
+        buffer.access = static_cast<Access>(in.byte());
+        call.buffers.push_back(buffer);
+    }
+    return call;
+}
+
+void write_op(Writer& out, const Schedule& schedule, std::span<const OpId> before, OpId id,
+              std::uint64_t& last_bytes) {
+    const Op& op = schedule.ops()[id];
     const Fields fields = fields_of(op.kind);
     const bool same_bytes = fields.bytes && op.bytes == last_bytes;
     const auto code = static_cast<unsigned>(std::min<std::size_t>(before.size(), many_dependencies));
     out.byte(static_cast<unsigned>(op.kind) | (same_bytes ? same_bytes_flag : 0) | code << dependency_shift);
     if (code == many_dependencies) out.number(before.size() - many_dependencies);
     if (fields.peer) out.number(op.peer);
-    if (fields.tag) out.number(op.tag);
+    if (fields.call)
+        write_call(out, schedule.calls()[op.tag]);
+    else if (fields.tag)
+        out.number(op.tag);
     if (fields.reduction) {
         out.byte(static_cast<unsigned>(op.type));
         out.byte(static_cast<unsigned>(op.reduction));
     }
-    if (fields.src != Place::none) out.place(op.src);
-    if (fields.dst != Place::none) out.place(op.dst);
+    if (fields.src) out.place(op.src);
+    if (fields.dst) out.place(op.dst);
     if (fields.bytes && !same_bytes) out.number(op.bytes);
     if (fields.bytes) last_bytes = op.bytes;
     for (OpId other : before)
         out.number(zigzag(static_cast<std::int64_t>(id) - static_cast<std::int64_t>(other)));
 }
 
-Op read_op(Reader& in, std::uint64_t& last_bytes, std::uint64_t& dependencies) {
+Op read_op(Reader& in, std::uint64_t& last_bytes, std::uint64_t& dependencies,
+           std::vector<KernelCall>& calls) {
     const unsigned head = in.byte();
     Op op{.kind = static_cast<OpKind>(head & 0x0F)};
     const Fields fields = fields_of(op.kind);
@@ -134,13 +173,18 @@ Op read_op(Reader& in, std::uint64_t& last_bytes, std::uint64_t& dependencies) {
     dependencies = head >> dependency_shift & many_dependencies;
     if (dependencies == many_dependencies) dependencies += std::min<std::uint64_t>(in.number(), max_ops);
     if (fields.peer) op.peer = in.number32();
-    if (fields.tag) op.tag = in.number();
+    if (fields.call) {
+        op.tag = calls.size();
+        calls.push_back(read_call(in));
+    } else if (fields.tag) {
+        op.tag = in.number();
+    }
     if (fields.reduction) {
         op.type = static_cast<DataType>(in.byte());
         op.reduction = static_cast<Reduction>(in.byte());
     }
-    if (fields.src != Place::none) op.src = in.place();
-    if (fields.dst != Place::none) op.dst = in.place();
+    if (fields.src) op.src = in.place();
+    if (fields.dst) op.dst = in.place();
     if (fields.bytes) {
         op.bytes = same_bytes ? last_bytes : in.number();
         if (!same_bytes && op.bytes == last_bytes) in.fail("an op repeats the size of the one before");
@@ -163,11 +207,12 @@ Schedule read_body(Reader& in) {
         slot.bytes = in.number();
     }
     std::vector<Op> ops(op_count);
+    std::vector<KernelCall> calls;
     std::vector<std::pair<OpId, OpId>> edges;
     std::uint64_t last_bytes = 0;
     for (OpId id = 0; id < op_count && !in.failed(); ++id) {
         std::uint64_t dependencies = 0;
-        ops[id] = read_op(in, last_bytes, dependencies);
+        ops[id] = read_op(in, last_bytes, dependencies, calls);
         std::int64_t last = -1;
         for (std::uint64_t i = 0; i < dependencies && !in.failed(); ++i) {
             const std::uint64_t coded = std::min<std::uint64_t>(in.number(), 4 * std::uint64_t{max_ops});
@@ -183,7 +228,7 @@ Schedule read_body(Reader& in) {
     }
     if (!in.failed() && in.left() > 0) in.fail("there is something behind the last op");
     if (in.failed()) return {};
-    return Schedule(rank, team_size, std::move(slots), std::move(ops), std::move(edges));
+    return Schedule(rank, team_size, std::move(slots), std::move(ops), std::move(edges), std::move(calls));
 }
 
 std::uint32_t read_u32(std::span<const std::byte> bytes) {
@@ -225,7 +270,7 @@ std::vector<std::byte> encode(const Schedule& schedule) {
     }
     std::uint64_t last_bytes = 0;
     for (OpId id = 0; id < schedule.ops().size(); ++id)
-        write_op(out, schedule.ops()[id], before[id], id, last_bytes);
+        write_op(out, schedule, before[id], id, last_bytes);
     return seal(out.bytes());
 }
 

@@ -7,6 +7,8 @@
 //   v rank, v team_size, v slot count, v op count
 //   slots: u8 kind, v bytes
 //   ops:   u8 head, the fields that the kind uses (wire.cpp lists them), dependencies
+//   a compute op's field is its call: v kernel, v bytes of arguments, these bytes, v number of buffers,
+//   and for each buffer v slot, v offset, v bytes, u8 access
 // head: bits 0-3: kind. Bit 4: `bytes` equals that of the op before and is omitted. Bits 5-6: number of
 // dependencies; 3 means that v (number - 3) follows. Bit 7: 0. A dependency is v zigzag(op - before); they
 // ascend by `before`.

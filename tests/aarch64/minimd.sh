@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# minimd.sh HOST_MINIMD RUN DEVICE_MINIMD: miniMD prints the same temperatures, energies and pressures on x86-64, on aarch64 (which RUN
-# starts), and in one job of a rank of each.
+# minimd.sh HOST_MINIMD RUN DEVICE_MINIMD: miniMD prints the same temperatures, energies and pressures on x86-64, on aarch64 (started by RUN), and in
+# one job with a rank of each.
 set -euo pipefail
 host=$1
 run=$2

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# run.sh [BUILD]: the tests of the aarch64 build, under qemu, and of what it and the host's BUILD (`build`) say to each other:
+# run.sh [BUILD]: runs the tests of the aarch64 build under qemu, and tests of its communication with the host's BUILD (`build`):
 #   unit tests    wire test vectors of schedules, control and link messages; matching, memory, engine, transports, link
-#   peers         transport and link: two processes over UCX/TCP, one x86-64 and one aarch64, each side once the tester and once its peer
-#   miniMD        its kernels, and the same thermodynamics on either and in a job of both
+#   peers         transport and link: two processes over UCX/TCP, one x86-64 and one aarch64; each side is tester once and peer once
+#   miniMD        its kernels, and the same thermodynamics on either architecture and in a job of both
+#   OpenMP        programs with target regions on an aarch64 device
 #   MPI           a job of x86-64 and aarch64 ranks, which splits itself into hosts and devices
-# Exit code 77, with the reason: the cross build cannot be set up here. Of tests that qemu's user mode cannot run, gtest says so itself.
+# Exit code 77, with the reason: the cross build cannot be set up here. gtest itself reports the tests that qemu's user mode cannot run.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -20,7 +21,7 @@ scripts/setup-aarch64.sh || {
     [ $code = 77 ] && echo "aarch64: skipped: the cross build cannot be set up (see above)" >&2
     exit $code
 }
-programs=(offpathd transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
+programs=(offpathd offpath-target-host transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
     device_ranks_split_test device_ranks_pairing_test offpath-bench-osu example-device-ranks-share minimd minimd_kernels_test)
 [ -f $arm/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null || exit 1
 cmake --build $arm -j "${JOBS:-$(nproc)}" --target "${programs[@]}" -- --quiet || exit 1
@@ -73,6 +74,9 @@ if [ -x "$build/bin/link_test" ]; then
 fi
 if [ -x "$build/bin/minimd" ]; then
     check "miniMD, x86-64 and aarch64" tests/aarch64/minimd.sh "$build/bin/minimd" "$run" $arm/bin/minimd
+fi
+if [ -x "$build/bin/openmp-hello" ]; then
+    check "target regions of x86-64 programs" tests/aarch64/openmp.sh "$build" "$PWD/$arm"
 fi
 if [ -x "$build/bin/device_ranks_split_test" ]; then
     check "one MPI job of x86-64 hosts and aarch64 devices" env OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1 \

@@ -1,6 +1,6 @@
-// The kernel on a library that does everything as late as it may: what is asked for arrives in the buffers
-// when it is finished and not before, and sums are read then. A kernel that touches a buffer too early,
-// forgets a unit or adds one twice gives a wrong C.
+// The kernel with an exchange that does everything as late as allowed: data arrive in the buffers when an
+// operation is finished and not before, and sums are read only then. A kernel that touches a buffer too
+// early, forgets a unit or adds one twice gives a wrong C.
 #include "bspmm/kernel.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The work table and the layout of tiles, checked against what a plain search over rows and columns says.
+// The work table and the layout of tiles, compared with a plain search over rows and columns.
 #include "bspmm/problem.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// BackEndTest: a daemon, and OFFPATH_BACK_END set to the test's parameter, "auto" or "staged".
+// BackEndTest: starts a daemon, and sets OFFPATH_BACK_END to the test's parameter, "auto" or "staged".
 #pragma once
 
 #include "harness.h"

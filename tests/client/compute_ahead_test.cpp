@@ -1,5 +1,5 @@
-// Kernels that the daemon hands to their process before those in front of them are done: where it has a core
-// of its own, and where it shares that of its only proxy.
+// Kernels that the daemon gives to their process before the kernels in front of them are done: if the process
+// has a core of its own, and if it shares the core of the only proxy.
 #include "harness.h"
 #include "kernel_calls.h"
 

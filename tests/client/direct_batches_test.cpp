@@ -1,5 +1,5 @@
-// What takes the direct path by itself: small operations without a request, few between flushes as messages
-// of their own, many together. Whatever way they take, results, order and errors are the same.
+// Operations that take the direct path by themselves: small ones without a request, few between flushes as
+// separate messages, many together. On every path, results, order and errors are the same.
 #include "direct_fixture.h"
 
 #include <numeric>

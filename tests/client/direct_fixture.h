@@ -1,5 +1,5 @@
-// Ranks with windows that the device maps, and direct paths between two proxies of one daemon, which tests
-// may stop to see what waits for it.
+// Ranks whose windows the device has mapped, and direct paths between two proxies of one daemon. A test may
+// stop the daemon to find out which calls wait for it.
 #pragma once
 
 #include "harness.h"
@@ -19,7 +19,7 @@ namespace offpath::test {
 inline constexpr std::size_t window_bytes = 1 << 20;
 inline constexpr double pause_s = 0.3;
 
-// A rank with a window of memory that the device maps, and a path to the next rank's proxy.
+// A rank with a window that the device has mapped, and a path to the next rank's proxy.
 struct Fixture {
     explicit Fixture(const Rank& rank) : me(rank), context(rank.init()), right((rank.rank + 1) % rank.size) {
         expect(offpath_mem_alloc(context, window_bytes, &base), OFFPATH_OK, "alloc");
@@ -27,7 +27,7 @@ struct Fixture {
         expect(offpath_window_create(me.world(context), base, window_bytes, &window), OFFPATH_OK, "create");
         me.barrier();
     }
-    // The first one only asks for the path.
+    // The first operation only requests the path.
     void open(std::uint32_t target) const {
         std::uint64_t word = 0;
         const double begin = now();
@@ -57,7 +57,7 @@ struct Fixture {
     offpath_window_h window = nullptr;
 };
 
-// A place for operations that have to go by the own proxy: those with lists of segments do.
+// A place for operations that must go through this rank's own proxy: a list of segments.
 struct ByOwnProxy {
     ByOwnProxy(std::uint32_t target, std::uint64_t offset, std::uint64_t bytes)
         : segment{offset, bytes}, place{target, 0, &segment, 1} {}
@@ -67,7 +67,7 @@ struct ByOwnProxy {
     offpath_place_t place;
 };
 
-// Runs `body` on ranks of two proxies.
+// Runs `body` on ranks that use two proxies.
 inline bool on_two_proxies(std::uint32_t ranks, const Job::Body& body,
                            offpath_threads_t threads = OFFPATH_THREADS_SINGLE) {
     TemporaryDirectory directory;
@@ -87,13 +87,13 @@ inline pid_t daemon_of(const Rank& me) {
     return pid;
 }
 
-// Returns when all its threads stand still.
+// Returns when all threads of the process have stopped.
 inline void stop(pid_t pid) {
     require(kill(pid, SIGSTOP) == 0, "stop");
     usleep(20000);
 }
 
-// Stops the daemon, does `before`, lets it go on after a while, and says how long `waiting` took.
+// Stops the daemon, runs `before`, continues the daemon after a while, and returns how long `waiting` took.
 template <typename Before, typename Waiting>
 double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
     const pid_t daemon = daemon_of(me);
@@ -117,7 +117,8 @@ double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
     return took;
 }
 
-// What rank 0 starts on rank 1 while the daemon stands still ends soon when it is killed; then `after`.
+// Operations that rank 0 starts on rank 1 while the daemon is stopped must end soon after it is killed; then
+// runs `after`.
 template <typename Start, typename After>
 void ends_with_the_proxy(Start&& start, After&& after) {
     TemporaryDirectory directory;

@@ -1,5 +1,5 @@
-// The direct path to the target's proxy: what it carries, and that its operations keep their order to those
-// that go through the own proxy. Ranks 0 and 1 have different proxies of one daemon.
+// The direct path to the target's proxy: what it carries, and that its operations keep their order relative
+// to those that go through the rank's own proxy. Ranks 0 and 1 have different proxies of one daemon.
 #include "direct_fixture.h"
 
 #include <array>
@@ -44,7 +44,7 @@ TEST_F(Direct, MovesAndUpdates) {
             expect(offpath_direct_put(f.window, f.base, 65537, f.right, 0), OFFPATH_ERR_UNAVAILABLE,
                    "more than goes this way");
             me.barrier();
-            // A counter at rank 0 that everybody draws from, by both ways.
+            // All ranks draw from a counter at rank 0, by both ways.
             constexpr int draws = 300;
             std::array<std::uint64_t, draws> tickets{};
             const std::uint64_t one = 1;
@@ -74,7 +74,7 @@ TEST_F(Direct, MovesAndUpdates) {
             me.barrier();
             if (me.rank == 0) require(f.words()[1] == std::uint64_t{draws} * me.size, "the sum of all draws");
             me.barrier();
-            // Swaps: everybody turns the word of the right neighbour from its rank to another number.
+            // Swaps: every rank changes the word of its right neighbour from its own number to another one.
             const std::uint64_t from = 0, to = me.rank + 100;
             std::uint64_t was = 7;
             if (path) {
@@ -203,7 +203,7 @@ TEST_F(Direct, ComesBackWithoutAFlush) {
                     require(now() - begin < 10, "no direct operation any more");
                 require(got == word, "what was put before");
             }
-            // What is wrong with a put is told by the program's flush, whoever has asked before.
+            // The program's flush reports an error of a put, whichever flush came before.
             const std::uint64_t word = 9;
             const ByOwnProxy outside(1, window_bytes, 8);
             std::uint64_t got = 0;

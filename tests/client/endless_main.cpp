@@ -1,5 +1,5 @@
 // endless SECONDS: one rank that sends 4 MiB to itself through its device until the time is up (exit code 0)
-// or the device is lost (3). Says "running" after the first exchange.
+// or the device is lost (3). Prints "running" after the first exchange.
 #include <offpath/offpath.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The tree over which a job's processes meet: its shape, allgathers of real processes, programs in turn as
-// the same ranks, processes that are killed.
+// The tree over which a job's processes exchange data: its shape, allgathers of real processes, several
+// programs in turn as the same ranks, and processes that are killed.
 #include "client/exchange_tree.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-// Stands in for a network card that exports and imports memory, which no machine at hand has: an export is
-// the process and the range, an import reads and writes it by system call. It defines what transport/ucx
-// otherwise does, for a daemon and for the library that clients open; everything above is the product's.
+// A stand-in for a network card that exports and imports memory, because no available machine has one. An
+// export names the process and the range; an import reads and writes the range by system call. It defines the
+// functions of transport/ucx for a daemon and for the library that clients open. All layers above are the
+// real ones.
 #include "transport/ucx/exported_memory.h"
 
 #include <sys/eventfd.h>

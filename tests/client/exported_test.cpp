@@ -1,4 +1,4 @@
-// Memory that the device imports (back end xgvmi): allocated and registered. Below it a stand-in for the
+// Memory that the device imports (back end xgvmi): allocated and registered. It uses a stand-in for the
 // network card (exported_memory_standin.cpp).
 #include "harness.h"
 

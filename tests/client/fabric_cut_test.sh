@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# fabric_cut_test.sh BUILD: two nodes, as network namespaces joined by a veth pair, each with a daemon and a rank. A link that is down for
-# less than half of the limit is survived; one that stays down is told on both sides, also to the rank that only receives. Exit code 77: no
-# namespaces here.
+# fabric_cut_test.sh BUILD: two nodes, as network namespaces joined by a veth pair, each with a daemon and a rank. The job survives if the link is
+# down for less than half of the limit. If it stays down, both sides report it, also to the rank that only receives. Exit code 77: no namespaces here.
 set -euo pipefail
 build=$1
 if [ "${2:-}" != inside ]; then

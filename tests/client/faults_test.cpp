@@ -1,5 +1,5 @@
-// What goes wrong: no daemon, another version, malformed clients, processes killed in the middle. Every case
-// ends in bounded time, names the culprit, and leaves the others alone.
+// Faults: no daemon, another version, malformed clients, processes killed in the middle. Every case ends in
+// bounded time, names the cause, and does not disturb other processes.
 #include "control/shared_channel.h"
 #include "control/socket.h"
 #include "harness.h"

@@ -80,7 +80,8 @@ int key_pipe(const std::string& directory) {
     return ends[0];
 }
 
-// Of the daemon that serves this host name from a directory; one where nobody listens if there is none.
+// The port of the daemon that serves this host name from a directory; without a daemon, one where none
+// listens.
 std::string port_in(const std::string& path) {
     std::string port = "1";
     std::ifstream(path) >> port;

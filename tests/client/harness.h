@@ -1,7 +1,7 @@
-// What the client's tests run on: a real offpathd in a directory of its own, and jobs of real processes that
-// bootstrap by a callback over shared memory. Everything is bounded in time and gone at the end.
+// The harness of the client's tests: a real offpathd in a directory of its own, and jobs of real processes
+// that bootstrap by a callback over shared memory. Everything has a time limit and is cleaned up at the end.
 //
-// With OFFPATH_TEST_ATTACH=remote in the environment the same tests attach over TCP: daemons also listen at
+// With OFFPATH_TEST_ATTACH=remote in the environment, the same tests attach over TCP: daemons also listen at
 // 127.0.0.1, with a key in their directory, and ranks find them there.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace offpath::test {
 
-// Whether ranks attach as to a device with an operating system of its own.
+// Whether ranks attach as if the device had an operating system of its own.
 bool remote_mode();
 
 class TemporaryDirectory {
@@ -31,7 +31,8 @@ class TemporaryDirectory {
 
 class DaemonProcess {
   public:
-    // `host`: a host name of its own (a UTS namespace), which makes it another node; empty: this one's.
+    // `host`: gives the daemon another host name (a UTS namespace), so that it is another node; empty: this
+    // node.
     explicit DaemonProcess(const std::string& directory, std::vector<std::string> options = {},
                            const std::string& host = {});
     ~DaemonProcess();
@@ -39,10 +40,10 @@ class DaemonProcess {
     pid_t pid() const { return pid_; }
     bool running() const;
     void signal(int number) const;
-    // Waits for the end, at most `seconds`. The exit code, -1: killed by a signal, -2: still running.
+    // Waits at most `seconds` for the end. Returns the exit code; -1: killed by a signal, -2: still running.
     int wait(double seconds = 10);
     std::string log() const;
-    // 127.0.0.1:PORT; of one that listens.
+    // 127.0.0.1:PORT, if the daemon listens.
     std::string address() const;
     std::size_t descriptors() const;
     double cpu_seconds() const;
@@ -53,26 +54,26 @@ class DaemonProcess {
     bool ready_ = false;
 };
 
-// In a rank: what it is, and its context.
+// What a rank knows about itself, and its context.
 struct Rank {
     std::uint32_t rank = 0, size = 1;
     std::string directory;
     offpath_threads_t threads = OFFPATH_THREADS_SINGLE;
-    void* shared = nullptr;  // 4 KiB that all ranks and the test share, zero at the start
+    void* shared = nullptr;  // 4 KiB that all ranks and the test share, initially zero
     offpath_allgather_fn allgather = nullptr;
     void* allgather_user = nullptr;
 
     offpath_status_t try_init(offpath_context_h* context) const;
-    offpath_context_h init() const;  // ends the rank with an error if it fails
+    offpath_context_h init() const;  // ends the rank with an error message if it fails
     offpath_team_h world(offpath_context_h context) const;
     void barrier() const;
 };
 
-// Ends this rank, with a message, unless `holds`.
+// Ends this rank with a message if `holds` is false.
 void require(bool holds, const std::string& what);
 void expect(offpath_status_t got, offpath_status_t wanted, const std::string& what);
 double now();
-// Gives this process another host name, for itself only. false where the system does not let us.
+// Gives this process, and only it, another host name. false: the system does not allow it.
 bool become_host(const std::string& name);
 
 class Job {
@@ -85,7 +86,7 @@ class Job {
     Job& operator=(const Job&) = delete;
     pid_t pid(std::uint32_t rank) const { return pids_[rank]; }
     void* shared() const;
-    // All exit codes: 0 all right, -1 killed by a signal, -2 still running after `seconds` (then killed).
+    // All exit codes: 0 success, -1 killed by a signal, -2 still running after `seconds` (then killed).
     std::vector<int> wait(double seconds = 60);
 
   private:
@@ -93,14 +94,14 @@ class Job {
     std::vector<pid_t> pids_;
 };
 
-// Runs the body on `size` ranks and says whether all of them ended well.
+// Runs the body on `size` ranks. Returns whether all of them succeeded.
 bool all_right(std::uint32_t size, const std::string& directory, const Job::Body& body,
                offpath_threads_t threads = OFFPATH_THREADS_SINGLE);
 
-// A rank that exchanges with all others until that fails with `wanted_end`, or 40 s have passed, and counts
-// its exchanges in the first word of Rank::shared. by_test: it tests and never waits.
+// A rank that exchanges with all others until that fails with `wanted_end`, or until 40 s have passed. It
+// counts its exchanges in the first word of Rank::shared. by_test: it tests and never waits.
 void endless_job(const Rank& me, offpath_status_t wanted_end, bool by_test);
-// Until the ranks of such a job have exchanged so often, all together.
+// Waits until the ranks of such a job have completed `count` exchanges, all together.
 void wait_until_started(const Job& job, std::uint32_t count = 50);
 std::vector<int> zeros(std::size_t count);
 

@@ -1,4 +1,4 @@
-// What tests of kernels share: calls of the API, and the process that runs the kernels.
+// Code that tests of kernels share: calls of the API, and the process that runs the kernels.
 #pragma once
 
 #include "harness.h"
@@ -39,7 +39,7 @@ offpath_status_t run(offpath_kernel_h kernel, const Arguments& arguments, const 
     return finish(start(kernel, arguments, buffers));
 }
 
-// Of the process that runs the kernels of the daemon's only client, as the log says it.
+// The number of the process that runs the kernels of the daemon's only client, from the log.
 inline pid_t host_process(const DaemonProcess& daemon) {
     const std::string log = daemon.log(), words = "kernels run in process ";
     const auto at = log.rfind(words);

@@ -1,4 +1,4 @@
-// The daemon's life: start, refusal of a second one, stale files, signals, idling, being started by a rank.
+// The daemon's life: start, refusal of a second one, stale files, signals, idling, start by a rank.
 #include "control/socket.h"
 #include "harness.h"
 

@@ -1,5 +1,5 @@
-// What a proxy lets one client take: the ranks of its teams and windows. The job has one process, which says
-// that it has many more ranks, all of them at its own proxy.
+// How much of a proxy one client may use: the ranks of its teams and windows. The job has one process, which
+// claims that it has many more ranks, all at its own proxy.
 #include "client/context.h"
 #include "harness.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# link_down_test.sh BUILD: a host and its device, as network namespaces joined by a veth pair, whose link is taken down in the middle of a
-# job: within 10 s the client must say which device is lost and why, the daemon must end the session and serve the next job when the link
-# is back. Exit code 77: no namespaces here.
+# link_down_test.sh BUILD: a host and its device, as network namespaces joined by a veth pair. The link is taken down in the middle of a job. Within
+# 10 s the client must report which device is lost and why. The daemon must end the session, and serve the next job when the link is up again. Exit
+# code 77: no namespaces here.
 set -euo pipefail
 build=$1
 if [ "${2:-}" != inside ]; then

@@ -1,4 +1,4 @@
-// Memory through the C API: allocated, ordinary, not to be read.
+// Memory through the C API: allocated, ordinary, and unreadable.
 #include "back_end_fixture.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// pair RANK FOLDER SECONDS: one of two ranks, which meet by files in FOLDER. Rank 1 sends 300,000 bytes to
-// rank 0 every 20 ms until the time is up (exit code 0) or the other side is lost (3); rank 0 only receives,
-// and ends when rank 1 says so. Says "running" after the first message.
+// pair RANK FOLDER SECONDS: one of two ranks, which meet through files in FOLDER. Rank 1 sends 300,000 bytes
+// to rank 0 every 20 ms until the time is up (exit code 0) or the other side is lost (3). Rank 0 only
+// receives, and ends when rank 1 tells it to. Prints "running" after the first message.
 #include <offpath/offpath.h>
 
 #include <chrono>

@@ -68,6 +68,72 @@ TEST_P(Primitives, MatchByTagInOrderAndByWildcard) {
     }));
 }
 
+TEST_P(Primitives, ReceiveFromSomeOfTheRanks) {
+    EXPECT_TRUE(all_right(4, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        offpath_request_h even = nullptr, pair = nullptr, any = nullptr;
+        if (me.rank == 0) {
+            std::uint32_t from_even = 9, from_pair = 9, from_any = 9;
+            offpath_message_t message;
+            const auto source_of = [&](offpath_request_h request) {
+                expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+                expect(offpath_request_message(request, &message), OFFPATH_OK, "message");
+                offpath_request_free(request);
+                return message.source;
+            };
+            expect(offpath_recv_masked(world, &from_even, 4, 0, 1, 5, &even), OFFPATH_OK, "even ranks");
+            expect(offpath_recv_masked(world, &from_pair, 4, 2, ~1u, 5, &pair), OFFPATH_OK, "2 or 3");
+            expect(offpath_recv_masked(world, &from_any, 4, 3, 0, 5, &any), OFFPATH_OK, "any rank");
+            done(start_send(world, nullptr, 0, 1, 1));
+            require(source_of(any) == 1 && from_any == 1, "rank 1 meets the last receive only");
+            done(start_send(world, nullptr, 0, 3, 1));
+            require(source_of(pair) == 3 && from_pair == 3, "rank 3 meets the second receive");
+            done(start_send(world, nullptr, 0, 2, 1));
+            require(source_of(even) == 2 && from_even == 2, "rank 2 meets the first");
+            expect(offpath_recv_masked(world, &from_any, 4, 4, 1, 5, &any), OFFPATH_ERR_INVALID, "rank 4");
+        } else {
+            done(start_recv(world, nullptr, 0, 0, 1));
+            done(start_send(world, &me.rank, 4, 0, 5));
+        }
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
+TEST_P(Primitives, FindMessagesByProbesAndLeaveThem) {
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        std::vector<char> data(100000, 'x');
+        if (me.rank == 0) {
+            offpath_request_h probe = nullptr, waiting = nullptr;
+            expect(offpath_probe(world, 1, UINT32_MAX, 6, 0, &probe), OFFPATH_OK, "probe");
+            done(probe, OFFPATH_ERR_CANCELED);
+            expect(offpath_probe(world, OFFPATH_ANY_SOURCE, UINT32_MAX, 6, 1, &waiting), OFFPATH_OK, "probe");
+            done(start_send(world, nullptr, 0, 1, 1));
+            const auto check = [&](offpath_request_h found) {
+                offpath_message_t message;
+                expect(offpath_request_wait(found), OFFPATH_OK, "wait");
+                expect(offpath_request_message(found, &message), OFFPATH_OK, "message");
+                require(message.source == 1 && message.tag == 6 && message.bytes == data.size(), "its facts");
+                offpath_request_free(found);
+            };
+            check(waiting);
+            expect(offpath_probe(world, 1, UINT32_MAX, OFFPATH_ANY_TAG, 0, &probe), OFFPATH_OK, "again");
+            check(probe);
+            std::vector<char> got(data.size());
+            done(start_recv(world, got.data(), got.size(), 1, 6));
+            require(got == data, "the message was still there");
+            expect(offpath_probe(world, 1, UINT32_MAX, 6, 0, &probe), OFFPATH_OK, "probe");
+            done(probe, OFFPATH_ERR_CANCELED);
+        } else {
+            done(start_recv(world, nullptr, 0, 0, 1));
+            done(start_send(world, data.data(), data.size(), 0, 6));
+        }
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
 TEST_P(Primitives, ReportTruncationAndShortMessages) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -138,7 +204,7 @@ TEST_P(Primitives, RunGroupsWithManyBuffersAndBarriers) {
             expect(offpath_group_send(group, &out[i], 4, right, i % 3), OFFPATH_OK, "send");
             expect(offpath_group_recv(group, &in[i], 4, left, i % 3), OFFPATH_OK, "recv");
         }
-        // What came from the left goes on to the right, so after two steps everybody has the second
+        // Data from the left are passed on to the right, so after two steps every rank has its second
         // neighbour's data.
         expect(offpath_group_barrier(group), OFFPATH_OK, "barrier");
         expect(offpath_group_send(group, in.data(), pieces * 4, right, 5), OFFPATH_OK, "send");

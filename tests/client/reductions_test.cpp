@@ -1,6 +1,6 @@
-// Reductions, gather, scatter and neighbourhoods through the C API, a daemon and real processes: every team
-// size that matters, all ways to reach memory, sizes on both sides of each choice of algorithm, several calls
-// in flight.
+// Reductions, gather, scatter and neighbourhoods through the C API, a daemon and real processes: small and
+// odd team sizes, all ways to reach memory, sizes on both sides of each choice of algorithm, several calls in
+// flight.
 #include "harness.h"
 
 #include <gtest/gtest.h>
@@ -278,7 +278,7 @@ TEST_P(Reductions, GatherAndScatter) {
     }));
 }
 
-// Everybody has edges to itself, to the next one twice, and back, in the order of the sender.
+// Every rank has edges to itself, twice to the next one, and back, in the order of the sender.
 TEST_P(Reductions, Neighbourhoods) {
     EXPECT_TRUE(all_right(ranks(), directory.path(), [this](const Rank& me) {
         offpath_context_h context = me.init();

@@ -1,5 +1,5 @@
-// Remote attach, always over TCP: who is let in, what strangers get to hear, what clients say when the device
-// is not what it should be, and what happens when one side falls silent.
+// Remote attach, always over TCP: which clients are accepted, what strangers are told, what clients report
+// about a wrong device, and what happens when one side falls silent.
 #include "control/authentication.h"
 #include "control/message_socket.h"
 #include "control/tcp_socket.h"
@@ -387,9 +387,9 @@ TEST_F(WrongDevice, IsSomethingElse) {
 }
 
 TEST_F(WrongDevice, SpeaksAnotherVersion) {
-    expect_words(OFFPATH_ERR_VERSION, {"version 9"}, [](MessageSocket& socket) {
+    expect_words(OFFPATH_ERR_VERSION, {"version 200"}, [](MessageSocket& socket) {
         auto bytes = control::encode_message(control::Challenge{});
-        bytes[4] = std::byte{9};
+        bytes[4] = std::byte{200};
         write_frame(socket.fd(), bytes);
         (void)next(socket);
     });
@@ -482,8 +482,7 @@ void busy_job(const Rank& me) {
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
 }
 
-// A secret that somebody kept: whoever has it is let in while the job runs, not after its end, and not for
-// long.
+// A copy of a job's secret admits clients while the job runs, not after its end, and only for a limited time.
 TEST_F(Remote, ASecretEndsWithItsJob) {
     const auto now_s = static_cast<std::uint64_t>(time(nullptr));
     const auto answer = [&](std::uint64_t issued) {
@@ -504,7 +503,7 @@ TEST_F(Remote, ASecretEndsWithItsJob) {
     EXPECT_NE(last.find("has ended"), std::string::npos) << last;
 }
 
-// Whoever knows the key attaches, and has no code run: not by a daemon as it is shipped.
+// A client with the key attaches, but a daemon with default settings runs none of its code.
 TEST_F(Remote, RunsNoKernelsUnlessToldTo) {
     EXPECT_TRUE(all_right(1, directory.path(), here([](const Rank& me) {
                               offpath_context_h context = me.init();
@@ -518,8 +517,7 @@ TEST_F(Remote, RunsNoKernelsUnlessToldTo) {
     EXPECT_NE(daemon.log().find("--allow-kernels"), std::string::npos);
 }
 
-// Told to, it runs those of the directory that it was told, and runs them as somebody who cannot read the
-// key.
+// If told to, the daemon runs libraries of the given directory, as a user that cannot read the key.
 TEST(RemoteKernels, AreOfTheirDirectoryAndOfAnotherUser) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to run kernels as another user";
     TemporaryDirectory directory;
@@ -587,7 +585,7 @@ TEST_F(Remote, StrangersHarmNobody) {
             EXPECT_TRUE(std::holds_alternative<control::Challenge>(last) ||
                         last == Message(control::Refusal{Status::access, "not authenticated"}));
     }
-    // More than are kept at a time: the oldest give way, and somebody honest still gets in.
+    // More than are kept at a time: the oldest are dropped, and an honest client is still admitted.
     for (int i = 0; i < 300; ++i)
         silent.push_back(MessageSocket::over_tcp(connect_to(daemon.address())));
     EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
@@ -663,7 +661,7 @@ void take_all_memory(const Rank& me) {
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
 }
 
-// One job asks for more than the device has: it learns why, and nobody else notices.
+// One job asks for more memory than the device has: only that job gets an error.
 TEST_F(Remote, OutOfMemoryIsOneJobsAffair) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "sanitizers need address space without a limit";

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh BUILD cma|staged|two-proxies|remote|rings RANKS PROGRAM: runs PROGRAM under mpirun beside a daemon of its own,
-# and checks that the daemon ends well and leaves nothing behind. remote: attached over TCP, without the socket.
-# rings: so, too, with completions that the device writes into the ranks' memory, which stands in for RDMA.
+# run.sh BUILD cma|staged|two-proxies|remote|rings RANKS PROGRAM: runs PROGRAM under mpirun with a daemon of its own, and checks that the daemon ends
+# normally and leaves nothing behind. remote: attached over TCP, without the socket. rings: the same, with completions that the device writes into the
+# ranks' memory, as it would by RDMA.
 set -u
 build=$1 variant=$2 ranks=$3 program=$4
 root=$(cd "$(dirname "$0")/../.." && pwd)

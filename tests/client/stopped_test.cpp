@@ -1,5 +1,5 @@
-// A device that is stopped (SIGSTOP): its ranks learn it within the limit, and what it does when it goes on
-// touches nothing of those who gave it up.
+// A device that is stopped (SIGSTOP): its ranks detect it within the limit. When it continues, it touches
+// nothing of the ranks that have given it up.
 #include "direct_fixture.h"
 
 #include <gtest/gtest.h>

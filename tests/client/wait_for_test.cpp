@@ -1,4 +1,4 @@
-// offpath_request_wait_for: comes back when the time is over, and at once when the device is done.
+// offpath_request_wait_for returns when the time is over, and at once when the device is done.
 #include "harness.h"
 
 #include <gtest/gtest.h>

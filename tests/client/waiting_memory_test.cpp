@@ -1,5 +1,5 @@
-// Memory whose pages come late or never, as of a file system that hangs: it holds up the operations that use
-// it and nobody else's. Here a userfaultfd stands for the file system.
+// Memory whose pages arrive late or never, as with a file system that hangs. It delays the operations that
+// use it and no others. Here a userfaultfd takes the place of the file system.
 #include "harness.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Windows of the C API on real daemons and processes: what arrives, atomicity, locks, and that memory which
-// was given back is never written again.
+// Windows of the C API with real daemons and processes: data, atomicity, locks, and that released memory is
+// never written again.
 #include "harness.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ void windows_body(const Rank& me) {
     expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr), OFFPATH_OK, "flush");
     require(std::equal(back.begin(), back.begin() + 1000, data.begin()), "segments");
 
-    // A counter at rank 0: everybody's tickets differ.
+    // A counter at rank 0: the tickets of all ranks differ.
     me.barrier();
     constexpr int draws = 200;
     std::array<std::uint64_t, draws> tickets{};
@@ -136,7 +136,7 @@ void windows_body(const Rank& me) {
     expect(offpath_window_flush(window, right, nullptr), OFFPATH_OK, "a flush after a request");
     expect(offpath_window_flush(window, right, nullptr), OFFPATH_OK, "flush");
 
-    // More operations than may be under way.
+    // More operations than may be outstanding.
     place = at(right, 16);
     for (int i = 0; i < 20000; ++i)
         expect(offpath_put(window, &one, 8, &place, nullptr), OFFPATH_OK, "many puts");
@@ -259,7 +259,7 @@ TEST(Windows, ErrorsAreToldByTheirOwnWindow) {
     })) << daemon.log();
 }
 
-// A flush that nobody has waited for does not make room: the device holds a bounded number of operations.
+// A flush that is not done yet makes no room: the device holds a bounded number of operations.
 TEST(Windows, FlushesThatAreNotOverDoNotCount) {
     if (remote_mode()) GTEST_SKIP() << "the count does not know how a rank is attached";
     TemporaryDirectory directory;
@@ -384,8 +384,8 @@ TEST(Windows, AttachedMemoryIsFreeAfterTheEnd) {
     })) << daemon.log();
 }
 
-// What a window had under way does not count any more after its end: a put outside another window is an error
-// of that one's flush, not of the put after it, which would have flushed.
+// After the end of a window its outstanding operations no longer count. A put outside another window is
+// reported by that window's flush, and not by the put after it, which would have flushed.
 TEST(Windows, PutsIntoAnEndedWindowDoNotCount) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());

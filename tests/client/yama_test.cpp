@@ -1,4 +1,5 @@
-// Whom a rank lets read its memory, where the kernel keeps one such process for each (yama_standin.h).
+// Which process a rank allows to read its memory, if the kernel keeps one such process for each
+// (yama_standin.h).
 #include "harness.h"
 #include "yama_standin.h"
 

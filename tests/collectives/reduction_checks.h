@@ -1,6 +1,5 @@
-// What the tests of reductions share: operands of ranks, what they add up to, and the check of a team.
-// Operands are 32-bit integers that wrap, so that every order of folding gives the same and a lost or doubled
-// operand shows.
+// Code that the tests of reductions share: operands of ranks, their sums, and the check of a team. Operands
+// are 32-bit integers that wrap, so every order gives the same sum, and a lost or doubled operand shows.
 #pragma once
 
 #include "collectives/collectives.h"
@@ -20,7 +19,7 @@ inline std::uint32_t operand(std::uint32_t run, std::uint32_t rank, std::uint64_
     return static_cast<std::uint32_t>(x >> 32);
 }
 
-// The operands of one rank, `count` of them from `first` on.
+// `count` operands of one rank, from `first` on.
 inline Buffer operands(std::uint32_t run, std::uint32_t rank, std::uint64_t first, std::uint64_t count) {
     Buffer buffer(count * 4);
     for (std::uint64_t i = 0; i < count; ++i) {

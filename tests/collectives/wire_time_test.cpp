@@ -1,5 +1,5 @@
-// The algorithms for large messages keep the links busy: their time in the link model against the least that
-// any algorithm needs. Chunks are of 1 KiB; a hop costs one slot.
+// The algorithms for large messages keep the links busy: their time in the link model is compared with the
+// lower bound for any algorithm. Chunks have 1 KiB; a hop costs one slot.
 #include "collectives/selection.h"
 #include "link_model.h"
 #include "schedule/builder.h"
@@ -132,7 +132,7 @@ TEST(WireTime, BcastTakesTheRingWhereTheChainIsTooLong) {
 }
 
 TEST(WireTime, SeesReceiversThatAreTheTargetOfAll) {
-    // An alltoall in which everybody starts at rank 0, one message at a time.
+    // An alltoall in which all ranks start with rank 0, one message at a time.
     const auto same_order = [](TeamShape team) {
         schedule::Builder builder(team.rank, team.size);
         const auto in = builder.user_slot(team.size * mebibyte),

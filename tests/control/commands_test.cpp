@@ -94,8 +94,8 @@ TEST(Commands, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(Start{1, 1, 0, 0, 2, UINT32_MAX, pack<BufferRange>(s.ranges)}));
     EXPECT_TRUE(refused(CreateWindow{1, 1, 0, 2, {}}));
     const auto operation = [&](std::uint8_t kind, std::uint32_t segments, std::uint32_t first) {
-        return WindowOperation{
-            1, 1, 0, 64, 0, 0, kind, 0, 0, 0, segments, first, {}, {}, pack<rma::Segment>(s.segments), {}};
+        const rma::Access access{0, 64, 0, static_cast<rma::OpKind>(kind)};
+        return WindowOperation{1, 1, access, 0, segments, first, {}, {}, pack<rma::Segment>(s.segments), {}};
     };
     EXPECT_FALSE(refused(operation(1, 2, 0)));
     EXPECT_TRUE(refused(operation(0, 2, 0)));

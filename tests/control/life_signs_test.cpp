@@ -1,4 +1,4 @@
-// When a proxy counts as lost: not while it cannot have answered.
+// When a proxy counts as lost: not while it had no chance to answer.
 #include "control/life_signs.h"
 
 #include <gtest/gtest.h>

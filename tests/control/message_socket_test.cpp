@@ -1,5 +1,5 @@
-// One socket class over both kinds of sockets: whole messages in order, however they are cut on the way;
-// bounded buffers; keep-alive on a clock of the test's own.
+// One socket class over both kinds of sockets: whole messages in order, however the stream is cut; bounded
+// buffers; keep-alive on a clock of the test.
 #include "control/message_socket.h"
 
 #include "samples.h"

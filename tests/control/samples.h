@@ -45,10 +45,11 @@ inline std::vector<Message> messages() {
             KernelReply{3, Status::invalid, "no"},
             DirectCall{{std::byte{9}, std::byte{10}}},
             DirectProof{filled<16>(0x10), filled<16>(0x20), 1, 2, 3, 4, filled<32>(0xa0)},
-            DirectWelcome{12, filled<32>(0xc0)}};
+            DirectWelcome{12, filled<32>(0xc0)},
+            TargetWelcome{"node1", "x86_64", 2, true, filled<32>(0xd0)}};
 }
 
-// What the spans in commands() point to.
+// The storage of the spans in commands().
 struct Storage {
     std::vector<std::byte> bytes{100, std::byte{7}};
     std::vector<std::uint64_t> proxies{11, 12, 13};
@@ -67,7 +68,8 @@ inline std::vector<Command> commands(const Storage& s) {
             ForgetSchedule{5},
             Start{5, 77, 9, 10, 2, 0, pack<BufferRange>(s.ranges)},
             BasicSend{77, 2, 42, 11, {0, 0x2000, 512}},
-            BasicRecv{77, UINT32_MAX, UINT32_MAX, 12, {4, 0, 1024}},
+            BasicRecv{77, UINT32_MAX, UINT32_MAX, 12, 1, {4, 0, 1024}},
+            BasicProbe{77, 2, UINT32_MAX, 19, 3, 1},
             KeyedSend{77, 2, 13, {5, 6}, {0, 0x2000, 512}},
             KeyedRecv{77, 1, 14, {7, 8}, {4, 0, 1024}},
             KeyedCancel{77, 1, {7, 8}},
@@ -78,14 +80,8 @@ inline std::vector<Command> commands(const Storage& s) {
             DetachWindow{77, 6, 0x7f0000001000, 16},
             WindowOperation{77,
                             6,
-                            0,
-                            64,
+                            {0, 64, 2, rma::OpKind::get_accumulate, 7, 1, 1},
                             no_completion,
-                            2,
-                            4,
-                            7,
-                            1,
-                            1,
                             2,
                             0,
                             {0, 0x3000, 64},

@@ -1,4 +1,4 @@
-// The directory of a daemon's files: made private, and refused when others could put links into it.
+// The directory of a daemon's files: it is made private, and refused if other users could put links into it.
 #include "control/socket.h"
 
 #include <gtest/gtest.h>

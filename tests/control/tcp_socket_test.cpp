@@ -1,4 +1,4 @@
-// Addresses as people write them, and connections that are made or refused in time.
+// Addresses as people write them, and connections that succeed or are refused in time.
 #include "control/tcp_socket.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# mpmd.sh NODES HOSTS DEVICES HOW PROGRAM [ARGS...]: one MPMD job on this machine, with HOSTS host ranks and DEVICES device
-# ranks a node, every one of which runs PROGRAM. DEVICE_PROGRAM, if set, is what devices run instead.
-#   HOW  labels    one program per node and kind, marked through the environment
-#        programs  two programs, the hosts' and the devices', and nothing said
-# As tests/mpirun.sh: what Open MPI keeps cannot be told from leaks.
+# mpmd.sh NODES HOSTS DEVICES HOW PROGRAM [ARGS...]: one MPMD job on this machine, with HOSTS host ranks and DEVICES device ranks per node, each of
+# which runs PROGRAM. If DEVICE_PROGRAM is set, devices run that instead.
+#   HOW  labels    one program per node and kind, labelled by environment variables
+#        programs  two programs, the hosts' and the devices', without variables
+# As in tests/mpirun.sh: memory that Open MPI keeps cannot be distinguished from leaks.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 set -eu
 nodes=$1 hosts=$2 devices=$3 how=$4

@@ -1,6 +1,6 @@
-/* Under a real MPMD mpirun: split_test HOSTS DEVICES, numbers per node, checks every field and communicator
- * against what the command line made. split_test --fails TEXT: the split must fail, on all ranks, with TEXT
- * in the problem. */
+/* For a real MPMD mpirun. split_test HOSTS DEVICES, numbers per node, checks every field and communicator
+ * against the command line. split_test --fails TEXT: the split must fail on all ranks, with TEXT in the
+ * problem. */
 #include <offpath/device_ranks.h>
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 #include "engine/reductions/atomic_update.h"
 
+#include "schedule/op.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,12 +15,16 @@ using rma::OpKind;
 using schedule::DataType;
 using schedule::Reduction;
 
+rma::Access access(OpKind kind, DataType type, std::uint8_t reduction, std::uint64_t bytes) {
+    return {0, bytes, 0, kind, static_cast<std::uint8_t>(type), reduction};
+}
+
 template <typename T>
 bool run(OpKind kind, DataType type, std::uint8_t reduction, T& target, std::array<T, 2> operands,
          T& former) {
-    return update_atomically(kind, type, reduction, reinterpret_cast<const std::byte*>(operands.data()),
-                             reinterpret_cast<std::byte*>(&target), sizeof(T),
-                             reinterpret_cast<std::byte*>(&former));
+    return update_atomically(access(kind, type, reduction, sizeof(T)),
+                             reinterpret_cast<const std::byte*>(operands.data()),
+                             reinterpret_cast<std::byte*>(&target), reinterpret_cast<std::byte*>(&former));
 }
 
 TEST(AtomicUpdate, DoesWhatTheKindSays) {
@@ -48,8 +54,8 @@ TEST(AtomicUpdate, DoesWhatTheKindSays) {
         run<double>(OpKind::get_accumulate, DataType::float64, rma::replace, value, {2.5, 0}, before));
     EXPECT_EQ(value, 2.5);
     EXPECT_EQ(before, 1.5);
-    EXPECT_TRUE(update_atomically(OpKind::get_accumulate, DataType::float64, rma::no_op, nullptr,
-                                  reinterpret_cast<std::byte*>(&value), sizeof value,
+    EXPECT_TRUE(update_atomically(access(OpKind::get_accumulate, DataType::float64, rma::no_op, 8), nullptr,
+                                  reinterpret_cast<std::byte*>(&value),
                                   reinterpret_cast<std::byte*>(&before)));
     EXPECT_EQ(before, 2.5);
 }
@@ -59,14 +65,14 @@ TEST(AtomicUpdate, LeavesTheRestAlone) {
     const std::array<double, 2> operands{1, 2};
     const auto* source = reinterpret_cast<const std::byte*>(operands.data());
     const auto sum = static_cast<std::uint8_t>(Reduction::sum);
-    EXPECT_FALSE(
-        update_atomically(OpKind::accumulate, DataType::float64, sum, source, memory.data(), 8, nullptr));
-    EXPECT_FALSE(
-        update_atomically(OpKind::accumulate, DataType::uint64, sum, source, memory.data() + 4, 8, nullptr));
-    EXPECT_FALSE(
-        update_atomically(OpKind::accumulate, DataType::uint64, sum, source, memory.data(), 16, nullptr));
-    EXPECT_FALSE(
-        update_atomically(OpKind::accumulate, DataType::uint16, sum, source, memory.data(), 2, nullptr));
+    EXPECT_FALSE(update_atomically(access(OpKind::accumulate, DataType::float64, sum, 8), source,
+                                   memory.data(), nullptr));
+    EXPECT_FALSE(update_atomically(access(OpKind::accumulate, DataType::uint64, sum, 8), source,
+                                   memory.data() + 4, nullptr));
+    EXPECT_FALSE(update_atomically(access(OpKind::accumulate, DataType::uint64, sum, 16), source,
+                                   memory.data(), nullptr));
+    EXPECT_FALSE(update_atomically(access(OpKind::accumulate, DataType::uint16, sum, 2), source,
+                                   memory.data(), nullptr));
     EXPECT_EQ(memory, (std::array<std::byte, 24>{}));
 }
 
@@ -78,9 +84,10 @@ TEST(AtomicUpdate, IsAtomicToOthersOnTheSameMemory) {
             __atomic_fetch_add(&word, 1, __ATOMIC_RELAXED);
     });
     const std::uint64_t one = 1;
+    const auto add =
+        access(OpKind::accumulate, DataType::uint64, static_cast<std::uint8_t>(Reduction::sum), 8);
     for (std::uint64_t i = 0; i < rounds; ++i)
-        update_atomically(OpKind::accumulate, DataType::uint64, static_cast<std::uint8_t>(Reduction::sum),
-                          reinterpret_cast<const std::byte*>(&one), reinterpret_cast<std::byte*>(&word), 8,
+        update_atomically(add, reinterpret_cast<const std::byte*>(&one), reinterpret_cast<std::byte*>(&word),
                           nullptr);
     other.join();
     EXPECT_EQ(word, 2 * rounds);

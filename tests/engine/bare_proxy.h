@@ -1,5 +1,5 @@
-// BareProxy: a proxy that a test plays by hand, to an engine on the same hub: it says what the test wants,
-// with or without a pass, and keeps what it is told.
+// BareProxy: a test uses it to act as a proxy towards an engine on the same hub. It sends any message, with
+// or without a pass, and records what it receives.
 #pragma once
 
 #include "engine/engine.h"
@@ -29,7 +29,7 @@ class BareProxy final : transport::Handler {
     std::vector<std::byte> address() const { return transport_->address(); }
     void connect(std::span<const std::byte> address) { (void)transport_->connect(address, &endpoint_); }
 
-    // With the pass of that proxy for that job, to the engine of number 1.
+    // Sends with the pass of that proxy for that job, to the engine of number 1.
     template <typename Header>
     Status say(const BareJob& job, const Header& header, std::span<const std::byte> payload = {}) {
         return say_with({id_, engine::pass_of(job.secret, job.id, id_, 1)}, header, payload);
@@ -48,7 +48,7 @@ class BareProxy final : transport::Handler {
     }
 
     void progress() { transport_->progress(); }
-    // The last message of this kind that it was told.
+    // The last message of this kind that it has received.
     template <typename Header>
     std::optional<Header> heard(engine::Kind kind) const {
         std::optional<Header> found;

@@ -1,4 +1,4 @@
-// Basic sends and receives: matching, order, wildcards, truncation; and what happens when somebody goes away.
+// Basic sends and receives: matching, order, wildcards, truncation; and the loss of a rank or proxy.
 #include "collectives/selection.h"
 #include "engine/schedules/plan.h"
 #include "world.h"
@@ -114,7 +114,7 @@ TEST_P(EngineBasic, CloseSessionTellsThePeers) {
     ASSERT_TRUE(world.run_until([&] { return lost_recv.status && lost_send.status; }));
     EXPECT_EQ(*lost_recv.status, Status::peer_lost);
     EXPECT_EQ(*lost_send.status, Status::peer_lost);
-    // Whoever comes later hears it too.
+    // A later send gets the error, too.
     Done late;
     EXPECT_EQ(world.engine_of(0).send(world.team(0), World::range(data.data(), 4), 1, 1, &late),
               Status::peer_lost);
@@ -128,8 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, EngineBasic,
                                     (std::get<1>(made.param) == 1 ? "OneProxy" : "ThreeProxies");
                          });
 
-// A run of alltoall in which something goes wrong after `rounds` rounds; nobody may hang, and nobody's
-// completion may be missing.
+// An alltoall with an accident after `rounds` rounds: no rank may hang, and no completion may be missing.
 void alltoall_with_accident(std::uint32_t rounds, bool kill_proxy) {
     WorldOptions options;
     options.ranks = options.proxies = 4;
@@ -165,7 +164,7 @@ void alltoall_with_accident(std::uint32_t rounds, bool kill_proxy) {
         EXPECT_EQ(world.engine_of(r).outstanding(*world.session(r)), 0u);
 }
 
-// Announced by a rank that has gone since: nobody can send the rest.
+// A rank announced it and then died, so the rest cannot be sent.
 TEST_P(EngineBasic, AMessageOfARankThatIsGoneEndsItsReceive) {
     World world(options(2));
     const std::vector<std::byte> out(50000);
@@ -179,6 +178,40 @@ TEST_P(EngineBasic, AMessageOfARankThatIsGoneEndsItsReceive) {
     world.engine_of(1).recv(world.team(1), World::range(in.data(), in.size()), 0, 9, nullptr, &received);
     ASSERT_TRUE(world.run_until([&] { return received.status.has_value(); }));
     EXPECT_EQ(*received.status, Status::peer_lost);
+}
+
+TEST_P(EngineBasic, MaskedReceivesAndProbesEndWithARankThatTheyName) {
+    World world(options(4));
+    std::vector<std::byte> data(1000);
+    Done of_two_or_three, of_even, probe, odd_probe;
+    engine::MessageInfo info[4];
+    const auto range = World::range(data.data(), data.size());
+    engine::Engine& engine = world.engine_of(0);
+    engine.recv(world.team(0), range, 2, 1, &info[0], &of_two_or_three, ~1u);
+    engine.recv(world.team(0), range, 0, 2, &info[1], &of_even, 1);
+    engine.probe(world.team(0), 2, ~1u, 3, true, &info[2], &probe);
+    engine.probe(world.team(0), 0, 1, 3, true, &info[3], &odd_probe);
+    for (int i = 0; i < 20; ++i)
+        world.round();
+    ASSERT_FALSE(of_two_or_three.status || of_even.status || probe.status || odd_probe.status);
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.engine_of(3).close_session(world.session(3), Status::peer_lost); }));
+    ASSERT_TRUE(world.run_until([&] { return of_two_or_three.status && probe.status; }));
+    EXPECT_EQ(*of_two_or_three.status, Status::peer_lost);
+    EXPECT_EQ(*probe.status, Status::peer_lost);
+    // No even rank is gone.
+    EXPECT_FALSE(of_even.status || odd_probe.status);
+    Done sent, again;
+    world.engine_of(2).send(world.team(2), range, 0, 2, &sent);
+    ASSERT_TRUE(world.run_until([&] { return of_even.status.has_value(); }));
+    EXPECT_EQ(*of_even.status, Status::ok);
+    EXPECT_EQ(info[1].source, 2U);
+    engine.probe(world.team(0), 3, UINT32_MAX, 3, true, &info[2], &again);
+    ASSERT_TRUE(world.run_until([&] { return again.status.has_value(); }));
+    EXPECT_EQ(*again.status, Status::peer_lost);
+    world.engine_of(0).close_session(world.session(0), Status::canceled);
+    ASSERT_TRUE(world.run_until([&] { return odd_probe.status.has_value(); }));
+    EXPECT_EQ(*odd_probe.status, Status::canceled);
 }
 
 TEST_P(EngineBasic, AMessageThatCannotBeReadEndsItsReceiveAndNoOther) {

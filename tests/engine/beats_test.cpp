@@ -175,7 +175,8 @@ class JobsBeats : public ::testing::Test {
     std::uint64_t now = 77 * ms;
 };
 
-// Whoever knows the secret of one job can make a proxy look silent there. The others keep their connection.
+// With the secret of one job, a proxy can be made to look silent in that job. Other jobs keep their
+// connection.
 TEST_F(JobsBeats, OneJobsSilenceIsNotTheOthers) {
     for (Part* part : {&a, &b}) {
         announce(*part);

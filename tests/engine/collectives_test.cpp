@@ -1,5 +1,5 @@
-// Every collective through real engines: all team sizes that matter, ranks spread over one, two or as many
-// proxies as ranks, all kinds of memory, several runs in flight, and messages that are delayed and reordered.
+// Every collective on real engines: small and odd team sizes, ranks spread over one, two or as many proxies
+// as ranks, all kinds of memory, several runs in flight, and messages that are delayed and reordered.
 #include "collectives/selection.h"
 #include "engine/schedules/plan.h"
 #include "world.h"

@@ -1,4 +1,4 @@
-// Mail: messages that meet their receive by a key.
+// Keyed messages: messages that meet their receive by a key.
 #include "world.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST_P(EngineMail, CancelTakesBackWhatNothingHasMet) {
     Done sent, first, second, third;
     ASSERT_EQ(recv(&got, 4, {4, 4}, &first), Status::in_progress);
     EXPECT_EQ(recv(&again, 4, {4, 4}, &second), Status::invalid) << "the key is in use";
-    world.engine_of(1).keyed_cancel(world.team(1), 0, {4, 5});  // nobody has it
+    world.engine_of(1).keyed_cancel(world.team(1), 0, {4, 5});  // there is no such receive
     world.engine_of(1).keyed_cancel(world.team(1), 0, {4, 4});
     ASSERT_TRUE(over(first, first));
     EXPECT_EQ(*first.status, Status::canceled);
@@ -128,7 +128,7 @@ TEST_P(EngineMail, AStoredMessageFreesItsSender) {
         send(out.data(), bytes, {6, 1}, &sent);
         world.run_until([] { return false; });
         EXPECT_FALSE(sent.status.has_value());
-        world.engine_of(0).keyed_store(world.team(0), 1, {6, 2});  // nobody has it
+        world.engine_of(0).keyed_store(world.team(0), 1, {6, 2});  // there is no such message
         world.engine_of(0).keyed_store(world.team(0), 1, {6, 1});
         world.engine_of(0).keyed_store(world.team(0), 1, {6, 1});
         for (int i = 0; i < rounds; ++i)

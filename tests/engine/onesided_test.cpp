@@ -1,5 +1,5 @@
-// Windows: puts, gets, updates, locks and flushes, over every kind of memory and a fabric that reorders; and
-// what happens when something is out of range, or somebody goes away.
+// Windows: puts, gets, updates, locks and flushes, over every kind of memory and a fabric that reorders. Also
+// ranges out of bounds, and the loss of a rank or proxy.
 #include "engine/impl.h"
 #include "windows.h"
 
@@ -178,7 +178,7 @@ TEST_P(OneSided, CompareSwapLetsOneWin) {
         const std::int32_t both[2] = {static_cast<std::int32_t>(rank + 1), 0};
         OneSidedCall call = put(3, 16, std::as_bytes(std::span(both)));
         call.kind = OpKind::compare_swap;
-        call.type = DataType::int32;
+        call.type = static_cast<std::uint8_t>(DataType::int32);
         call.bytes = 4;
         call.result = World::range(&found[rank], 4);
         windows.start(rank, call);
@@ -328,7 +328,7 @@ TEST_P(OneSided, DynamicRangesComeAndGo) {
     EXPECT_EQ(run(begin), Status::ok);
     EXPECT_EQ(memory, data);
     EXPECT_EQ(run(begin + 1), Status::access);
-    // A detach is over when what was under way is, and nothing follows it.
+    // A detach is done when the outstanding operations are done, and no later one is executed.
     Done written, detached;
     std::fill(data.begin(), data.end(), std::byte{8});
     ASSERT_EQ(world.engine_of(0).one_sided(*window[0], put(1, begin, data), &written), Status::in_progress);
@@ -425,8 +425,8 @@ TEST_P(OneSided, DestroyWaitsForWhatTouchesTheMemory) {
     EXPECT_EQ(windows.memory[1], after) << "written after the window's end";
 }
 
-// Puts and updates of all sizes, then an ordered flag and a put, looked at in every round: whoever sees one
-// of the two sees all that was before them.
+// Puts and updates of all sizes, then an ordered flag and a put, checked in every round: if one of the two is
+// visible, so is everything before them.
 TEST_P(OneSided, WhatIsOrderedAndWhatFollowsComeAfterAllBefore) {
     constexpr std::size_t wide = 30000;
     World world(options(2));
@@ -528,8 +528,7 @@ TEST_P(OneSided, ARankThatGoesEndsWhatWaitsForIt) {
     EXPECT_EQ(windows.memory[0][50], std::byte{6});
 }
 
-// More than may be under way to one target at a time, from a rank that dies: the target gets rid of all of
-// it.
+// More than may be outstanding to one target, from a rank that dies: the target discards all of it.
 TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
     for (const int rounds : {0, 1, 10, 100}) {
         World world(options(3));
@@ -707,14 +706,14 @@ TEST(OneSidedAtOnce, SpansNeighbours) {
     ASSERT_EQ(world.engine_of(1).attach_window(*window, World::range(memory.data(), 30), begin), Status::ok);
     const auto rest = World::range(reinterpret_cast<std::byte*>(memory.data()) + 30, 34);
     ASSERT_EQ(world.engine_of(1).attach_window(*window, rest, begin + 30), Status::ok);
-    engine::DirectOperation call;
+    engine::DirectAccess call;
     call.job = {7, 9};
     call.team = 42;
     call.window = 3;
-    call.dest = 1;
+    call.target = 1;
     std::span<const std::byte> result;
     const auto at_once = [&](OpKind kind, std::uint64_t element, std::span<const std::uint32_t> operands) {
-        call.operation = static_cast<std::uint8_t>(kind);
+        call.kind = kind;
         call.offset = begin + 4 * element;
         call.operands = std::as_bytes(operands);
         call.bytes = call.operands.empty() ? 12 : call.operands.size();
@@ -745,14 +744,14 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         options.memory = back_end;
         World world(options);
         Windows windows(world, 4096);
-        engine::DirectOperation call;
+        engine::DirectAccess call;
         call.job = {7, 9};
         call.team = 42;
         call.window = 3;
-        call.dest = 1;
+        call.target = 1;
         const auto at_once = [&](OpKind kind, std::uint64_t offset, std::span<const std::byte> operands,
                                  std::uint64_t bytes, std::span<const std::byte>& result) {
-            call.operation = static_cast<std::uint8_t>(kind);
+            call.kind = kind;
             call.offset = offset;
             call.bytes = bytes;
             call.operands = operands;

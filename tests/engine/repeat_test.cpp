@@ -1,6 +1,7 @@
-// Runs repeat exactly: several engines and the sessions of several ranks in one process, on one thread, over
-// a clock, random numbers and a network that come from the test. Equal seeds give equal traces, byte for
-// byte; a trace is all that the engines say to each other, in its order, and all that ends, with its time.
+// Runs repeat exactly: several engines and the sessions of several ranks run in one process, on one thread,
+// over a clock, random numbers and a network that the test provides. Equal seeds give equal traces, byte for
+// byte. A trace has all messages between the engines in their order, and all ends of operations with their
+// times.
 #include "collectives/collectives.h"
 #include "engine/schedules/plan.h"
 #include "windows.h"

@@ -1,10 +1,10 @@
-// Who may say what to an engine: strangers, proxies of other jobs, and proxies of the same job that have no
-// part in a transfer, although all of them know its token.
+// Which messages an engine accepts from whom: from strangers, from proxies of other jobs, and from proxies of
+// the same job that know a transfer's token but take no part in it.
 #include "bare_proxy.h"
 #include "world.h"
 
 #include "engine/mover/slab.h"
-#include "rma/operation.h"
+#include "rma/access.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 namespace offpath::testing {
 namespace {
 
+using engine::BasicRequest;
 using engine::Chunk;
 using engine::Eager;
 using engine::Finished;
@@ -21,7 +22,6 @@ using engine::Grant;
 using engine::Keyed;
 using engine::Kind;
 using engine::RankGone;
-using engine::Request;
 
 engine::JobSecret secret_of(int value) {
     engine::JobSecret secret;
@@ -61,8 +61,8 @@ class Senders : public ::testing::Test {
         }
     }
     engine::Route from(std::uint32_t rank) const { return {job.id.high, job.id.low, team_id, rank, 0}; }
-    Request request(std::uint32_t rank, std::uint64_t bytes, std::uint64_t token,
-                    std::uint32_t sequence = 0) const {
+    BasicRequest request(std::uint32_t rank, std::uint64_t bytes, std::uint64_t token,
+                         std::uint32_t sequence = 0) const {
         return {{Kind::request, sequence, from(rank)}, 5, bytes, token};
     }
     std::uint64_t refused() const { return engine->counters().messages_refused; }
@@ -188,7 +188,7 @@ TEST_F(Senders, OnlyTheTargetAnswersAndOnlyTheOriginAsks) {
     put.route = {job.id.high, job.id.low, team_id, 1, 0};
     put.window = 3;
     put.bytes = 64;
-    put.operation = static_cast<std::uint8_t>(rma::OpKind::put);
+    put.operation = rma::OpKind::put;
     put.segments = 1;
     EXPECT_EQ(third.say(job, put, wrong), Status::ok) << "as rank 1, which it does not serve";
     settle();
@@ -223,7 +223,8 @@ TEST_F(Senders, AProxyMaySpeakBeforeItIsAnnounced) {
     EXPECT_FALSE(never.status.has_value());
 }
 
-// What one job says of a proxy is nobody else's: here that it is where the stranger is.
+// An announcement of one job about a proxy does not affect other jobs: here it says that the proxy is where
+// the stranger is.
 TEST_F(Senders, AJobsAnnouncementsHoldForThatJobOnly) {
     engine::Session* its_session = nullptr;
     TestMemory its_memory{memory::BackEnd::cma};
@@ -258,7 +259,7 @@ class Crowded : public Senders {
 TEST_F(Crowded, TeamsThatNobodyMakesTakeTheirShareOnly) {
     announce();
     for (std::uint32_t i = 0; i < room + 50; ++i) {
-        Request message = request(1, 8, 0);
+        BasicRequest message = request(1, 8, 0);
         message.to.route.team = 1000 + i;
         EXPECT_EQ(second.say(job, message, word), Status::ok);
         settle();
@@ -353,7 +354,7 @@ class CrowdedWindow : public Crowded {
         ASSERT_EQ(engine->recv(*team, World::range(buffer_.data(), 8), 1, 6, nullptr, &lost),
                   Status::in_progress);
     }
-    // sender: of a transfer that brings the operand, which nobody begins.
+    // sender: of the transfer that would bring the operand, but never begins.
     void put(std::uint32_t sequence, std::uint64_t offset, bool ordered = false, std::uint64_t sender = 0) {
         engine::OneSidedHeader header{};
         header.kind = Kind::one_sided;
@@ -363,7 +364,7 @@ class CrowdedWindow : public Crowded {
         header.offset = offset;
         header.bytes = 8;
         header.part = 1 + sequence;
-        header.operation = static_cast<std::uint8_t>(rma::OpKind::put);
+        header.operation = rma::OpKind::put;
         header.ordered = ordered ? 1 : 0;
         header.sender = sender;
         header.segments = 1;

@@ -1,5 +1,5 @@
-// Operations of many pieces on windows: the right bytes move whatever their number, and what one of them does
-// in a round is bounded, so that others' operations go on beside it. Counted in rounds, not in time.
+// Operations of many pieces on windows: the right bytes move, whatever their number. What one operation does
+// in a round is bounded, so operations of other ranks continue. Counted in rounds, not in time.
 #include "windows.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::vector<OneSidedCall> calls(OpKind kind, std::uint32_t target, std::span<con
         const std::size_t count = std::min<std::size_t>(places.size() - first, rma::max_segments);
         OneSidedCall& call = made.emplace_back();
         call.kind = kind;
-        call.type = rma::is_update(kind) ? DataType::uint32 : DataType::none;
+        call.type = static_cast<std::uint8_t>(DataType::uint32);
         call.reduction = sum;
         call.target = target;
         call.bytes = count * word;
@@ -157,7 +157,7 @@ TEST_P(Turns, OthersOperationsAreDoneWhileAHugeOneIsUnderWay) {
     }
 }
 
-// Each fetched value was there once: nobody's update went between the reading and the writing of another's.
+// Each fetched value occurs once: no other update came between the reading and the writing of an update.
 TEST_P(Turns, UpdatesStayAtomicAndInTheirOrder) {
     constexpr std::size_t count = 3000;
     constexpr std::uint32_t ranks = 4, times = 4;

@@ -7,7 +7,7 @@
 
 namespace offpath::testing {
 
-// A window of `bytes` on every rank of a world.
+// A window of `bytes` bytes on every rank of a world.
 struct Windows {
     Windows(World& made_world, std::size_t bytes)
         : world(made_world), memory(world.ranks()), window(world.ranks()) {
@@ -55,7 +55,7 @@ engine::OneSidedCall update(rma::OpKind kind, std::uint8_t reduction, schedule::
                             T* result = nullptr) {
     engine::OneSidedCall call = put(target, offset, std::as_bytes(operands));
     call.kind = kind;
-    call.type = type;
+    call.type = static_cast<std::uint8_t>(type);
     call.reduction = reduction;
     if (result != nullptr) call.result = World::range(result, operands.size_bytes());
     return call;

@@ -1,6 +1,6 @@
-// World: ranks, proxies' engines and a loopback hub in one process, for tests of the engine. Memory of a rank
-// is served in one of three ways, as the real back ends do: through a pointer (map), by calls that copy at
-// once (cma), by calls that answer later (staged).
+// World: ranks, engines of proxies and a loopback hub in one process, for tests of the engine. The memory of
+// a rank is served in one of three ways, like the real back ends: through a pointer (map), by calls that copy
+// at once (cma), or by calls that complete later (staged).
 #pragma once
 
 #include "engine/engine.h"
@@ -38,9 +38,9 @@ class TestMemory final : public memory::HostMemory {
     bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
         return kind_ == memory::BackEnd::cma;
     }
-    // From now on nothing may be touched; what is under way ends well.
+    // From now on nothing may access the memory; outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }
-    // Answers what was asked so far.
+    // Completes the operations that were started so far.
     bool progress() {
         std::deque<std::function<void()>> batch;
         batch.swap(later_);
@@ -82,9 +82,9 @@ struct WorldOptions {
     memory::BackEnd memory = memory::BackEnd::cma;
     std::optional<transport::FaultPlan> faults;
     transport::LoopbackConfig loopback;
-    bool advance_first = false;  // as a proxy's loop does, which looks at messages last
+    bool advance_first = false;  // as in a proxy's loop, which handles messages last
     engine::Surroundings surroundings;
-    // Puts something around the transport of that proxy.
+    // Wraps the transport of that proxy.
     std::function<std::unique_ptr<transport::Transport>(std::unique_ptr<transport::Transport>, std::uint32_t)>
         wrap;
     engine::Config engine{
@@ -135,7 +135,7 @@ class World {
         secret.fill(std::byte{5});
         return secret;
     }
-    // As that proxy says it to the other one.
+    // The message as that proxy would send it to the other one.
     static std::vector<std::byte> stamped(engine::ProxyId from, engine::ProxyId to,
                                           std::span<const std::byte> header) {
         const engine::Stamp stamp{from, engine::pass_of(secret(), {7, 9}, from, to)};
@@ -150,14 +150,14 @@ class World {
     TestMemory& memory(std::uint32_t rank) { return *memories_[rank]; }
     engine::Session* session(std::uint32_t rank) { return sessions_[rank]; }
     std::uint32_t ranks() const { return options_.ranks; }
-    // The proxy that serves the rank lives.
+    // Whether the proxy that serves the rank lives.
     bool is_there(std::uint32_t rank) const { return engines_[proxy_of(rank)] != nullptr; }
 
     static memory::HostRange range(const void* data, std::size_t bytes) {
         return {0, reinterpret_cast<std::uint64_t>(data), bytes};
     }
 
-    // One round of everybody's loop. False: nothing moved.
+    // One round of the loops of all proxies. False: nothing moved.
     bool round() {
         bool moved = false;
         for (std::size_t p = 0; p < engines_.size(); ++p) {
@@ -170,7 +170,7 @@ class World {
             moved |= memory->progress();
         return moved;
     }
-    // Until `done` holds or nothing has moved for long. Returns whether it holds.
+    // Runs rounds until `done` holds, or until nothing has moved for a long time. Returns whether it holds.
     bool run_until(const std::function<bool()>& done) {
         for (int idle = 0; idle < 2000;) {
             if (done()) return true;
@@ -178,14 +178,14 @@ class World {
         }
         return done();
     }
-    // The proxy takes no part in rounds meanwhile.
+    // The proxy takes no part in rounds until it is continued.
     void stop(std::uint32_t proxy) { stopped_[proxy] = true; }
     void go_on(std::uint32_t proxy) { stopped_[proxy] = false; }
     bool stopped(std::uint32_t proxy) const { return stopped_[proxy]; }
-    // Somebody who can reach the proxies.
+    // A transport that can reach the proxies but is not one of them.
     std::unique_ptr<transport::Transport> stranger() { return hub_.join(); }
     std::vector<std::byte> address_of(std::uint32_t proxy) const { return transports_[proxy]->address(); }
-    // The proxy dies.
+    // Ends the proxy as if it had died.
     void kill_proxy(std::uint32_t proxy) {
         if (!engines_[proxy]) return;
         engines_[proxy]->close();

@@ -1,5 +1,5 @@
-// The input is taken as a socket message, as what comes over TCP, as a command record, and as what a client
-// left in its ring. Whatever decodes has to encode to the same bytes, and nothing is read outside its place.
+// Decodes the input as a socket message, as a TCP stream, as a command record, and as the contents of a
+// client's ring. Whatever decodes must encode to the same bytes, and nothing may be read outside the input.
 #include "control/commands.h"
 #include "control/message_socket.h"
 #include "control/messages.h"

@@ -1,5 +1,5 @@
-// Writes the first inputs of fuzz-control into a folder: one of every message and command, a stream of
-// the messages, and a ring of the commands.
+// Writes the first inputs of fuzz-control into a folder: one of every message and command, a stream of the
+// messages, and a ring of the commands.
 #include "../control/samples.h"
 
 #include <cstdio>

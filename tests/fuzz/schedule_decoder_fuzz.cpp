@@ -1,5 +1,5 @@
-// The input is taken as a whole encoded schedule and, since no fuzzer guesses a checksum, as the body of one.
-// Whatever decodes has to be valid, to encode to the same bytes, and to survive what is done with it next.
+// Decodes the input as a whole encoded schedule, and, because a fuzzer cannot guess a checksum, as the body
+// of one. Whatever decodes must be valid, encode to the same bytes, and survive the next steps.
 #include "schedule/goal.h"
 #include "schedule/validate.h"
 #include "schedule/wire.h"

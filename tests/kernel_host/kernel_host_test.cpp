@@ -1,5 +1,5 @@
-// A proxy's end of a kernel host, with the real host and with one that does things in an order in which the
-// real one does them only now and then.
+// A proxy's end of a kernel host, with the real host, and with a scripted one that produces an order of
+// events that is rare with the real one.
 #include "kernel_host/kernel_host.h"
 
 #include "../emulation.h"
@@ -54,8 +54,8 @@ TEST_F(KernelHostProcess, CountsItsAnswers) {
     }
 }
 
-// Whoever believed that would look for answers again and again, perhaps on the core that the host needs to
-// count the one that was taken.
+// A proxy that believed that would check for answers again and again, perhaps on the core that the host needs
+// to count the answer that was taken.
 TEST_F(KernelHostProcess, HasNoAnswersThatItHasNotCounted) {
     const auto host = start(OFFPATH_SCRIPTED_KERNEL_HOST);
     ASSERT_NE(host, nullptr);

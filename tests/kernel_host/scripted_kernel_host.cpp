@@ -1,5 +1,5 @@
-// A kernel host that answers each Load with ok, counts an answer in the shared words only when it is sent an
-// Unmap, and leaves at an Unload.
+// A kernel host that answers each Load with ok, counts an answer in the shared words only when it receives an
+// Unmap, and exits at an Unload.
 #include "kernel_host/records.h"
 #include "memory/file.h"
 

@@ -1,4 +1,4 @@
-// A host and a device joined by a link, both driven by the test: the device's end by hand, as a proxy would.
+// A host and a device joined by a link. The test drives both; it acts as the proxy at the device's end.
 #pragma once
 
 #include "../emulation.h"
@@ -25,11 +25,11 @@ using namespace std::chrono_literals;
 
 using OneSidedPair = std::pair<std::unique_ptr<transport::OneSided>, std::unique_ptr<transport::OneSided>>;
 
-// How the two sides' transports are made.
+// How the transports of the two sides are made.
 struct Way {
     std::string name;
     std::function<std::pair<std::unique_ptr<transport::Transport>, std::unique_ptr<transport::Transport>>()>
-        make;  // device's, host's
+        make;  // the device's, the host's
     std::function<OneSidedPair()> make_one_sided = [] { return OneSidedPair(); };
 };
 
@@ -54,7 +54,7 @@ inline Way tcp_way() {
             }};
 }
 
-// Hubs live as long as the process: the transports of a link end after its test's last line.
+// Hubs live as long as the process, because the transports of a link end after the last line of its test.
 inline transport::LoopbackHub& make_hub(const transport::LoopbackConfig& config = {}) {
     static std::vector<std::unique_ptr<transport::LoopbackHub>> hubs;
     return *hubs.emplace_back(std::make_unique<transport::LoopbackHub>(config));
@@ -83,7 +83,7 @@ inline Way faulty_way() {
         }};
 }
 
-// Completions go into the host's memory: passively, through shared memory, or emulated, over TCP.
+// Completions are written into the host's memory: passively through shared memory, or emulated over TCP.
 inline Way rings_way(Way way, const std::string& name, const std::string& tls) {
     way.name = name;
     way.make_one_sided = [tls] {
@@ -113,12 +113,12 @@ inline std::vector<Way> all_ways() {
                              tcp_way(),
                              ucx_way(),
                              rings_way(ucx_way(), "emulated_rings", "tcp")};
-    // Under qemu UCX (1.17) takes a living peer over shared memory for gone, and the link is lost.
+    // Under qemu, UCX (1.17) considers a living peer over shared memory to be dead, and the link is lost.
     if (!offpath::test::emulated()) ways.push_back(rings_way(faulty_way(), "passive_rings", "posix"));
     return ways;
 }
 
-// For one operation.
+// For a single operation.
 struct Arrival : Completion {
     Arrival() {
         function = [](Completion* self, Status with) {
@@ -169,7 +169,7 @@ class Joined {
     }
 
     unsigned step() { return links->progress() + transfers->progress(); }
-    // Progresses the device until `done`, sleeping as a proxy does.
+    // Progresses the device until `done` holds; sleeps as a proxy does.
     bool until(const std::function<bool()>& done, std::chrono::milliseconds limit = 20s) {
         const auto deadline = std::chrono::steady_clock::now() + limit;
         while (!done()) {

@@ -1,5 +1,4 @@
-// What others may send to the two ends of a link: foreign tokens, nonsense, and nonsense under the right
-// token.
+// Input that the two ends of a link must survive: foreign tokens, garbage, and garbage with the right token.
 #include "harness.h"
 #include "link/wire.h"
 
@@ -11,7 +10,7 @@ namespace {
 
 using memory::StagingDirection;
 
-// A link over loopback, and somebody else who reaches both of its ends.
+// A link over loopback, and a stranger that reaches both of its ends.
 class Malformed : public testing::Test {
   protected:
     Malformed()

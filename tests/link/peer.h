@@ -1,4 +1,4 @@
-// What the two-process tests and their peer agree on.
+// Constants that the two-process tests share with their peer.
 #pragma once
 
 #include <cstddef>

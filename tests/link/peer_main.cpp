@@ -1,7 +1,7 @@
-// The other process of the two-process tests: `link_peer host|device`. Prints what the other side needs, in
-// hexadecimal, reads the other's, and serves until it is killed or its input ends.
-//   host    a client with 1 MiB of memory, whose address it prints after its own; says when it is connected,
-//           as nothing may be asked of it before
+// The second process of the two-process tests: `link_peer host|device`. Prints its address for the other
+// side, in hexadecimal, reads the other's, and serves until it is killed or its input ends.
+//   host    a client with 1 MiB of memory, whose address it prints after its own; it also prints when it is
+//           connected, because it must not be asked for anything before
 //   device  completes every command at once
 #include "link/choice/transport_choice.h"
 #include "link/device_links.h"

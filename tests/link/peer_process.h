@@ -1,4 +1,4 @@
-// A link_peer (peer_main.cpp) that runs in a process of its own, and is killed at the end.
+// Runs a link_peer (peer_main.cpp) in another process, and kills it at the end.
 #pragma once
 
 #include "../other_program.h"

@@ -1,4 +1,4 @@
-// Two processes over UCX: one of them is killed; the library that clients load.
+// Two processes over UCX, one of which is killed; and the library that clients load.
 #include "harness.h"
 #include "link/plugin/plugin_loader.h"
 #include "peer_process.h"

@@ -1,5 +1,5 @@
-// Completions that the device writes into the host's memory: that nobody has to progress for them, when they
-// are chosen, and what a peer may write there.
+// Completions that the device writes into the host's memory: they need no progress by the host; when they are
+// chosen; and what a peer may write there.
 #include "link/rings.h"
 #include "harness.h"
 #include "link/address_and_key.h"
@@ -66,7 +66,7 @@ TEST(Rings, CompletionsAreFoundWithoutProgress) {
         }
         return control::completion_status(entry.word) == Status::ok;
     };
-    // From here nobody sleeps; until the device has heard of it, completions are messages.
+    // From here on no side sleeps. Completions are messages until the device knows about the ring.
     for (bool heard = false; !heard;) {
         const auto messages = joined.host->counters().messages;
         ASSERT_TRUE(complete(0, true));
@@ -186,7 +186,7 @@ TEST(Rings, AutomaticWhereTheyArePassive) {
     EXPECT_NE(note.find("carrier-pigeon"), std::string::npos) << note;
 }
 
-// Somebody who writes into a window what no honest peer would.
+// A peer that writes into a window what no honest peer would write.
 class Scribbler {
   public:
     Scribbler(const std::vector<std::byte>& both) {

@@ -1,4 +1,4 @@
-// What the agents ask of the scheduler, as the kernel tells it.
+// What the agents request of the scheduler, as the kernel reports it.
 #include "base/scheduling.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Scheduling, ShortSlicesAreTheThreadsOwn) {
     EXPECT_EQ(own().runtime, before) << "nobody else's";
 }
 
-// Whoever chose another policy for us knows why.
+// Another policy was chosen on purpose.
 TEST(Scheduling, OtherPoliciesAreLeftAlone) {
     std::thread([] {
         const sched_param none{};

@@ -7,7 +7,7 @@
 
 namespace offpath::link::test {
 
-// Sets a variable of the environment, or takes it away, until its end.
+// Sets or unsets an environment variable for its lifetime.
 class Setting {
   public:
     Setting(const char* name, const char* value) : name_(name) {

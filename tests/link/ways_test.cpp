@@ -1,4 +1,4 @@
-// Which ways a link is offered over.
+// Which transports a link is offered over.
 #include "link/choice/transport_choice.h"
 #include "setting.h"
 

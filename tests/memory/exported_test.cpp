@@ -1,4 +1,4 @@
-// Exported regions (xgvmi) over a fabric that copies in this process: what SessionMemory asks of the fabric.
+// Exported regions (xgvmi) over a fabric that copies within this process: which calls SessionMemory makes.
 #include "memory/session_memory.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// A host rank for tests: a child process with memory of its own, which does what the test tells it over a
-// socket. Fork it while the test has no other threads.
+// A host rank for tests: a child process with memory of its own, which obeys the test over a socket. Fork it
+// while the test has no other threads.
 #pragma once
 
 #include "memory/host_memory.h"
@@ -14,7 +14,7 @@
 
 namespace offpath::memory::test {
 
-// A region as the host rank allocated it; `file` is ours.
+// A region as the host rank allocated it; `file` is this process's own descriptor.
 struct SharedMemory {
     std::uint64_t region = 0, address = 0, bytes = 0;
     File file;
@@ -28,7 +28,7 @@ class HostProcess {
     HostProcess& operator=(const HostProcess&) = delete;
 
     pid_t pid() const { return pid_; }
-    // A word with a known value, for the probe.
+    // The address of a word with a known value, for the probe.
     std::uint64_t probe_address() const { return probe_address_; }
     std::uint64_t probe_value() const { return probe_value_; }
 
@@ -43,7 +43,7 @@ class HostProcess {
     void stop_answering();
     void kill();
 
-    // What a proxy would be told of this process.
+    // What a proxy would learn about this process.
     SessionMemoryConfig config(GeneralBackEnd general) const;
 
   private:
@@ -57,7 +57,7 @@ class HostProcess {
 std::byte pattern(std::uint64_t seed, std::uint64_t index);
 std::vector<std::byte> pattern_bytes(std::uint64_t seed, std::uint64_t bytes);
 
-// Counts and remembers; for one operation.
+// Counts its calls and keeps the status. For a single operation.
 struct Arrival : Completion {
     Arrival() {
         function = [](Completion* self, Status with) {
@@ -69,9 +69,9 @@ struct Arrival : Completion {
     int calls = 0;
 };
 
-// Runs the memory's progress until `arrival` came, or 10 s have passed; sleeps in between as a proxy does.
+// Progresses the memory until `arrival` was called or 10 s have passed; sleeps in between as a proxy does.
 void wait_for(SessionMemory& memory, const Arrival& arrival);
-// A read or write to its end, whatever the back end.
+// Reads or writes everything, whatever the back end.
 Status read_all(SessionMemory& memory, const HostRange& range, std::uint64_t offset, void* to,
                 std::size_t bytes);
 Status write_all(SessionMemory& memory, const HostRange& range, std::uint64_t offset, const void* from,

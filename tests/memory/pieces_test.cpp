@@ -1,4 +1,4 @@
-// Many pieces of the memory of a real other process, by every back end.
+// Many pieces of the memory of another real process, by every back end.
 #include "host_process.h"
 #include "memory/piece_lists.h"
 #include "places.h"

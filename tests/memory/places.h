@@ -1,4 +1,4 @@
-// Random places in memory, for tests of copies of many pieces.
+// Random places in memory, for tests of copies with many pieces.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace offpath::memory::test {
 
 inline const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-// Places that do not overlap, of 1 to `longest` bytes, in their order or in any.
+// Places of 1 to `longest` bytes that do not overlap, in ascending or random order.
 struct Places {
     std::vector<std::uint64_t> at;
     std::vector<std::size_t> bytes;
@@ -27,7 +27,7 @@ struct Places {
         std::vector<std::size_t> lengths;
         for (std::size_t i = 0; i < count; ++i) {
             if (random() % 3 > 0) extent += random() % (random() % 50 == 0 ? 3000 : 60);
-            // Some over the end of a page.
+            // Let some extend beyond the end of a page.
             if (random() % 40 == 0) extent = (extent / page + 1) * page - random() % 3;
             begins.push_back(extent);
             lengths.push_back(1 + random() % longest);

@@ -209,7 +209,7 @@ TEST(RegistrationCache, AgreesWithANaiveModel) {
             ASSERT_EQ(static_cast<std::size_t>(live), model.entries.size());
         }
         pins.clear();
-        cache.invalidate_all();
+        cache.invalidate(0, UINT64_MAX);
         ASSERT_EQ(live, 0);
     }
 }

@@ -1,4 +1,4 @@
-// Which pages of a process are there, by the time at which they were looked at.
+// Which pages of a process are present, and when this was last checked.
 #include "memory/residency.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A proxy's access to the memory of a real other process, through every back end.
+// A proxy's access to the memory of another real process, through every back end.
 #include "host_process.h"
 #include "memory/cma.h"
 
@@ -140,7 +140,7 @@ TEST_P(BackEndTest, AHostThatDiesEndsTransfersWithAnError) {
         host_.kill();
     }
     if (GetParam() == BackEnd::map) {
-        // The mapping holds the memory; whoever uses it at this moment reads and writes on without a fault.
+        // The mapping keeps the memory, so accesses at this moment continue without a fault.
         EXPECT_EQ(write_all(*memory_, range_, 0, data.data(), data.size()), Status::ok);
         memory_->abandon(Status::peer_lost);
     }

@@ -1,4 +1,4 @@
-// The staged back end's pipeline, its sleeping and waking, and a client that lies.
+// The staged back end: its pipeline, how it sleeps and wakes, and a client that sends false answers.
 #include "host_process.h"
 #include "memory/staging_area.h"
 

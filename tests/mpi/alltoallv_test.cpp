@@ -1,6 +1,6 @@
-// MPI_Ialltoallv, whose pairs choose their path one by one: run with a switch-over inside the range of sizes,
-// so that one call has pairs on the device, pairs on the host, empty pairs and ranks with no large pair at
-// all. Against PMPI_.
+// MPI_Ialltoallv, in which each pair of ranks chooses its path. The switch-over is inside the range of sizes,
+// so one call has pairs on the device, pairs on the host, empty pairs, and ranks without any large pair.
+// Compared with PMPI_.
 #include <algorithm>
 #include <functional>
 

@@ -1,4 +1,4 @@
-// Wrong arguments: what the host's MPI says about them is what the user hears, code and error handler alike.
+// Wrong arguments: the user gets what the host's MPI says about them, both error codes and error handlers.
 #include "check.h"
 
 namespace {

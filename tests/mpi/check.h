@@ -1,6 +1,6 @@
-// What the tests of the MPI front end share: a counter of failures that all ranks agree on at the end, test
-// patterns, and a communicator's worth of PMPI for reference results. Tests call MPI_* for what is under test
-// and PMPI_* for the rest.
+// Code that the tests of the MPI front end share: a counter of failures, on which all ranks agree at the end,
+// test patterns, and a duplicated communicator for reference results by PMPI. Tests use MPI_* for the calls
+// under test and PMPI_* for all others.
 #pragma once
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ void that(bool good, fmt::format_string<Args...> what, Args&&... args) {
     if (!good) fail(fmt::format(what, std::forward<Args>(args)...));
 }
 
-// The job's failures, before MPI_Finalize.
+// The failures of the whole job. Call it before MPI_Finalize.
 inline int total_failures() {
     int mine = failures.load();
     int all = 0;
@@ -48,14 +48,14 @@ inline int total_failures() {
     return all;
 }
 
-// Ends MPI and gives main's result.
+// Finalises MPI and returns the result of main.
 inline int finish() {
     const int all = total_failures();
     MPI_Finalize();
     return all == 0 ? 0 : 1;
 }
 
-// Numbers that tell ranks, calls and places apart.
+// Numbers that differ by rank, call and position.
 inline std::vector<int> pattern(std::size_t ints, int seed) {
     std::vector<int> data(ints);
     const int rank = rank_of(MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
-// Every offloaded operation against the host's MPI: the same call once through MPI_ and once through PMPI_,
-// and the whole receive buffers compared, gaps included. Over datatypes at both ends, counts, in-place, roots
-// and communicators.
+// Every offloaded operation compared with the host's MPI: the same call once through MPI_ and once through
+// PMPI_. The whole receive buffers are compared, gaps included, over datatypes at both ends, counts,
+// in-place, roots and communicators.
 #include <functional>
 
 #include "check.h"

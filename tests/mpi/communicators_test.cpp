@@ -1,4 +1,4 @@
-// Communicators of every origin carry offloaded operations, and may be freed while those are pending.
+// Communicators made in every way carry offloaded operations, and may be freed while these are pending.
 #include <array>
 #include <memory>
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int count = 3000;
 
-// One rank's all-gather under way on a communicator.
+// One rank's outstanding all-gather on a communicator.
 struct Pending {
     std::vector<int> send, recv;
     std::vector<int> expected;

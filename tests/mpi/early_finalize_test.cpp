@@ -1,6 +1,6 @@
-// Ranks that come to MPI_Finalize while what they have sent is still to be received: buffered sends, and
-// sends whose requests were freed, of all sizes. The odd ranks receive late and in several ways; the even
-// ones are in MPI_Finalize by then.
+// Ranks that reach MPI_Finalize before their messages are received: buffered sends, and sends whose requests
+// were freed, of all sizes. The odd ranks receive late and in several ways; by then the even ones are in
+// MPI_Finalize.
 #include <unistd.h>
 
 #include <cstring>

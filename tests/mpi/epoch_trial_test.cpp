@@ -1,4 +1,4 @@
-// The comparison of both ways for puts and gets of one size (frontends/mpi/rma/epoch_trial.h).
+// The comparison of the two ways for puts and gets of one size (frontends/mpi/rma/epoch_trial.h).
 #include "rma/epoch_trial.h"
 
 #include <gtest/gtest.h>

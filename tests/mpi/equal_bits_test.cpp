@@ -1,6 +1,6 @@
-// Sums and products of floating-point numbers that are computed again and again, from the same operands, have
-// the same bits each time: whatever trials there are between engines, and however long ranks are held up.
-// Integers beside them, of the same sizes, are free to change their engine.
+// Sums and products of floating-point numbers, computed repeatedly from the same operands, have the same bits
+// each time, whatever trials there are between engines and however long ranks are delayed. Reductions of
+// integers of the same sizes run beside them and may change their engine.
 #include <chrono>
 #include <cmath>
 #include <complex>

@@ -1,6 +1,5 @@
-// A stand-in for CUDA's driver library where there is no GPU: what it allocates cannot be touched by the
-// host, which a test program would not survive, nor read by another process. Its copies go by a second
-// mapping.
+// A stand-in for CUDA's driver library on machines without a GPU. The host cannot touch its memory (the test
+// program would crash), and no other process can read it. Its copies use a second mapping.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// MPI_Finalize with operations that nobody waited for, and with communicators that nobody freed.
+// MPI_Finalize with operations that were never waited for, and with communicators that were never freed.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
-// One collective in all its forms against the host's MPI: through PMPI_ once for the expected result, then
-// non-blocking, blocking and persistent (started twice), each with a fresh copy of the receive buffer.
+// One collective in all its forms, compared with the host's MPI: once through PMPI_ for the expected result,
+// then non-blocking, blocking and persistent (started twice), each with a fresh copy of the receive buffer.
 #pragma once
 
 #include <mpi.h>
@@ -69,7 +69,8 @@ void compare_forms(const std::string& what, const Data& recv, const Forms& forms
 
 }  // namespace check
 
-// FORMS(Alltoall, alltoall, arguments up to the communicator): where they say `to`, the receive buffer goes.
+// FORMS(Alltoall, alltoall, arguments up to the communicator): `to` in the arguments stands for the receive
+// buffer.
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define OFFPATH_TEST_INIT(Name) MPI_##Name##_init
 #define OFFPATH_TEST_HAS_INIT 1
@@ -77,7 +78,7 @@ void compare_forms(const std::string& what, const Data& recv, const Forms& forms
 #define OFFPATH_TEST_INIT(Name) MPIX_##Name##_init
 #define OFFPATH_TEST_HAS_INIT 1
 #endif
-// Not where they may stay on the host: MPICH 4.0's own end with "invalid communicator".
+// Not where they may stay on the host: MPICH 4.0's own persistent calls fail with "invalid communicator".
 #if defined(OFFPATH_TEST_HAS_INIT) && defined(OPEN_MPI)
 #define OFFPATH_TEST_PERSISTENT(Name, ...)                                   \
     [=](void* to, MPI_Request* request) {                                    \

@@ -1,6 +1,6 @@
-// Buffers in memory of a GPU, on some ranks: every call that the device serves gives the right result, and
-// neither the host nor the device touches that memory. There is no GPU here: a library that calls itself
-// CUDA's driver gives out memory that ends a program which touches it (fake_cuda.cpp).
+// Buffers in GPU memory on some ranks: every call that the device serves gives the right result, and neither
+// the host nor the device touches that memory. There is no GPU here: a library in place of CUDA's driver
+// allocates memory that crashes a program that touches it (fake_cuda.cpp).
 #include <dlfcn.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: several threads make communicators of the same ranks at the same time, each in the way
-// that MPI allows: MPI_Comm_create_group with a tag of its own, or from a communicator of its own.
+// MPI_THREAD_MULTIPLE: several threads make communicators of the same ranks at the same time, in the ways
+// that MPI allows: MPI_Comm_create_group with different tags, or from different communicators.
 #include <array>
 #include <thread>
 

@@ -1,5 +1,6 @@
-#include "p2p/habit.h"
-#include "p2p/trial.h"
+#include "p2p/route_trial.h"
+#include "p2p/waiting_habit.h"
+#include "runtime/time_in_mpi.h"
 
 #include <gtest/gtest.h>
 
@@ -7,23 +8,23 @@ namespace offpath::mpi::p2p {
 namespace {
 
 // How many messages that are only waited for it takes.
-int until_settled(Habit& habit) {
+int until_settled(WaitingHabit& habit) {
     int count = 0;
     for (; !habit.only_waits(); ++count)
         habit.add(true);
     return count;
 }
 
-TEST(Habit, TakesAFewInARow) {
-    Habit habit;
+TEST(WaitingHabit, TakesAFewInARow) {
+    WaitingHabit habit;
     EXPECT_FALSE(habit.only_waits());
     habit.add(true);
     habit.add(false);
     EXPECT_EQ(until_settled(habit), 2);
 }
 
-TEST(Habit, IsBrokenByOneMessage) {
-    Habit habit;
+TEST(WaitingHabit, IsBrokenByOneMessage) {
+    WaitingHabit habit;
     until_settled(habit);
     for (int i = 0; i < 10'000; ++i)
         habit.add(true);
@@ -31,8 +32,8 @@ TEST(Habit, IsBrokenByOneMessage) {
     EXPECT_FALSE(habit.only_waits());
 }
 
-TEST(Habit, TakesTwiceAsManyEachTimeItIsBroken) {
-    Habit habit;
+TEST(WaitingHabit, TakesTwiceAsManyEachTimeItIsBroken) {
+    WaitingHabit habit;
     EXPECT_EQ(until_settled(habit), 2);
     for (const int expected : {4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024}) {
         habit.add(false);
@@ -41,18 +42,18 @@ TEST(Habit, TakesTwiceAsManyEachTimeItIsBroken) {
 }
 
 // Exchanges of a trial in which each engine costs what is given, and how many of them were the host's.
-int exchanges_on_host(Trial& trial, int count, double device, double host) {
+int exchanges_on_host(RouteTrial& trial, int count, double device, double host) {
     int on_host = 0;
     for (int i = 0; i < count; ++i) {
-        const Trial::Engine engine = trial.next();
-        on_host += engine == Trial::host ? 1 : 0;
-        trial.add(engine, engine == Trial::host ? host : device);
+        const RouteTrial::Engine engine = trial.next();
+        on_host += engine == RouteTrial::host ? 1 : 0;
+        trial.add(engine, engine == RouteTrial::host ? host : device);
     }
     return on_host;
 }
 
-TEST(Trial, TriesBothAndStaysWithTheBetter) {
-    Trial slow_device, slow_host, equal;
+TEST(RouteTrial, TriesBothAndStaysWithTheBetter) {
+    RouteTrial slow_device, slow_host, equal;
     EXPECT_EQ(exchanges_on_host(slow_device, 60, 1.5, 1.0), 57);
     EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 1.5), 3);
     EXPECT_EQ(exchanges_on_host(equal, 60, 1.0, 1.0), 57);
@@ -61,37 +62,37 @@ TEST(Trial, TriesBothAndStaysWithTheBetter) {
     EXPECT_FALSE(equal.is_settled_on_device());
 }
 
-TEST(Trial, EndsEarlyWhereOneIsFarBehind) {
-    Trial slow_device, slow_host;
+TEST(RouteTrial, EndsEarlyWhereOneIsFarBehind) {
+    RouteTrial slow_device, slow_host;
     EXPECT_EQ(exchanges_on_host(slow_device, 60, 3.0, 1.0), 59);
     EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 3.0), 2);
     // The device is tried at first, and after 64, 128, ... exchanges.
     EXPECT_EQ(exchanges_on_host(slow_device, 100'000, 3.0, 1.0), 100'000 - 10);
 }
 
-TEST(Trial, OneSlowExchangeDecidesNothing) {
-    Trial trial;
+TEST(RouteTrial, OneSlowExchangeDecidesNothing) {
+    RouteTrial trial;
     for (const double cost : {9.0, 1.0, 9.0})
-        trial.add(Trial::device, cost);
+        trial.add(RouteTrial::device, cost);
     EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 1.5), 3);
 }
 
-TEST(Trial, TheFirstExchangeOfAWayIsNotCounted) {
-    Trial trial;
+TEST(RouteTrial, TheFirstExchangeOfAWayIsNotCounted) {
+    RouteTrial trial;
     for (const double cost : {1.0, 5.0, 5.0})
-        trial.add(Trial::device, cost);
+        trial.add(RouteTrial::device, cost);
     EXPECT_EQ(exchanges_on_host(trial, 60, 5.0, 2.0), 60);
 }
 
-TEST(Trial, LooksAgainWhenTimesHaveChanged) {
-    Trial trial;
+TEST(RouteTrial, LooksAgainWhenTimesHaveChanged) {
+    RouteTrial trial;
     exchanges_on_host(trial, 100, 1.0, 2.0);
     EXPECT_GT(exchanges_on_host(trial, 1000, 4.0, 2.0), 700);
     EXPECT_LT(exchanges_on_host(trial, 100'000, 1.0, 2.0), 2000);
 }
 
-TEST(Trial, MayBeLeftOut) {
-    Trial trial;
+TEST(RouteTrial, MayBeLeftOut) {
+    RouteTrial trial;
     EXPECT_TRUE(trial.is_new());
     trial.settle_on_device();
     EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 0.5), 0);
@@ -100,15 +101,15 @@ TEST(Trial, MayBeLeftOut) {
     EXPECT_GT(exchanges_on_host(trial, 200, 1.0, 0.5), 100);
 }
 
-TEST(Trial, FollowsTheHostForAWhile) {
-    Trial slow_device, slow_host;
-    for (Trial* trial : {&slow_device, &slow_host})
+TEST(RouteTrial, FollowsTheHostForAWhile) {
+    RouteTrial slow_device, slow_host;
+    for (RouteTrial* trial : {&slow_device, &slow_host})
         trial->follow_host();
     EXPECT_EQ(exchanges_on_host(slow_device, 120, 4.0, 1.0), 119);
     EXPECT_EQ(exchanges_on_host(slow_host, 120, 1.0, 4.0), 64);
 }
 
-TEST(Habit, ComputingIsLongForTheMessageOrLongInItself) {
+TEST(WaitingHabit, ComputingIsLongForTheMessageOrLongInItself) {
     EXPECT_FALSE(has_computed(0, 0));
     EXPECT_FALSE(has_computed(50'000, 1'000'000));
     EXPECT_TRUE(has_computed(200'000, 1'000'000));

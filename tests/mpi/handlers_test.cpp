@@ -1,5 +1,5 @@
-// Error handlers that call MPI themselves: point-to-point calls that meet an error in the host's MPI, and
-// what the handler and the program send afterwards, with the same tag. Argument: "single" for
+// Error handlers that call MPI themselves: point-to-point calls that get an error from the host's MPI, and
+// messages that the handler and the program send afterwards, with the same tag. Argument: "single" for
 // MPI_THREAD_SINGLE.
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Kills the one daemon of this run; its pid file lies beside its socket.
+// Kills the only daemon of this run; its pid file is beside its socket.
 #pragma once
 
 #include <signal.h>

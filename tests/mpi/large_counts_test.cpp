@@ -1,7 +1,7 @@
 // The calls of MPI 4 with large counts, against their forms with an int on the other ranks, and
-// MPI_Isendrecv. An MPI without them: skipped. With the argument `huge`, messages of more elements than an
-// int counts (two ranks, 12 GiB); with `huge-window`, puts of as many with gaps (two ranks, 16 GiB). The
-// switch-over is 4096 bytes (CMakeLists.txt).
+// MPI_Isendrecv. Skipped if the MPI does not have them. With the argument `huge`: messages of more elements
+// than an int can count (two ranks, 12 GiB). With `huge-window`: puts of as many elements with gaps (two
+// ranks, 16 GiB). The switch-over is 4096 bytes (CMakeLists.txt).
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -169,7 +169,7 @@ void isendrecv() {
             good = good && spread_out[i] == (i % 5 < 3 ? expected[i] : before[i]);
         check::that(good, "isendrecv_replace of {} elements with gaps", bytes);
     }
-    // To and from nobody, and only one way.
+    // To and from MPI_PROC_NULL, and in one direction only.
     std::vector<char> in(large, 9);
     const std::vector<char> out = filled(large, rank);
     MPI_Request request;
@@ -179,7 +179,7 @@ void isendrecv() {
     MPI_Isendrecv(out.data(), large, MPI_BYTE, to, 15, in.data(), large, MPI_BYTE, from, 15, MPI_COMM_WORLD,
                   &request);
     MPI_Wait(&request, &status);
-    // Of a receive from nobody MPICH 4.0 says that it was from rank 0.
+    // For a receive from MPI_PROC_NULL, MPICH 4.0 reports rank 0 as the source.
     check::that(from == MPI_PROC_NULL || (status.MPI_SOURCE == from && in == filled(large, from)),
                 "isendrecv along a line: source {}", status.MPI_SOURCE);
     // A receive that is too short is told so.

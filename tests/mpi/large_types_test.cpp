@@ -1,5 +1,5 @@
-// MPI 4: datatypes made by constructors with large counts (MPI_Type_vector_c and so on) mean what those with
-// an int for each count mean, in every kind of call.
+// MPI 4: datatypes made by constructors with large counts (MPI_Type_vector_c and so on) have the same meaning
+// as those made with int counts, in every kind of call.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# lost_daemon.sh BUILD PROGRAM [remote]: kill -9 of the daemon with operations under way, once with MPI_ERRORS_RETURN, once with
-# MPI's default error handler. No hang over 10 s, and somebody says what died. remote: attached over TCP.
-# SAYS: what somebody says, in place of the failure of the collective.
+# lost_daemon.sh BUILD PROGRAM [remote]: kill -9 of the daemon with operations outstanding, once with MPI_ERRORS_RETURN, once with MPI's default error
+# handler. Nothing may hang for more than 10 s, and a message must say what died. remote: attached over TCP. SAYS: the expected message, in place of
+# the failure of the collective.
 set -u
 build=$1 program=$2 attach=${3:-local}
 root=$(cd "$(dirname "$0")/../.." && pwd)

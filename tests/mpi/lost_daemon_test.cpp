@@ -1,5 +1,6 @@
-// The daemon dies with operations under way. Run with "return", every rank gets an error code within 10 s and
-// the program goes on; with "fatal", MPI's default error handler ends the job (lost_daemon.sh checks how).
+// The daemon dies with operations outstanding. Run with "return", every rank gets an error code within 10 s
+// and the program continues; with "fatal", MPI's default error handler ends the job (lost_daemon.sh checks
+// how).
 #include <chrono>
 #include <string_view>
 
@@ -19,7 +20,8 @@ int main(int argc, char** argv) {
                              &request);
     };
 
-    // Once whole, then rank 0 alone, whose operation cannot end, then the others with nobody to serve them.
+    // First by all ranks. Then by rank 0 alone, whose operation cannot end. Then by the others, without a
+    // daemon.
     post();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const int rank = check::rank_of(MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
 // Many communicators at once: as many as the host's MPI has, each with pairs of ranks that decide against the
-// device. Their messages do not mix, whatever the order in which ranks start them.
+// device. Their messages do not mix, in whatever order the ranks start them.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int block = 40;  // ints; below the switch-over
 
-// One rank's MPI_Ialltoallv under way; the values say who sent them on which communicator.
+// One rank's outstanding MPI_Ialltoallv; the values name the sender and the communicator.
 struct Pending {
     std::vector<int> send, recv, counts, places;
     MPI_Request request = MPI_REQUEST_NULL;

@@ -1,4 +1,4 @@
-"""Collectives and messages of a Python program: blocking and not, of buffers and of pickled objects."""
+"""Collectives and messages of a Python program: blocking and non-blocking, of buffers and pickled objects."""
 
 import sys
 from array import array

@@ -1,6 +1,6 @@
-// Neighbourhood collectives against the host's MPI, over grids (open, periodic, with one or two ranks in a
-// dimension), graphs and distributed graphs with neighbours that appear several times, are this rank itself,
-// or are not there at all. All forms; blocks above and below the switch-over in one call.
+// Neighbourhood collectives compared with the host's MPI: over grids (open, periodic, with one or two ranks
+// in a dimension), graphs and distributed graphs with neighbours that appear several times, are this rank
+// itself, or are missing. All forms; blocks above and below the switch-over in one call.
 #include <algorithm>
 #include <array>
 
@@ -169,7 +169,7 @@ Around grid(const Ints& dims, const Ints& periods, int reorder) {
 }
 
 Around graph() {
-    // A ring in which every rank also has rank 0 as a neighbour, and rank 0 everybody.
+    // A ring in which every rank also has rank 0 as a neighbour, and rank 0 has all ranks.
     const int ranks = check::size_of(MPI_COMM_WORLD);
     Ints index, edges;
     for (int r = 0; r < ranks; ++r) {
@@ -190,7 +190,7 @@ Around graph() {
     return a;
 }
 
-// Edges (i, i + 1) three times, (i, i) once for odd i, (i, 0) for all; rank 1 listens to nobody.
+// Edges (i, i + 1) three times, (i, i) once for odd i, (i, 0) for all; rank 1 receives from no rank.
 Around distributed_graph() {
     const int ranks = check::size_of(MPI_COMM_WORLD);
     const int me = check::rank_of(MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
-// Point-to-point calls one by one: what completes when, errors, cancelling, freeing, and that a message
-// arrives while its receiver calls no MPI. The switch-over is 4096 bytes (CMakeLists.txt).
+// Point-to-point calls one by one: when each completes, errors, cancelling, freeing, and that a message
+// arrives while its receiver makes no MPI call. The switch-over is 4096 bytes (CMakeLists.txt).
 #include <time.h>
 
 #include <algorithm>
@@ -254,7 +254,7 @@ void cancelling() {
 }
 
 void freeing() {
-    // A communicator, a datatype and a request that are freed while a message is under way.
+    // A communicator, a datatype and a request that are freed while a message is outstanding.
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Datatype pairs;

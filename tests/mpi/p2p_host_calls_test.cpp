@@ -1,7 +1,7 @@
-// A large message comes to a receive that is posted and waits for the host's MPI, while its receiver sits in
-// some call of the host's MPI that its sender enters only when it has been sent. No device takes in messages
-// ahead of their receives here, and the switch-over is 4096 bytes (CMakeLists.txt). Ranks work in twos, an
-// even one sends to the next; the last of an odd number only takes part in what is collective.
+// A large message arrives for a posted receive that waits for the host's MPI, while its receiver is in a call
+// of the host's MPI that its sender enters only after the send is done. Here devices store no messages ahead
+// of their receives, and the switch-over is 4096 bytes (CMakeLists.txt). Ranks work in pairs: an even one
+// sends to the next. The last of an odd number takes part only in collective calls.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

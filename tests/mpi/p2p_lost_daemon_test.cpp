@@ -1,6 +1,6 @@
-// The daemon dies with messages under way. Run with "return", what was at the device ends with an error at
-// both ends within 10 s, and later messages go by the host's MPI; with "fatal", the job ends (lost_daemon.sh
-// checks how).
+// The daemon dies with messages outstanding. Run with "return", messages at the device end with an error at
+// both ends within 10 s, and later messages go through the host's MPI; with "fatal", the job ends
+// (lost_daemon.sh checks how).
 #include <algorithm>
 #include <chrono>
 #include <string_view>

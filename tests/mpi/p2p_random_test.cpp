@@ -1,9 +1,10 @@
 // Random programs of point-to-point messages: many in flight, sizes around the switch-over, several
-// communicators, wildcards, every way to send and to receive. What came is held against MPI's rules of
-// matching (MPI 3.1, 3.5): every message once, whole and unchanged; of two messages of one source that a
-// receive matches it gets the older; of two receives that a message matches it goes to the older.
+// communicators, wildcards, every way to send and to receive. The results are checked against MPI's rules of
+// matching (MPI 3.1, 3.5). Every message arrives once, whole and unchanged. Of two messages of one source
+// that match a receive, the older one is received. Of two receives that match a message, the older one gets
+// it.
 //
-// p2p_random_test [SEED [ROUNDS]]: the seed of a failure replays it.
+// p2p_random_test [SEED [ROUNDS]]: the seed of a failure repeats it.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Several threads of each rank send and receive at once, on one communicator: each thread its own tags, and
-// all of them one tag, whose messages are told apart by what is in them.
+// Several threads of each rank send and receive at once on one communicator: each thread with its own tags,
+// and all with one tag, whose messages differ by their contents.
 #include <cstring>
 #include <thread>
 

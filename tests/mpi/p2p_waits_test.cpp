@@ -1,6 +1,6 @@
-// Large messages that are only waited for go by the host's MPI after a few, and by the device again when one
-// of the two programs computes beside them; whatever goes where, matching and data are right. Ranks work in
-// twos, an even one with the next. The switch-over is 4096 bytes (CMakeLists.txt).
+// Large messages that ranks only wait for go through the host's MPI after the first few, and through the
+// device again when one of the two programs computes beside them. Matching and data are right in every case.
+// Ranks work in pairs, an even one with the next. The switch-over is 4096 bytes (CMakeLists.txt).
 //   p2p_waits_test [SEED]
 #include <time.h>
 
@@ -153,8 +153,8 @@ void sender_computes() {
     }
 }
 
-// Where several are under way both ways are tried: the host's, as one message alone was last, the device's,
-// and the host's again. What comes then depends on their times.
+// With several outstanding messages both ways are tried: the host's, as for the single message before, the
+// device's, and the host's again. What follows depends on their times.
 void several() {
     one_way(soon + 3, tag + 3, "before several");
     for (int round = 0; round < 8; ++round) {

@@ -1,5 +1,6 @@
-// Persistent collectives next to everything else: in arrays with active and inactive requests of all sorts,
-// through every request call; their arrays, datatypes and communicators gone since they were made.
+// Persistent collectives together with other requests: in arrays with active and inactive requests of all
+// kinds, through every request call. Their arrays, datatypes and communicators were freed since they were
+// made.
 #include <algorithm>
 #include <array>
 
@@ -236,7 +237,7 @@ void nothing_left_but_the_request() {
     PMPI_Type_free(&kept);
 }
 
-// The host's persistent messages beside ours.
+// The host's persistent messages together with offloaded ones.
 void with_the_hosts_own() {
     const int ranks = check::size_of(MPI_COMM_WORLD);
     const int rank = check::rank_of(MPI_COMM_WORLD);
@@ -304,7 +305,8 @@ void started_in_any_order() {
         MPI_Request_free(&requests[static_cast<std::size_t>(i)]);
 }
 
-// The host's MPI may make its own where a handle of ours was: MPICH 4.0 keeps some of what that one was.
+// The host's MPI may reuse the handle of an offloaded request: MPICH 4.0 keeps some properties of the old
+// one.
 void a_hosts_collective_after_ours() {
     const auto first = [](void* in, void* inout, int* length, MPI_Datatype*) {
         std::copy_n(static_cast<int*>(in), *length, static_cast<int*>(inout));

@@ -1,8 +1,9 @@
 // Random programs: many collectives of all kinds in flight on several communicators, of mixed sizes, forms
-// and datatypes, waited for in an order of each rank's own. Every result is compared with the host's MPI.
+// and datatypes. Each rank waits for them in an order of its own. Every result is compared with the host's
+// MPI.
 //
-// random_test [SEED [STEPS]]: what failed says which seed it was; the same seed and number of ranks give the
-// same program.
+// random_test [SEED [STEPS]]: a failure reports its seed; the same seed and number of ranks give the same
+// program.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

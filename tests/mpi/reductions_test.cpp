@@ -1,6 +1,6 @@
-// Reductions of every type and operation that MPI defines, against the host's MPI; a user-defined one, which
-// stays on the host; in place, by root, on several communicators, in all forms. Operands are small whole
-// numbers, so that every order of operands has the same result.
+// Reductions of every type and operation that MPI defines, compared with the host's MPI; a user-defined one,
+// which stays on the host; in place, by root, on several communicators, in all forms. Operands are small
+// whole numbers, so every order of operands has the same result.
 #include <algorithm>
 #include <complex>
 #include <cstdint>

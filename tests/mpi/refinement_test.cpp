@@ -1,10 +1,10 @@
-// Choices that change while the program runs: whatever is tried, found out and switched, data are right on
-// all ranks, which only holds where all decide alike.
-//   refinement_test          settings as they are: sizes around the switch-over, computing between post and
-//                            wait or not
-//   refinement_test switch   offloading is switched off and on by rank 0, with MPI_Pcontrol
-// Ranks wait for each other in blocking collectives of the communicators, on some of them only now and then,
-// and run ahead of each other elsewhere.
+// Choices that change while the program runs. Whatever is tried, measured and switched, the data are right on
+// all ranks, which requires that all decide alike.
+//   refinement_test          default settings: sizes around the switch-over, with and without computing
+//                            between post and wait
+//   refinement_test switch   rank 0 switches offloading off and on with MPI_Pcontrol
+// Ranks wait for each other in blocking collectives of the communicators, on some of them only rarely;
+// otherwise they run ahead of each other.
 #include <algorithm>
 #include <chrono>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Memory that the program unmaps, and maps again under the same address: what is there now is read and
-// written, and never what was there before; and what was moved before never reaches what is there now.
+// Memory that the program unmaps and maps again at the same address. Operations read and write the new memory
+// and never the old one, and data of earlier operations never reach the new memory.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -165,8 +165,8 @@ void attached(const char* what, const Pages& send, const Pages& recv, int round)
 // Memory of MPI_Alloc_mem, which the device has mapped too, is given back, and its address used again.
 void after_alloc_mem() {
     const std::size_t bytes = block_bytes * static_cast<std::size_t>(size);
-    // The host's MPI keeps such memory; with offpath it is unmapped, and its address free unless somebody
-    // took it.
+    // The host's MPI keeps such memory. With offpath it is unmapped, and its address is free unless it was
+    // reused.
     const bool unmapped = std::getenv("LD_PRELOAD") != nullptr && size > 1;
     int used_again = 0;
     for (int round = 0; round < rounds; ++round) {

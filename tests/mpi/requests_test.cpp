@@ -1,5 +1,5 @@
 // Every request call over arrays that mix offloaded operations, messages of the host's MPI, null requests and
-// inactive persistent ones; many operations in flight, of many sizes.
+// inactive persistent ones; with many operations in flight, of many sizes.
 #include <functional>
 
 #include "check.h"

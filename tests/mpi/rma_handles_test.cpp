@@ -1,6 +1,6 @@
-// What the MPI_Win of a window on the device tells of itself, at every thread level: attributes, group, info,
-// name, error handler, attributes of the program's own. With `single` as argument at MPI_THREAD_SINGLE; with
-// `hints` only what the program says of who serves a window.
+// What the MPI_Win of a window on the device reports, at every thread level: attributes, group, info, name,
+// error handler, and attributes of the program. With argument `single`: at MPI_THREAD_SINGLE. With `hints`:
+// only the hints by which a program says who serves a window.
 #include <cstring>
 #include <string_view>
 
@@ -125,7 +125,7 @@ void test_hints() {
         MPI_Win win = MPI_WIN_NULL;
         MPI_Win_allocate(4096, 4, info, MPI_COMM_WORLD, static_cast<void*>(&memory), &win);
         MPI_Info_free(&info);
-        // Of a window of ours the host's MPI knows this rank only.
+        // In a window on the device, the host's MPI knows only this rank.
         MPI_Group group = MPI_GROUP_NULL;
         int size = 0;
         PMPI_Win_get_group(win, &group);

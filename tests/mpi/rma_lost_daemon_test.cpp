@@ -1,5 +1,5 @@
 // The daemon dies while windows are in use. Run with "return", every rank gets an error within 10 s, from an
-// operation or a lock that it waits for, and the program goes on; with "fatal", the job ends
+// operation or a lock that it waits for, and the program continues; with "fatal", the job ends
 // (lost_daemon.sh checks how).
 #include <chrono>
 #include <string_view>

@@ -1,5 +1,5 @@
-// The memory of windows: accesses that span what was attached side by side, memory that is given back while
-// a window has it, and memory that outlives MPI.
+// The memory of windows: accesses that span adjacent attached ranges, memory that is freed while a window has
+// it, and memory that outlives MPI.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -74,7 +74,7 @@ void test_neighbours(int* memory, int count) {
     MPI_Win_free(&win);
 }
 
-// Memory that is given back while windows have it: the others go on using it, and nobody waits.
+// Memory that is freed while windows have it: other ranks continue to use it, and no rank waits.
 void test_freed() {
     constexpr int count = 1 << 16;
     for (const bool dynamic : {false, true}) {

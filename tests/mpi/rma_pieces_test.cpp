@@ -1,5 +1,5 @@
-// One-sided operations of very many small pieces: 100,000 of one int, at even strides and at random places,
-// put, got and accumulated by all ranks at once, beside small operations of the same ranks.
+// One-sided operations of very many small pieces: 100,000 pieces of one int, at even strides and at random
+// places. All ranks put, get and accumulate them at once, beside small operations of the same ranks.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -38,7 +38,7 @@ std::vector<Shape> make_shapes() {
     return shapes;
 }
 
-// Everybody puts to its right and gets it back, out of ints side by side and out of as many pieces.
+// Every rank puts to its right and gets the data back, from contiguous ints and from as many pieces.
 void test_moves(const Shape& at_origin, const Shape& at_target) {
     const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
     const auto ints = static_cast<std::size_t>(room), count = static_cast<std::size_t>(pieces);

@@ -1,7 +1,8 @@
-// Random programs of one-sided operations. All ranks draw the same program from a seed, each does its part,
-// and each knows what its memory must hold at the end of every epoch: puts go to places of the origin's own,
-// updates commute. rma_random_test [SEED [EPOCHS [host]]] repeats one; with `host` without
-// MPI_Get_accumulate, which Open MPI's own windows get wrong between nodes (4.1, osc pt2pt, more than 8 KiB).
+// Random programs of one-sided operations. All ranks generate the same program from a seed and each does its
+// part, so each knows what its memory must hold at the end of every epoch: puts go to places that belong to
+// the origin, and updates commute. rma_random_test [SEED [EPOCHS [host]]] repeats a program; with `host`,
+// without MPI_Get_accumulate, which Open MPI's own windows get wrong between nodes (4.1, osc pt2pt, more than
+// 8 KiB).
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -27,7 +28,7 @@ struct State {
     int me, ranks;
     MPI_Win win;
     WindowMemory<int> memory, expected;
-    std::deque<std::vector<int>> buffers;  // of operations under way
+    std::deque<std::vector<int>> buffers;  // of outstanding operations
     std::vector<MPI_Request> requests;
     std::vector<std::pair<std::vector<int>*, std::vector<int>>> gets;  // what must have come
 };
@@ -79,7 +80,7 @@ void operate(Program& program, State& s, bool passive) {
                                    MPI_SUM, s.win);
             }
         } else if (kind == 3) {
-            // A get of what nobody writes: the last ints of every window say whose it is.
+            // Gets memory that no rank writes: the last ints of every window name its owner.
             std::vector<int>& result = s.buffers.emplace_back(4, -1);
             const int tail = (s.ranks + 1) * slot_ints;
             if (with_request) {
@@ -106,7 +107,7 @@ void epoch(Program& program, State& s) {
     const int operations = 1 + program.below(25);
     for (int i = 0; i < operations; ++i) {
         if (sync == 2) {
-            // Everybody locks one target after the other, shared or not.
+            // Every rank locks one target after the other, shared or exclusively.
             const bool exclusive = program.below(2) == 0;
             const int target = program.below(s.ranks);
             MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, s.win);

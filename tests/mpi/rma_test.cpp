@@ -1,6 +1,6 @@
 // One-sided communication: every kind of synchronisation, datatypes on both sides, updates by all ranks at
-// once, dynamic windows, requests. What must come out is computed here, so the same program also tells
-// whether the host's MPI and the device agree (variant `host`).
+// once, dynamic windows, requests. The program computes the expected results itself, so it also shows whether
+// the host's MPI and the device agree (variant `host`).
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ struct Epoch {
     int to;
 };
 
-// Everybody puts to its right, by every datatype at either end, and gets it back.
+// Every rank puts to its right, with every datatype at either end, and gets the data back.
 void test_types(Sync sync) {
     std::vector<check::Type> types = check::make_types();
     const int right = (me + 1) % ranks;
@@ -190,7 +190,7 @@ void test_updates() {
     test_update<std::uint32_t>(MPI_UINT32_T, "uint32", MPI_LAND, 4, 0, 0);
 }
 
-// Pairs have gaps, which nobody may rely on and which may not disturb. (Open MPI 4.1 writes beyond the
+// Pairs have gaps, whose contents are undefined and must not disturb. (Open MPI 4.1 writes beyond the
 // window.)
 void test_pairs() {
     struct Pair {
@@ -233,7 +233,7 @@ void test_pairs() {
     MPI_Win_free(&win);
 }
 
-// Counters that everybody draws from, locks of one's own making, and locks of MPI.
+// Counters from which all ranks draw, locks made of atomic operations, and locks of MPI.
 void test_atomics() {
     constexpr int draws = 60;
     std::int64_t* memory = nullptr;
@@ -660,7 +660,7 @@ void test_busy_target() {
         MPI_Win_unlock(target, win);
         const double took = MPI_Wtime() - begun;
         check::that(got[1000] == 1 && ticket >= 1 && ticket <= ranks, "what a busy target has");
-        // The target sleeps for 3 s: whoever needs it waits for that long.
+        // The target sleeps for 3 s: an operation that needs its process takes that long.
         check::that(took < 2.6, "a busy target kept its origin waiting for {} s", took);
     } else {
         usleep(3'000'000);

@@ -1,5 +1,5 @@
-// Several threads of each rank use windows at once: all of them one, under one lock_all, and each its own,
-// with every way to synchronise. Each kind of update is atomic whoever asks for it.
+// Several threads of each rank use windows at once: all the same window under one lock_all, and each its own,
+// with every way to synchronise. Each kind of update is atomic, whichever thread makes it.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>

@@ -1,6 +1,6 @@
-// Windows that change between the host's MPI and the device while they are used: epochs of every kind, with
-// meetings of all ranks between and inside them. With the argument "evidence": a window moves to the device
-// once its ranks compute. With "between": what ranks compute between one window and the next says nothing.
+// Windows that change between the host's MPI and the device while they are in use: epochs of every kind, with
+// meetings of all ranks between and inside them. With argument "evidence": a window moves to the device once
+// its ranks compute. With "between": computation between one window and the next does not count.
 #include <unistd.h>
 
 #include <numeric>
@@ -54,7 +54,7 @@ void test_lock_all() {
     check::that(drawn_by_all == count * (count - 1) / 2, "a counter gave numbers twice or never");
 }
 
-// Operations that nobody has flushed when the ranks meet, and requests that are pending there.
+// Operations that were not flushed when the ranks meet, and requests that are pending then.
 void test_pending() {
     constexpr int longs = 20000;
     Memory at(MPI_COMM_WORLD, longs);
@@ -93,7 +93,7 @@ void test_exclusive() {
         ++value;
         MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, at.win);
         MPI_Win_unlock(0, at.win);
-        // One rank keeps a lock that nobody else wants while all meet: nothing may change there.
+        // One rank keeps a lock that no other rank wants while all meet: the way must not change.
         if (me == ranks - 1) MPI_Win_lock(MPI_LOCK_SHARED, me, 0, at.win);
         MPI_Barrier(MPI_COMM_WORLD);
         if (me == ranks - 1) MPI_Win_unlock(me, at.win);

@@ -1,6 +1,6 @@
-// Gather and scatter with equal and with different blocks, against the host's MPI: datatypes at both ends,
-// every root, in place, gaps and reversed places, several communicators, all forms. Whole receive buffers are
-// compared.
+// Gather and scatter with equal and with different blocks, compared with the host's MPI: datatypes at both
+// ends, every root, in place, gaps and reversed blocks, several communicators, all forms. Whole receive
+// buffers are compared.
 #include "forms.h"
 #include "types.h"
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# run.sh BUILD RANKS PROGRAM [ARGS...]: runs PROGRAM on RANKS ranks with the MPI front end loaded and a daemon of its own,
-# and checks that operations really were offloaded and that nothing is left behind.
+# run.sh BUILD RANKS PROGRAM [ARGS...]: runs PROGRAM on RANKS ranks with the MPI front end loaded and a daemon of its own, and checks that operations
+# were offloaded and that nothing is left behind.
 #   MIN_BYTES (default 0: everything goes to the device; "default": the library's own) and OPS (default all) are the front end's settings.
-#   MPI=mpich or MPI=abi: PROGRAM was made with MPICH, or with the standard's ABI.
-#   ATTACH=remote: to the daemon over TCP, as to a device with an operating system of its own.
-#   DAEMON_OPTIONS: more options of the daemon, apart by spaces.
-#   EXPECT=TEXT: a regular expression for the line of the summary that has to be there, in place of that of the collectives.
+#   MPI=mpich or MPI=abi: PROGRAM was built with MPICH, or with the standard's ABI.
+#   ATTACH=remote: attaches to the daemon over TCP, as if the device had an operating system of its own.
+#   DAEMON_OPTIONS: more options of the daemon, separated by spaces.
+#   EXPECT=TEXT: a regular expression for the line of the summary that must be there, in place of that of the collectives.
+#   EXPECT_LOG=TEXT: a regular expression for a line of the daemon's log.
 #   LIMIT_S (default 150): seconds that the program may take.
-#   EXPECT_IDLE=1: the program offloads nothing; no summary is asked for.
+#   EXPECT_IDLE=1: the program offloads nothing, and no summary is expected.
 set -u
 build=$1 ranks=$2 program=$3
 shift 3
@@ -48,3 +49,6 @@ else
 fi
 
 end_daemon
+if [ -n "${EXPECT_LOG:-}" ]; then
+    grep -Eq "$EXPECT_LOG" "$dir/daemon.log" || fail "the daemon's log has no line like '$EXPECT_LOG'"
+fi

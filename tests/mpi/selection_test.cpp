@@ -1,4 +1,4 @@
-#include "selection.h"
+#include "runtime/selection.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: several threads, each with a communicator of its own, post, wait, test, and make and
-// free communicators, all at once.
+// MPI_THREAD_MULTIPLE: several threads, each with its own communicator, all post, wait, test, and make and
+// free communicators at once.
 #include <memory>
 #include <thread>
 

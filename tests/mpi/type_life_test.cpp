@@ -1,4 +1,4 @@
-// A derived datatype ends when the program has freed it and nothing uses it any more: its attributes are
+// A derived datatype ends when the program has freed it and nothing uses it any more. Its attributes are
 // deleted then, however it was used before.
 #include <array>
 #include <functional>

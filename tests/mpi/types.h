@@ -1,5 +1,5 @@
-// Datatypes that a front end may get wrong, each describing six ints an element (but "int", with one), so
-// that any two can stand at the two ends of one transfer.
+// Datatypes that a front end might handle wrongly. Each describes six ints per element (except "int", with
+// one), so any two can be at the two ends of one transfer.
 #pragma once
 
 #include <mpi.h>
@@ -38,7 +38,7 @@ inline std::vector<Type> make_types() {
     const int places[] = {5, 0, 2};
     PMPI_Type_indexed(3, lengths, places, MPI_INT, &made);
     add("indexed", made, 7);
-    // As large as its extent, every int once, and yet not in order.
+    // The size equals the extent and every int occurs once, but not in order.
     const int halves[] = {3, 3};
     const int swapped[] = {3, 0};
     PMPI_Type_indexed(2, halves, swapped, MPI_INT, &made);

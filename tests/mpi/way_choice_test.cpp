@@ -1,4 +1,4 @@
-// The choice between a window's two ways (frontends/mpi/rma/way_choice.h), and how often ranks compare.
+// The choice between the two ways of a window (frontends/mpi/rma/way_choice.h), and how often ranks compare.
 #include "rma/way_choice.h"
 
 #include <gtest/gtest.h>

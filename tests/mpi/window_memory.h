@@ -1,4 +1,4 @@
-// Memory for windows: the program's own, or, with WINDOW_MEMORY=mapped in the environment, that of
+// Memory for windows: the program's own, or, with WINDOW_MEMORY=mapped in the environment, memory of
 // MPI_Alloc_mem, which devices map.
 #pragma once
 

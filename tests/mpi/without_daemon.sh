@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# without_daemon.sh BUILD PROGRAM: what the front end does around the offloading. No daemon: one warning and the host's
-# MPI. OFFPATH=off: silence. Settings that make no sense: an error that says so. OFFPATH_AUTOSTART: a daemon that comes
-# and, with nobody left to serve, goes.
+# without_daemon.sh BUILD PROGRAM: what the front end does without offloading. No daemon: one warning and the host's MPI. OFFPATH=off: no output.
+# Invalid settings: an error message. OFFPATH_AUTOSTART: a daemon that starts, and ends when it has no client left.
 set -u
 build=$1 program=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)

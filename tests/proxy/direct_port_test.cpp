@@ -1,4 +1,4 @@
-// Who may use a direct port: the handshake by hand, from somebody who keeps to it and from others who do not.
+// Who may use a direct port: the handshake by hand, by a client that follows it and by others that do not.
 #include "proxy/direct_port.h"
 
 #include "transport/loopback/loopback.h"
@@ -55,7 +55,7 @@ class Stranger : public transport::Handler {
         request.token = token;
         request.number = 99;
         request.bytes = 8;
-        request.operation = static_cast<std::uint8_t>(rma::OpKind::get);
+        request.operation = rma::OpKind::get;
         (void)transport_->post(*endpoint_, direct::bytes_of(request), {});
     }
     static direct::Request request_of(std::uint64_t token, std::uint64_t number, std::uint32_t bytes = 8) {
@@ -64,7 +64,7 @@ class Stranger : public transport::Handler {
         request.token = token;
         request.number = number;
         request.bytes = bytes;
-        request.operation = static_cast<std::uint8_t>(rma::OpKind::put);
+        request.operation = rma::OpKind::put;
         return request;
     }
     void ask_together(std::uint32_t count, std::span<const std::byte> requests) {
@@ -164,7 +164,7 @@ TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
         EXPECT_FALSE(wrong.welcome.has_value());
     }
     {
-        // What somebody else has said once does not help: the challenge is another.
+        // Repeating what another client has sent does not help, because the challenge differs.
         Stranger first(port), second(port);
         first.call();
         ASSERT_TRUE(first.until([&] { return first.challenge.has_value(); }));

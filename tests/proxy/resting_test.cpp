@@ -1,4 +1,4 @@
-// What an idle proxy does, by the clock that it is given; nobody else wants this core for long.
+// What an idle proxy does, by the test's clock; no other process needs this core for long.
 #include "proxy/resting.h"
 
 #include <gtest/gtest.h>

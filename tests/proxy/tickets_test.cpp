@@ -1,4 +1,4 @@
-// How long a job's secret lets clients in.
+// For how long a job's secret admits clients.
 #include "proxy/tickets.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""OpenSHMEM's benchmark: how rows are made, who takes part, and one small real session."""
+"""OpenSHMEM's benchmark: how rows are made, which PEs take part, and one small real session."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The bspmm study: limits and gains from known numbers, its picture, and one small real session."""
+"""The bspmm study: bounds and gains computed from known numbers, its picture, and one small real session."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 
 from offpath import bspmm, bspmm_plot, oshmem
 from offpath.artifacts import find_artifacts
+from offpath.bspmm_names import HOSTED, PHASES, VARIANTS
 from offpath.errors import OffpathError
 
 
@@ -20,7 +21,7 @@ def programs():
 
 
 def row(variant: str, library: str, total: float, get: float = 0.5, mesh: int = 8) -> dict:
-    phases = dict.fromkeys(bspmm.PHASES, 0.1) | {"get_s": get}
+    phases = dict.fromkeys(PHASES, 0.1) | {"get_s": get}
     return {
         "variant": variant,
         "library": library,
@@ -115,7 +116,7 @@ def test_picture(tmp_path, libraries):
         row(variant, library, 1.0 + mesh, mesh=mesh)
         for mesh in (8, 16)
         for library in libraries
-        for variant in (bspmm.VARIANTS if library == "offpath" else bspmm.HOSTED)
+        for variant in (VARIANTS if library == "offpath" else HOSTED)
     ]
     picture = tmp_path / "p.png"
     bspmm_plot.draw({"rows": rows, "tile": 64, "runs": 3, "lab": {"description": "4 nodes"}}, picture)
@@ -144,10 +145,10 @@ def test_a_small_session(offpath, namespaces, programs, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     at = {(row["variant"], row["library"]): row for row in found["rows"]}
-    assert {(variant, "offpath") for variant in bspmm.VARIANTS} <= set(at)
+    assert {(variant, "offpath") for variant in VARIANTS} <= set(at)
     for line in at.values():
         assert line["verified"] and line["total_s"] > 0 and sum(line["units_of"]) == line["units"] == 10
         # What a rank spends in its phases is within what the slowest took.
-        assert sum(line[phase] for phase in bspmm.PHASES) <= 1.05 * line["total_s"]
+        assert sum(line[phase] for phase in PHASES) <= 1.05 * line["total_s"]
     assert at["compute-offload", "offpath"]["ranks"] == 4 and at["offload", "offpath"]["ranks"] == 2
     assert found["gains"] and picture.exists()

@@ -1,4 +1,4 @@
-"""The command lines and environments that are handed to ip, tc, mpirun and the launchers of real clusters."""
+"""The command lines and environments of ip, tc, mpirun and the launchers of real clusters."""
 
 import signal
 import subprocess
@@ -67,7 +67,7 @@ def test_interface_names_fit_the_kernel():
     assert len(set(names)) == len(names) and all(len(name) < 16 for name in names)
 
 
-def test_remote_device_gets_its_key_by_descriptor_and_local_device_a_directory(tmp_path):
+def test_each_device_gets_a_directory_and_a_remote_one_its_key_by_descriptor(tmp_path):
     node = Node(
         "node1",
         NodePlacement((0,), (1,)),
@@ -78,7 +78,7 @@ def test_remote_device_gets_its_key_by_descriptor_and_local_device_a_directory(t
     options = DeviceOptions(["qemu", "/offpathd"])
     remote = daemon_command(options, node, tmp_path, tmp_path / "log", 5, 6)
     assert (
-        "--dir" not in remote
+        remote[remote.index("--dir") + 1] == str(tmp_path)
         and remote[remote.index("--key-fd") + 1] == "6"
         and remote[remote.index("--host-devices") + 1] == "p0"
     )

@@ -1,4 +1,4 @@
-"""What a comparison says: times in a program's own words, and whether a difference is one."""
+"""The result of a comparison: times from a program's own output, and whether a difference is significant."""
 
 import pytest
 

@@ -119,8 +119,8 @@ def test_agent_is_called_as_ssh_is():
     shell, flag, script = shlex.split(command[6])
     assert (shell, flag) == ("sh", "-c")
     assert (
-        "/opt/offpathd --listen dpu1:80 --log-level warn --allow-kernels / --proxies 2 --net-devices 'a b'"
-        " --key-fd 0" in script
+        "/opt/offpathd --listen dpu1:80 --log-level warn --allow-kernels / --allow-images --proxies 2"
+        " --net-devices 'a b' --dir \"$directory\" --key-fd 0" in script
     )
 
 
@@ -135,7 +135,8 @@ def content(pid):
     except OSError:
         return b""
 
-arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+words = [word for word in sys.argv[1:] if word != "--allow-images"]
+arguments = dict(zip(words[::2], words[1::2]))
 key = os.fdopen(int(arguments["--key-fd"]), "rb").read()
 shows = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if key in content(pid)]
 with open(os.environ["FAKE_LOG"], "a") as log:

@@ -1,4 +1,4 @@
-"""What a job inherits: what its user typed and set, and nothing that the command needs for itself."""
+"""What a job inherits: the user's arguments and variables, and nothing that the command needs for itself."""
 
 import os
 import subprocess

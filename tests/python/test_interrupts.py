@@ -1,4 +1,4 @@
-"""Ctrl-C while the command starts: it ends, at once, and without a traceback."""
+"""Ctrl-C while the command starts: it ends at once and without a traceback."""
 
 import os
 import signal

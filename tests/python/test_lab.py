@@ -1,4 +1,4 @@
-"""Labs with real namespaces, links and mpirun. Host MPI only, so that no build is needed."""
+"""Labs with real namespaces, links and mpirun. Only the host's MPI, so no build is needed."""
 
 import json
 import os
@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from conftest import NOBODY, command, environment, eventually, traces
+from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
-from offpath.lab import cgroup, owner
+from offpath.lab import cgroup, cluster, mpi, owner
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
@@ -203,6 +204,41 @@ def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path)
     assert wide == {str(cores)} and (cores == 1 or all(int(n) < cores for n in alone))
     done = offpath("lab", "compare", "--nodes", "1", "--engines", "host,mpich", "--", "true")
     assert done.returncode == 2 and "mpich cannot run: there is no true-mpich" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
+@pytest.mark.parametrize(("hangs", "code"), [(2, 0), (3, cluster.TIMED_OUT)])
+def test_run_of_mpich_that_does_not_end_is_started_again(tmp_path, monkeypatch, capfd, hangs, code):
+    program = tmp_path / "program"
+    program.write_text(
+        f"""#!/bin/sh
+: mpiexec.mpich
+echo run >>{tmp_path}/runs
+[ $(wc -l <{tmp_path}/runs) -gt {hangs} ] || exec sleep 60
+echo done
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(cluster, "MPICH_PATIENCE_S", 1.0)
+    with cluster.Cluster(cluster.LabSpec(nodes=1), find_artifacts(), namespaced=False) as lab:
+        assert lab.run(mpi.HOST, ["true"], capture=True).exit_code == 0
+        result = lab.run(mpi.ENGINES["mpich"], [str(program)], capture=True)
+    assert result.exit_code == code and (code or result.stdout == "done\n")
+    assert capfd.readouterr().err.count("MPICH did not end within") == 2
+    assert len((tmp_path / "runs").read_text().split()) == 3
+
+
+@pytest.mark.skipif(shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
+def test_results_count_of_a_run_of_mpich_that_then_hangs(tmp_path, monkeypatch):
+    program = tmp_path / "program"
+    program.write_text("""#!/bin/sh\n: mpiexec.mpich\necho '{"total_s": 1}'\nexec sleep 60\n""")
+    program.chmod(0o755)
+    monkeypatch.setattr(cluster, "MPICH_FINALIZE_S", 1.0)
+    with cluster.Cluster(cluster.LabSpec(nodes=1), find_artifacts(), namespaced=False) as lab:
+        lab.run(mpi.HOST, ["true"], capture=True)
+        result = lab.run(mpi.ENGINES["mpich"], [str(program)], capture=True)
+    assert (result.exit_code, result.stdout, result.complaints) == (0, '{"total_s": 1}\n', [])
+    assert result.wall_s < 2
 
 
 def test_compare_reports_failures_and_differences(offpath):

@@ -24,9 +24,10 @@ LINK, PCIE = 100e6, 400e6
 DEVICE = """
 import argparse, hashlib, json, os, socket, threading
 parser = argparse.ArgumentParser()
-for name in ("--listen", "--name", "--host-devices", "--net-devices", "--cpus",
+for name in ("--dir", "--listen", "--name", "--host-devices", "--net-devices", "--cpus",
              "--log-file", "--log-level", "--allow-kernels"):
     parser.add_argument(name, required=True)
+parser.add_argument("--allow-images", action="store_true", required=True)
 for name in ("--key-fd", "--ready-fd"):
     parser.add_argument(name, type=int, required=True)
 options = parser.parse_args()

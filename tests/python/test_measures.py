@@ -1,4 +1,4 @@
-"""What is made of the numbers: medians, ratios, differences, the wire's limit, overlap."""
+"""Values computed from measurements: medians, ratios, differences, the limit of the wire, overlap."""
 
 from dataclasses import replace
 

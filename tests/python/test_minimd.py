@@ -1,4 +1,4 @@
-"""The studies of miniMD: what is run, the model and the divergence rate from known numbers, pictures, and
+"""The studies of miniMD: the runs, the model and the divergence rate from known numbers, pictures, and
 small real sessions."""
 
 import json
@@ -513,6 +513,21 @@ def test_a_small_session(offpath, namespaces, program, tmp_path, name):
         )
     if name == "breakdown":
         assert {row["nodes"] for row in found["rows"]} == {1, 2}
+
+
+@pytest.mark.parametrize("dpu", ["local", "remote"])
+def test_target_regions_give_the_forces_of_the_runtime(offpath, namespaces, program, tmp_path, dpu):
+    if not (program.parents[1] / "lib/libminimd-target.so").exists():
+        pytest.skip("built without clang 16, so minimd has no target regions")
+    found = {}
+    for kind in ("runtime", "openmp"):
+        report = tmp_path / f"{kind}.json"
+        run = ["-s", "4", "-n", "20", "--offpath", "paper", "--device-kind", kind, "--json", str(report)]
+        done = offpath("lab", "run", "--nodes", "2", "--dpu", dpu, "--", str(program), *run, timeout=120)
+        assert done.returncode == 0, done.stderr
+        found[kind] = json.loads(report.read_text())
+    assert found["openmp"]["device_share"] == 1 and found["openmp"]["ranks"] == 2
+    assert found["openmp"]["thermo"] == found["runtime"]["thermo"]
 
 
 def test_the_roofline_of_small_lists(offpath, program, tmp_path):

@@ -1,4 +1,4 @@
-"""Which MPI a program uses, and the job that follows from it."""
+"""Which MPI a program uses, and how its job is then started."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Offload in a lab and on this machine, with the build under test."""
+"""Offloading in a lab and on this machine, with the build under test."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Results that cannot be written are refused by the programs themselves, too, before they measure."""
+"""The programs, too, refuse a result file that cannot be written, before they measure."""
 
 import subprocess
 

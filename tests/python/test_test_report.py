@@ -1,9 +1,10 @@
-"""The end of scripts/test.sh: what needed a second try, and what was skipped and why."""
+"""The end of scripts/test.sh: which tests needed a second try, and which were skipped and why."""
 
 import importlib.util
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -69,3 +70,33 @@ def test_the_slowest_tests_are_named_of_either_kind():
 """
     python = "tests/python/test_lab.py::test_runs"
     assert report.slowest(output, 3) == [("slow.np3", 12.35), (python, 5.1), ("lost", 3.0)]
+
+
+@pytest.mark.parametrize(("ci", "says"), [("true", ["test_one.py::test_flaky"]), ("", [])])
+def test_a_failed_test_of_the_command_has_a_second_try_on_ci(tmp_path, ci, says):
+    file = tmp_path / "test_one.py"
+    file.write_text(
+        "from pathlib import Path\n"
+        "def test_flaky():\n"
+        f"    seen = Path('{tmp_path}/seen')\n"
+        "    before = seen.exists()\n"
+        "    seen.touch()\n"
+        "    assert before\n"
+        "def test_fine():\n"
+        f"    with open('{tmp_path}/fine', 'a') as runs:\n"
+        "        runs.write('x')\n"
+    )
+    text = (SOURCE_ROOT / "scripts/test.sh").read_text()
+    function = text[text.index("command_test() {") : text.index("export -f command_test")]
+    done = subprocess.run(
+        ["bash", "-c", f"{function}\ncommand_test {file}"],
+        capture_output=True,
+        text=True,
+        cwd=SOURCE_ROOT,
+        env=os.environ | {"CI": ci, "LOGS": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "failed").exists() == (not says)
+    assert (tmp_path / "fine").read_text() == "x"
+    log = (tmp_path / "test_one.py.log").read_text()
+    assert [Path(name).name for name in report.second_tries(log)] == says

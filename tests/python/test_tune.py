@@ -1,4 +1,4 @@
-"""The tuning table as `offpath tune` makes it, and what switches running jobs."""
+"""The tuning table that `offpath tune` makes, and the switch for running jobs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-// EXPECT_TRUE(contains(text, "part")) shows both when it fails.
+// EXPECT_TRUE(contains(text, "part")) shows both texts when it fails.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -159,6 +159,13 @@ class Dataflow {
         }
     }
 
+    void call_kernel(std::uint32_t rank, const KernelCall& call) {
+        std::vector<std::span<std::byte>> data;
+        for (const CallBuffer& buffer : call.buffers)
+            data.emplace_back(at(rank, buffer.place), buffer.bytes);
+        options_.kernel(call, data);
+    }
+
     void start(std::uint32_t rank, OpId id) {
         const Op& entry = op(rank, id);
         nodes_[rank][id].started = true;
@@ -181,11 +188,7 @@ class Dataflow {
                     waiting_[{rank, entry.tag}].push_back(id);
                 return;
             case OpKind::copy:
-            case OpKind::get:
                 poison(at(rank, entry.dst), entry.bytes);
-                return push({rank, id, Phase::end});
-            case OpKind::put:
-                poison(at(entry.peer, entry.dst), entry.bytes);
                 return push({rank, id, Phase::end});
             default:
                 return push({rank, id, Phase::end});
@@ -226,12 +229,6 @@ class Dataflow {
             case OpKind::copy:
                 move(at(rank, entry.dst), at(rank, entry.src), entry.bytes);
                 break;
-            case OpKind::put:
-                move(at(entry.peer, entry.dst), at(rank, entry.src), entry.bytes);
-                break;
-            case OpKind::get:
-                move(at(rank, entry.dst), at(entry.peer, entry.src), entry.bytes);
-                break;
             case OpKind::reduce:
                 reduce(entry.type, entry.reduction, at(rank, entry.src), at(rank, entry.dst), entry.bytes);
                 break;
@@ -239,9 +236,7 @@ class Dataflow {
                 raise(entry.peer, entry.tag);
                 break;
             case OpKind::compute:
-                if (options_.kernel)
-                    options_.kernel(entry.tag, {at(rank, entry.src), entry.bytes},
-                                    {at(rank, entry.dst), entry.bytes});
+                if (options_.kernel) call_kernel(rank, schedules_[rank].calls()[entry.tag]);
                 break;
             case OpKind::recv:
             case OpKind::wait:

@@ -1,4 +1,4 @@
-// The executor itself: what each op does, and that it sees what it is there to see.
+// The executor itself: what each op does, and that the executor detects the errors that it exists to detect.
 #include "dataflow.h"
 #include "schedule/builder.h"
 
@@ -25,33 +25,34 @@ TEST(Dataflow, RunsEveryKindOfOp) {
         const auto user = b.user_slot(4), scratch = b.scratch_slot(2);
         const OpId send = b.send(1, 0, {user, 0}, 2);
         const OpId copy = b.copy({user, 0}, {scratch, 0}, 2);
-        const OpId put = b.put(1, {scratch, 0}, {0, 2}, 2);
+        const OpId copied = b.send(1, 1, {scratch, 0}, 2);
         const OpId signal = b.signal(1, 4);
         const OpId wait = b.wait(8, 1);
-        const OpId get = b.get(1, {0, 0}, {user, 2}, 2);
-        b.depend(put, copy);
-        b.depend(signal, {put, send});
-        b.depend(get, wait);
+        const OpId answer = b.recv(1, 2, {user, 2}, 2);
+        b.depend(copied, copy);
+        b.depend(signal, {copied, send});
+        b.depend(answer, wait);
         schedules.push_back(b.finish());
     }
     {
         Builder b(1, 2);
         const auto user = b.user_slot(4);
-        const OpId recv = b.recv(0, 0, {user, 0}, 2);
+        const OpId recv = b.recv(0, 0, {user, 0}, 2), copied = b.recv(0, 1, {user, 2}, 2);
         const OpId wait = b.wait(4, 1);
         const OpId reduce = b.reduce(DataType::uint8, Reduction::sum, {user, 2}, {user, 0}, 2);
-        const OpId compute = b.compute(3, {user, 0}, {user, 0}, 2);
-        const OpId signal = b.signal(0, 8);
-        b.depend(reduce, {recv, wait});
+        const OpId compute = b.compute({3, {}, {{{user, 0}, 2, Access::inout}}});
+        const OpId signal = b.signal(0, 8), answer = b.send(0, 2, {user, 0}, 2);
+        b.depend(reduce, {recv, copied, wait});
         b.depend(compute, reduce);
         b.depend(signal, compute);
+        b.depend(answer, compute);
         schedules.push_back(b.finish());
     }
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         DataflowOptions options{.seed = seed, .eager = seed % 2 == 0};
-        options.kernel = [](std::uint64_t kernel, std::span<const std::byte> src, std::span<std::byte> dst) {
-            for (std::size_t i = 0; i < src.size(); ++i)
-                dst[i] = static_cast<std::byte>(static_cast<std::uint64_t>(src[i]) * kernel);
+        options.kernel = [](const KernelCall& call, std::span<const std::span<std::byte>> data) {
+            for (std::byte& byte : data[0])
+                byte = static_cast<std::byte>(static_cast<std::uint64_t>(byte) * call.kernel);
         };
         std::vector<RankBuffers> buffers{{bytes_of({1, 2, 0, 0})}, {bytes_of({0, 0, 0, 0})}};
         const auto result = run_dataflow(schedules, buffers, options);

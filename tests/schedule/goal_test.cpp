@@ -18,7 +18,7 @@ TEST(Goal, WritesMessagesCopiesAndDependencies) {
     a.depend(send, copy);
     b.user_slot(4000);
     const OpId recv = b.recv(0, 1000000000000, {0, 0}, 1000);
-    const OpId compute = b.compute(1, {0, 0}, {0, 0}, 500);
+    const OpId compute = b.compute({1, {}, {{{0, 0}, 200}, {{0, 0}, 300}}});
     b.depend(compute, recv);
     schedules.push_back(a.finish());
     schedules.push_back(b.finish());
@@ -55,41 +55,27 @@ TEST(Goal, NumbersTagsAlikeAtBothEnds) {
         EXPECT_TRUE(contains(text, line));
 }
 
-TEST(Goal, SpellsSignalsPutsAndGetsOutAsMessages) {
+TEST(Goal, SpellsSignalsOutAsMessages) {
     std::vector<Schedule> schedules;
     Builder a(0, 2), b(1, 2);
     a.user_slot(8);
-    b.user_slot(8);
-    const OpId put = a.put(1, {0, 0}, {0, 0}, 8);
-    const OpId signal = a.signal(1, 3);
-    a.depend(signal, put);
-    const OpId wait = b.wait(3, 1);
-    const OpId get = b.get(0, {0, 0}, {0, 0}, 4);
-    b.depend(get, wait);
+    const OpId copy = a.copy({0, 0}, {0, 4}, 4);
+    a.depend(a.signal(1, 3), copy);
+    b.wait(3, 1);
     schedules.push_back(a.finish());
     schedules.push_back(b.finish());
-    EXPECT_EQ(to_goal(schedules),
+    EXPECT_EQ(to_goal(schedules, {.copy_ns_per_byte = 1}),
               "num_ranks 2\n"
               "\n"
               "rank 0 {\n"
-              "o0: send 8b to 1 tag 0\n"
-              "o0_answer: recv 1b from 1 tag 0\n"
-              "o1: send 1b to 1 tag 1\n"
-              "o1 requires o0_answer\n"
-              "s1_o1: recv 1b from 1 tag 1\n"
-              "s1_o1_answer: send 4b to 1 tag 2\n"
-              "s1_o1_answer requires s1_o1\n"
+              "o0: calc 4\n"
+              "o1: send 1b to 1 tag 0\n"
+              "o1 requires o0\n"
               "}\n"
               "\n"
               "rank 1 {\n"
-              "s0_o0: recv 8b from 0 tag 0\n"
-              "s0_o0_answer: send 1b to 0 tag 0\n"
-              "s0_o0_answer requires s0_o0\n"
-              "s0_o1: recv 1b from 0 tag 1\n"
+              "s0_o1: recv 1b from 0 tag 0\n"
               "o0: calc 0\n"
-              "o1: send 1b to 0 tag 1\n"
-              "o1_answer: recv 4b from 0 tag 2\n"
-              "o1 requires o0\n"
               "o0 requires s0_o1\n"
               "}\n");
 }

@@ -15,16 +15,15 @@ Schedule sample_of_everything() {
     b.user_slot(1 << 20);
     b.scratch_slot(300);
     b.copy({0, 0}, {0, 1 << 19}, 1 << 19);
-    b.put(150, {0, 70000}, {3, 1}, 300);
-    b.get(1, {2, 7}, {1, 0}, 300);
     const OpId recv = b.recv(3, 1, {1, 0}, 300), send = b.send(199, UINT64_MAX, {1, 0}, 300);
     b.reduce(DataType::int32, Reduction::sum, {1, 0}, {0, 0}, 16);
     b.signal(0, 5);
     b.wait(6, 2);
-    b.compute(9, {0, 0}, {1, 0}, 0);
+    b.compute(
+        {9, {std::byte{1}, std::byte{2}}, {{{0, 0}, 1 << 20, Access::in}, {{0, 70000}, 1, Access::inout}}});
     b.depend(send, recv);
-    b.depend(0, {1, 2, 5, 6, 7});
-    b.depend(8, 0);
+    b.depend(0, {1, 2, 3, 4, 5});
+    b.depend(6, 0);
     return b.finish();
 }
 
@@ -47,23 +46,17 @@ Schedule random_schedule(std::uint64_t seed) {
             return BufferRef{static_cast<std::uint32_t>(2 * below(slots) + odd),
                              below(slot_bytes - bytes + 1)};
         };
-        switch (below(9)) {
+        switch (below(7)) {
             case 0:
                 b.copy(place(0), place(1), bytes);
                 break;
             case 1:
-                b.put(peer, place(0), {static_cast<std::uint32_t>(below(50)), below(1 << 30)}, bytes);
-                break;
-            case 2:
-                b.get(peer, {static_cast<std::uint32_t>(below(50)), below(1 << 30)}, place(0), bytes);
-                break;
-            case 3:
                 b.send(peer, i, place(0), bytes);
                 break;
-            case 4:
+            case 2:
                 b.recv(peer, i << below(50), place(1), bytes);
                 break;
-            case 5:
+            case 3:
                 bytes -= bytes % most_element_bytes;
                 for (bool found = false; !found;) {
                     const auto type = static_cast<DataType>(1 + below(24));
@@ -72,14 +65,17 @@ Schedule random_schedule(std::uint64_t seed) {
                     if (found) b.reduce(type, reduction, place(0), place(1), bytes);
                 }
                 break;
-            case 6:
+            case 4:
                 b.signal(peer, random());
                 break;
-            case 7:
+            case 5:
                 b.wait(below(100), 1 + below(9));
                 break;
             default:
-                b.compute(below(1000), place(0), place(1), bytes);
+                KernelCall call{below(1000), std::vector<std::byte>(below(20)), {}};
+                for (std::uint64_t buffers = below(4); buffers > 0; --buffers)
+                    call.buffers.push_back({place(0), bytes, static_cast<Access>(1 + below(3))});
+                b.compute(std::move(call));
         }
     }
     // Dependencies along a random order of the ops, which has no circle.

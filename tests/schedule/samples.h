@@ -1,4 +1,4 @@
-// Schedules to test the wire form with: each kind of op, and random ones.
+// Schedules for tests of the wire form: one with each kind of op, and random ones.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -8,10 +8,10 @@
 
 namespace offpath::testing {
 
-// A small schedule in which every kind of op and of slot occurs.
+// A small schedule with every kind of op and of slot.
 schedule::Schedule sample_of_everything();
 
-// A random valid schedule: ops of all kinds, dependencies forward and backward in the order of ops.
+// A random valid schedule: ops of all kinds, with dependencies on earlier and on later ops.
 schedule::Schedule random_schedule(std::uint64_t seed);
 
 }  // namespace offpath::testing

@@ -16,9 +16,9 @@ TEST(Schedule, KeepsTheGraphThatTheBuilderWroteDown) {
     const OpId recv = builder.recv(0, 7, {scratch, 0}, 50);
     const OpId reduce = builder.reduce(DataType::int16, Reduction::sum, {scratch, 0}, {slot, 50}, 50);
     const OpId send = builder.send(2, 7, {slot, 50}, 50);
-    const OpId put = builder.put(3, {slot, 0}, {0, 10}, 20);
+    const OpId last = builder.send(3, 7, {slot, 10}, 20);
     builder.depend(reduce, recv);
-    builder.depend(put, {recv, reduce});
+    builder.depend(last, {recv, reduce});
     builder.depend(send, reduce);
     const Schedule schedule = builder.finish();
 
@@ -28,13 +28,13 @@ TEST(Schedule, KeepsTheGraphThatTheBuilderWroteDown) {
     EXPECT_EQ(schedule.slots()[0], (Slot{SlotKind::user, 100}));
     EXPECT_EQ(schedule.slots()[1], (Slot{SlotKind::scratch, 50}));
     ASSERT_EQ(schedule.ops().size(), 4u);
-    EXPECT_EQ(schedule.ops()[put].peer, 3u);
-    EXPECT_EQ(schedule.ops()[put].dst, (BufferRef{0, 10}));
-    EXPECT_EQ(list(schedule.successors(recv)), (std::vector<OpId>{reduce, put}));
-    EXPECT_EQ(list(schedule.successors(reduce)), (std::vector<OpId>{send, put}));
-    EXPECT_TRUE(schedule.successors(put).empty());
+    EXPECT_EQ(schedule.ops()[last].peer, 3u);
+    EXPECT_EQ(schedule.ops()[last].src, (BufferRef{0, 10}));
+    EXPECT_EQ(list(schedule.successors(recv)), (std::vector<OpId>{reduce, last}));
+    EXPECT_EQ(list(schedule.successors(reduce)), (std::vector<OpId>{send, last}));
+    EXPECT_TRUE(schedule.successors(last).empty());
     EXPECT_EQ(schedule.dependency_count(recv), 0u);
-    EXPECT_EQ(schedule.dependency_count(put), 2u);
+    EXPECT_EQ(schedule.dependency_count(last), 2u);
     EXPECT_EQ(schedule.bytes_sent(), 70u);
 }
 
@@ -73,7 +73,7 @@ TEST(Schedule, CountsOnlyBytesThatLeaveTheRank) {
     builder.user_slot(64);
     builder.send(0, 0, {0, 0}, 10);
     builder.recv(0, 0, {0, 10}, 10);
-    builder.get(1, {0, 0}, {0, 20}, 8);
+    builder.recv(1, 0, {0, 20}, 8);
     builder.send(1, 0, {0, 0}, 3);
     EXPECT_EQ(builder.finish().bytes_sent(), 3u);
 }

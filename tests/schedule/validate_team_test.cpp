@@ -32,9 +32,8 @@ TEST(ValidateTeam, AcceptsAnExchange) {
                   [](Builder& b) {
                       b.send(1, 3, {0, 0}, 16);
                       b.recv(1, 3, {0, 16}, 16);
-                      b.put(1, {0, 0}, {0, 16}, 16);
                       b.signal(1, 0);
-                      b.depend(3, 2);
+                      b.depend(2, 1);
                   },
                   [](Builder& b) {
                       b.send(0, 3, {0, 0}, 16);
@@ -92,21 +91,6 @@ TEST(ValidateTeam, RejectsDifferentSizesAtTheTwoEnds) {
                       b.recv(0, 3, {0, 0}, 9);
                   }),
               "rank 0: op 0 (send to rank 1, tag 3): sends 8 bytes, rank 1 receives 9");
-}
-
-TEST(ValidateTeam, RejectsPutsAndGetsOutsideThePeersSlots) {
-    const auto nothing = [](Builder&) {};
-    EXPECT_EQ(problem_of(
-                  [](Builder& b) {
-                      b.put(1, {0, 0}, {0, 20}, 16);
-                  },
-                  nothing),
-              "rank 0: op 0 (put to rank 1): range [20, 36) leaves slot 0 of rank 1, which has 32 bytes");
-    EXPECT_EQ(problem_of(nothing,
-                         [](Builder& b) {
-                             b.get(0, {1, 0}, {0, 0}, 1);
-                         }),
-              "rank 1: op 0 (get from rank 0): slot 1 of rank 0 does not exist, there are 1");
 }
 
 TEST(ValidateTeam, RejectsWaitsForMoreSignalsThanAreSent) {

@@ -3,6 +3,7 @@
 #include "schedule/builder.h"
 #include "schedule/wire.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -36,9 +37,6 @@ std::string problem_of(const Op& op) {
 TEST(Validate, AcceptsEveryKindOfOpUpToTheEdges) {
     EXPECT_EQ(problem_of([](Builder& b) {
                   b.copy({0, 0}, {0, 32}, 32);
-                  b.put(3, {0, 0}, {9, 1000}, 64);
-                  b.put(2, {0, 0}, {1, 0}, 16);
-                  b.get(3, {9, 1000}, {0, 0}, 64);
                   b.send(3, 7, {0, 60}, 4);
                   b.send(3, 8, {0, 64}, 0);
                   b.recv(3, 7, {1, 12}, 4);
@@ -46,7 +44,8 @@ TEST(Validate, AcceptsEveryKindOfOpUpToTheEdges) {
                   b.reduce(DataType::uint8, Reduction::bxor, {0, 0}, {0, 0}, 3);
                   b.signal(0, UINT64_MAX);
                   b.wait(UINT64_MAX, 3);
-                  b.compute(5, {0, 0}, {0, 0}, 64);
+                  b.compute({5, {std::byte{1}}, {{{0, 0}, 64, Access::inout}, {{0, 64}, 0, Access::out}}});
+                  b.compute({6, {}, {}});
               }),
               "");
 }
@@ -73,16 +72,7 @@ TEST(Validate, RejectsEveryRangeOutsideItsSlot) {
             b.copy({0, 0}, {1, 1}, 16);
         },
         [](Builder& b) {
-            b.put(3, {0, 1}, {0, 0}, 64);
-        },
-        [](Builder& b) {
-            b.put(2, {0, 0}, {1, 1}, 16);
-        },
-        [](Builder& b) {
-            b.get(3, {0, 0}, {1, 0}, 17);
-        },
-        [](Builder& b) {
-            b.get(2, {1, 0}, {0, 0}, 17);
+            b.send(3, 0, {0, 1}, 64);
         },
         [](Builder& b) {
             b.recv(3, 0, {1, 16}, 1);
@@ -91,7 +81,7 @@ TEST(Validate, RejectsEveryRangeOutsideItsSlot) {
             b.reduce(DataType::int8, Reduction::sum, {0, 0}, {1, 0}, 17);
         },
         [](Builder& b) {
-            b.compute(0, {0, 0}, {1, 8}, 9);
+            b.compute({0, {}, {{{0, 0}, 64}, {{0, 60}, 5}}});
         },
         [](Builder& b) {
             b.send(3, 0, {0, 65}, 0);
@@ -111,7 +101,7 @@ TEST(Validate, RejectsRangesThatWouldWrapAround) {
                          }),
                          "beyond the limit"));
     EXPECT_TRUE(contains(problem_of([](Builder& b) {
-                             b.put(3, {0, 0}, {0, UINT64_MAX - 3}, 4);
+                             b.recv(3, 0, {0, UINT64_MAX - 3}, 4);
                          }),
                          "beyond the limit"));
 }
@@ -122,7 +112,6 @@ TEST(Validate, RejectsSlotsThatDoNotExist) {
               }),
               "op 0 (send to rank 3, tag 0): slot 2 does not exist, there are 2");
     EXPECT_TRUE(contains(problem_of([](Builder& b) { b.recv(3, 0, {5, 0}, 0); }), "does not exist"));
-    EXPECT_TRUE(contains(problem_of([](Builder& b) { b.get(3, {max_slots, 0}, {0, 0}, 1); }), "limit"));
 }
 
 TEST(Validate, RejectsPeersOutsideTheTeam) {
@@ -131,12 +120,13 @@ TEST(Validate, RejectsPeersOutsideTheTeam) {
               }),
               "op 0 (send to rank 4, tag 0): rank 4 is not in the team of 4");
     EXPECT_TRUE(contains(problem_of([](Builder& b) { b.signal(no_peer, 0); }), "not in the team"));
-    EXPECT_TRUE(contains(problem_of([](Builder& b) { b.get(7, {0, 0}, {0, 0}, 1); }), "not in the team"));
+    EXPECT_TRUE(contains(problem_of([](Builder& b) { b.recv(7, 0, {0, 0}, 1); }), "not in the team"));
 }
 
 TEST(Validate, RejectsUnknownKinds) {
-    EXPECT_TRUE(contains(problem_of(Op{.kind = static_cast<OpKind>(0)}), "kind 0 is unknown"));
-    EXPECT_TRUE(contains(problem_of(Op{.kind = static_cast<OpKind>(10)}), "kind 10 is unknown"));
+    for (int kind : {0, 2, 3, 10})
+        EXPECT_EQ(problem_of(Op{.kind = static_cast<OpKind>(kind)}),
+                  fmt::format("op 0 (unknown): kind {} is unknown", kind));
 }
 
 TEST(Validate, RejectsFieldsThatTheKindDoesNotUse) {
@@ -144,7 +134,7 @@ TEST(Validate, RejectsFieldsThatTheKindDoesNotUse) {
         {.kind = OpKind::copy, .peer = 1},
         {.kind = OpKind::copy, .tag = 1},
         {.kind = OpKind::copy, .type = DataType::int8},
-        {.kind = OpKind::put, .peer = 1, .tag = 1},
+        {.kind = OpKind::reduce, .peer = 1},
         {.kind = OpKind::send, .reduction = Reduction::sum, .peer = 1},
         {.kind = OpKind::send, .peer = 1, .dst = {0, 1}},
         {.kind = OpKind::recv, .peer = 1, .src = {1, 0}},
@@ -154,6 +144,45 @@ TEST(Validate, RejectsFieldsThatTheKindDoesNotUse) {
     };
     for (std::size_t i = 0; i < cases.size(); ++i)
         EXPECT_TRUE(contains(problem_of(cases[i]), "does not use")) << "case " << i;
+}
+
+TEST(Validate, RejectsCallsThatNoKernelCanBeGiven) {
+    EXPECT_EQ(problem_of([](Builder& b) {
+                  b.compute({0, {}, {{{1, 0}, 16}}});
+              }),
+              "op 0 (compute, call 0): a kernel cannot use slot 1, which is scratch");
+    EXPECT_EQ(problem_of([](Builder& b) {
+                  b.compute({0, {}, {{{0, 0}, 1, static_cast<Access>(4)}}});
+              }),
+              "op 0 (compute, call 0): access 4 is not defined");
+    EXPECT_TRUE(contains(problem_of([](Builder& b) {
+                             b.compute({0, {}, {{{7, 0}, 1}}});
+                         }),
+                         "does not exist"));
+    EXPECT_TRUE(contains(problem_of([](Builder& b) {
+                             b.compute({0, std::vector<std::byte>(max_call_arguments + 1), {}});
+                         }),
+                         "4097 bytes of arguments"));
+    EXPECT_TRUE(contains(problem_of([](Builder& b) {
+                             b.compute({0, {}, std::vector<CallBuffer>(max_call_buffers + 1)});
+                         }),
+                         "17 buffers"));
+    EXPECT_EQ(problem_of(Op{.kind = OpKind::compute, .tag = 1}),
+              "op 0 (compute, call 1): call 1 does not exist, there are 0");
+}
+
+TEST(Validate, RejectsCallsThatAreNotTheOpsOwn) {
+    const auto problem = [](std::vector<Op> ops, std::size_t calls) {
+        const Schedule schedule(0, 1, {}, std::move(ops), {}, std::vector<KernelCall>(calls));
+        std::string text;
+        validate(schedule, text);
+        return text;
+    };
+    const Op first{.kind = OpKind::compute, .tag = 0}, second{.kind = OpKind::compute, .tag = 1};
+    EXPECT_EQ(problem({first, second}, 2), "");
+    EXPECT_EQ(problem({first, second}, 3), "3 calls of kernels for 2 compute ops");
+    EXPECT_EQ(problem({second, first}, 2), "op 0 (compute, call 1): call 0 was due");
+    EXPECT_EQ(problem({first, first}, 2), "op 1 (compute, call 0): call 1 was due");
 }
 
 TEST(Validate, RejectsReductionsThatAreNotDefined) {

@@ -174,6 +174,32 @@ TEST(Wire, RefusesMoreThanItsLimitsBeforeItAllocates) {
     EXPECT_TRUE(contains(problem, "announces more"));
 }
 
+TEST(Wire, RefusesCallsBeyondTheirLimits) {
+    const auto call = [](std::initializer_list<int> values) {
+        Bytes bytes;
+        for (int value : {0, 1, 1, 1, 1, 8, 0x09})  // rank 0 of 1, a user slot of 8 bytes, a compute op
+            bytes.push_back(static_cast<std::byte>(value));
+        for (int value : values)
+            bytes.push_back(static_cast<std::byte>(value));
+        return seal(bytes);
+    };
+    std::string problem;
+    // Kernel 7, one byte of arguments, one buffer: slot 0, offset 4, 4 bytes, inout.
+    EXPECT_TRUE(decodes(call({7, 1, 0xAB, 1, 0, 4, 4, 3}), &problem)) << problem;
+    EXPECT_FALSE(decodes(call({7, 0x81, 0x20, 0}), &problem));
+    EXPECT_TRUE(contains(problem, "too many bytes of arguments"));
+    EXPECT_FALSE(decodes(call({7, 0, 17}), &problem));
+    EXPECT_TRUE(contains(problem, "too many buffers"));
+    EXPECT_FALSE(decodes(call({7, 5, 0xAB}), &problem));
+    EXPECT_TRUE(contains(problem, "ends too early"));
+    EXPECT_FALSE(decodes(call({7, 0, 1, 0, 4, 4}), &problem));
+    EXPECT_TRUE(contains(problem, "ends too early"));
+    EXPECT_FALSE(decodes(call({7, 0, 1, 0, 4, 5, 1}), &problem));
+    EXPECT_TRUE(contains(problem, "leaves slot 0"));
+    EXPECT_FALSE(decodes(call({7, 0, 1, 0, 4, 4, 0}), &problem));
+    EXPECT_TRUE(contains(problem, "access 0"));
+}
+
 TEST(Wire, RefusesSecondWaysToSayTheSame) {
     const auto body = [](std::initializer_list<int> values) {
         Bytes bytes;
@@ -198,9 +224,13 @@ TEST(Wire, RefusesSecondWaysToSayTheSame) {
             << low;
     EXPECT_FALSE(decodes(body({0, 1, 0, 2, 0x07, 0, 0, 0x17, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "unknown head"));
-    // A compute op of no bytes has to use the flag for "as before".
-    EXPECT_FALSE(decodes(body({0, 1, 1, 1, 1, 8, 0x09, 0, 0, 0, 0, 0, 0}), &problem));
+    // A copy of no bytes has to use the flag for "as before".
+    EXPECT_FALSE(decodes(body({0, 1, 1, 1, 1, 8, 0x01, 0, 0, 0, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "repeats the size"));
+    // A compute op has no bytes, and cannot have them as before.
+    EXPECT_TRUE(decodes(body({0, 1, 0, 1, 0x09, 7, 1, 9, 0}), &problem)) << problem;
+    EXPECT_FALSE(decodes(body({0, 1, 0, 1, 0x19, 7, 1, 9, 0}), &problem));
+    EXPECT_TRUE(contains(problem, "unknown head"));
 }
 
 TEST(Wire, RefusesInvalidSchedulesWithTheReason) {

@@ -1,6 +1,6 @@
-// Atomic operations of all PEs on the same words, of 4 and 8 bytes, in heap and static memory: those of the
-// node, the target itself and the proxies at once. Sums, tickets, bits and a lock by compare_swap tell
-// whether one was lost.
+// Atomic operations of all PEs on the same words, of 4 and 8 bytes, in heap and static memory: by PEs of the
+// node, the target itself and the proxies at once. Sums, tickets, bits and a lock by compare_swap show
+// whether an operation was lost.
 #include "check.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Checks of the OpenSHMEM programs. What is wrong is counted on each PE and said, a few times; verdict() ends
-// the program with 1 on all PEs if any PE found something.
+// Checks for the OpenSHMEM programs. Each PE counts its errors and prints the first few. verdict() ends the
+// program with 1 on all PEs if any PE found an error.
 #pragma once
 
 #include <shmem.h>
@@ -23,7 +23,7 @@ inline int verdict() {
     mine = wrong;
     shmem_int_max_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
     shmem_finalize();
-    // The reduction itself may be what is wrong.
+    // The reduction itself may be wrong.
     return all != 0 || wrong != 0 ? 1 : 0;
 }
 

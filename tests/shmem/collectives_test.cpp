@@ -1,6 +1,6 @@
-// Every collective, on several teams and active sets, one after the other without anything in between,
-// against what each PE computes by itself: all types and operations, and sizes from nothing to what is split
-// over PEs and nodes.
+// Every collective, on several teams and active sets, one after the other without synchronisation in between.
+// Each PE computes the expected results itself. All types and operations, and sizes from nothing to data that
+// are split over PEs and nodes.
 
 #include <complex>
 #include <cstring>
@@ -193,7 +193,7 @@ void broadcast(const Set& set, std::size_t count, int root, bool root_too, Call 
     fill<T>(set, c, count);
     T* dest = dest_of<T>(c);
     std::memset(dest, 0, count * sizeof(T));
-    // Nobody writes into a dest before its PE is there.
+    // No PE writes into a dest before the PE of that dest has entered.
     if (set.team != SHMEM_TEAM_INVALID)
         shmem_team_sync(set.team);
     else
@@ -304,7 +304,7 @@ void old_moves(const Set& set) {
     }
 }
 
-// A sync that lets somebody through too early is seen in a counter that all PEs of the set write in turn.
+// If a sync releases a PE too early, that shows in a counter that all PEs of the set write in turn.
 void syncs_hold(const Set& set) {
     static long seen[64];
     const int n = set.size(), me = set.rank();

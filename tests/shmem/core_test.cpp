@@ -1,6 +1,6 @@
 // The core under the real launcher, at any number of PEs: every way of moving data, to every PE, in heap and
-// static memory, compared with what it has to be. Run again with the memory of other PEs not mapped, so that
-// the devices do everything.
+// static memory, compared with the expected contents. It runs again without mapping the memory of other PEs,
+// so that the devices do everything.
 #include "core.h"
 #include "heap.h"
 #include "life.h"
@@ -38,7 +38,7 @@ std::uint64_t* allocate(std::size_t words) {
     return static_cast<std::uint64_t*>(memory);
 }
 
-// Everybody puts to everybody, into slots by origin; then everybody gets from everybody.
+// All PEs put to all PEs, into slots by origin; then all get from all.
 void move(const char* name, std::uint64_t* slots, std::size_t words, bool nbi) {
     Context& context = default_context();
     const auto pes = static_cast<std::size_t>(n_pes());
@@ -113,7 +113,7 @@ void atomics(std::uint64_t* word, const char* name) {
     constexpr std::uint64_t rounds = 200;
     *word = 0;
     meet();
-    // Everybody on PE 0's, so that its own, those of its node and its proxy's meet.
+    // All PEs update PE 0's word, so that updates by itself, by PEs of its node and by its proxy coincide.
     std::vector<std::uint64_t> drawn;
     for (std::uint64_t i = 0; i < rounds; ++i) {
         std::uint64_t former = 0;
@@ -167,7 +167,7 @@ void atomics(std::uint64_t* word, const char* name) {
     }
 }
 
-// Data, then a flag behind a fence; and data with a signal. Whoever sees the flag sees the data.
+// Data, then a flag behind a fence; and data with a signal. A PE that sees the flag sees the data.
 void order(std::uint64_t* area, std::size_t words, bool nbi) {
     Context& context = default_context();
     const int right = (my_pe() + 1) % n_pes(), left = (my_pe() + n_pes() - 1) % n_pes();

@@ -1,7 +1,7 @@
-// errors_test WHAT: does one wrong thing on PE 1 (or, of one PE, on PE 0), which has to end the job with a
-// message; the others wait for ever. `exit CODE`: shmem_global_exit, likewise. `malloc`, `align`, `calloc`:
-// all PEs ask for what they cannot have. `killed_...`: the last PE dies, and the others wait for it in that
-// way.
+// errors_test WHAT: does one wrong thing on PE 1 (on PE 0 if there is one PE), which must end the job with a
+// message; the other PEs wait for ever. `exit CODE`: the same with shmem_global_exit. `malloc`, `align`,
+// `calloc`: all PEs ask for memory that they cannot get. `killed_...`: the last PE dies while the others wait
+// for it in this way.
 #include <shmem.h>
 
 #include <signal.h>
@@ -72,7 +72,7 @@ void do_wrong(const std::string& what) {
     std::_Exit(0);
 }
 
-// Without end, where nobody notices that the last PE is gone.
+// Never ends if the loss of the last PE is not detected.
 void wait_for_the_dead(const std::string& what) {
     static long lock;
     if (what == "killed_barrier") shmem_barrier_all();

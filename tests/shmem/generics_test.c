@@ -1,4 +1,4 @@
-/* The type-generic names of C11, and the old names, each with a value that only the right type carries. */
+/* The type-generic names of C11, and the old names, each with a value that only the right type can hold. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Locks: nobody else is inside, what was done inside is there for the next, and several locks at once.
+// Locks: only one PE at a time is inside, the next one sees what was done inside, and several locks at once.
 
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// The symmetric heap: the same offsets on every PE, contents that survive, and null where there is no room.
+// The symmetric heap: the same offsets on every PE, contents that survive, and null if there is no room.
 #include "check.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# nodes.sh BUILD PES NODE_PES PROGRAM ARGS...: as run.sh, but every NODE_PES PEs have a host name of their own, and so a device of their own and no
-# memory in common with the others. Takes a right to name hosts; without it, skipped.
+# nodes.sh BUILD PES NODE_PES PROGRAM ARGS...: as run.sh, but every NODE_PES PEs have their own host name, and therefore their own device and no
+# memory in common with the others. It needs the right to set host names; without it, the test is skipped.
 set -u
 build=$1 pes=$2 node_pes=$3
 shift 3

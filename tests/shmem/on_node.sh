@@ -1,6 +1,6 @@
 #!/bin/sh
-# on_node.sh PROGRAM ARGS...: the program of one PE, under the host name of its node (nodes.sh). The first PE of a node starts the device; that of all
-# nodes, which the launcher takes for one, the library.
+# on_node.sh PROGRAM ARGS...: runs the program of one PE under the host name of its node (nodes.sh). The first PE of every node but the first starts
+# the node's device. The library starts only one, because the launcher takes all nodes for one.
 rank=${OMPI_COMM_WORLD_RANK:-$PMIX_RANK}
 export FIRST=$((rank > 0 && rank % NODE_PES == 0))
 exec unshare --uts sh -c 'hostname "$0"

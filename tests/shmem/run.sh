@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # run.sh BUILD PES PROGRAM ARGS...: runs PROGRAM on PES processing elements under oshrun, with a directory for daemons of its own.
-#   ATTACH=remote: with a device as if it had an operating system of its own, over TCP.
-#   FAILS=TEXT: the program has to end with a non-zero code and say what the regular expression TEXT matches.
-#   LINES_OF_OURS=N: so many lines of the library have to be there.
-#   ADDRESS_SPACE=KIB: so much of it for each PE.
-#   EXITS=CODE: it has to end with this code.
+#   ATTACH=remote: over TCP, as if the device had an operating system of its own.
+#   FAILS=TEXT: the program must end with a non-zero code and print what the regular expression TEXT matches.
+#   LINES_OF_OURS=N: the library must print this many lines.
+#   ADDRESS_SPACE=KIB: the address space of each PE.
+#   EXITS=CODE: the program must end with this code.
 set -u
 build=$1 pes=$2 program=$3
 shift 3

@@ -1,6 +1,6 @@
 // The sums of shmemx.h: all PEs add arrays to the same elements at once, of every type, small and large, in
-// heap and static memory, with and without contexts. Whole numbers, so that a lost or doubled sum is seen
-// exactly.
+// heap and static memory, with and without contexts. The numbers are whole, so a lost or doubled sum always
+// shows.
 #include <shmemx.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Teams and contexts: numbers of PEs and their translation, configurations, what is refused, teams made and
-// ended many times, contexts of teams, several teams in use at once.
+// Teams and contexts: numbers of PEs and their translation, configurations, refused arguments, teams made and
+// destroyed many times, contexts of teams, several teams in use at once.
 
 #include <vector>
 

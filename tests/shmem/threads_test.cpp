@@ -1,4 +1,4 @@
-// SHMEM_THREAD_MULTIPLE: threads with contexts of their own and with the default one, all at once.
+// SHMEM_THREAD_MULTIPLE: threads with their own contexts and with the default one, all at once.
 #include "check.h"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #!/bin/sh
-# turns.sh PROGRAM: what one PE runs: PROGRAM three times in turn. In the second, PE 1 ends with a code of its own.
-# turns.sh PROGRAM WHAT: PROGRAM WHAT, and the same again whatever comes of it.
-# turns.sh --fail PROGRAM: PROGRAM fail, which ends with an error on all PEs and without shmem_finalize, twice, then PROGRAM.
-# turns.sh --chain N PROGRAM: N times PROGRAM quick.
+# turns.sh PROGRAM: the script of one PE. It runs PROGRAM three times in turn; in the second run, PE 1 ends with an exit code of its own.
+# turns.sh PROGRAM WHAT: runs PROGRAM WHAT, then the same again, whatever the result.
+# turns.sh --fail PROGRAM: runs PROGRAM fail twice, which ends with an error on all PEs and without shmem_finalize; then PROGRAM.
+# turns.sh --chain N PROGRAM: runs PROGRAM quick N times.
 case $1 in
     --fail)
         "$2" fail

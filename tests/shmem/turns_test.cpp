@@ -1,7 +1,7 @@
 // turns_test [CODE | fail | quick]: one of several programs that a script starts in turn as the same PEs
-// (turns.sh). The PEs leave one after the other, a tenth of a second apart unless it is to be quick, so that
-// some are in the next program while others are still in this one. With CODE, PE 1 ends with it after its
-// shmem_finalize. `fail`: all PEs end with 9 and without it.
+// (turns.sh). The PEs end one after the other, a tenth of a second apart (with `quick`: without a pause), so
+// that some PEs are in the next program while others are still in this one. With CODE, PE 1 ends with that
+// code after its shmem_finalize. `fail`: all PEs end with 9 and without shmem_finalize.
 #include <offpath/context.h>
 #include <shmem.h>
 

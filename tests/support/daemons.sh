@@ -1,11 +1,12 @@
-# daemons.sh: starts and ends the daemons of a shell test. Source it after `build=BUILD`; it makes the directory $dir and removes it at the end.
-#   start_daemon DIRECTORY LOG [OPTIONS...]   starts offpathd and returns when it is ready; its process is $daemon. $daemon_prefix, an array,
-#                                             is what starts it somewhere else, such as nsenter
-#   listen_options                            sets $listen to the options of a daemon that is attached to over TCP; makes the key
-#   use_device DIRECTORY                      has programs attach over TCP to the daemon of that directory
-#   end_daemon                                ends $daemon by SIGTERM; fails where it does not end well or leaves files in $dir
-#   preload_of PROGRAM LIBRARY                prints LIBRARY for LD_PRELOAD, behind the run time of a sanitizer, which wants to be first
-#   fail WORDS                                says what is wrong, shows $dir/*.log, and ends the test
+# daemons.sh: starts and ends the daemons of a shell test. Source it after `build=BUILD`, or after
+# `offpathd=PROGRAM` if the daemon is not that of a build. It makes the directory $dir and removes it at the end.
+#   start_daemon DIRECTORY LOG [OPTIONS...]   starts offpathd and returns when it is ready; its process is $daemon. The array $daemon_prefix
+#                                             is a command that starts it elsewhere, such as nsenter
+#   listen_options                            makes the key, and sets $listen to the options of a daemon that accepts clients over TCP
+#   use_device DIRECTORY                      makes programs attach over TCP to the daemon of that directory
+#   end_daemon                                ends $daemon by SIGTERM; fails if it does not end normally or leaves files in $dir
+#   preload_of PROGRAM LIBRARY                prints LIBRARY for LD_PRELOAD, behind the run time of a sanitizer, which must come first
+#   fail WORDS                                prints what is wrong, shows $dir/*.log, and ends the test
 # A test may define `at_end`, which is called before everything else at its end.
 dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
 daemon= daemons=() daemon_prefix=() listen=()
@@ -35,7 +36,7 @@ start_daemon() {
     mkfifo "$pipe"
     exec {fd}<>"$pipe"
     rm -f "$pipe"
-    "${daemon_prefix[@]}" "$build/bin/offpathd" --dir "$directory" "$@" --ready-fd 3 3<&"$fd" {fd}<&- >>"$log" 2>&1 &
+    "${daemon_prefix[@]}" "${offpathd:-$build/bin/offpathd}" --dir "$directory" "$@" --ready-fd 3 3<&"$fd" {fd}<&- >>"$log" 2>&1 &
     daemon=$!
     daemons+=("$daemon")
     read -r -n 1 -t 20 ready <&"$fd" || fail "the daemon of $directory was not ready within 20 s"

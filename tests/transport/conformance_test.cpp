@@ -1,4 +1,4 @@
-// What every transport must do, whichever it is: two of a kind in one process.
+// What every transport must do: two of a kind in one process.
 #include "../emulation.h"
 #include "harness.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cut_link_test.sh BENCH_TRANSPORT: two nodes, as network namespaces joined by a veth pair; when packets stop to
-# come through, both sides must notice within 12 s and end with a message. Exit code 77: no namespaces here.
+# cut_link_test.sh BENCH_TRANSPORT: two nodes, as network namespaces joined by a veth pair. When packets no longer arrive, both sides must detect it
+# within 12 s and end with a message. Exit code 77: no namespaces here.
 set -euo pipefail
 bench=$1
 if [ "${2:-}" != inside ]; then

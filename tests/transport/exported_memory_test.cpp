@@ -1,5 +1,5 @@
-// Exported memory handles: what the probe says, and the device's data path over memory of this process where
-// nothing can be exported.
+// Exported memory handles: what the probe reports, and the device's data path over memory of this process on
+// machines that cannot export memory.
 #include "harness.h"
 
 #include "transport/ucx/exported_memory.h"

@@ -1,5 +1,5 @@
-// Faults by seed: what is injected is what the interface allows, the same seed brings the same faults, and
-// every operation still ends exactly once.
+// Faults by seed: only faults that the interface allows are injected, the same seed causes the same faults,
+// and every operation still ends exactly once.
 #include "harness.h"
 
 #include "transport/faulty/faulty.h"

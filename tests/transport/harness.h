@@ -1,5 +1,5 @@
-// What the transport tests share: a handler that records, completions that count, patterns that show where a
-// byte came from, and pumping with a deadline.
+// Code that the transport tests share: a handler that records, completions that count, patterns that show
+// where a byte came from, and progress with a deadline.
 #pragma once
 
 #include "transport/transport.h"
@@ -33,7 +33,7 @@ inline bool holds_pattern(std::uint64_t seed, const std::byte* data, std::size_t
     return true;
 }
 
-// Counts its calls; `during` is asked at each call whether it came at an allowed time.
+// Counts its calls. At each call, `during` checks whether the call may come at this time.
 struct Counted : Completion {
     int calls = 0;
     Status status = Status::in_progress;
@@ -48,7 +48,7 @@ struct Counted : Completion {
         };
     }
     Counted(const Counted&) = delete;
-    // Takes note of what the call returned.
+    // Records the return value of the call.
     Status start(Status returned) {
         if (returned != Status::in_progress) {
             ++calls;
@@ -93,7 +93,7 @@ struct Recorder : Handler {
     void on_endpoint_lost(Endpoint& endpoint) override { lost.push_back(&endpoint); }
 };
 
-// Progresses all of them until `done`, or the time is up; returns whether it was done.
+// Progresses all transports until `done` holds or the time is up. Returns whether it holds.
 template <typename Done>
 bool pump(std::initializer_list<Transport*> transports, Done done, std::chrono::milliseconds limit = 20s) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
@@ -105,7 +105,7 @@ bool pump(std::initializer_list<Transport*> transports, Done done, std::chrono::
     return true;
 }
 
-// Whether this process may have so many descriptors.
+// Whether this process may open this many descriptors.
 inline bool room_for_descriptors(rlim_t count) {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;

@@ -1,4 +1,4 @@
-// Memory that peers write: with transports that need nothing of the target, and with one that does.
+// Memory that peers write: with transports that need nothing from the target, and with one that does.
 #include "transport/one_sided.h"
 #include "harness.h"
 #include "transport/ucx/one_sided.h"
@@ -78,7 +78,7 @@ TEST_P(Windows, PutsOutsideAreRefused) {
     EXPECT_EQ(window_->memory()[999], std::byte{1});
 }
 
-// Ends in the middle: nobody is called any more, and late bytes harm nobody.
+// Ends in the middle: no completion is called afterwards, and late bytes do no harm.
 TEST_P(Windows, EndWhileSomethingIsUnderWay) {
     Counted flushed;
     const std::vector<std::byte> bytes(64, std::byte{1});

@@ -1,8 +1,8 @@
-// The other process of the two-process tests: `transport_peer TLS MODE`. Prints "address " and its address in
-// hexadecimal, reads the other's from standard input, then serves until it is killed or its input ends.
+// The second process of the two-process tests: `transport_peer TLS MODE`. Prints "address " and its address
+// in hexadecimal, reads the other's from standard input, then serves until it is killed or its input ends.
 //   echo   sends every message back
 //   hold   receives and never fetches
-//   flood  keeps eight payloads of 1 MiB on offer
+//   flood  always has eight payloads of 1 MiB to send
 #include "harness.h"
 
 #include "transport/ucx/ucx_transport.h"

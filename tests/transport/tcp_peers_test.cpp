@@ -78,7 +78,7 @@ class TcpPeers : public testing::Test {
   protected:
     void SetUp() override { here->set_handler(&heard); }
     bool wait(const std::function<bool()>& done) { return pump({here.get()}, done); }
-    // Somebody who keeps to the rules is served.
+    // A peer that follows the protocol is served.
     void expect_service() {
         const auto friendly = make(false);
         Recorder at_friend;
@@ -234,7 +234,7 @@ TEST_F(TcpPeers, ManyMayConnectAtOnce) {
     EXPECT_TRUE(at_hosts.lost.empty());
 }
 
-// There was none, and it was somebody else who gave some back.
+// There was none, and then another part of the process released some.
 TEST_F(TcpPeers, DescriptorsMayRunOutForAWhile) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer needs descriptors of its own to look at memory";
@@ -286,7 +286,7 @@ TEST_F(TcpPeers, StrangersGiveWayWhereDescriptorsRunOut) {
     EXPECT_TRUE(served);
 }
 
-// Who knows the address and whom nobody wants does not take all descriptors either.
+// A peer that knows the address, but to which nothing here connects, cannot take all descriptors either.
 TEST_F(TcpPeers, WhoIsWantedByNobodyGivesWay) {
     if (!room_for_descriptors(1500)) GTEST_SKIP() << "fewer than 1500 descriptors may be open";
     std::deque<BarePeer> peers;

@@ -1,4 +1,4 @@
-// What only the transport over plain TCP does: memory that is not there, who connects to whom, strangers.
+// What only the transport over plain TCP does: missing memory, which side connects, strangers.
 #include "harness.h"
 
 #include "transport/tcp/address.h"
@@ -201,7 +201,7 @@ TEST(TcpAddresses, OneThatWorksIsEnough) {
     ASSERT_EQ(here->connect(tcp::encode(address), &endpoint), Status::ok);
     ASSERT_EQ(here->post(*endpoint, Header{1, 0}.view(), {}), Status::ok);
     EXPECT_TRUE(pump({here.get(), there.get()}, [&] { return at_there.messages.size() == 1; }));
-    // With the wrong number nobody answers, and the endpoint is lost.
+    // With the wrong number there is no answer, and the endpoint is lost.
     address.id[0] ^= std::byte{1};
     ASSERT_EQ(here->connect(tcp::encode(address), &endpoint), Status::ok);
     EXPECT_TRUE(pump({here.get(), there.get()}, [&] { return !at_here.lost.empty(); }));

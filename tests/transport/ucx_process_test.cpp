@@ -187,7 +187,7 @@ TEST_P(UcxProcess, KilledReceiverEndsEverythingOnce) {
     expect_dead(*endpoint);
     transport->disconnect(endpoint);
 
-    // Somebody else's connection works as before.
+    // The connection to another peer works as before.
     recorder.messages.clear();
     Endpoint* alive = meet(other);
     ASSERT_NE(alive, nullptr);
@@ -229,7 +229,7 @@ TEST_P(UcxProcess, KilledSenderLeavesOffersThatFail) {
     ASSERT_TRUE(pump_here([&] { return recorder.messages.size() == 8; }));
     std::vector<std::byte> got(1 << 20);
     std::deque<Counted> fetched(6);
-    // Two may be under way, two are asked for before the death is known, two after, two are given up.
+    // Two may be outstanding, two are asked for before the death is known, two after, two are given up.
     const auto fetch = [&](std::size_t i) {
         fetched[i].start(
             transport->fetch(recorder.messages[i].rendezvous, got.data(), got.size(), &fetched[i]));
@@ -252,7 +252,7 @@ TEST_P(UcxProcess, KilledSenderLeavesOffersThatFail) {
     expect_dead(*endpoint);
 }
 
-// With nothing under way, and asleep: the death must wake the sleeper.
+// With nothing outstanding, and asleep: the death must wake the sleeping side.
 TEST_P(UcxProcess, KilledPeerWakesASleeper) {
     Peer victim(tls(), "echo");
     Endpoint* endpoint = meet(victim);

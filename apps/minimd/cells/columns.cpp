@@ -35,7 +35,7 @@ std::int32_t Columns<Real>::sort(Layout layout, std::int32_t first_slot, std::sp
         entries_[static_cast<std::size_t>(fill_[static_cast<std::size_t>(column_of_[i])]++)] = {
             z[i], static_cast<std::int32_t>(i)};
 
-    // fill_[c] is now where column c ends. Atoms come almost in order, from the last sort.
+    // fill_[c] is now the end of column c. Since the last sort, atoms have hardly changed their order.
     first_slot_.resize(columns + 1);
     order.clear();
     std::int32_t slot = first_slot, begin = 0;

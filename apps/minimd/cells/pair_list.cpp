@@ -10,13 +10,13 @@ namespace minimd {
 namespace {
 
 constexpr float far = std::numeric_limits<float>::max();
-constexpr std::size_t spare = 16;  // what a kernel may read or write beyond the last block
+constexpr std::size_t spare = 16;  // a kernel may read or write this far beyond the last block
 
 constexpr bool share_a_dimension(std::size_t a, std::size_t b) {
     return (a & b) != 0;
 }
 
-// A float that is surely not above, or not below, `value`.
+// Returns a float that is certainly not above, or not below, `value`.
 template <typename Real>
 float rounded_down(Real value) {
     const auto f = static_cast<float>(value);
@@ -39,7 +39,7 @@ void widen(Box& box, const Box& by) {
     }
 }
 
-// A task's share of the columns of a zone: from the first to before the second.
+// Returns a task's share of a zone's columns: the first one, and the one after the last.
 template <typename Real>
 std::pair<int, int> share_of(const Columns<Real>& columns, int part, int parts) {
     const std::int64_t count = static_cast<std::int64_t>(columns.count(0)) * columns.count(1);
@@ -75,8 +75,8 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
                                std::int32_t end_slot) {
     const Layout layout = particles.layout;
     const auto lanes = static_cast<std::size_t>(layout.lanes);
-    const auto run =
-        std::min<std::size_t>(lanes, cluster_size);  // slots that are neighbours in a block and in a cluster
+    // The number of slots that are neighbours both in a block and in a cluster.
+    const auto run = std::min<std::size_t>(lanes, cluster_size);
     const auto slots = static_cast<std::size_t>(end_slot);
     const std::size_t blocks = slots / lanes;
     clusters_.resize(slots / cluster_size);
@@ -100,7 +100,7 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
         const Real* x = particles.x.data() + layout.address(static_cast<std::int32_t>(slot));
         Box box = nothing();
         for (std::size_t i = 0; i < run; ++i) {
-            if (x[i] <= static_cast<Real>(filler_edge)) break;  // fillers are the last of their column
+            if (x[i] <= static_cast<Real>(filler_edge)) break;  // fillers come last in their column
             for (std::size_t d = 0; d < 3; ++d) {
                 box.lo[d] = std::min(box.lo[d], rounded_down(x[d * lanes + i]));
                 box.hi[d] = std::max(box.hi[d], rounded_up(x[d * lanes + i]));
@@ -115,7 +115,7 @@ void PairSearch<Real>::enclose(const Particles<Real>& particles, std::int32_t fr
         if ((slot + run) % lanes == 0) {
             for (std::size_t d = 0; d < 3; ++d) {
                 block_lo_[d][slot / lanes] = block.lo[d];
-                // A block of fillers only is as far up as can be, to stay in order.
+                // A block that has only fillers is placed as far up as possible, so that the order is kept.
                 block_hi_[d][slot / lanes] = block.lo[0] > block.hi[0] ? far : block.hi[d];
                 if (block.lo[0] <= block.hi[0]) farthest_ = std::max({farthest_, -block.lo[d], block.hi[d]});
             }
@@ -160,8 +160,8 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
         boxes.x = particles.x.data();
     } else {
         boxes.x = rounded_x_.data();
-        // Two positions are rounded, by up to 2^-24 of theirs in each dimension, and so is what is made of
-        // them.
+        // Two positions are rounded, each by up to 2^-24 of its size in each dimension. Results computed from
+        // them are rounded too.
         range += (farthest_ + range) * 0x1p-21F;
     }
     for (std::size_t d = 0; d < 3; ++d) {
@@ -180,7 +180,7 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
         const std::int32_t after = later_only ? zone.columns.first_slot(column) / lanes : 0;
         for (const Zone<Real>* other : others)
             open_windows(*other, around, range, after, windows);
-        // One column's window is its own, and shrinks from below as clusters are done.
+        // The window of the column itself shrinks from below as clusters are done.
         std::int32_t* own_next = nullptr;
         std::size_t room = spare + 4;
         for (std::size_t window = 0; window < windows.count; ++window) {
@@ -189,13 +189,13 @@ void PairSearch<Real>::find_between(const Particles<Real>& particles, const Zone
         }
         for (std::int32_t cluster = first; cluster < end; ++cluster) {
             const Box& box = clusters_[static_cast<std::size_t>(cluster)];
-            if (box.lo[0] > box.hi[0]) continue;  // fillers only
+            if (box.lo[0] > box.hi[0]) continue;  // it has only fillers
             const std::int32_t own_block = cluster * cluster_size / lanes;
             const std::int32_t own_end = (cluster * cluster_size + cluster_size - 1) / lanes + 1;
             const std::size_t begin = list.blocks.size();
             std::size_t at = begin;
             list.blocks.resize(begin + room);
-            // Its own blocks come first: they are the ones with a mask.
+            // The cluster's own blocks come first, because only they have a mask.
             if (own)
                 for (std::int32_t block = own_block; block < own_end; ++block)
                     list.blocks[at++] = block;

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "minimd/cells/layout.h"
-#include "minimd/setup/atoms.h"
+#include "minimd/base/atoms.h"
+#include "minimd/base/layout.h"
 
 namespace minimd {
 

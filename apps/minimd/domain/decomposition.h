@@ -9,7 +9,7 @@
 #include <array>
 #include <vector>
 
-#include "minimd/setup/atoms.h"
+#include "minimd/base/atoms.h"
 
 namespace minimd {
 

@@ -12,7 +12,7 @@ struct Arrival {
     std::int32_t number;  // in its zone
 };
 
-// The ghosts of all zones, in the order in which they came.
+// The ghosts of all zones, in the order of their arrival.
 template <typename Real>
 struct Arrivals {
     std::vector<std::array<std::vector<Real>, 3>> x;  // by zone
@@ -51,7 +51,7 @@ Arrivals<Real> arrivals(const HaloPlan<Real>& plan, const std::vector<std::vecto
     return all;
 }
 
-// The rectangle of zone `z` in x and y.
+// Sets the columns up over the rectangle of zone `z` in x and y.
 template <typename Real>
 void set_up_columns(const HaloPlan<Real>& plan, std::size_t z, double column_side, Columns<Real>& columns) {
     const bool eighth = plan.shell == HaloPlan<Real>::Shell::eighth;

@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
+#include "minimd/base/call_time.h"
 #include "minimd/cells/pair_list.h"
 #include "minimd/cells/particles.h"
-#include "minimd/domain/call_time.h"
 #include "minimd/domain/decomposition.h"
 #include "minimd/domain/halo_carrier.h"
 #include "minimd/domain/halo_plan.h"

@@ -1,9 +1,9 @@
-// How a halo goes on by MPI when its carrier is lost.
+// How a halo continues by MPI when its carrier is lost.
 //
-// Ranks lose it at different moves, and some have finished a move that others have not. None is far ahead:
-// a rank finishes a move only when those that send to it have started theirs, so they have finished the one
-// before. With moves out and home in turn that bounds, for every two ranks with traffic, what one can have
-// finished and the other lacks: its last move, whose `out` is still there.
+// Ranks lose the carrier at different moves, so some have finished a move that others have not. No rank is
+// far ahead: it finishes a move only when the ranks that send to it have started that move, and so have
+// finished the one before. Moves go out and home in turn. So of two ranks with traffic, one can have finished
+// at most one move that the other lacks: its last move, whose `out` still exists.
 #include <cstdio>
 
 #include "minimd/domain/halo.h"

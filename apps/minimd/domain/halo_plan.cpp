@@ -26,7 +26,7 @@ HaloPlan<Real>::HaloPlan(const Decomposition& grid_of_ranks, double reach, Shell
                     const int place = decomposition.place()[d] - image.offset[d];
                     const int wraps = place >= 0 ? place / grid[d] : -((-place + grid[d] - 1) / grid[d]);
                     image.shift[d] = static_cast<Real>(-wraps * decomposition.box()[d]);
-                    // The side of the receiver that faces this rank.
+                    // The receiver's side that faces this rank.
                     image.edge[d] = decomposition.lower_bound(static_cast<int>(d),
                                                               image.offset[d] > 0 ? place + 1 : place);
                     if (image.offset[d] != 0) image.zone |= std::size_t{1} << d;
@@ -34,7 +34,7 @@ HaloPlan<Real>::HaloPlan(const Decomposition& grid_of_ranks, double reach, Shell
                 if (!upward_only) image.zone = 1;
                 images.push_back(image);
             }
-    // Image k leaves here for the rank at -offset, and comes here from the rank at +offset.
+    // Image k goes from here to the rank at -offset, and arrives here from the rank at +offset.
     const auto rank_at = [&](const std::array<int, 3>& offset, int sign) {
         std::array<int, 3> at;
         for (std::size_t d = 0; d < 3; ++d)

@@ -124,7 +124,7 @@ void Migration<Real>::send(int d) {
 
 template <typename Real>
 void Migration<Real>::receive(int d, bool patient) {
-    // What goes down comes from above. A message tells how many they are.
+    // Atoms that move down come from above. A message tells how many there are.
     const std::array<int, 2> from{decomposition_.neighbor(d, 1), decomposition_.neighbor(d, -1)};
     for (std::size_t way = 0; way < 2; ++way) {
         MPI_Message message = MPI_MESSAGE_NULL;

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "minimd/base/call_time.h"
 #include "minimd/cells/particles.h"
-#include "minimd/domain/call_time.h"
 #include "minimd/domain/decomposition.h"
 
 namespace minimd {

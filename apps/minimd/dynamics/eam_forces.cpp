@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 #include "support/mpi_program.h"
 
 namespace minimd {
 
 namespace {
 
-// Where EamLoops keep a part's pairs.
+// Returns the place in which EamLoops keep a part's pairs.
 std::size_t portion_of(PairPart part) {
     switch (part) {
         case PairPart::boundary:

@@ -52,6 +52,8 @@ class EamForces final : public Forces<Real> {
                       const Real* derivative, bool energy, AlignedVector<Real>& f);
 
     const EamTable<Real>& table() const { return table_.table(); }
+    // What keeps the pairs, for those who compute parts of them.
+    EamLoops<Real>& loops() { return loops_; }
 
   private:
     // Pair energies.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 #include "minimd/kernels/threads.h"
 
 namespace minimd {
@@ -25,7 +25,7 @@ EnergyVirial LennardJonesForces<Real>::rows(const Real* x, std::span<const PairR
 template <typename Real>
 EnergyVirial LennardJonesForces<Real>::run_rows(Particles<Real>& particles, std::span<const PairRows> parts,
                                                 bool both_sides, bool energy) {
-    // All but the last time is for nothing, and takes the time that a slower device would.
+    // All repetitions but the last have no effect: they only take the time that a slower device would need.
     for (int time = 1; time < slowness_; ++time) {
         spare_f_.resize(particles.f.size());
         std::fill(spare_f_.begin(), spare_f_.end(), Real{0});
@@ -51,7 +51,7 @@ EnergyVirial LennardJonesForces<Real>::run(Particles<Real>& particles, Neighborh
         }
         sum += run_rows(particles, parts, both_sides, energy);
     }
-    // What is listed from one side only is in the lists of the other atom's rank, or row, too.
+    // A pair that is listed from one side only is also in the list of the other atom's rank or row.
     const double weight = both_sides ? 1.0 : 0.5;
     return {weight * sum.energy, weight * sum.virial};
 }
@@ -61,7 +61,7 @@ EnergyVirial LennardJonesForces<Real>::compute(Particles<Real>& particles, Neigh
                                                bool fresh, bool energy, Times& times) {
     Stopwatch watch;
     Halo<Real>& halo = neighborhood.halo();
-    // Both ways there is something to compute meanwhile.
+    // While ghosts travel, in either direction, there are forces to compute.
     const bool home = neighborhood.shell() == Neighborhood<Real>::Shell::eighth;
     const bool halves = home && !fresh && halo.travels();
     if (!fresh) halo.start_update(particles);

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "minimd/base/results.h"
+#include "minimd/base/settings.h"
 #include "minimd/cells/particles.h"
 #include "minimd/dynamics/neighborhood.h"
 #include "minimd/kernels/kernels.h"
-#include "minimd/report/results.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

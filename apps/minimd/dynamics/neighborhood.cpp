@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 
 namespace minimd {
 
@@ -18,8 +18,8 @@ typename PairSearch<Real>::Shell shell_for(const Settings& settings) {
     return settings.ghost_newton ? Shell::eighth : Shell::one_sided;
 }
 
-// The side of a column that makes a block of `lanes` atoms about as wide as it is high, a little wider as
-// pairs are searched in columns.
+// Returns the side of a column that makes a block of `lanes` atoms about as wide as it is high. It is a
+// little wider, because pairs are searched in columns.
 double side_of_columns(int lanes, double density) {
     return std::cbrt(std::max(lanes, cluster_size) / density);
 }
@@ -49,7 +49,7 @@ std::unique_ptr<Halo<Real>> Neighborhood<Real>::new_halo() const {
 template <typename Real>
 void Neighborhood<Real>::measure_excursion(const Particles<Real>& particles) {
     excursion_ = {};
-    // Not yet, or without atoms, there is nothing to measure.
+    // Before the first build, or without atoms, there is nothing to measure.
     if (built_x_.empty() || built_x_.size() != particles.reals(particles.local_slots)) return;
     const auto lanes = static_cast<std::size_t>(particles.layout.lanes);
     const Real* __restrict now = particles.x.data();
@@ -107,7 +107,7 @@ void Neighborhood<Real>::rebuild(Particles<Real>& particles, std::int64_t step, 
     if (stages.settled) stages.settled();
     watch.lap(times.neighbor);
 
-    // Pairs without ghosts are searched while those travel.
+    // Pairs without ghosts are searched while the ghosts travel.
     halo_.start_build(particles);
     watch.lap(times.communication);
     built_x_.assign(particles.x.begin(), particles.x.begin() + static_cast<std::ptrdiff_t>(

@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
+#include "minimd/base/results.h"
+#include "minimd/base/settings.h"
 #include "minimd/cells/pair_list.h"
 #include "minimd/cells/particles.h"
 #include "minimd/domain/decomposition.h"
 #include "minimd/domain/halo.h"
 #include "minimd/domain/migration.h"
-#include "minimd/report/results.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 #include "minimd/dynamics/eam_forces.h"
 
 namespace minimd {
@@ -25,7 +25,7 @@ std::unique_ptr<Forces<Real>> forces_for(const Settings& settings, const Kernels
     return std::make_unique<EamForces<Real>>(settings, kernels, *tables);
 }
 
-// What the lowest rank says that has something to say, on every rank; `otherwise` where none has. Collective.
+// Returns, on every rank, the text of the lowest rank that has one, or `otherwise` if none has. Collective.
 std::string word_of_lowest_rank(const std::string& mine, const std::string& otherwise, MPI_Comm comm) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(comm, &rank);
@@ -57,8 +57,8 @@ Simulation<Real>::Simulation(const Settings& settings, const Decomposition& deco
       first_step_(system.step) {}
 
 template <typename Real>
-void Simulation<Real>::use(std::unique_ptr<Device<Real>> device) {
-    offload_ = std::make_unique<Offload<Real>>(settings_, *forces_, std::move(device), decomposition_.comm());
+void Simulation<Real>::use(std::unique_ptr<StepPartner<Real>> partner) {
+    partner_ = std::move(partner);
 }
 
 template <typename Real>
@@ -103,19 +103,19 @@ void Simulation<Real>::step(std::int64_t at) {
     first_half();
     const bool rebuild = at % settings_.reneighbor_every == 0;
     const bool energy = energy_due(at);
-    if (rebuild && offload_ && offload_->rebuilds()) {
-        potential_ = offload_->rebuild(particles_, neighborhood_, at, energy, results_.times);
+    if (rebuild && partner_ && partner_->rebuilds()) {
+        potential_ = partner_->rebuild(particles_, neighborhood_, at, energy, results_.times);
     } else {
         if (rebuild) {
             neighborhood_.rebuild(particles_, at, results_.times);
-            if (offload_) offload_->lists_changed(particles_, neighborhood_);
+            if (partner_) partner_->lists_changed(particles_, neighborhood_);
         }
-        potential_ = offload_ ? offload_->ordinary(particles_, neighborhood_, rebuild, energy, results_.times)
+        potential_ = partner_ ? partner_->ordinary(particles_, neighborhood_, rebuild, energy, results_.times)
                               : forces_->compute(particles_, neighborhood_, rebuild, energy, results_.times);
     }
     if (rebuild) check_skin(at);
     second_half();
-    if (rebuild && offload_) offload_->rebuilt(MPI_Wtime() - began_, neighborhood_);
+    if (rebuild && partner_) partner_->rebuilt(MPI_Wtime() - began_, neighborhood_);
 }
 
 template <typename Real>
@@ -133,7 +133,7 @@ void Simulation<Real>::check_skin(std::int64_t at) {
             at, excursion.id, excursion.distance, 0.5 * settings_.skin, settings_.reneighbor_every));
 }
 
-// Once for all ranks, by the one whose atom went furthest.
+// Reports once for all ranks. The rank whose atom went furthest does so.
 template <typename Real>
 void Simulation<Real>::report_outrun() {
     if (settings_.skin_check != SkinCheck::warn || outrun_reported_) return;
@@ -165,7 +165,7 @@ void Simulation<Real>::after_step(std::int64_t at) {
 template <typename Real>
 double Simulation<Real>::calls() {
     return calls_.seconds() + neighborhood_.halo().calls() + neighborhood_.migration().calls() +
-           (offload_ ? offload_->calls() : 0.0);
+           (partner_ ? partner_->calls() : 0.0);
 }
 
 template <typename Real>
@@ -178,9 +178,10 @@ void Simulation<Real>::count() {
         counts.pairs +=
             static_cast<std::int64_t>(lists.interior.blocks.size() + lists.boundary.blocks.size()) *
             cluster_size * kernels_.lanes;
-    if (offload_) {
-        counts.shared_blocks = offload_->shared_blocks();
-        counts.device_blocks = offload_->device_blocks();
+    if (partner_) {
+        results_.shared = partner_->shared_times();
+        counts.shared_blocks = partner_->shared_blocks();
+        counts.device_blocks = partner_->device_blocks();
     }
     counts.carried = static_cast<std::int64_t>(neighborhood_.halo().bytes_carried());
     results_.halo_kept = neighborhood_.halo().has_carrier();
@@ -225,7 +226,7 @@ void Simulation<Real>::thermo(std::int64_t at) {
     row.seconds = at == first_step_ ? 0.0 : MPI_Wtime() - began_;
     results_.thermo.push_back(row);
     if (on_row_) on_row_(row);
-    // Between rebuilds as well, the last of which may be long before the end.
+    // Measured between rebuilds too, because the last rebuild may be long before the end.
     if (at % settings_.reneighbor_every != 0) {
         neighborhood_.measure_excursion(particles_);
         check_skin(at);
@@ -240,9 +241,9 @@ Results Simulation<Real>::run() {
     results_.steps = settings_.steps;
     Times before;
     neighborhood_.rebuild(particles_, first_step_, before);
-    if (offload_) {
-        offload_->lists_changed(particles_, neighborhood_);
-        offload_->calibrate(particles_, neighborhood_, before.neighbor.wall + before.communication.wall);
+    if (partner_) {
+        partner_->lists_changed(particles_, neighborhood_);
+        partner_->calibrate(particles_, neighborhood_, before.neighbor.wall + before.communication.wall);
     }
     potential_ = forces_->compute(particles_, neighborhood_, true, true, before);
     thermo(first_step_);

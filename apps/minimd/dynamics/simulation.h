@@ -7,17 +7,17 @@
 #include <memory>
 #include <string>
 
+#include "minimd/base/atoms.h"
+#include "minimd/base/call_time.h"
+#include "minimd/base/results.h"
+#include "minimd/base/settings.h"
 #include "minimd/cells/particles.h"
-#include "minimd/domain/call_time.h"
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
+#include "minimd/dynamics/step_partner.h"
 #include "minimd/dynamics/thermo.h"
-#include "minimd/offpath/offload.h"
-#include "minimd/report/results.h"
-#include "minimd/setup/atoms.h"
 #include "minimd/setup/eam_tables.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 
@@ -37,9 +37,12 @@ class Simulation {
     // takes is in no time.
     void on_step(std::function<void(std::int64_t)> call) { on_step_ = std::move(call); }
 
-    // Before run(): lets `device` take part in the steps, or has `carrier` bring the ghosts. Collective.
-    void use(std::unique_ptr<Device<Real>> device);
+    // Before run(): lets `partner` take part in the steps, or has `carrier` bring the ghosts. Local.
+    void use(std::unique_ptr<StepPartner<Real>> partner);
     void use(std::unique_ptr<HaloCarrier<Real>> carrier);
+
+    // What computes forces without a partner; a partner may call it in its steps.
+    Forces<Real>& forces() { return *forces_; }
 
     Results run();
 
@@ -74,7 +77,7 @@ class Simulation {
     Neighborhood<Real> neighborhood_;
     std::unique_ptr<Forces<Real>> forces_;
     std::unique_ptr<HaloCarrier<Real>> carrier_;
-    std::unique_ptr<Offload<Real>> offload_;
+    std::unique_ptr<StepPartner<Real>> partner_;
     EnergyVirial potential_;
     Results results_;
     std::int64_t first_step_ = 0;

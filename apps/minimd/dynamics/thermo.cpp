@@ -15,8 +15,8 @@ ThermoScales::ThermoScales(Units units, std::int64_t atoms, double volume) {
         freedom = momenta * boltzmann;
         temperature = mass_to_energy / freedom;
         pressure = to_bar / (3.0 * volume);
-        energy =
-            2.0 * 524287.985533;  // miniMD's own factor: its energies in metal units are not electronvolts
+        // miniMD's own factor: its energies in metal units are not electronvolts.
+        energy = 2.0 * 524287.985533;
         acceleration = 1.0 / mass_to_energy;
     }
 }

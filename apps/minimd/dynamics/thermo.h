@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
+#include "minimd/base/results.h"
+#include "minimd/base/settings.h"
 #include "minimd/cells/particles.h"
 #include "minimd/kernels/kernels.h"
-#include "minimd/report/results.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

@@ -1,8 +1,8 @@
 // The embedded-atom method between a cluster of 4 atoms and blocks of N.
 //
-// Few of the lanes that a cluster meets are in range, and polynomials are dear: so the squared distances in
-// range of up to `most_blocks` blocks are packed, the polynomials are evaluated for them, and the results are
-// spread to their lanes again. Coefficients are loaded by rows and transposed, which is faster than
+// Few of the lanes that a cluster meets are in range, and polynomials are expensive. So the kernel packs the
+// squared distances in range of up to `most_blocks` blocks, evaluates the polynomials for them, and spreads
+// the results back to their lanes. It loads coefficients by rows and transposes them, which is faster than
 // gathering.
 #include "minimd/kernels/eam.h"
 #include "minimd/kernels/targets.h"
@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::int32_t most_blocks = 32;
 
-// The positions of a cluster's atoms, each in all lanes.
+// The positions of a cluster's atoms, each one in all lanes.
 template <typename Real, int N>
 struct ClusterPositions {
     using D = hn::FixedTag<Real, N>;
@@ -123,7 +123,7 @@ class Densities {
         return hn::CountTrue(d, in_range);
     }
 
-    // The pairs' densities, and what the forces will need.
+    // Computes the pairs' densities, and what the forces will need.
     template <bool energy_wanted>
     HWY_INLINE double evaluate(const EamTable<Real>& table, std::size_t count, EamPairs<Real>& found) {
         const Packed d;

@@ -6,7 +6,8 @@ namespace minimd {
 
 namespace {
 
-// So many rows at once: how many pairs they yield is not known before, and room is made for all.
+// The number of rows at a time. The number of pairs that rows yield is not known beforehand, so there is room
+// for all.
 constexpr std::size_t rows_at_once = 64;
 
 template <typename Vector>

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "minimd/kernels/eam.h"
 
 namespace minimd {

@@ -10,8 +10,8 @@ namespace minimd {
 
 namespace {
 
-// The fastest first: 256 bits, where blocks are small enough to waste few lanes, then what fits the
-// instruction set.
+// The fastest kernels come first: those of 256 bits, whose blocks are small enough to waste few lanes. The
+// others that the instruction set supports follow.
 template <typename Real>
 std::vector<Kernels<Real>> available() {
     std::vector<Kernels<Real>> all;

@@ -1,6 +1,6 @@
 // The loops over pairs, compiled once for each instruction set and number of lanes.
 //
-// Positions and forces are blocks (cells/layout.h), aligned to 128 bytes. A kernel adds to `f`; the caller
+// Positions and forces are blocks (base/layout.h), aligned to 128 bytes. A kernel adds to `f`; the caller
 // has zeroed it. Any number of threads may run one at a time as long as each has an `f` of its own.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 
 namespace minimd {
 

@@ -1,5 +1,5 @@
-// Lennard-Jones between a cluster of 4 atoms and a block of N: the four rows are independent, so that the
-// latency of one hides behind the others; the block's positions and forces are loaded once for all four.
+// Lennard-Jones between a cluster of 4 atoms and a block of N. The four rows are independent, so that the
+// latency of one hides behind the others. The block's positions and forces are loaded once for all four.
 #include "minimd/kernels/tables.h"
 #include "minimd/kernels/targets.h"
 
@@ -77,7 +77,7 @@ class LennardJones {
                 const V p3 = pair<energy_wanted>(r3, m3, repulsion, attraction, intensity, e3);
                 if constexpr (energy_wanted) {
                     energies = hn::Add(energies, hn::Add(hn::Add(e0, e1), hn::Add(e2, e3)));
-                    // Out of range, r2 may be large but is finite, and p is 0.
+                    // Out of range, r2 may be large, but it is finite, and p is 0.
                     virials = hn::MulAdd(r0, p0,
                                          hn::MulAdd(r1, p1, hn::MulAdd(r2, p2, hn::MulAdd(r3, p3, virials))));
                 }
@@ -134,14 +134,14 @@ class LennardJones {
         hn::Store(hn::Sub(hn::NegMulAdd(d2, p2, a), hn::MulAdd(d3, p3, b)), d, to);
     }
 
-    // The force divided by the distance, 0 where `in_range` is not set.
+    // Returns the force divided by the distance; 0 where `in_range` is not set.
     template <bool energy_wanted>
     static HWY_INLINE V pair(V r2, M in_range, V repulsion, V attraction, int intensity, V& energy) {
         const D d;
         V inverse2 = reciprocal(d, r2);
         if (HWY_UNLIKELY(intensity > 1)) {
-            // The mean of 1/r2 over values that differ by less than their rounding; nothing that a compiler
-            // can leave out.
+            // Takes the mean of 1/r2 over values that differ by less than their rounding. A compiler cannot
+            // leave any of this out.
             V sum = inverse2;
             for (int k = 1; k < intensity; ++k) {
                 const V again = hn::MulAdd(sum, hn::Set(d, tiny<Real>()), r2);
@@ -151,13 +151,13 @@ class LennardJones {
             }
             inverse2 = hn::Mul(sum, hn::Set(d, static_cast<Real>(1.0 / intensity)));
         }
-        // Before it is taken to high powers: those of fillers' distances are too small for normal numbers in
-        // single precision, and many processors are slow with others.
+        // Set out-of-range lanes to zero before taking high powers. Those of fillers' distances are subnormal
+        // in single precision, and many processors are slow with subnormal numbers.
         inverse2 = hn::IfThenElseZero(in_range, inverse2);
         const V inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2);
         const V force = hn::Mul(hn::MulSub(repulsion, inverse6, attraction), hn::Mul(inverse6, inverse2));
         if constexpr (energy_wanted) {
-            // 4 eps (s12 - s6) is a twelfth of the repulsion and a sixth of the attraction.
+            // 4 eps (s12 - s6) is one twelfth of the repulsion minus one sixth of the attraction.
             const V twelfth = hn::Set(d, static_cast<Real>(1.0 / 12)),
                     sixth = hn::Set(d, static_cast<Real>(1.0 / 6));
             energy = hn::Mul(inverse6,

@@ -1,4 +1,4 @@
-// What the pair kernels share. Included once for each instruction set; see hwy/foreach_target.h.
+// The code that the pair kernels share. Included once for each instruction set; see hwy/foreach_target.h.
 #if defined(MINIMD_PAIRS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MINIMD_PAIRS_INL_H
 #undef MINIMD_PAIRS_INL_H
@@ -10,7 +10,7 @@
 
 #include <type_traits>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "minimd/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,8 +18,8 @@ namespace minimd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-// make(std::integral_constant) of the number of lanes, where this instruction set's vectors have so many;
-// else null.
+// Calls make() with the number of lanes as a std::integral_constant, if this instruction set's vectors have
+// that many lanes. Otherwise returns null.
 template <typename Real, typename Function, typename Make>
 Function for_lanes(int lanes, Make make) {
     Function function = nullptr;
@@ -34,7 +34,7 @@ Function for_lanes(int lanes, Make make) {
     return function;
 }
 
-// Number of reals in a block of N lanes, and where a cluster's x begins.
+// The index of a block's first real, and of a slot's x, for blocks of N lanes.
 template <int N>
 HWY_INLINE std::size_t block_address(std::int32_t block) {
     return static_cast<std::size_t>(block) * 3 * N;
@@ -44,7 +44,7 @@ HWY_INLINE std::size_t slot_address(std::int32_t slot) {
     return block_address<N>(slot / N) + static_cast<std::size_t>(slot % N);
 }
 
-// 1/v to a few units in the last place (double: about 2^-50).
+// Returns 1/v to within a few units in the last place (double: about 2^-50).
 template <class D, class V>
 HWY_INLINE V reciprocal(D d, V v) {
     using T = hn::TFromD<D>;
@@ -67,7 +67,7 @@ HWY_INLINE V reciprocal(D d, V v) {
             y = V{_mm_rcp14_pd(v.raw)};
         }
         const V e = hn::NegMulAdd(v, y, one);
-        // y (1 + e)(1 + e^2): the error of the estimate, 2^-14, to the fourth power.
+        // y (1 + e)(1 + e^2) has the estimate's error, 2^-14, to the fourth power.
         const V y2 = hn::MulAdd(y, e, y);
         return hn::MulAdd(y2, hn::Mul(e, e), y2);
 #else
@@ -76,7 +76,7 @@ HWY_INLINE V reciprocal(D d, V v) {
     }
 }
 
-// 1 / sqrt(v) to a few units in the last place; not a number for 0.
+// Returns 1 / sqrt(v) to within a few units in the last place; NaN for 0.
 template <class D, class V>
 HWY_INLINE V inverse_sqrt(D d, V v) {
     using T = hn::TFromD<D>;
@@ -92,7 +92,7 @@ HWY_INLINE V inverse_sqrt(D d, V v) {
     } else {
         y = V{_mm_rsqrt14_pd(v.raw)};
     }
-    // 1 / sqrt(1 - e) as a series: the estimate's error, 2^-14, to the second or fourth power.
+    // The series of 1 / sqrt(1 - e) has the estimate's error, 2^-14, to the second or fourth power.
     const V e = hn::NegMulAdd(hn::Mul(v, y), y, one);
     V series = hn::Set(d, T(0.5));
     if constexpr (sizeof(T) == 8)
@@ -103,7 +103,7 @@ HWY_INLINE V inverse_sqrt(D d, V v) {
 #endif
 }
 
-// Lanes of a block that count in a masked block: those behind the atom's own, or all but that.
+// The lanes that count in a masked block: those after the atom's own lane, or all except that lane.
 template <bool later_only, class V>
 HWY_INLINE auto counted(V lane, V own) {
     if constexpr (later_only) {
@@ -113,7 +113,7 @@ HWY_INLINE auto counted(V lane, V own) {
     }
 }
 
-// The sums over the lanes of a, b, c and d, in this order.
+// Returns the sums over the lanes of a, b, c and e, in this order.
 template <class D, class V>
 HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4>> sums_of_lanes(D d, V a, V b, V c, V e) {
     if constexpr (hn::MaxLanes(d) > 4) {
@@ -133,7 +133,7 @@ HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4>> sums_of_lanes(D d, V a, V b, 
 template <int N, class D, class V>
 HWY_INLINE void add_rows(D d, hn::TFromD<D>* to, V a, V b, V c, V e) {
     if constexpr (N == 2) {
-        // A cluster is two blocks: the second pair of rows is a block further on.
+        // A cluster consists of two blocks: the second pair of rows is one block further on.
         const V ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
         const V ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
         hn::StoreU(hn::Add(hn::LoadU(d, to), ab), d, to);

@@ -1,4 +1,4 @@
-// Which blocks come near a cluster: by their boxes, several at a time, then by their atoms.
+// Finds the blocks that come near a cluster: first by their boxes, several at a time, then by their atoms.
 #include "minimd/kernels/tables.h"
 #include "minimd/kernels/targets.h"
 
@@ -18,21 +18,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-// How far `box` is from [lo, hi] in one dimension.
+// The distance between `box` and [lo, hi] in one dimension.
 template <class D, class V>
 HWY_INLINE V gap(D d, V lo, V hi, V box_lo, V box_hi) {
     return hn::Max(hn::Max(hn::Sub(lo, box_hi), hn::Sub(box_lo, hi)), hn::Zero(d));
 }
 
-// The windows whose columns are within range, by number, to windows.near. Branches that depend on how columns
-// lie would be mispredicted for every other one.
+// Puts the numbers of the windows whose columns are within range into windows.near. It has no branches that
+// depend on where columns lie: every other one would be mispredicted.
 template <class D>
 HWY_INLINE std::size_t by_columns(D d, const Box& box, Windows& windows, float range2) {
     const hn::Rebind<std::int32_t, D> di;
     constexpr std::size_t step = hn::MaxLanes(d);
     const auto x_lo = hn::Set(d, box.lo[0]), x_hi = hn::Set(d, box.hi[0]), y_lo = hn::Set(d, box.lo[1]),
                y_hi = hn::Set(d, box.hi[1]);
-    // Not Iota(di, number): compilers may build that lane by lane, in memory.
+    // Iota(di, number) would be slow: compilers may build it lane by lane, in memory.
     auto number = hn::Iota(di, 0);
     const auto end = hn::Set(di, static_cast<std::int32_t>(windows.count));
     std::size_t n = 0;
@@ -51,7 +51,7 @@ HWY_INLINE std::size_t by_columns(D d, const Box& box, Windows& windows, float r
     return n;
 }
 
-// The blocks whose boxes are within `range`.
+// Finds the blocks whose boxes are within `range`.
 HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, Windows& windows, float range,
                                 std::int32_t* HWY_RESTRICT found) {
     const hn::CappedTag<float, 8> d;
@@ -70,8 +70,8 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, Windows
         const float reach = windows.reach[window], top = box.hi[2] + reach;
         const std::int32_t end = windows.end[window];
         std::int32_t block = windows.next[window];
-        // A column's blocks are in order, so these are its first ones. If there are more, the next cluster
-        // passes them.
+        // A column's blocks are in order, so the blocks below are its first ones. If more of them are below,
+        // the next cluster skips them.
         const auto below =
             hn::And(hn::RebindMask(di, hn::Lt(hn::LoadU(d, hi[2] + block), hn::Set(d, box.lo[2] - reach))),
                     hn::Lt(counting, hn::Set(di, end - block)));
@@ -85,7 +85,8 @@ HWY_INLINE std::size_t by_boxes(const BlockBoxes& boxes, const Box& box, Windows
             const auto number = hn::Add(counting, hn::Set(di, block));
             const auto near =
                 hn::And(hn::RebindMask(di, hn::Lt(distance2, vrange2)), hn::Lt(number, hn::Set(di, end)));
-            // Compressed in a register: straight to memory takes over a hundred cycles on some processors.
+            // The result is compressed in a register: compressing straight to memory takes over a hundred
+            // cycles on some processors.
             hn::StoreU(hn::Compress(number, near), di, found + n);
             n += hn::CountTrue(di, near);
         }
@@ -120,7 +121,7 @@ class Nearest {
                 hn::Set(D(), range * range)};
     }
 
-    // Which lanes are within range of one of the atoms.
+    // Returns the lanes that are within range of one of the atoms.
     HWY_INLINE hn::Mask<D> near(V x, V y, V z) const {
         const auto distance2 = [&](V xr, V yr, V zr) HWY_ATTR {
             const V dx = hn::Sub(xr, x), dy = hn::Sub(yr, y), dz = hn::Sub(zr, z);
@@ -152,14 +153,15 @@ HWY_INLINE std::size_t by_atoms(const float* HWY_RESTRICT x, std::int32_t cluste
     return n;
 }
 
-// The same, two blocks at a time, where a vector has room for them.
+// The same, two blocks at a time. For vectors that have room for two blocks.
 template <int N>
 HWY_INLINE std::size_t by_atoms_in_pairs(const float* HWY_RESTRICT x, std::int32_t cluster, float range,
                                          std::int32_t* found, std::size_t count) {
     const hn::FixedTag<float, std::size_t{2} * N> d;
     const hn::FixedTag<float, N> half;
     const auto nearest = Nearest<decltype(d)>::template of<N>(x, cluster, range);
-    // A last one without a partner is its own, and not counted again: there is room for it.
+    // A last block without a partner is paired with itself, and its copy does not count: there is room for
+    // it.
     if (count > 0) found[count] = found[count - 1];
     std::size_t n = 0;
     for (std::size_t i = 0; i < count; i += 2) {
@@ -177,7 +179,7 @@ HWY_INLINE std::size_t by_atoms_in_pairs(const float* HWY_RESTRICT x, std::int32
         found[n] = second;
         n += (near >> N & of_first) != 0 ? 1 : 0;
     }
-    // The last one's double is behind it, if it was kept.
+    // If the last block was kept, its copy follows it.
     return count % 2 != 0 && n >= 2 && found[n - 1] == found[n - 2] ? n - 1 : n;
 }
 

@@ -31,7 +31,8 @@ class SplineRows {
         V value, slope;  // the slope by interval, not by distance
     };
 
-    // At distances in units of the spacing. Whatever they are, rows of the table are read.
+    // `at` has the distances in units of the spacing. Only rows of the table are read, whatever the distances
+    // are.
     HWY_INLINE SplineRows(const EamTable<T>& table, V at) : rows_(table.rows) {
         const D d;
         const hn::Rebind<std::int32_t, D> di;
@@ -51,7 +52,7 @@ class SplineRows {
         p_ = hn::Min(hn::Sub(at, begin), hn::Set(d, T{1}));
     }
 
-    // The polynomial whose coefficients begin at `first` of the rows.
+    // Evaluates the polynomial whose coefficients begin at `first` in each row.
     HWY_INLINE Point at(std::size_t first) const {
         V c3, c2, c1, c0;
         load(first, c3, c2, c1, c0);
@@ -102,7 +103,7 @@ class SplineRows {
         }
     }
 
-    // Four coefficients of lane `lane`, and where there are 8 lanes behind them those of lane + 4.
+    // Loads four coefficients of lane `lane`. If there are 8 lanes, those of lane + 4 follow.
     HWY_INLINE V quarter(std::size_t lane, std::size_t first) const {
         const D d;
         if constexpr (lanes == 8) {

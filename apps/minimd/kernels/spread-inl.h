@@ -1,4 +1,4 @@
-// Packed numbers, back to their lanes. Included once for each instruction set; see hwy/foreach_target.h.
+// Spreads packed numbers to their lanes. Included once for each instruction set; see hwy/foreach_target.h.
 #if defined(MINIMD_SPREAD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MINIMD_SPREAD_INL_H
 #undef MINIMD_SPREAD_INL_H
@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-// For each set of up to 8 lanes, which of consecutive numbers a lane gets.
+// Tells, for each set of up to 8 lanes, which of the consecutive numbers each lane gets.
 template <typename Index, int N>
 struct SpreadTable {
     static constexpr std::size_t sets = std::size_t{1} << N;
@@ -38,8 +38,7 @@ HWY_INLINE unsigned set_of(const std::uint8_t* lanes) {
     return N > 8 ? lanes[0] | unsigned{lanes[1]} << 8 : lanes[0];
 }
 
-// The lanes in the set at `lanes` get the numbers from `from` on, one after the other; the others 0. Reads N
-// numbers.
+// The lanes in `set` get consecutive numbers from `from` on; the other lanes get 0. Reads N numbers.
 template <int N, class D>
 HWY_INLINE hn::Vec<D> spread_set(D d, const hn::TFromD<D>* from, unsigned set) {
     using V = hn::Vec<D>;
@@ -64,7 +63,7 @@ HWY_INLINE hn::Vec<D> spread_set(D d, const hn::TFromD<D>* from, unsigned set) {
 #endif
 }
 
-// Moves `from` on.
+// The same, for the set at `lanes`. Advances `from` past the numbers used.
 template <int N, class D>
 HWY_INLINE hn::Vec<D> spread(D d, const hn::TFromD<D>*& from, const std::uint8_t* lanes) {
     const unsigned set = set_of<N>(lanes);

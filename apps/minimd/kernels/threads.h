@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "minimd/kernels/kernels.h"
 
 namespace minimd {

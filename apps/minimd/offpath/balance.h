@@ -1,36 +1,59 @@
-// How much of the interior pairs a device should take, by what host and device were measured to need.
+// How much of a step's pairs a device takes, so that the host and it are done at the same time.
 //
-// A step ends when both are done: the host with its share and, in a re-neighbouring step, with the rebuild;
-// the device with its share, the pairs that need ghosts, and the transfers around them. Times are smoothed
-// over some steps.
+// A step lasts until both are done: the host with its part of the pairs and with all else that it does
+// meanwhile, such as a rebuild or the pairs that need ghosts; the device with its part, the pairs that need
+// ghosts if it takes them, and the transfers around them. Times are medians over the last steps, so that a
+// step in which something else had a core changes nothing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 namespace minimd {
+
+// The median of the last values.
+class Recent {
+  public:
+    void add(double value);
+    // As if it were all that came before.
+    void expect(double value) {
+        count_ = 0;
+        add(value);
+    }
+    double value() const { return median_; }  // 0: none yet
+
+  private:
+    static constexpr std::size_t most = 7;
+
+    std::array<double, most> values_{};
+    std::size_t count_ = 0;  // that have come
+    double median_ = 0.0;
+};
 
 class Balance {
   public:
     // `fixed`: a share that is always used; negative: by measurement.
     explicit Balance(double fixed) : fixed_(fixed) {}
 
-    // The share in 0 ... 1 of `interior` blocks for a device that also computes `boundary` blocks, while the
-    // host first does something else for `host_busy` seconds.
-    double share(std::size_t interior, std::size_t boundary, double host_busy) const;
+    // What the host does besides its part of the pairs takes about so long.
+    void expect_host_busy(double seconds) { host_busy_.expect(seconds); }
 
-    void measured_host(std::size_t blocks, double seconds);
+    // The share in 0 ... 1 of `interior` blocks for a device that also computes `boundary` blocks.
+    double share(std::size_t interior, std::size_t boundary) const;
+
+    // `busy`: from the start of the device's share until the host has done its own, besides those `seconds`.
+    void measured_host(std::size_t blocks, double seconds, double busy);
     // `busy`: from the host's start of the share until the device was done.
     void measured_device(std::size_t blocks, double seconds, double busy);
 
-    double host_rate() const { return host_; }  // seconds a block
-    double device_rate() const { return device_; }
-    double overhead() const { return overhead_; }  // seconds of a share besides computing
+    double host_rate() const { return host_.value(); }  // seconds a block
+    double host_busy() const { return host_busy_.value(); }
+    double device_rate() const { return device_.value(); }
+    double overhead() const { return overhead_.value(); }  // seconds of a share besides computing
 
   private:
-    static void smooth(double& value, double now) { value = value == 0.0 ? now : 0.7 * value + 0.3 * now; }
-
     double fixed_;
-    double host_ = 0.0, device_ = 0.0, overhead_ = 0.0;
+    Recent host_, host_busy_, device_, overhead_;
 };
 
 }  // namespace minimd

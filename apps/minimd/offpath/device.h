@@ -1,7 +1,7 @@
 // A device that computes a part of the forces while the host does something else.
 //
 // A step's share is started and finished by the same thread, one at a time. Implementations: rank_device.h
-// (the device is a rank of the job), runtime_device.h and runtime_eam_device.h (an offpath device).
+// (the device is a rank of the job), kernel_device.h and eam_kernel_device.h (a device that runs kernels).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ class Device {
         EnergyVirial sum;
         double seconds = 0.0;          // that the device computed
         double busy = 0.0;             // from start() until it was done; >= seconds
-        std::span<const Real> forces;  // on this rank's own slots; until the next start()
+        std::span<const Real> forces;  // on this rank's own slots, from `first` on; until the next start()
+        std::size_t first = 0;         // of the reals; 0 for shares with a boundary
     };
 
     virtual GhostMover ghost_mover() const = 0;
@@ -60,17 +61,22 @@ class Device {
         return nullptr;
     }
 
-    // Where hosts move ghosts for forces of the embedded-atom method: the densities that this rank's pairs
-    // yield, by slot, ghosts' shares of their atoms' among them where pairs are listed once. Waits for them,
-    // once after take_ghosts(). The caller may change them. Null: the device is lost.
-    virtual Real* densities() { return nullptr; }
+    // Where hosts move ghosts for forces of the embedded-atom method: the densities that the share's pairs
+    // yield, by slot from first_slot() on, ghosts' shares of their atoms' among them where pairs are listed
+    // once. Waits for them, once after take_ghosts(), or start() without a boundary. Null: the device is
+    // lost.
+    virtual const Real* densities() { return nullptr; }
+    // Of the last start(): the first that its share needs; 0 with a boundary.
+    virtual std::int32_t first_slot() const { return 0; }
     // Then, unless it is lost, the derivatives of the embedding energies, by slot, those of ghosts included.
     virtual void take_derivatives(std::span<const Real> derivatives) { (void)derivatives; }
 
     virtual bool lists_ahead() const { return false; }
 
-    // Can it compute forces that are not divisible (dynamics/forces.h)?  Shares are then of all pairs.
+    // Can it compute forces that are not divisible (dynamics/forces.h)?  Shares are then of all pairs, unless
+    // takes_parts().
     virtual bool takes_undivided() const { return false; }
+    virtual bool takes_parts() const { return false; }
 
     // After start() and a rebuild: has the forces follow their atoms on the device, so that finish() delivers
     // them for the new slots. Returns false where it cannot; finish() then delivers them for the old ones.

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 
 namespace minimd {
 
@@ -29,7 +29,7 @@ std::size_t blocks_before(const std::vector<PairLists>& lists, const std::vector
     return blocks;
 }
 
-// Of each list's interior.
+// Returns the number of interior rows of each list.
 std::vector<std::int32_t> row_counts(const std::vector<PairLists>& lists) {
     std::vector<std::int32_t> counts;
     for (const PairLists& each : lists)
@@ -59,12 +59,13 @@ Offload<Real>::Offload(const Settings& settings, Forces<Real>& forces, std::uniq
       forces_(forces),
       divisible_(dynamic_cast<LennardJonesForces<Real>*>(&forces)),
       hosts_move_ghosts_(device->ghost_mover() == GhostMover::hosts),
+      shares_(divisible_ != nullptr || device->takes_parts()),
       comm_(comm),
       device_(std::move(device)) {
     if (divisible_ == nullptr && !device_->takes_undivided())
         throw std::invalid_argument("these devices compute Lennard-Jones forces only");
     if (auto* eam = dynamic_cast<EamForces<Real>*>(&forces); eam != nullptr && hosts_move_ghosts_)
-        eam_ = std::make_unique<EamRebuild<Real>>(*eam);
+        eam_ = std::make_unique<EamOffload<Real>>(*eam);
 }
 
 template <typename Real>
@@ -118,6 +119,8 @@ template <typename Real>
 void Offload<Real>::account(Balance& balance, std::size_t all, std::size_t devices,
                             const typename Device<Real>::Outcome& outcome) {
     balance.measured_device(devices, outcome.seconds, outcome.busy);
+    shared_.device += outcome.seconds;
+    shared_.between += outcome.busy - outcome.seconds;
     shared_blocks_ += static_cast<std::int64_t>(all);
     device_blocks_ += static_cast<std::int64_t>(devices);
 }
@@ -145,7 +148,7 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
     std::optional<typename Device<Real>::Outcome> outcome;
     double computing = 0.0;
     old_f_.resize(particles.reals(particles.slots));
-    // What is done for the first time takes longer.
+    // The first run takes longer, so the second one counts.
     for (int time = 0; time < 2; ++time) {
         device_->start(particles, share);
         std::fill(old_f_.begin(), old_f_.end(), Real{0});
@@ -160,49 +163,64 @@ void Offload<Real>::calibrate(Particles<Real>& particles, Neighborhood<Real>& ne
             return;
         }
     }
-    if (divisible_ == nullptr) {
-        weigh(particles, neighborhood, outcome->busy, 0.0);
+    if (!shares_) {
+        weigh(particles, neighborhood, outcome->busy);
         return;
     }
+    const double boundary = computing / static_cast<double>(std::max<std::size_t>(interior, 1)) *
+                            static_cast<double>(blocks_of(lists, true));
     for (Balance* balance : {&in_rebuilds_, &in_others_}) {
-        balance->measured_host(interior, computing);
+        balance->measured_host(interior, computing, 0.0);
         balance->measured_device(devices, outcome->seconds, outcome->busy);
     }
+    in_rebuilds_.expect_host_busy(rebuild_seconds);
+    in_others_.expect_host_busy(takes_boundary ? 0.0 : boundary);
 }
 
 template <typename Real>
 void Offload<Real>::calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
     const std::vector<PairLists>& lists = neighborhood.lists();
-    double all = 0.0, hosts = 0.0;
-    // What is done for the first time takes longer.
+    const Share share{first_rows(lists, 1.0), true, false};
+    const std::size_t interior = blocks_of(lists, false), boundary = blocks_of(lists, true);
+    double all = 0.0, alone = 0.0;
+    // The first run takes longer, so the second one counts.
     for (int time = 0; time < 2; ++time) {
         Stopwatch watch;
         Times ignored;
         if (device_) {
-            device_->start(particles, {first_rows(lists, 1.0), true, false});
+            device_->start(particles, share);
             device_->take_ghosts(particles);
         }
-        hosts = eam_->exchange({particles.x.data(), particles.layout, particles.local_slots, particles.slots,
-                                &neighborhood, &lists, &neighborhood.halo()},
-                               device_.get(), false, ignored);
+        eam_->exchange({particles.x.data(), particles.layout, particles.local_slots, particles.slots,
+                        &neighborhood, &lists, &neighborhood.halo(), share.first_rows},
+                       device_.get(), false, ignored);
         const auto result = eam_->finish(device_.get(), old_f_, ignored);
-        all = 0.0;
+        all = alone = 0.0;
         watch.lap(all);
+        forces_.compute(particles, neighborhood, true, false, ignored);
+        watch.lap(alone);
         if (device_ && !result.outcome) lose_device();
+        if (!result.outcome || !shares_) continue;
+        const double block = alone / static_cast<double>(std::max<std::size_t>(interior + boundary, 1));
+        for (Balance* balance : {&in_rebuilds_, &in_others_}) {
+            balance->measured_host(interior, block * static_cast<double>(interior), 0.0);
+            balance->measured_device(interior + boundary, result.outcome->seconds, result.outcome->busy);
+        }
+        in_rebuilds_.expect_host_busy(rebuild_seconds_);
+        in_others_.expect_host_busy(block * static_cast<double>(boundary));
     }
-    weigh(particles, neighborhood, all, hosts);
+    if (!shares_) weigh(particles, neighborhood, all);
 }
 
 template <typename Real>
-void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device,
-                          double hosts) {
-    double slowest[] = {0.0, device, rebuild_seconds_, hosts};
+void Offload<Real>::weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device) {
+    double slowest[] = {0.0, device, rebuild_seconds_};
     Stopwatch watch;
     Times ignored;
     forces_.compute(particles, neighborhood, true, false, ignored);
     watch.lap(slowest[0]);
-    MPI_Allreduce(MPI_IN_PLACE, slowest, 4, MPI_DOUBLE, MPI_MAX, comm_);
-    trial_.begin_with(std::max(slowest[1], slowest[2] + slowest[3]) < slowest[0] + slowest[2]);
+    MPI_Allreduce(MPI_IN_PLACE, slowest, 3, MPI_DOUBLE, MPI_MAX, comm_);
+    trial_.begin_with(std::max(slowest[1], slowest[2]) < slowest[0] + slowest[2]);
 }
 
 template <typename Real>
@@ -214,19 +232,22 @@ void Offload<Real>::rebuilt(double seconds, Neighborhood<Real>& neighborhood) {
 template <typename Real>
 EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                                      bool energy, Times& times) {
-    if (!device_ || !trial_.now() || divisible_ == nullptr || settings_.offpath == OffPath::paper ||
+    if (!device_ || !trial_.now() || !shares_ || settings_.offpath == OffPath::paper ||
         (settings_.offpath == OffPath::balanced && !settings_.share_ordinary_steps))
         return forces_.compute(particles, neighborhood, fresh, energy, times);
+    if (eam_) return ordinary_eam(particles, neighborhood, fresh, energy, times);
 
     Stopwatch watch;
     const std::vector<PairLists>& lists = neighborhood.lists();
     const std::size_t interior = blocks_of(lists, false), boundary = blocks_of(lists, true);
     const bool takes_boundary = !hosts_move_ghosts_ && (settings_.split_boundary || settings_.device_ghosts);
     const double part =
-        settings_.split_boundary ? 0.0 : in_others_.share(interior, takes_boundary ? boundary : 0, 0.0);
+        settings_.split_boundary ? 0.0 : in_others_.share(interior, takes_boundary ? boundary : 0);
     const Share share{first_rows(lists, part), takes_boundary, energy};
+    const Stopwatch started;
     device_->start(particles, share);
     watch.lap(times.force);
+    shared_.starting += started.seconds();
 
     Halo<Real>& halo = neighborhood.halo();
     if (!takes_boundary && !fresh) halo.start_update(particles);
@@ -238,18 +259,23 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
                                  share.first_rows, energy, particles.f);
     watch.lap(computing);
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
-    in_others_.measured_host(own_blocks, computing.wall);
     times.force += computing;
     if (!takes_boundary) {
         if (!fresh) halo.finish_update(particles);
         watch.lap(times.communication);
+        const Stopwatch at_boundary;
         sum += boundary_rows(neighborhood, particles.x.data(), lists, energy, particles.f);
+        shared_.computing += at_boundary.seconds();
         watch.lap(times.force);
         take_ghosts_home(neighborhood, particles.f.data());
         watch.lap(times.communication);
     }
+    in_others_.measured_host(own_blocks, computing.wall, started.seconds() - computing.wall);
+    shared_.computing += computing.wall;
+    const Stopwatch waiting;
     const auto outcome = device_->finish();
-    if (outcome) add(outcome->forces, particles.f.data());
+    shared_.waiting += waiting.seconds();
+    if (outcome) add(outcome->forces, particles.f.data() + outcome->first);
     watch.lap(times.force);
     if (outcome) {
         account(in_others_, interior + boundary, interior - own_blocks + (takes_boundary ? boundary : 0),
@@ -261,6 +287,43 @@ EnergyVirial Offload<Real>::ordinary(Particles<Real>& particles, Neighborhood<Re
                      particles.f);
     watch.lap(times.force);
     return sum;
+}
+
+template <typename Real>
+EnergyVirial Offload<Real>::ordinary_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                                         bool fresh, bool energy, Times& times) {
+    const std::vector<PairLists>& lists = neighborhood.lists();
+    const std::size_t interior = blocks_of(lists, false);
+    const Share share{first_rows(lists, in_others_.share(interior, 0)), false, energy};
+    const Stopwatch started;
+    Stopwatch watch;
+    device_->start(particles, share);
+    watch.lap(times.force);
+    shared_.starting += started.seconds();
+    eam_->exchange(
+        {particles.x.data(), particles.layout, particles.local_slots, particles.slots, &neighborhood, &lists,
+         &neighborhood.halo(), share.first_rows, false, fresh ? nullptr : &particles},
+        device_.get(), energy, times);
+    const auto result = eam_->finish(device_.get(), particles.f, times);
+    watch = Stopwatch();
+    const std::size_t own_blocks = blocks_before(lists, share.first_rows);
+    account_eam(in_others_, own_blocks, started.seconds());
+    if (result.outcome) {
+        add(result.outcome->forces, particles.f.data() + result.outcome->first);
+        account(in_others_, interior + blocks_of(lists, true), interior - own_blocks, *result.outcome);
+    } else {
+        lose_device();
+    }
+    watch.lap(times.force);
+    return result.sum;
+}
+
+template <typename Real>
+void Offload<Real>::account_eam(Balance& balance, std::size_t own, double seconds) {
+    const typename EamOffload<Real>::Spent& spent = eam_->spent();
+    balance.measured_host(own, spent.rows, seconds - spent.rows - spent.waiting - spent.between);
+    shared_.computing += spent.rows;
+    shared_.waiting += spent.waiting;
 }
 
 template <typename Real>
@@ -289,7 +352,7 @@ EnergyVirial Offload<Real>::instead_of_device(Neighborhood<Real>& neighborhood, 
     if (boundary.by_host) return sum;
     boundary.by_host = true;
     if (!boundary.going_home) return sum += boundary_rows(neighborhood, x, lists, energy, old_f_);
-    // The device's forces on ghosts have left and stay as they are.
+    // The device's forces on ghosts have already been sent and stay as they are.
     spare_f_.assign(old_f_.size(), Real{0});
     sum += boundary_rows(neighborhood, x, lists, energy, spare_f_);
     add(std::span<const Real>(spare_f_).first(old_own_reals_), old_f_.data());
@@ -298,9 +361,9 @@ EnergyVirial Offload<Real>::instead_of_device(Neighborhood<Real>& neighborhood, 
 
 template <typename Real>
 EnergyVirial Offload<Real>::finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
-                                       Times& times) {
+                                       const Share& share, const Stopwatch& started, Times& times) {
     Stopwatch watch;
-    // The device takes them while it computes.
+    // The device takes the new lists while it computes.
     lists_changed(particles, neighborhood);
     watch.lap(times.force);
     const auto result = eam_->finish(device_.get(), old_f_, times);
@@ -308,7 +371,9 @@ EnergyVirial Offload<Real>::finish_eam(Particles<Real>& particles, Neighborhood<
     if (result.outcome) {
         const std::vector<PairLists>& lists = neighborhood.old_lists();
         const std::size_t blocks = blocks_of(lists, false) + blocks_of(lists, true);
-        account(in_rebuilds_, blocks, blocks, *result.outcome);
+        const std::size_t own_blocks = blocks_before(lists, share.first_rows);
+        account_eam(in_rebuilds_, own_blocks, started.seconds());
+        account(in_rebuilds_, blocks, blocks - own_blocks, *result.outcome);
         devices = result.outcome->forces.data();
     } else if (device_) {
         lose_device();
@@ -326,10 +391,12 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     Stopwatch watch;
     const std::size_t interior = blocks_of(neighborhood.lists(), false),
                       boundary = blocks_of(neighborhood.lists(), true);
-    const bool all = settings_.offpath == OffPath::paper || divisible_ == nullptr;
-    const double part = !device_ ? 0.0 : all ? 1.0 : in_rebuilds_.share(interior, boundary, rebuild_seconds_);
+    const bool all = settings_.offpath == OffPath::paper || !shares_;
+    const double part = !device_ ? 0.0 : all ? 1.0 : in_rebuilds_.share(interior, boundary);
     const Share share{first_rows(neighborhood.lists(), part), true, energy};
+    const Stopwatch started;
     if (device_) device_->start(particles, share);
+    shared_.starting += started.seconds();
     const std::int32_t old_local_slots = particles.local_slots, old_slots = particles.slots;
     old_own_reals_ = particles.reals(particles.local_slots);
     old_f_.resize(particles.reals(particles.slots));
@@ -344,7 +411,6 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
         watch.lap(times.communication);
     }
 
-    Stopwatch rebuilding;
     bool follows = false;
     Migration<Real>& migration = neighborhood.migration();
     const auto exchanged = [&] {
@@ -357,19 +423,16 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     const auto searched = [&] {
         if (!eam_) return;
         eam_->exchange({migration.old_x().data(), particles.layout, old_local_slots, old_slots, &neighborhood,
-                        &neighborhood.old_lists(), old_halo_.get()},
+                        &neighborhood.old_lists(), old_halo_.get(), share.first_rows},
                        device_.get(), energy, times);
     };
     neighborhood.rebuild(particles, step, times, {exchanged, settled, searched});
     double rebuilt = 0.0;
-    watch.lap(rebuilt);  // accounted for by rebuild()
+    watch.lap(rebuilt);  // rebuild() has accounted for it
     const bool ahead = device_ && device_->lists_ahead();
     if (ahead) lists_changed(particles, neighborhood);
     watch.lap(times.force);
-    double seconds = 0.0;
-    rebuilding.lap(seconds);
-    rebuild_seconds_ = rebuild_seconds_ == 0.0 ? seconds : 0.7 * rebuild_seconds_ + 0.3 * seconds;
-    if (eam_) return finish_eam(particles, neighborhood, times);
+    if (eam_) return finish_eam(particles, neighborhood, share, started, times);
 
     const std::vector<PairLists>& lists = neighborhood.old_lists();
     const Real* x = migration.old_x().data();
@@ -377,7 +440,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     Boundary old;
     EnergyVirial sum;
     Elapsed computing;
-    // In halves, since forces on ghosts may come between.
+    // The host computes its rows in two halves, because forces on ghosts may arrive in between.
     RowNumbers begin(lists.size(), 0), end = share.first_rows;
     for (std::int32_t& row : end)
         row /= 2;
@@ -393,13 +456,16 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     }
     times.force += computing;
     const std::size_t own_blocks = blocks_before(lists, share.first_rows);
-    in_rebuilds_.measured_host(own_blocks, computing.wall);
-
-    if (home) send_home(neighborhood, energy, true, old);
     particles.f.resize(particles.reals(particles.slots));
+    in_rebuilds_.measured_host(own_blocks, computing.wall, started.seconds() - computing.wall);
+    shared_.computing += computing.wall;
+
+    const Stopwatch waiting;
+    if (home) send_home(neighborhood, energy, true, old);
     const Real* devices = nullptr;
     std::optional<typename Device<Real>::Outcome> outcome;
     if (device_) outcome = device_->finish();
+    shared_.waiting += waiting.seconds();
     if (outcome) {
         devices = outcome->forces.data();
         if (follows) std::copy_n(devices, particles.reals(particles.local_slots), particles.f.data());
@@ -413,7 +479,7 @@ EnergyVirial Offload<Real>::rebuild(Particles<Real>& particles, Neighborhood<Rea
     watch.lap(times.force);
     if (home) old_halo_->finish_reverse(old_f_.data());
     watch.lap(times.communication);
-    // The device takes the new lists while this goes on.
+    // The device takes the new lists while the host continues.
     if (!ahead) lists_changed(particles, neighborhood);
     watch.lap(times.force);
     if (!follows) migration.follow(old_f_.data(), particles.f.data(), devices);

@@ -13,8 +13,8 @@
 // `balanced` tries now and then whether hosts alone are faster, and then leaves all to them (trial.h).
 //
 // Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
-// the host from the start where that was found to be faster. Those that devices compute with the hosts' help:
-// eam_rebuild.h.
+// the host from the start where that was found to be faster. Devices that compute them with the hosts' help
+// may take parts as well: eam_offload.h.
 #pragma once
 
 #include <mpi.h>
@@ -22,55 +22,52 @@
 #include <cstdint>
 #include <memory>
 
+#include "minimd/base/results.h"
+#include "minimd/base/settings.h"
+#include "minimd/base/stopwatch.h"
 #include "minimd/dynamics/forces.h"
 #include "minimd/dynamics/neighborhood.h"
+#include "minimd/dynamics/step_partner.h"
 #include "minimd/offpath/balance.h"
 #include "minimd/offpath/device.h"
-#include "minimd/offpath/eam_rebuild.h"
+#include "minimd/offpath/eam_offload.h"
 #include "minimd/offpath/trial.h"
-#include "minimd/report/results.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 
 template <typename Real>
-class Offload {
+class Offload final : public StepPartner<Real> {
   public:
     // Collective over `comm`, that of the hosts, as all of it. Throws std::invalid_argument for a device that
     // cannot compute such forces.
     Offload(const Settings& settings, Forces<Real>& forces, std::unique_ptr<Device<Real>> device,
             MPI_Comm comm);
 
-    // Tries both sides out on the lists that the device was given, for the first shares; `rebuild_seconds` is
-    // what a rebuild took. Collective.
-    void calibrate(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double rebuild_seconds);
+    // Tries both sides out on the lists that the device was given, for the first shares.
+    void calibrate(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
+                   double rebuild_seconds) override;
 
-    // After a rebuild that was not one of rebuild()'s.
-    void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) {
-        if (device_ && trial_.next()) device_->set_lists(particles, neighborhood);
+    void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) override {
+        if (!device_ || !trial_.next()) return;
+        const Stopwatch watch;
+        device_->set_lists(particles, neighborhood);
+        shared_.starting += watch.seconds();
     }
 
-    // Do rebuild steps go off the path? On all ranks alike: one that has lost its device computes its forces
-    // itself, but where the others expect them.
-    bool rebuilds() const { return settings_.offpath != OffPath::none && trial_.now(); }
+    // Do rebuild steps go off the path? A rank that has lost its device computes its forces itself, but where
+    // the others expect them.
+    bool rebuilds() const override { return settings_.offpath != OffPath::none && trial_.now(); }
 
-    // Rebuilds, and sets the forces from the lists before that. Collective.
     EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood, std::int64_t step,
-                         bool energy, Times& times);
-
-    // After each step with a rebuild, `seconds` after the first step began. Collective.
-    void rebuilt(double seconds, Neighborhood<Real>& neighborhood);
-
-    // The forces of a step without a rebuild, or with one that was done. Collective.
+                         bool energy, Times& times) override;
+    void rebuilt(double seconds, Neighborhood<Real>& neighborhood) override;
     EnergyVirial ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
-                          bool energy, Times& times);
+                          bool energy, Times& times) override;
 
-    // Time in calls of MPI, but for those of the neighbourhood's halo.
-    double calls() const { return old_halo_ ? old_halo_->calls() : 0.0; }
-
-    // Blocks of pairs over all steps in which the device took part, and those that it computed.
-    std::int64_t shared_blocks() const { return shared_blocks_; }
-    std::int64_t device_blocks() const { return device_blocks_; }
+    double calls() const override { return old_halo_ ? old_halo_->calls() : 0.0; }
+    SharedTimes shared_times() const override { return shared_; }
+    std::int64_t shared_blocks() const override { return shared_blocks_; }
+    std::int64_t device_blocks() const override { return device_blocks_; }
 
   private:
     using RowNumbers = std::vector<std::int32_t>;  // by list
@@ -82,12 +79,17 @@ class Offload {
     EnergyVirial boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
                                const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& f);
     void take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f);
-    // Are rebuild steps faster with all forces on the devices, which take `device` seconds, `hosts` of them
-    // with the hosts' help?
-    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device, double hosts);
+    // Are rebuild steps faster with all forces on the devices, which take `device` seconds?
+    void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device);
+    // Of an ordinary step of EAM with a device.
+    EnergyVirial ordinary_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
+                              bool energy, Times& times);
     void calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood);
-    // The rest of rebuild() when it has rebuilt.
-    EnergyVirial finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood, Times& times);
+    // The rest of rebuild() when it has rebuilt, `started` before.
+    EnergyVirial finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood, const Share& share,
+                            const Stopwatch& started, Times& times);
+    // After a step of eam_, `seconds` long, of a share with `own` interior blocks of the host's.
+    void account_eam(Balance& balance, std::size_t own, double seconds);
     // Blocks of pairs of the step, and those that the device computed.
     void account(Balance& balance, std::size_t all, std::size_t devices,
                  const typename Device<Real>::Outcome& outcome);
@@ -110,10 +112,12 @@ class Offload {
     Forces<Real>& forces_;
     LennardJonesForces<Real>* divisible_;    // the same, if parts of the pairs can be computed apart
     bool hosts_move_ghosts_;                 // in rebuild steps
-    std::unique_ptr<EamRebuild<Real>> eam_;  // where they do for such forces
+    bool shares_;                            // the device may take parts of the pairs
+    std::unique_ptr<EamOffload<Real>> eam_;  // where they do for such forces
     MPI_Comm comm_;
     std::unique_ptr<Device<Real>> device_;
     Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};
+    SharedTimes shared_;
     std::int64_t shared_blocks_ = 0, device_blocks_ = 0;
     Trial trial_{balances() && settings_.device_trials};
     double rebuild_seconds_ = 0.0;

@@ -23,7 +23,7 @@ Places::Places(const Settings& settings) {
                     "--offpath, --tunnel and --split-boundary need devices as ranks of the job: offpath "
                     "lab run --dpu-ranks, offpath run --dpu-ranks, or mpirun PROGRAM : PROGRAM "
                     "(docs/device-ranks.md)") +
-                (settings.offpath != OffPath::none ? "; or --device-kind runtime" : ""));
+                (settings.offpath != OffPath::none ? "; or --device-kind runtime or openmp" : ""));
         if (settings.where == Where::devices)
             throw mpi_support::UsageError(
                 "--where devices: this job has no device ranks (docs/device-ranks.md)");
@@ -58,7 +58,7 @@ void Places::pair_up(const Settings& settings) {
     std::vector<Entry> all(static_cast<std::size_t>(size));
     MPI_Allgather(&mine, 3, MPI_INT, all.data(), 3, MPI_INT, MPI_COMM_WORLD);
 
-    // Ranks in the world of those that share this one's memory.
+    // The world ranks of the processes that share this rank's memory.
     MPI_Comm near = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
     int near_size = 0;
@@ -84,7 +84,7 @@ void Places::pair_up(const Settings& settings) {
         }
         if (ranks_.is_device == 0 && entry.peer == mine.peer) ++sharers;
     }
-    // Those of one process cannot wait for each other within a step of indivisible forces.
+    // The stand-ins of one device process cannot wait for each other within a step of indivisible forces.
     std::vector<int> taken(static_cast<std::size_t>(size), 0);
     for (const int device : server_.device_of_host)
         if (++taken[static_cast<std::size_t>(device)] > 1 && settings.potential == Potential::eam &&
@@ -99,7 +99,7 @@ void Places::pair_up(const Settings& settings) {
     }
     simulation_ = ranks_.kind_comm;
     device_ = mine.peer;
-    // All hosts alike, so that all devices are told the same.
+    // All hosts get the same answer, so that all devices are told the same.
     sole_host_ = sharers == 1;
     int all_sole = sole_host_ ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &all_sole, 1, MPI_INT, MPI_LAND, ranks_.kind_comm);

@@ -4,8 +4,8 @@
 #include <mpi.h>
 #include <offpath/device_ranks.h>
 
+#include "minimd/base/settings.h"
 #include "minimd/offpath/rank_server.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

@@ -17,7 +17,7 @@ RankDevice<Real>::~RankDevice() {
 template <typename Real>
 void RankDevice<Real>::say(Command command) {
     command.piece_bytes = piece_bytes_;
-    // A command is short enough to leave at once.
+    // A command is short enough to be sent at once.
     MPI_Send(&command, static_cast<int>(sizeof command), MPI_BYTE, device_, tag_command, comm_);
 }
 
@@ -63,8 +63,8 @@ void RankDevice<Real>::set_lists(const Particles<Real>& particles, Neighborhood<
          .local_slots = particles.local_slots,
          .lists = static_cast<std::int32_t>(neighborhood.lists().size())});
     send(n.data(), n.size());
-    // From where they are: a list is overwritten by the rebuild after the next, before which come other
-    // lists.
+    // The lists are sent from where they are. The rebuild after the next one overwrites a list, and before
+    // that set_lists() is called again and waits for these sends.
     both([&](const PairList& list) {
         send(reinterpret_cast<const std::int32_t*>(list.rows.data()),
              list.rows.size() * (sizeof(PairRow) / sizeof(std::int32_t)));

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 #include "minimd/offpath/device.h"
 #include "minimd/offpath/pieces.h"
 #include "minimd/offpath/protocol.h"

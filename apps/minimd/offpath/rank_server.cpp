@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "minimd/domain/stopwatch.h"
+#include "minimd/base/stopwatch.h"
 #include "minimd/domain/wire.h"
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/forces.h"
@@ -19,7 +19,7 @@ namespace minimd {
 
 namespace {
 
-// The seat of every host's stand-in among the devices.
+// Returns the seats of all hosts' stand-ins among the devices.
 std::vector<Seat> seats_of(const ServerPlaces& places) {
     std::vector<Seat> seats;
     for (std::size_t host = 0; host < places.device_of_host.size(); ++host) {
@@ -32,7 +32,7 @@ std::vector<Seat> seats_of(const ServerPlaces& places) {
     return seats;
 }
 
-// Everything that a device knows of one host.
+// All that a device knows about one host.
 template <typename Real>
 class StandIn {
   public:
@@ -89,7 +89,7 @@ class StandIn {
         if (command.boundary != 0 && !undivided_) neighborhood_.halo().start_update(particles_);
     }
 
-    // Forces that are not divisible, ghosts' travels among them.
+    // Computes forces that are not divisible; this includes the ghosts' travels.
     void compute_undivided(int slowness) {
         if (!undivided_) return;
         Stopwatch watch;
@@ -114,7 +114,8 @@ class StandIn {
         }
         particles_.f.resize(particles_.reals(particles_.slots));
         sum_ = {};
-        // All but the last time is for nothing, and takes the time that a slower device would.
+        // All repetitions but the last have no effect: they only take the time that a slower device would
+        // need.
         for (int time = 0; time < slowness; ++time) {
             std::fill(particles_.f.begin(), particles_.f.end(), Real{0});
             sum_ = over({chosen_.rows, lists_.interior.blocks.data()}, false);
@@ -198,7 +199,7 @@ class StandIn {
 
     bool ghosts_have_forces() const { return neighborhood_.shell() == Neighborhood<Real>::Shell::eighth; }
 
-    // Rows in equal parts to the threads of this device.
+    // Gives the threads of this device equal parts of the rows.
     EnergyVirial over(const PairRows& pairs, bool boundary) {
         const bool both_sides = neighborhood_.both_sides(boundary);
         const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(threads_));
@@ -208,7 +209,7 @@ class StandIn {
         return {weight * sum.energy, weight * sum.virial};
     }
 
-    // The lists as undivided forces want them: to every thread its own.
+    // Deals the lists out as undivided forces need them: each thread gets its own list.
     void deal_out() {
         std::vector<PairLists>& lists = neighborhood_.lists();
         if (lists.size() == 1) {
@@ -242,7 +243,7 @@ class StandIn {
     Neighborhood<Real> neighborhood_;
     TunnelExit<Real> tunnel_;
     LennardJonesForces<Real> forces_;
-    std::unique_ptr<Forces<Real>> undivided_;  // in place of forces_
+    std::unique_ptr<Forces<Real>> undivided_;  // replaces forces_
     Particles<Real> particles_;
     PairLists lists_;
     PairList chosen_;
@@ -271,7 +272,7 @@ void serve(const Settings& settings, const ServerPlaces& places, const System& s
         for (std::size_t h = 0; h < hosts.size(); ++h)
             commands[h] = hosts[h]->next_command();
         idle.lap(waited);
-        // Phase by phase over all hosts, so that messages between their stand-ins meet.
+        // Runs each phase for all hosts before the next, so that messages between their stand-ins meet.
         const auto all = [&](auto phase) {
             for (std::size_t h = 0; h < hosts.size(); ++h)
                 phase(*hosts[h], commands[h]);

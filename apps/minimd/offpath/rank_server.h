@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "minimd/setup/atoms.h"
+#include "minimd/base/atoms.h"
+#include "minimd/base/settings.h"
 #include "minimd/setup/eam_tables.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

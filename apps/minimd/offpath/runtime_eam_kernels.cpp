@@ -1,4 +1,4 @@
-// The part of libminimd-kernels.so for the embedded-atom method (runtime_eam_kernels.h).
+// The part of libminimd-kernels.so that computes the embedded-atom method (runtime_eam_kernels.h).
 #include "minimd/offpath/runtime_eam_kernels.h"
 
 #include <algorithm>
@@ -16,16 +16,17 @@ namespace {
 using namespace minimd;
 using namespace minimd::runtime;
 
-// From the table's arrival on; and what one kernel of a step leaves for the next.
+// What the device keeps once the table has arrived, and what one kernel of a step leaves for the next.
 template <typename Real>
 struct Kept {
     AlignedVector<Real> coefficients;
     EamTable<Real> table;
     std::unique_ptr<EamLoops<Real>> loops;
-    std::unique_ptr<EamLoops<Real>> rehearsal;  // of what is computed to take time
-    AlignedVector<Real> ignored;                // numbers of rehearsals
+    std::unique_ptr<EamLoops<Real>> rehearsal;  // for computations that only take time
+    AlignedVector<Real> ignored;                // results of rehearsals
     AlignedVector<Real> x, density, f;          // on a device that does not share the host's memory
-    std::int32_t slots = -1;                    // of the step whose densities have been begun
+    std::vector<PairRow> chosen;
+    std::int32_t slots = -1;  // the slots of the step whose densities have been begun
 };
 
 template <typename Real>
@@ -34,10 +35,15 @@ Kept<Real>& kept() {
     return of_this_process;
 }
 
-bool sound(const EamArguments& arguments) {
-    return arguments.threads >= 1 && has_kernels(arguments.numbers) && arguments.own_slots >= 0 &&
-           arguments.own_slots <= arguments.slots && arguments.interior_rows >= 0 &&
-           arguments.interior_rows <= arguments.rows;
+bool sound(const EamArguments& arguments, std::size_t bytes) {
+    const std::int32_t begin = arguments.first_slot, own = arguments.own_slots;
+    const bool fine = arguments.threads >= 1 && has_kernels(arguments.numbers) && begin >= 0 &&
+                      begin <= own && own <= arguments.slots && (begin == 0 || arguments.alone != 0) &&
+                      arguments.interior_rows >= 0 && arguments.interior_rows <= arguments.rows;
+    if (!fine || arguments.ranges < 0 || arguments.bytes() != bytes) return false;
+    return std::all_of(arguments.range, arguments.range + arguments.ranges, [&](const RowRange& range) {
+        return range.first >= 0 && range.first <= range.end && range.end <= arguments.interior_rows;
+    });
 }
 
 template <typename Real>
@@ -63,16 +69,20 @@ void begin_step(Kept<Real>& state, const EamArguments& arguments) {
     state.slots = arguments.slots;
     if (arguments.slowness > 1) {
         state.rehearsal->begin(arguments.slots);
-        state.ignored.assign(3 * static_cast<std::size_t>(arguments.slots), Real{0});
+        const auto numbers = 3 * static_cast<std::size_t>(arguments.slots);
+        if (state.ignored.size() != numbers) state.ignored.assign(numbers, Real{0});
     }
 }
 
-// Nothing, here and below: the buffers are not those of such a kernel, or what the one before kept is gone.
+// Here and below, an empty result means that the buffers are not those of such a kernel, or that the state of
+// the kernel before it is gone.
 template <typename Real>
 std::optional<EnergyVirial> densities(const EamArguments& arguments, const Buffers& buffers) {
     Kept<Real>& state = kept<Real>();
     const bool boundary = arguments.boundary != 0, in_place = buffers.count == 5;
-    const auto own = static_cast<std::size_t>(arguments.own_slots),
+    const bool last = boundary || arguments.alone != 0;
+    const auto begin = static_cast<std::size_t>(arguments.first_slot),
+               own = static_cast<std::size_t>(arguments.own_slots),
                all = static_cast<std::size_t>(arguments.slots),
                given = static_cast<std::size_t>(arguments.given());
     if (state.table.rows == nullptr || (boundary && state.slots != arguments.slots)) return std::nullopt;
@@ -87,9 +97,9 @@ std::optional<EnergyVirial> densities(const EamArguments& arguments, const Buffe
         rows = buffers.all<PairRow>(3);
         blocks = buffers.at<std::int32_t>(4);
     } else {
-        const std::size_t first = boundary ? own : 0, end = boundary ? all : own;
-        if (buffers.count != (boundary ? 3u : 2u) || !buffers.holds<Real>(1, 3 * (end - first)) ||
-            (boundary && !buffers.holds<Real>(2, given)))
+        const std::size_t first = boundary ? own : begin, end = boundary ? all : own;
+        if (buffers.count != (last ? 3u : 2u) || !buffers.holds<Real>(1, 3 * (end - first)) ||
+            (last && !buffers.holds<Real>(2, given)))
             return std::nullopt;
         state.x.resize(3 * all);
         state.density.resize(all);
@@ -99,12 +109,17 @@ std::optional<EnergyVirial> densities(const EamArguments& arguments, const Buffe
     }
     if (rows.size() != static_cast<std::size_t>(arguments.rows)) return std::nullopt;
     const auto interior = static_cast<std::size_t>(arguments.interior_rows);
-    const PairRows pairs{boundary ? rows.subspan(interior) : rows.first(interior), blocks};
-
+    std::span<const PairRow> chosen = rows.subspan(interior);
     if (!boundary) {
+        state.chosen.clear();
+        for (std::int32_t r = 0; r < arguments.ranges; ++r)
+            state.chosen.insert(state.chosen.end(), rows.begin() + arguments.range[r].first,
+                                rows.begin() + arguments.range[r].end);
+        chosen = state.chosen;
         begin_step(state, arguments);
-        std::fill(density, density + all, Real{0});
+        std::fill(density + begin, density + (last ? own : all), Real{0});
     }
+    const PairRows pairs{chosen, blocks};
     const std::vector<PairRows> parts = equal_parts(pairs, state.loops->threads());
     const auto run = [&](EamLoops<Real>& loops, Real* to) {
         return loops.densities(x, parts, state.table, {arguments.energy != 0, arguments.both_sides(boundary)},
@@ -113,9 +128,9 @@ std::optional<EnergyVirial> densities(const EamArguments& arguments, const Buffe
     for (int time = 1; time < arguments.slowness; ++time)
         run(*state.rehearsal, state.ignored.data());
     const double energy = run(*state.loops, density);
-    if (boundary) {
-        state.loops->gather_densities(density, 0, arguments.slots);
-        if (!in_place && given > 0) std::memcpy(buffers.data[2], density, given * sizeof(Real));
+    if (last) {
+        state.loops->gather_densities(density, arguments.first_slot, arguments.given_end());
+        if (!in_place && given > 0) std::memcpy(buffers.data[2], density + begin, given * sizeof(Real));
     }
     return EnergyVirial{energy, 0.0};
 }
@@ -124,7 +139,8 @@ template <typename Real>
 std::optional<EnergyVirial> forces(const EamArguments& arguments, const Buffers& buffers) {
     Kept<Real>& state = kept<Real>();
     const bool in_place = buffers.count == 4;
-    const auto all = static_cast<std::size_t>(arguments.slots),
+    const auto begin = static_cast<std::size_t>(arguments.first_slot),
+               all = static_cast<std::size_t>(arguments.slots),
                given = static_cast<std::size_t>(arguments.given());
     if (!state.loops || state.slots != arguments.slots) return std::nullopt;
     const Real *x = nullptr, *derivative = nullptr;
@@ -145,7 +161,7 @@ std::optional<EnergyVirial> forces(const EamArguments& arguments, const Buffers&
         derivative = buffers.at<Real>(1);
         f = state.f.data();
     }
-    std::fill(f, f + 3 * all, Real{0});
+    std::fill(f + 3 * begin, f + (arguments.alone != 0 ? 3 * (begin + given) : 3 * all), Real{0});
     const auto run = [&](EamLoops<Real>& loops, Real* to) {
         double virial = 0.0;
         for (const bool boundary : {false, true})
@@ -156,9 +172,9 @@ std::optional<EnergyVirial> forces(const EamArguments& arguments, const Buffers&
     for (int time = 1; time < arguments.slowness; ++time)
         run(*state.rehearsal, state.ignored.data());
     const double virial = run(*state.loops, f);
-    state.loops->gather_forces(f, 0, arguments.given());
+    state.loops->gather_forces(f, arguments.first_slot, arguments.given_end());
     state.slots = -1;
-    if (!in_place && given > 0) std::memcpy(buffers.data[2], f, 3 * given * sizeof(Real));
+    if (!in_place && given > 0) std::memcpy(buffers.data[2], f + 3 * begin, 3 * given * sizeof(Real));
     return EnergyVirial{0.0, virial};
 }
 
@@ -166,10 +182,10 @@ template <typename Call>
 int compute(const void* data, std::size_t data_bytes, const Buffers& buffers, const Call& call) {
     const double begin = now();
     EamArguments arguments;
-    if (data_bytes != sizeof arguments || buffers.count == 0 || buffers.bytes[0] != sizeof(ForceAnswer))
+    if (data_bytes > sizeof arguments || buffers.count == 0 || buffers.bytes[0] != sizeof(ForceAnswer))
         return OFFPATH_ERR_INVALID;
-    std::memcpy(&arguments, data, sizeof arguments);
-    if (!sound(arguments)) return OFFPATH_ERR_INVALID;
+    std::memcpy(&arguments, data, data_bytes);
+    if (!sound(arguments, data_bytes)) return OFFPATH_ERR_INVALID;
     const std::optional<EnergyVirial> sum = call(arguments);
     if (!sum) return OFFPATH_ERR_INVALID;
     deliver(buffers, *sum, begin);

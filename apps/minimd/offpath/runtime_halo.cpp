@@ -58,9 +58,7 @@ template <typename Real>
 bool RuntimeHalo<Real>::plan(const Peers& peers, bool both_ways) {
     const bool first = lanes_.empty();
     if (first) {
-        const auto lane = [&](Move move) {
-            lanes_.push_back(std::make_unique<Lane>(move, context_.handle()));
-        };
+        const auto lane = [&](Move move) { lanes_.push_back(std::make_unique<Lane>(move, context_)); };
         lane(Move::positions);
         if (scalars_) lane(Move::values);
         if (both_ways) lane(Move::forces);

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "minimd/domain/halo_carrier.h"
-#include "minimd/offpath/runtime_attachment.h"
+#include "minimd/offpath/device_memory.h"
+#include "minimd/offpath/runtime_context.h"
 
 namespace minimd {
 
@@ -32,9 +33,9 @@ class RuntimeHalo final : public HaloCarrier<Real> {
   private:
     // One recorded move and its memory. Moves that follow their like have two, used in turn.
     struct Lane {
-        Lane(Move what, offpath_context_h context) : move(what), out(context), in(context) {}
+        Lane(Move what, DeviceHeap& heap) : move(what), out(heap), in(heap) {}
         Move move;
-        RuntimeMemory out, in;
+        DeviceMemory out, in;
         std::size_t bytes_out = 0;
         offpath_group_h group = nullptr;
     };

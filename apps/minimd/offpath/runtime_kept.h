@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "minimd/kernels/kernels.h"
 #include "minimd/offpath/runtime_kernels.h"
 

@@ -1,4 +1,4 @@
-// libminimd-kernels.so: what an offpath device runs for miniMD (runtime_kernels.h).
+// libminimd-kernels.so: the kernels that an offpath device runs for miniMD (runtime_kernels.h).
 #include "minimd/offpath/runtime_kernels.h"
 
 #include <offpath/compute.h>
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "minimd/kernels/threads.h"
 #include "minimd/offpath/runtime_kept.h"
 
@@ -27,16 +27,16 @@ AlignedVector<Real> kept_f;
 
 std::vector<PairRow> chosen;
 
-// One buffer for each of the places where host memory lies, or one for each thing that is sent.
+// Whether there is one buffer for each place of host memory, rather than one for each thing that is sent.
 bool in_place(const Buffers& buffers) {
     return buffers.count == 5;
 }
 
-// Forces of the rows of `pairs`, added to those at `f`.
+// Adds the forces of the rows of `pairs` to those at `f`.
 template <typename Real>
 EnergyVirial add_forces(const ForceArguments& arguments, const PairRows& pairs, const Real* x, Real* f,
                         std::size_t reals) {
-    static std::vector<AlignedVector<Real>> thread_f;  // of all threads but the first
+    static std::vector<AlignedVector<Real>> thread_f;  // for all threads but the first
     static AlignedVector<Real> rehearsed;
     const std::vector<PairRows> parts = equal_parts(pairs, static_cast<std::size_t>(arguments.threads));
     const bool both_sides = arguments.both_sides != 0;
@@ -44,25 +44,27 @@ EnergyVirial add_forces(const ForceArguments& arguments, const PairRows& pairs, 
         return add_on_threads(kernels<Real>(arguments.numbers.lanes).lennard_jones, x, to, reals, parts,
                               arguments.parameters, {arguments.energy != 0, both_sides}, thread_f);
     };
-    // All but the last time is for nothing, and takes the time that a slower device would.
-    for (int time = 1; time < arguments.slowness; ++time) {
-        rehearsed.assign(reals, Real{0});
+    // All repetitions but the last have no effect: they only take the time that a slower device would need.
+    if (rehearsed.size() != reals) rehearsed.assign(reals, Real{0});
+    for (int time = 1; time < arguments.slowness; ++time)
         run(rehearsed.data());
-    }
     const EnergyVirial sum = run(f);
     const double weight = both_sides ? 1.0 : 0.5;
     return {weight * sum.energy, weight * sum.virial};
 }
 
-// Nothing: the buffers are not those of such a part, or what the part before kept is gone.
+// An empty result means that the buffers are not those of such a part, or that the state of the part before
+// it is gone.
 template <typename Real>
 std::optional<EnergyVirial> run_part(const ForceArguments& arguments, const PairRows& pairs,
                                      const Buffers& buffers) {
     const Part part = arguments.part;
     const auto own = static_cast<std::size_t>(arguments.own_reals),
                all = static_cast<std::size_t>(arguments.reals);
-    const std::size_t first = part == Part::boundary ? own : 0, end = part == Part::boundary ? all : own,
-                      bytes = (end - first) * sizeof(Real);
+    const std::size_t first = part == Part::boundary ? own
+                              : part == Part::whole  ? static_cast<std::size_t>(arguments.first_real)
+                                                     : 0;
+    const std::size_t end = part == Part::boundary ? all : own, bytes = (end - first) * sizeof(Real);
     const bool brings = part != Part::last, gives = part != Part::first;
     Real *x = nullptr, *f = nullptr;
     if (in_place(buffers)) {
@@ -92,7 +94,8 @@ std::optional<EnergyVirial> run_part(const ForceArguments& arguments, const Pair
 
 bool sound(const ForceArguments& arguments, std::size_t bytes) {
     return arguments.bytes() == bytes && arguments.threads >= 1 && has_kernels(arguments.numbers) &&
-           arguments.own_reals >= 0 && arguments.own_reals <= arguments.reals;
+           arguments.first_real >= 0 && arguments.first_real <= arguments.own_reals &&
+           arguments.own_reals <= arguments.reals;
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr const char* forces_symbol = "minimd_forces";
 
 // Of a step's forces, which are computed at once, or as ghosts come and go. Each part adds to the forces.
 enum class Part : std::int32_t {
-    whole,     // brings positions of own slots, gives forces on them
+    whole,     // brings positions of own slots from first_real on, gives forces on them
     first,     // brings positions of own slots
     boundary,  // brings positions of ghosts, gives forces on ghosts
     last       // gives forces on own slots
@@ -54,6 +54,7 @@ struct ForceArguments {
     Part part = Part::whole;
     std::int32_t ranges = 0;
     std::int64_t own_reals = 0, reals = 0;  // three a slot, and with ghosts
+    std::int64_t first_real = 0;            // of own slots, the rows need none before this
     LjParameters parameters;
     RowRange range[most_ranges];
 

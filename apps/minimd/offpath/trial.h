@@ -4,6 +4,7 @@
 // its forces. Lists reach the device before a round begins, so each round is decided one before. The other
 // way is adopted if all rounds of its trial are faster, by a margin, than the usual ones before the trial and
 // those after it: a machine that does something else for a moment, or gets slower or faster, changes nothing.
+// Each trial that changes nothing doubles the time until the next.
 #pragma once
 
 #include <mpi.h>
@@ -34,7 +35,7 @@ class Trial {
     // not count, since the one before it has brought the lists, or has not.
     static constexpr int tried = 3, length = 6;
     static constexpr int usual = 5;  // that count before a trial
-    static constexpr int before_first = 6, between = 100;
+    static constexpr int before_first = 6, between = 100, most_between = 1600;
     static constexpr double margin = 0.97;
 
     bool choose(int round) const { return round < trial_ || round >= trial_ + tried ? usual_ : !usual_; }
@@ -44,6 +45,7 @@ class Trial {
     bool usual_ = true, now_ = true, next_ = true;
     int round_ = 0;  // since the last trial
     int trial_ = before_first;
+    int between_ = between;
     double last_ = -1.0;
     std::vector<double> before_, in_trial_, after_;  // seconds of rounds
 };

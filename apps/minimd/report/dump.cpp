@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "minimd/report/shared_file.h"
-#include "minimd/setup/distribution.h"
+#include "minimd/files/distribution.h"
+#include "minimd/files/shared_file.h"
 
 namespace minimd {
 

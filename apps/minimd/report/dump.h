@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string>
 
-#include "minimd/report/dump_format.h"
-#include "minimd/setup/atoms.h"
+#include "minimd/base/atoms.h"
+#include "minimd/files/dump_format.h"
 
 namespace minimd {
 

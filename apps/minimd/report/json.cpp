@@ -8,7 +8,7 @@ namespace minimd {
 
 namespace {
 
-// As it was at the end.
+// Returns the kind of halo at the end of the run.
 const char* halo_name(const Settings& settings, const Summary& summary) {
     switch (settings.halo) {
         case HaloKind::blocking:
@@ -44,6 +44,12 @@ nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary)
     line["precision"] = settings.precision == Precision::single_precision ? "single" : "double";
     line["total_s"] = times.total;
     line["device_share"] = summary.device_share;
+    const SharedTimes& shared = summary.shared;
+    line["offpath_s"] = {{"starting", shared.starting},
+                         {"computing", shared.computing},
+                         {"waiting", shared.waiting},
+                         {"device", shared.device},
+                         {"between", shared.between}};
     line["tunnelled_bytes"] = settings.tunnel ? summary.carried : 0.0;
     line["halo"] = halo_name(settings, summary);
     line["offloaded_bytes"] = settings.tunnel ? 0.0 : summary.carried;

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "minimd/report/results.h"
-#include "minimd/setup/settings.h"
+#include "minimd/base/settings.h"
+#include "minimd/report/summary.h"
 
 namespace minimd {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "minimd/report/restart.h"
+#include "minimd/files/restart.h"
+#include "minimd/files/shared_text.h"
 #include "minimd/report/yaml.h"
-#include "minimd/setup/shared_text.h"
 
 namespace minimd {
 
@@ -22,8 +22,8 @@ struct Named {
     std::string flag, path;
 };
 
-// Why the file cannot be written; empty: it can. Pipes and devices are left alone: who opens one and closes
-// it again may end what reads it.
+// Returns why the file cannot be written, or an empty string if it can. Pipes and devices are left alone:
+// opening and closing one may end the program that reads it.
 std::string problem_of(const std::string& path) {
     std::error_code ignored;
     const std::filesystem::file_status status = std::filesystem::status(path, ignored);
@@ -32,7 +32,7 @@ std::string problem_of(const std::string& path) {
         return "";
     constexpr mode_t everyone = 0666;
     const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), everyone);
-    // A link whose target is not there yet cannot be made exclusively.
+    // A link whose target does not exist yet cannot be created exclusively.
     if (file < 0) return !there && errno == EEXIST ? "" : std::strerror(errno);
     close(file);
     return there || unlink(path.c_str()) == 0 ? "" : std::strerror(errno);
@@ -44,7 +44,7 @@ bool same_file(const std::string& a, const std::string& b) {
     for (const std::string& path : {a, b})
         if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
             return false;
-    // One that is not there yet has to be absolute to be compared.
+    // A path that does not exist yet has to be absolute for the comparison.
     const auto place = [&](const std::string& path) {
         return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
     };
@@ -75,7 +75,7 @@ std::string problem_of(const Settings& settings) {
             if (same_file(path, outputs[j].path))
                 return flag + " and " + outputs[j].flag + " name the same file, '" + path + "'";
         for (const Named& input : inputs_of(settings)) {
-            // A run may go on from the file that it replaces when the new one is complete.
+            // A run may continue from the restart file that it replaces once the new one is complete.
             const bool replaces = flag == "--write-restart" && input.flag == "--restart";
             if (!replaces && same_file(path, input.path))
                 return flag + " would overwrite '" + path + "', which this run reads (" + input.flag + ")";

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#include "minimd/setup/settings.h"
+#include "minimd/base/settings.h"
 
 namespace minimd {
 

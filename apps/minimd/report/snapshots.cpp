@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "minimd/report/restart.h"
+#include "minimd/files/restart.h"
 
 namespace minimd {
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
+#include "minimd/base/atoms.h"
+#include "minimd/base/settings.h"
 #include "minimd/report/dump.h"
-#include "minimd/setup/atoms.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

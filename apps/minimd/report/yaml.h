@@ -6,9 +6,9 @@
 #include <ctime>
 #include <string>
 
-#include "minimd/report/results.h"
-#include "minimd/setup/atoms.h"
-#include "minimd/setup/settings.h"
+#include "minimd/base/atoms.h"
+#include "minimd/base/settings.h"
+#include "minimd/report/summary.h"
 
 namespace minimd {
 

@@ -7,7 +7,7 @@ namespace {
 constexpr double index_bytes = sizeof(std::int32_t);
 constexpr double difference = 3, square = 5, comparison = 1;
 constexpr double own_force = 6, other_force = 6;
-// An estimate and its refinement, which takes more in double precision.
+// An estimate and its refinement. Double precision takes more operations.
 template <typename Real>
 constexpr double reciprocal = sizeof(Real) == 8 ? 8 : 5;
 template <typename Real>

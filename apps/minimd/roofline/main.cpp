@@ -1,5 +1,5 @@
-// Where the loops over pairs lie beneath what one core can do: minimd's flags, whose system is simulated for
-// their steps before its lists are counted and the loops timed alone. One rank.
+// Where the loops over pairs lie below one core's limits. The program takes minimd's flags and simulates the
+// system for their number of steps. Then it counts the lists and times the loops alone. It runs on one rank.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -26,7 +26,7 @@ namespace {
 using namespace minimd;
 using nlohmann::ordered_json;
 
-// Seconds of the fastest of several calls: the others were disturbed.
+// Returns the seconds of the fastest of several calls; the others were disturbed.
 template <typename Call>
 double fastest(Call&& call) {
     using Clock = std::chrono::steady_clock;
@@ -83,7 +83,7 @@ class Roofline {
   private:
     std::size_t slots() const { return static_cast<std::size_t>(particles_.slots); }
 
-    // call(list, both_sides) for the interior pairs and for those with ghosts.
+    // Calls call(list, both_sides) for the interior pairs and for the pairs with ghosts.
     template <typename Call>
     void over_lists(Call&& call) {
         const PairLists& lists = neighborhood_.lists()[0];
@@ -141,7 +141,8 @@ class Roofline {
         std::fill(density.begin(), density.end(), Real{0});
         std::fill(derivative.begin(), derivative.end(), Real(-0.1));
         EamPairStore<Real> store;
-        // Without the side that pairs are listed from, all are alike: half lists with ghost newton.
+        // One store can keep the pairs of both lists: with half lists and ghost newton, both are listed from
+        // one side, so all pairs are alike.
         const double first = fastest([&] {
             store.clear();
             over_lists([&](const PairList& list, bool both_sides) {

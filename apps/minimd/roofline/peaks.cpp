@@ -11,7 +11,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "minimd/kernels/pairs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,8 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Clock = std::chrono::steady_clock;
 
-// The fastest of several trials, each at least as long as clocks and schedulers need; call() returns the
-// amount of work that it did.
+// Returns the rate of the fastest of several trials. Each trial is at least as long as clocks and schedulers
+// require. call() returns the amount of work that it did.
 template <class Call>
 double best_rate(Call&& call) {
     double best = 0.0;

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <map>
 
-#include "minimd/report/dump_format.h"
+#include "minimd/base/limits.h"
+#include "minimd/files/dump_format.h"
 #include "minimd/setup/input_file.h"
-#include "minimd/setup/limits.h"
 #include "minimd/setup/line_source.h"
 #include "support/mpi_program.h"
 
@@ -28,7 +28,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flags, Target& target,
         ->check(CLI::IsMember(names));
 }
 
-// A whole number as people write it: CLI11's own reading takes 010 for 8.
+// Accepts a whole number as people write it: CLI11 itself reads 010 as 8.
 CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
     const std::string range = "from " + std::to_string(low) + " to " + std::to_string(high);
     return {[=](std::string& word) {
@@ -148,9 +148,11 @@ void CommandLine::add_own_flags(CLI::App& app) {
     add_choice<OffPath>(
         app, "--offpath", flags_.offpath, {{"paper", OffPath::paper}, {"balanced", OffPath::balanced}},
         "Let devices compute forces while hosts build lists, as published or with all work shared");
-    add_choice<DeviceKind>(app, "--device-kind", flags_.device,
-                           {{"ranks", DeviceKind::ranks}, {"runtime", DeviceKind::runtime}},
-                           "A device is a rank of the job (default), or is reached through offpath's daemon");
+    add_choice<DeviceKind>(
+        app, "--device-kind", flags_.device,
+        {{"ranks", DeviceKind::ranks}, {"runtime", DeviceKind::runtime}, {"openmp", DeviceKind::openmp}},
+        "A device is a rank of the job (default), or runs kernels, started through "
+        "offpath's runtime or in OpenMP target regions");
     app.add_option(
            "--device-share", flags_.device_share,
            "balanced: part of the pairs without ghosts that devices take (default: by measured speed)")
@@ -221,7 +223,7 @@ Settings CommandLine::settings(MPI_Comm comm) const {
     if (data_file_) settings.data_file = data_file_;
     for (const std::string& flag : ignored_)
         settings.notes.push_back(flag + " is of other variants of miniMD and without effect here");
-    // miniMD's default, said aloud.
+    // A negative value is miniMD's default, given explicitly.
     if (settings.sort_every && *settings.sort_every < 0) settings.sort_every.reset();
     if (settings.yaml_screen && settings.yaml_output == 0)
         settings.notes.push_back("--yaml_screen is without effect: -o 1 is not there");

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "minimd/setup/settings.h"
+#include "minimd/base/settings.h"
 
 namespace minimd {
 

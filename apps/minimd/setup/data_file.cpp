@@ -4,9 +4,9 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "minimd/files/distribution.h"
+#include "minimd/files/shared_text.h"
 #include "minimd/setup/data_sections.h"
-#include "minimd/setup/distribution.h"
-#include "minimd/setup/shared_text.h"
 #include "support/mpi_program.h"
 
 namespace minimd {
@@ -17,7 +17,7 @@ enum class Chunk : int { atoms, velocities, end };
 
 constexpr std::size_t chunk_records = 16384;
 
-// Keeps what belongs to this rank.
+// Keeps the atoms that belong to this rank.
 class Keeper {
   public:
     Keeper(const Decomposition& decomposition, AtomList& atoms)
@@ -45,12 +45,12 @@ class Keeper {
     std::unordered_map<std::int64_t, std::size_t> index_;
 };
 
-// The chunks that rank 0 reads, on every rank.
+// Passes the chunks that rank 0 reads to every rank.
 class Chunks {
   public:
     Chunks(MPI_Comm comm, Keeper& keeper) : comm_(comm), keeper_(keeper) {}
 
-    // On rank 0.
+    // Called on rank 0.
     void add(Chunk kind, const AtomRecord& record) {
         if (kind != kind_ || records_.size() == chunk_records) flush();
         kind_ = kind;
@@ -66,7 +66,7 @@ class Chunks {
         share();
     }
 
-    // On the others.
+    // Called on the other ranks.
     void receive() {
         while (share() != Chunk::end) {
         }

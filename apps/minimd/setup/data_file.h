@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "minimd/base/atoms.h"
 #include "minimd/domain/decomposition.h"
-#include "minimd/setup/atoms.h"
 #include "minimd/setup/data_header.h"
 #include "minimd/setup/line_source.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "minimd/setup/limits.h"
+#include "minimd/base/limits.h"
 
 namespace minimd {
 
@@ -15,7 +15,7 @@ constexpr std::string_view single_titles[] = {"Atoms",  "Velocities", "Masses", 
                                               "Angles", "Dihedrals",  "Impropers", "Ellipsoids",
                                               "Lines",  "Triangles",  "Bodies",    "AngleTorsion"};
 
-// What an atomic system has none of.
+// The things of which an atomic system has none.
 constexpr std::string_view other_counts[] = {"bonds",      "angles", "dihedrals", "impropers",
                                              "ellipsoids", "lines",  "triangles", "bodies"};
 
@@ -26,7 +26,7 @@ bool one_of(std::string_view word, const std::string_view (&words)[n]) {
     return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// "bond types", "extra bond per atom": of what there are no atoms here for.
+// Lines such as "bond types" or "extra bond per atom": here there are no atoms that they could concern.
 bool says_nothing_of_atoms(const std::vector<std::string_view>& words) {
     constexpr std::string_view bonded[] = {"bond", "angle", "dihedral", "improper"};
     return (words.size() == 3 && one_of(words[1], bonded) && words[2] == "types") ||

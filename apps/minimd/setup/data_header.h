@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "minimd/setup/atoms.h"
+#include "minimd/base/atoms.h"
 #include "minimd/setup/line_source.h"
 
 namespace minimd {

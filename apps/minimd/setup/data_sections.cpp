@@ -54,7 +54,7 @@ class Reader {
         return *mass;
     }
 
-    // Goes to the next title; false at the end.
+    // Skips to the next title. Returns false at the end of the file.
     bool skip_section() {
         while (lines_.next()) {
             lines_.drop_comment();
@@ -63,7 +63,7 @@ class Reader {
         return false;
     }
 
-    // From the last line of a section to the next title.
+    // Goes from the last line of a section to the next title.
     bool next_title() {
         while (lines_.next()) {
             lines_.drop_comment();
@@ -78,7 +78,8 @@ class Reader {
     static constexpr std::int64_t most_images = 1000000000;
     static constexpr double most_boxes = 1e6;
 
-    // From the lower bound. So far away that wrapping would leave few digits, it is a mistake.
+    // Returns the position relative to the lower bound. A position so far away that wrapping would leave few
+    // digits is a mistake.
     double position(std::size_t d) const {
         const double length = header_.hi[d] - header_.lo[d];
         const double x = lines_.number_at(2 + d, "a position") - header_.lo[d];
@@ -97,7 +98,7 @@ class Reader {
 
     template <typename Call>
     void each_line(std::int64_t count, const std::string& noun, const std::string& what, const Call& call) {
-        // Grows with the ids that come, as what the header promises may be any number.
+        // The vector grows with the ids that arrive, because the header may promise any number.
         std::vector<bool> seen;
         for (std::int64_t read = 0; read < count;) {
             const std::string expected =
@@ -120,7 +121,7 @@ class Reader {
     const DataHeader& header_;
 };
 
-// Its words, however they stood apart.
+// Returns the title's words, however they were spaced.
 std::string title_of(const LineSource& lines) {
     std::string title;
     for (const std::string_view word : lines.words())

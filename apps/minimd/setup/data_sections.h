@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "minimd/setup/atom_record.h"
+#include "minimd/files/atom_record.h"
 #include "minimd/setup/data_header.h"
 #include "minimd/setup/line_source.h"
 

@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <sstream>
 
+#include "minimd/files/shared_text.h"
 #include "minimd/setup/line_source.h"
-#include "minimd/setup/shared_text.h"
 #include "support/mpi_program.h"
 
 namespace minimd {
 
 namespace {
 
-// The pair energy is Z(r)^2 / r in Hartree and Bohr's radii, as DYNAMO rounds them.
+// The pair energy is Z(r)^2 / r in Hartree and Bohr radii, as DYNAMO rounds them.
 constexpr double hartree_bohr = 27.2 * 0.529;
 
 constexpr int fewest_values = 6;
@@ -34,12 +34,6 @@ std::vector<double> table(LineSource& lines, int count, const std::string& what)
     return values;
 }
 
-double positive_at(const LineSource& lines, std::size_t at, const std::string& what) {
-    const double value = lines.number_at(at, what);
-    if (value <= 0.0) lines.fail(what + " above 0", lines.words()[at]);
-    return value;
-}
-
 std::string said(const std::vector<std::string>& places) {
     std::string text;
     for (const std::string& place : places)
@@ -56,16 +50,16 @@ EamTables parse_funcfl(std::istream& in, const std::string& name) {
     lines.need("a title");
     lines.need("atomic number and mass");
     tables.atomic_number = static_cast<int>(lines.integer_at(0, "the atomic number", 0, 1000));
-    tables.mass = positive_at(lines, 1, "the mass");
+    tables.mass = lines.positive_at(1, "the mass");
 
     lines.need("nrho, drho, nr, dr and cutoff");
     const int nrho =
         static_cast<int>(lines.integer_at(0, "the number of densities", fewest_values, most_values));
-    const double drho = positive_at(lines, 1, "the spacing of densities");
+    const double drho = lines.positive_at(1, "the spacing of densities");
     const int nr =
         static_cast<int>(lines.integer_at(2, "the number of distances", fewest_values, most_values));
-    const double dr = positive_at(lines, 3, "the spacing of distances");
-    tables.cutoff = positive_at(lines, 4, "the cutoff");
+    const double dr = lines.positive_at(3, "the spacing of distances");
+    tables.cutoff = lines.positive_at(4, "the cutoff");
 
     std::vector<double> frho = table(lines, nrho, "embedding energies");
     std::vector<double> z2r = table(lines, nr, "effective charges");
@@ -76,7 +70,8 @@ EamTables parse_funcfl(std::istream& in, const std::string& name) {
                        std::to_string(nr) + " values");
     for (double& z : z2r)
         z *= hartree_bohr * z;
-    // DYNAMO's readers leave out the last value of each table; so do the results that ours are compared with.
+    // DYNAMO's readers leave out the last value of each table. So do the programs whose results ours are
+    // compared with.
     for (std::vector<double>* values : {&frho, &z2r, &rhor})
         values->pop_back();
     tables.frho = Spline(frho, drho);

@@ -8,9 +8,9 @@ namespace minimd {
 
 namespace {
 
-// Slopes at the knots, in units of the spacing: of the parabola through three knots next to the ends, one
-// step's difference at them, of the fourth order elsewhere. These are LAMMPS's, which results are compared
-// with.
+// Returns the slopes at the knots, in units of the spacing. At the ends this is the difference of one step,
+// next to the ends the slope of the parabola through three knots, and elsewhere a difference of the fourth
+// order. LAMMPS does the same, and results are compared with LAMMPS.
 std::vector<double> knot_slopes(const std::vector<double>& f) {
     const std::size_t n = f.size();
     std::vector<double> slope(n);

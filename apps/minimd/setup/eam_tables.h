@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 
 namespace minimd {
 

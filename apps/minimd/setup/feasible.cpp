@@ -6,16 +6,16 @@
 #include <cmath>
 #include <limits>
 
-#include "minimd/cells/layout.h"
+#include "minimd/base/layout.h"
 #include "support/mpi_program.h"
 
 namespace minimd {
 
 namespace {
 
-// Slots are counted in 32 bits, and blocks are not all full.
+// Slots are counted in 32 bits, and not all blocks are full.
 constexpr double most_atoms_of_rank = 1e9;
-// Of a rank's subdomain, in all directions; each is looked at for every atom near an edge.
+// The most images of a rank's subdomain, in all directions. Each is checked for every atom near an edge.
 constexpr double most_images = 100000;
 
 }  // namespace

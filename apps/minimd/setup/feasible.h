@@ -1,8 +1,8 @@
 // Whether ranks can hold what a run asks for: told before atoms are made, rather than when memory ends.
 #pragma once
 
+#include "minimd/base/settings.h"
 #include "minimd/domain/decomposition.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

@@ -3,9 +3,9 @@
 #include <limits>
 #include <sstream>
 
-#include "minimd/setup/limits.h"
+#include "minimd/base/limits.h"
+#include "minimd/files/shared_text.h"
 #include "minimd/setup/line_source.h"
-#include "minimd/setup/shared_text.h"
 #include "support/mpi_program.h"
 
 namespace minimd {
@@ -13,15 +13,8 @@ namespace minimd {
 namespace {
 
 constexpr double any = std::numeric_limits<double>::max();
-constexpr double positive = std::numeric_limits<double>::min();
 
-double positive_at(const LineSource& lines, std::size_t at, const std::string& what) {
-    const double value = lines.number_at(at, what);
-    if (value < positive) lines.fail(what + " above 0", lines.words()[at]);
-    return value;
-}
-
-// The first word of the next line, which has to be one of two.
+// Whether the first word of the next line is `second`. It must be `first` or `second`.
 bool second_of(LineSource& lines, const std::string& what, const std::string& first,
                const std::string& second) {
     const std::string expected = what + ", '" + first + "' or '" + second + "'";
@@ -49,8 +42,8 @@ void parse_input(std::istream& in, const std::string& name, Settings& settings) 
     settings.potential = second_of(lines, "a force style", "lj", "eam") ? Potential::eam : Potential::lj;
 
     lines.need("epsilon and sigma");
-    settings.epsilon = positive_at(lines, 0, "epsilon");
-    settings.sigma = positive_at(lines, 1, "sigma");
+    settings.epsilon = lines.positive_at(0, "epsilon");
+    settings.sigma = lines.positive_at(1, "sigma");
 
     lines.need("the numbers of unit cells in x, y and z");
     for (int d = 0; d < 3; ++d)
@@ -59,16 +52,16 @@ void parse_input(std::istream& in, const std::string& name, Settings& settings) 
     lines.need("the number of steps");
     settings.steps = static_cast<int>(lines.integer_at(0, "the number of steps", 0, most_steps));
     lines.need("the time step");
-    settings.timestep = positive_at(lines, 0, "the time step");
+    settings.timestep = lines.positive_at(0, "the time step");
     lines.need("the initial temperature");
     settings.temperature = lines.number_at(0, "the initial temperature", 0.0, any);
     lines.need("the density");
-    settings.density = positive_at(lines, 0, "the density");
+    settings.density = lines.positive_at(0, "the density");
     lines.need("the steps between neighbour builds");
     settings.reneighbor_every =
         static_cast<int>(lines.integer_at(0, "the steps between neighbour builds", 1, most_steps));
     lines.need("force cutoff and neighbour skin");
-    settings.cutoff = positive_at(lines, 0, "the force cutoff");
+    settings.cutoff = lines.positive_at(0, "the force cutoff");
     settings.skin = lines.number_at(1, "the neighbour skin", 0.0, any);
     lines.need("the steps between thermodynamic lines");
     settings.thermo_every = static_cast<int>(

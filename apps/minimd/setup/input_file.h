@@ -10,7 +10,7 @@
 #include <istream>
 #include <string>
 
-#include "minimd/setup/settings.h"
+#include "minimd/base/settings.h"
 
 namespace minimd {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "minimd/base/units.h"
 #include "minimd/setup/random_velocities.h"
-#include "minimd/setup/units.h"
 
 namespace minimd {
 
@@ -16,7 +16,7 @@ double lattice_constant(double density) {
     return std::pow(4.0 / density, 1.0 / 3.0);
 }
 
-// Numbers of the half-cell planes of dimension `d` that lie in this rank's subdomain.
+// Returns the numbers of the half-cell planes of dimension `d` that lie in this rank's subdomain.
 std::vector<int> own_planes(int unit_cells, double half_cell, const Decomposition& decomposition, int d) {
     std::vector<int> planes;
     const double lo = decomposition.lo()[d], hi = decomposition.hi()[d];
@@ -26,7 +26,7 @@ std::vector<int> own_planes(int unit_cells, double half_cell, const Decompositio
     return planes;
 }
 
-// A type that looks drawn by lot and follows from the id.
+// Returns a type that looks random but follows from the id.
 std::int32_t type_of(std::int64_t id, int types) {
     std::uint64_t mixed = static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15ull;
     mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
@@ -86,7 +86,7 @@ System create_lattice(const Settings& settings, const Vec3& box, const Decomposi
                 const std::int64_t site = (std::int64_t{k} * 2 * ny + j) * 2 * nx + i + 1;
                 const Draws draws = draws_of_site(site);
                 sums.add(draws);
-                // Of two neighbouring sites in x, one has an atom.
+                // Of two neighbouring sites in x, exactly one has an atom.
                 atoms.id.push_back((site - 1) / 2 + 1);
                 atoms.type.push_back(type_of(atoms.id.back(), settings.types));
                 atoms.x.push_back({half_cell * i, half_cell * j, half_cell * k});

@@ -4,9 +4,9 @@
 // type follow from that alone, so a system is the same on any number of ranks, bit by bit.
 #pragma once
 
+#include "minimd/base/atoms.h"
+#include "minimd/base/settings.h"
 #include "minimd/domain/decomposition.h"
-#include "minimd/setup/atoms.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

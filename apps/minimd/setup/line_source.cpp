@@ -77,6 +77,12 @@ void LineSource::split() {
     }
 }
 
+double LineSource::positive_at(std::size_t at, const std::string& what) const {
+    const double value = number_at(at, what);
+    if (value < std::numeric_limits<double>::min()) fail(what + " above 0", words_[at]);
+    return value;
+}
+
 double LineSource::number_at(std::size_t at, const std::string& what, double low, double high) const {
     if (at >= words_.size()) fail(what);
     const std::optional<double> value = to_double(words_[at]);

@@ -40,6 +40,8 @@ class LineSource {
     double number_at(std::size_t at, const std::string& what,
                      double low = -std::numeric_limits<double>::max(),
                      double high = std::numeric_limits<double>::max()) const;
+    // A number above 0, and large enough to be divided by.
+    double positive_at(std::size_t at, const std::string& what) const;
     std::int64_t integer_at(std::size_t at, const std::string& what, std::int64_t low,
                             std::int64_t high) const;
 

@@ -13,7 +13,7 @@ constexpr std::uint64_t power(std::uint64_t base, int exponent) {
     return result;
 }
 
-// Six draws at once.
+// Advances the generator by six draws at once.
 constexpr std::uint64_t stride = power(multiplier, 6);
 
 constexpr int limbs = 4;

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "minimd/setup/atoms.h"
+#include "minimd/base/atoms.h"
 
 namespace minimd {
 

@@ -1,6 +1,6 @@
 #include "minimd/setup/system_source.h"
 
-#include "minimd/report/restart.h"
+#include "minimd/files/restart.h"
 #include "minimd/setup/data_file.h"
 #include "minimd/setup/lattice.h"
 

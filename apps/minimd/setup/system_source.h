@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "minimd/base/atoms.h"
+#include "minimd/base/settings.h"
 #include "minimd/domain/decomposition.h"
-#include "minimd/setup/atoms.h"
-#include "minimd/setup/settings.h"
 
 namespace minimd {
 

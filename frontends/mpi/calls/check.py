@@ -1,7 +1,8 @@
-"""Compares the MPI functions that a front end defines with calls.txt: one that has no line there is not
-exported, and Fortran programs would pass it by; a line without a function would send them in a circle.
+"""Compares the MPI functions that a front end defines with calls.txt and collectives.txt: one that
+neither has is not exported, and Fortran programs would pass it by; a line without a function would send them
+in a circle.
 
-usage: check.py NM LIBRARY CALLS.TXT MPI.H
+usage: check.py NM LIBRARY CALLS.TXT COLLECTIVES.TXT MPI.H
 """
 
 import re
@@ -13,11 +14,12 @@ import table
 
 
 def main() -> None:
-    nm, library, calls_path, header = sys.argv[1:]
+    nm, library, calls_path, rows_path, header = sys.argv[1:]
     text = table.declarations(Path(header))
-    calls = table.read(Path(calls_path), text)
+    paths = Path(calls_path), Path(rows_path)
+    calls = table.read(*paths, text)
     intercepted = {call.name for call in calls} | {call.large for call in calls if call.large}
-    known = {call.name for call in table.read(Path(calls_path), text, known=True)}
+    known = {call.name for call in table.read(*paths, text, known=True)}
     listing = subprocess.run(
         [nm, "--defined-only", library], capture_output=True, text=True, check=True
     ).stdout
@@ -27,12 +29,13 @@ def main() -> None:
         + (
             f"its line in {calls_path} starts with a dash: take it away"
             if name in known
-            else f"has no line in {calls_path}: add one"
+            else f"has no line in {calls_path} and no row in {rows_path}: add one"
         )
         for name in sorted(defined - intercepted)
     ]
     wrong += [
-        f"{name} has a line in {calls_path} and is not defined" for name in sorted(intercepted - defined)
+        f"{name} has a line in {calls_path} or a row in {rows_path} and is not defined"
+        for name in sorted(intercepted - defined)
     ]
     if wrong:
         Path(library).unlink()

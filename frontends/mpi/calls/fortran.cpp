@@ -1,22 +1,22 @@
-#include "calls/fortran.h"
+#include "fortran.h"
 
 #include <cstddef>
 
-#include "rma/handles.h"
+#include "rma/window_handles.h"
 
-// In the host's library for Fortran, which a program in C has not.
+// Defined in the host's Fortran library, which a C program does not load.
 extern "C" void pmpi_win_get_attr_(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag,
                                    MPI_Fint* ierror) __attribute__((weak));
 
-// The variables whose addresses stand for Fortran's constants. A program that uses them may define them
-// itself; the dynamic linker sees to it that all mean the same ones. Weak ones are in a library that not
-// every job has.
+// The addresses of these variables stand for Fortran's constants. A program that uses them may define them
+// itself; the dynamic linker makes all users share one definition. The weak ones are in a library that not
+// every job loads.
 extern "C" {
 #ifdef OPEN_MPI
 extern int mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_unweighted_, mpi_fortran_weights_empty_;
 extern int *mpi_fortran_status_ignore_, *mpi_fortran_statuses_ignore_;
 #else
-// MPICH's mpi.h declares them up to release 4 only.
+// MPICH's mpi.h declares them only up to release 4.
 extern MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 extern int __mpi_f08_link_constants_MOD_mpi_unweighted __attribute__((weak));
 extern int __mpi_f08_link_constants_MOD_mpi_weights_empty __attribute__((weak));
@@ -145,7 +145,7 @@ void win_get_attr(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_
 #ifdef OPEN_MPI
     constexpr MPI_Fint after_c = 0;
 #else
-    constexpr MPI_Fint after_c = 1;  // MPICH tells the languages apart
+    constexpr MPI_Fint after_c = 1;  // MPICH distinguishes the languages
 #endif
     MPI_Fint error = MPI_SUCCESS;
     pmpi_win_get_attr_(win, keyval, value, flag, &error);

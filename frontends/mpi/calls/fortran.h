@@ -1,8 +1,9 @@
-// Arguments of Fortran programs as those of C. Used by the bindings that are generated from calls.txt.
+// Converts the arguments of Fortran programs to those of C. The bindings that are generated from calls.txt
+// use it.
 //
-// Each class stands for one argument: made from what Fortran passed, it turns into what C wants, and when it
-// is destroyed, at the end of the call's full expression, it writes back what C wrote. Handles are converted
-// with MPI's own functions. Fortran's INTEGER is C's int, as the MPI libraries were configured. Any thread.
+// Each class stands for one argument. It is made from what Fortran passed and converts to what C needs. When
+// it is destroyed, at the end of the call's full expression, it writes back what C wrote. MPI's own functions
+// convert handles. Fortran's INTEGER is C's int, as the MPI libraries were configured. Any thread.
 #pragma once
 
 #include <mpi.h>
@@ -12,13 +13,13 @@
 
 #include <vector>
 
-#include "error_handlers.h"
+#include "runtime/error_handlers.h"
 
 namespace offpath::mpi::fortran {
 
 static_assert(sizeof(MPI_Fint) == sizeof(int));
 
-// The address of MPI_BOTTOM, MPI_IN_PLACE and the like of Fortran as C's.
+// Converts the address of Fortran's MPI_BOTTOM, MPI_IN_PLACE and similar constants to C's.
 void* choice(void* buffer);
 bool is_in_place(const void* buffer);
 const int* weights_of(const MPI_Fint* weights);
@@ -26,16 +27,16 @@ const int* weights_of(const MPI_Fint* weights);
 using mpi::stand_in_for_procedure;
 using Procedure = void (*)();
 
-// Lengths of arrays that only the communicator knows; 0 where it has no such thing.
+// Lengths of arrays that only the communicator knows; 0 if it has no such thing.
 int peers(MPI_Fint comm);
 int sources(MPI_Fint comm);
 int destinations(MPI_Fint comm);
 int dimensions(MPI_Fint comm);
 
-// MPI_Win_get_attr of Fortran, whose attributes are values where C's are pointers to them.
+// MPI_Win_get_attr for Fortran, which gets attributes as values where C gets pointers to them.
 void win_get_attr(const MPI_Fint* win, const MPI_Fint* keyval, void* value, MPI_Fint* flag, MPI_Fint* ierror);
 
-// mpi_f08 may leave `ierror` out.
+// In mpi_f08, `ierror` is optional.
 inline void report(int result, MPI_Fint* ierror) {
     if (ierror != nullptr) *ierror = result;
 }
@@ -165,12 +166,12 @@ class IndexOut : OneUse {
     int value_ = MPI_UNDEFINED;
 };
 
-// C writes into Fortran's array, and says in `count` how many.
+// C writes into Fortran's array, and the number of indices into `count`.
 class IndicesOut : OneUse {
   public:
     IndicesOut(MPI_Fint* fortran, const MPI_Fint* count) : fortran_(fortran), count_(count) {}
     ~IndicesOut() {
-        for (int i = 0; i < *count_; ++i)  // not if it is MPI_UNDEFINED, which is negative
+        for (int i = 0; i < *count_; ++i)  // runs not at all for MPI_UNDEFINED, which is negative
             ++fortran_[i];
     }
     operator int*() { return fortran_; }
@@ -180,7 +181,7 @@ class IndicesOut : OneUse {
     const MPI_Fint* count_;
 };
 
-// What C leaves alone of a status stays as it was.
+// The parts of a status that C does not write keep their values.
 class StatusOut : OneUse {
   public:
     explicit StatusOut(MPI_Fint* fortran);

@@ -1,22 +1,23 @@
-"""Writes what follows from calls.txt for one MPI library: the C functions that only call a hook, the bindings
-for Fortran, and the list of symbols that the front end exports.
+"""Generates code for one MPI library from calls.txt and collectives.txt: the C functions that only call a
+hook, the bindings for Fortran, and the list of symbols that the front end exports.
 
-usage: generate.py openmpi|mpich|abi CALLS.TXT MPI.H C.CPP FORTRAN.CPP EXPORTS.MAP
+usage: generate.py openmpi|mpich|abi CALLS.TXT COLLECTIVES.TXT MPI.H C.CPP FORTRAN.CPP EXPORTS.MAP
 """
 
 import sys
 from pathlib import Path
 
 import table
+from offpath import collectives
 from table import Call, Parameter
 
-BANNER = "// Generated from frontends/mpi/calls/calls.txt by generate.py.\n"
+BANNER = "// Generated from frontends/mpi's calls.txt and collectives.txt by calls/generate.py.\n"
 C_HEAD = """\
 #include <mpi.h>
 #include <offpath/types.h>
 
 #include "calls/hooks.h"
-#include "calls/large.h"
+#include "datatypes/large_counts.h"
 
 using namespace offpath::mpi;
 
@@ -42,7 +43,7 @@ def c_type(p: Parameter) -> str:
             "[n]&": f"{handle}* ",
         }[p.shape]
     if p.base == "buffer":
-        # The names tell which are written.
+        # The names of the buffers tell which are written.
         return "void* " if p.name in ("base", "recvbuf", "result") else "const void* "
     if p.base == "status":
         return "MPI_Status* "
@@ -57,16 +58,19 @@ def c_type(p: Parameter) -> str:
 def c_function(call: Call) -> str:
     parameters = ", ".join(c_type(p) + p.name for p in call.parameters)
     arguments = ", ".join(p.name for p in call.parameters)
+    # MPI_Comm_create_group is collective over the group only.
+    collective = call.parameters[0].name == "comm" and call.name != "MPI_Comm_create_group"
+    before = "    offpath::mpi::before_collective(comm);\n" if collective else ""
     return (
         f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
-        f"    const int result = P{call.name}({arguments});\n"
+        f"{before}    const int result = P{call.name}({arguments});\n"
         f"    if (result == MPI_SUCCESS) {call.hook}(*{call.parameters[-1].name});\n"
         "    return result;\n}\n"
     )
 
 
 def narrowed(p: Parameter, call: Call) -> str:
-    """The argument of a call with an int for each count, from that of the form with large counts."""
+    """Returns the argument of the call with int counts, made from that of the form with large counts."""
     if p.kind == "int" and p.name == "disp_unit":
         return "Narrowed::displacement_unit(disp_unit)"
     if p.kind == "int" and p.name.endswith("count"):
@@ -77,13 +81,13 @@ def narrowed(p: Parameter, call: Call) -> str:
 
 
 def large_count_of(type_: Parameter, call: Call) -> Parameter:
-    """The count of elements of this type is the nearest one before it."""
+    """Returns the count of elements of this type, which is the nearest count before it."""
     before = call.parameters[: call.parameters.index(type_)]
     return [p for p in before if p.kind == "int" and p.name.endswith("count")][-1]
 
 
 def large_function(call: Call) -> str:
-    """MPI_X_c, which calls MPI_X."""
+    """Returns the code of MPI_X_c, which calls MPI_X."""
 
     def large(p: Parameter) -> str:
         if p.kind == "int" and p.name.endswith("count"):
@@ -126,7 +130,7 @@ def fortran_type(p: Parameter) -> str:
 def length(p: Parameter, call: Call) -> str:
     if p.length in ("peers", "sources", "destinations", "dimensions"):
         count = f"{p.length}(*comm)"
-        # What is not sent from needs no datatypes.
+        # A buffer that is not sent from needs no datatypes.
         return f"is_in_place(sendbuf) ? 0 : {count}" if p.name.startswith("send") else count
     if p.length not in [other.name for other in call.parameters]:
         raise table.TableError(f"{call.name}: {p.length} is no length")
@@ -134,7 +138,7 @@ def length(p: Parameter, call: Call) -> str:
 
 
 def to_c(p: Parameter, call: Call) -> str:
-    """The C argument, from the Fortran one. Temporaries write back what was written when the call is over."""
+    """Returns the C argument, made from the Fortran one. After the call, temporaries write results back."""
     if p.kind == "argv":
         return "nullptr"
     if p.kind == "handler":
@@ -175,11 +179,11 @@ def to_c(p: Parameter, call: Call) -> str:
 
 
 def fortran_symbols(call: Call, mpi: str) -> list[str]:
-    """The first is the function, the others are other names of it.
+    """Returns the names of the Fortran function: first the function itself, then its aliases.
 
-    Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_ but for the
-    part of mpi_f08 that takes no buffer. The standard's ABI has bindings for Fortran in libraries of their
-    own, which call MPI_ or are not for us to know.
+    Open MPI's bindings for mpif.h, `use mpi` and `use mpi_f08` call PMPI_ in C. MPICH's call MPI_, except for
+    the part of mpi_f08 that takes no buffer. The standard's ABI leaves the bindings for Fortran to separate
+    libraries, which call MPI_ or are unknown to us.
     """
     if mpi == "abi" or not call.for_fortran:
         return []
@@ -227,9 +231,9 @@ def fortran_function(call: Call, mpi: str) -> str:
 
 
 def main() -> None:
-    mpi, calls_path, header, c_path, fortran_path, map_path = sys.argv[1:]
+    mpi, calls_path, rows_path, header, c_path, fortran_path, map_path = sys.argv[1:]
     try:
-        calls = table.read(Path(calls_path), table.declarations(Path(header)))
+        calls = table.read(Path(calls_path), Path(rows_path), table.declarations(Path(header)))
         c_text = BANNER + C_HEAD
         c_text += "\n".join(
             [c_function(call) for call in calls if call.hook]
@@ -239,12 +243,15 @@ def main() -> None:
         fortran_text += "\n".join(text for call in calls if (text := fortran_function(call, mpi)))
         symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
         symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
+        if mpi == "mpich":
+            symbols.append("MPII_Errhandler_set_cxx")  # runtime/error_handlers.cpp
     except table.TableError as error:
         sys.exit(f"generate.py: {error}")
-    Path(c_path).write_text(c_text)
-    Path(fortran_path).write_text(fortran_text)
-    Path(map_path).write_text(
-        "{\n  global: offpath_*;\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n"
+    collectives.write(Path(c_path), c_text)
+    collectives.write(Path(fortran_path), fortran_text)
+    collectives.write(
+        Path(map_path),
+        "{\n  global: offpath_*;\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n",
     )
 
 

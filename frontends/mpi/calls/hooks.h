@@ -1,5 +1,7 @@
-// What the C functions that are generated from calls.txt call after the host's MPI: each takes the object
-// that the call made. One include for every hook that the table names.
+// Hooks that the C functions generated from calls.txt call after the host's MPI. Each gets the object that
+// the call made. Functions that are collective over `comm` also call before_collective() before the host's
+// MPI. This header includes the headers of all hooks that the table names.
 #pragma once
 
-#include "communicators.h"
+#include "communicators/communicators.h"
+#include "requests/held_calls.h"

@@ -1,8 +1,10 @@
-"""Reads calls.txt: which calls the front end intercepts and what they take."""
+"""Reads calls.txt and the table of collectives: which calls the front end intercepts and what they take."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from offpath import collectives
 
 HANDLES = {
     "comm": "Comm",
@@ -35,7 +37,7 @@ class Parameter:
 
     @property
     def shape(self) -> str:
-        """What follows the base: "", "*", "&", "[]", "[n]" or "[n]&", n being any word."""
+        """What follows the base: "", "*", "&", "[]", "[n]" or "[n]&", where n is any word."""
         return re.sub(r"\[\w+\]", "[n]", self.kind[len(self.base) :])
 
     @property
@@ -64,7 +66,7 @@ class TableError(Exception):
 
 
 def declarations(mpi_header: Path) -> str:
-    """What a program can call: mpi.h, what MPICH includes into it, and Open MPI's extensions."""
+    """Returns the headers of all calls: mpi.h, the files that MPICH's includes, and Open MPI's extensions."""
     headers = [
         mpi_header,
         *mpi_header.parent.glob("mpi_proto.h"),
@@ -73,19 +75,37 @@ def declarations(mpi_header: Path) -> str:
     return "".join(header.read_text(errors="replace") for header in headers)
 
 
-def read(path: Path, declared: str, known: bool = False) -> list[Call]:
-    """The intercepted calls that are `declared`; with `known`, those that are not intercepted instead."""
+def forms(row: collectives.Collective) -> list[str]:
+    """Returns a collective as lines of calls.txt: non-blocking, blocking, persistent."""
+    return [
+        f"I{row.name}({row.parameters}, request* request)",
+        f"{row.name.capitalize()}({row.parameters})",
+        f"{row.name.capitalize()}_init({row.parameters}, info info, request* request)",
+    ]
+
+
+def _lines(path: Path, rows: Path) -> list[tuple[str, str]]:
+    """Returns the place and the text of each line."""
+    try:
+        found = [(f"{rows}: {row.name}", line) for row in collectives.read(rows) for line in forms(row)]
+    except collectives.TableError as error:
+        raise TableError(str(error)) from None
+    for number, text in enumerate(path.read_text().splitlines(), 1):
+        line = text.strip()
+        if line and not line.startswith("#"):
+            found.append((f"{path}:{number}", line))
+    return found
+
+
+def read(path: Path, rows: Path, declared: str, known: bool = False) -> list[Call]:
+    """Returns the calls that are `declared` and intercepted: those of calls.txt and the forms of the
+    collectives in `rows`. With `known`, returns those that are not intercepted instead."""
     calls = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
+    for where, line in _lines(path, rows):
         found = _LINE.match(line)
         if not found:
-            raise TableError(f"{path}:{number}: no call: {line}")
-        parameters = tuple(
-            _parameter(text, path, number) for text in found["parameters"].split(",") if text.strip()
-        )
+            raise TableError(f"{where}: no call: {line}")
+        parameters = tuple(_parameter(text, where) for text in found["parameters"].split(",") if text.strip())
         name = next(
             (
                 p + found["name"]
@@ -109,12 +129,12 @@ def read(path: Path, declared: str, known: bool = False) -> list[Call]:
             )
     names = [call.name for call in calls]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise TableError(f"{path}: more than one line for {', '.join(sorted(twice))}")
+        raise TableError(f"{path}, {rows}: more than one line for {', '.join(sorted(twice))}")
     return calls
 
 
-def _parameter(text: str, path: Path, number: int) -> Parameter:
+def _parameter(text: str, where: str) -> Parameter:
     kind, _, name = text.strip().rpartition(" ")
     if not _KIND.match(kind):
-        raise TableError(f"{path}:{number}: {kind!r} of {name!r} is no kind of parameter")
+        raise TableError(f"{where}: {kind!r} of {name!r} is no kind of parameter")
     return Parameter(kind, name)

@@ -1,4 +1,4 @@
-#include "call.h"
+#include "collectives/common/call.h"
 
 using namespace offpath::mpi;
 
@@ -6,7 +6,6 @@ namespace {
 
 struct Allgather : Call {
     static constexpr Op op = Op::iallgather;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     std::int64_t sendcount;
@@ -39,7 +38,7 @@ struct Allgather : Call {
         return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         const auto ranks = static_cast<std::size_t>(team->size);
         const auto rank = static_cast<std::size_t>(team->rank);
         const auto count = static_cast<std::size_t>(recvcount);
@@ -54,8 +53,7 @@ struct Allgather : Call {
             if (send == nullptr) return OFFPATH_ERR_MEMORY;
         }
         from_others = decided_by - block;
-        return start_on_device(
-            [&] { return offpath_iallgather(device_team, send, recv, block, &operation.device); });
+        return offpath_iallgather(device_team, send, recv, block, &operation.device);
     }
 
     void keep(Kept& kept) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "pairs.h"
+#include "collectives/common/pairs.h"
 
 using namespace offpath::mpi;
 
@@ -8,7 +8,6 @@ namespace {
 
 struct Allgatherv : Call {
     static constexpr Op op = Op::iallgatherv;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     std::int64_t sendcount;
@@ -48,9 +47,9 @@ struct Allgatherv : Call {
                static_cast<std::size_t>(sendcount) * send_use.bytes == own_bytes();
     }
 
-    // Fills operation.recv_bytes and recv_offsets and returns the address that the offsets count from.
-    // Displacements may be negative, offsets may not: they count from the lowest block.
-    void* place_blocks(Operation& operation) const {
+    // Fills operation.recv_bytes and recv_offsets, and returns the address from which the offsets count.
+    // Displacements may be negative; offsets may not, so they count from the lowest block.
+    void* place_blocks(OffloadedRequest& operation) const {
         const auto ranks = static_cast<std::size_t>(team->size);
         operation.recv_bytes.resize(ranks);
         operation.recv_offsets.assign(ranks, 0);
@@ -82,7 +81,7 @@ struct Allgatherv : Call {
         return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         void* recv = place_blocks(operation);
         if (recv == nullptr && !recv_use.contiguous()) return OFFPATH_ERR_MEMORY;
         const auto rank = static_cast<std::size_t>(team->rank);
@@ -100,10 +99,8 @@ struct Allgatherv : Call {
             send = sendbuf;
         }
         from_others = decided_by - own_bytes();
-        return start_on_device([&] {
-            return offpath_iallgatherv(device_team, send, recv, operation.recv_bytes.data(),
-                                       operation.recv_offsets.data(), &operation.device);
-        });
+        return offpath_iallgatherv(device_team, send, recv, operation.recv_bytes.data(),
+                                   operation.recv_offsets.data(), &operation.device);
     }
 
     void keep(Kept& kept) {

@@ -1,6 +1,7 @@
-// MPI_Allreduce, MPI_Scan and MPI_Exscan in their forms: every rank gives and gets `count` elements.
-#include "call.h"
-#include "reductions.h"
+// MPI_Allreduce, MPI_Scan and MPI_Exscan in their forms: every rank contributes and receives `count`
+// elements.
+#include "collectives/common/call.h"
+#include "datatypes/reductions.h"
 
 using namespace offpath::mpi;
 
@@ -12,7 +13,6 @@ using Start = offpath_status_t (*)(offpath_team_h, const void*, void*, std::size
 template <Op which, Start start_it>
 struct Everywhere : Call {
     static constexpr Op op = which;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     void* recvbuf;
@@ -22,7 +22,7 @@ struct Everywhere : Call {
     MPI_Comm comm;
     Reducer reducer{};
 
-    // Of an exclusive scan rank 0 gives only, and what it says of a receive buffer means nothing.
+    // In an exclusive scan, rank 0 only contributes, and its receive buffer has no meaning.
     bool gives_only() const { return op == Op::iexscan && team->rank == 0 && sendbuf != MPI_IN_PLACE; }
 
     bool plausible() {
@@ -39,8 +39,8 @@ struct Everywhere : Call {
 
     auto host_arguments() const { return std::tuple(sendbuf, recvbuf, count, type, operation, comm); }
 
-    offpath_status_t start(Operation& started) {
-        // In place, where nothing arrives, its operand stays as it is.
+    offpath_status_t start(OffloadedRequest& started) {
+        // In place: where nothing arrives, the operand does not change.
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t bytes = bytes_in_memory(type, static_cast<std::size_t>(count));
         const bool arrives = op != Op::iexscan || team->rank > 0;
@@ -50,10 +50,8 @@ struct Everywhere : Call {
         result = place_of_result(started, result, in_place || gives_only() ? bytes : 0, arrives ? bytes : 0);
         if (bytes > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
         from_others = op == Op::iallreduce || team->rank > 0 ? decided_by : 0;
-        return start_on_device([&] {
-            return start_it(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
-                            reducer.reduction, &started.device);
-        });
+        return start_it(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
+                        reducer.reduction, &started.device);
     }
 
     void keep(Kept&) {}

@@ -1,4 +1,4 @@
-#include "call.h"
+#include "collectives/common/call.h"
 
 using namespace offpath::mpi;
 
@@ -6,7 +6,6 @@ namespace {
 
 struct Alltoall : Call {
     static constexpr Op op = Op::ialltoall;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     std::int64_t sendcount;
@@ -40,7 +39,7 @@ struct Alltoall : Call {
         return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         const auto ranks = static_cast<std::size_t>(team->size);
         const std::size_t to_send = ranks * static_cast<std::size_t>(sendcount);
         const void* send = in_place() ? copy_to_send(operation, recv_use, recvbuf, to_send)
@@ -49,8 +48,7 @@ struct Alltoall : Call {
             bytes_to_receive(operation, recv_use, recvbuf, ranks * static_cast<std::size_t>(recvcount));
         if (send == nullptr || recv == nullptr) return OFFPATH_ERR_MEMORY;
         from_others = (ranks - 1) * decided_by;
-        return start_on_device(
-            [&] { return offpath_ialltoall(device_team, send, recv, decided_by, &operation.device); });
+        return offpath_ialltoall(device_team, send, recv, decided_by, &operation.device);
     }
 
     void keep(Kept& kept) {

@@ -1,12 +1,12 @@
 // MPI_Alltoallv and MPI_Alltoallw in their forms.
-#include "pairs.h"
+#include "collectives/common/pairs.h"
 
 using namespace offpath::mpi;
 
 namespace {
 
-// Every rank begins with itself and the next, so that not all send to rank 0 first.
-offpath_status_t start_alltoall(Call& call, Operation& operation, Exchange& exchange) {
+// Every rank begins with itself and continues with the next rank, so that not all ranks send to rank 0 first.
+offpath_status_t start_alltoall(Call& call, OffloadedRequest& operation, Exchange& exchange) {
     exchange.first_send = static_cast<std::size_t>(call.team->rank);
     return start_exchange(call, operation, exchange, [&](const DeviceExchange& device) {
         return offpath_ialltoallv(call.device_team, device.from, device.send_bytes, device.send_offsets,
@@ -16,7 +16,6 @@ offpath_status_t start_alltoall(Call& call, Operation& operation, Exchange& exch
 
 struct Alltoallv : Call {
     static constexpr Op op = Op::ialltoallv;
-    static constexpr bool each_pair_decides = true;
 
     const void* sendbuf;
     Counts sendcounts;
@@ -61,7 +60,7 @@ struct Alltoallv : Call {
                           comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
         const void* from = in_place() ? recvbuf : sendbuf;
@@ -88,7 +87,6 @@ struct Alltoallv : Call {
 
 struct Alltoallw : Call {
     static constexpr Op op = Op::ialltoallw;
-    static constexpr bool each_pair_decides = true;
 
     const void* sendbuf;
     Counts sendcounts;
@@ -145,7 +143,7 @@ struct Alltoallw : Call {
                           comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         Exchange& exchange = fresh_exchange();
         exchange.send_copies = in_place();
         const void* from = in_place() ? recvbuf : sendbuf;

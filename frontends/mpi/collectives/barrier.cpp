@@ -1,4 +1,4 @@
-#include "call.h"
+#include "collectives/common/call.h"
 
 using namespace offpath::mpi;
 
@@ -6,7 +6,6 @@ namespace {
 
 struct Barrier : Call {
     static constexpr Op op = Op::ibarrier;
-    static constexpr bool each_pair_decides = false;
 
     MPI_Comm comm;
 
@@ -14,8 +13,8 @@ struct Barrier : Call {
     bool prepare() { return true; }
     auto host_arguments() const { return std::tuple(comm); }
 
-    offpath_status_t start(Operation& operation) {
-        return start_on_device([&] { return offpath_ibarrier(device_team, &operation.device); });
+    offpath_status_t start(OffloadedRequest& operation) {
+        return offpath_ibarrier(device_team, &operation.device);
     }
     void keep(Kept&) {}
 };

@@ -1,4 +1,4 @@
-#include "call.h"
+#include "collectives/common/call.h"
 
 using namespace offpath::mpi;
 
@@ -6,7 +6,6 @@ namespace {
 
 struct Bcast : Call {
     static constexpr Op op = Op::ibcast;
-    static constexpr bool each_pair_decides = false;
 
     void* buffer;
     std::int64_t count;
@@ -28,17 +27,15 @@ struct Bcast : Call {
 
     auto host_arguments() const { return std::tuple(buffer, count, type, root, comm); }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         const bool is_root = root == team->rank;
         const auto elements = static_cast<std::size_t>(count);
         void* data = is_root ? const_cast<void*>(bytes_to_send(operation, use, buffer, elements))
                              : bytes_to_receive(operation, use, buffer, elements);
         if (data == nullptr) return OFFPATH_ERR_MEMORY;
         from_others = is_root ? 0 : decided_by;
-        return start_on_device([&] {
-            return offpath_ibcast(device_team, data, decided_by, static_cast<std::uint32_t>(root),
-                                  &operation.device);
-        });
+        return offpath_ibcast(device_team, data, decided_by, static_cast<std::uint32_t>(root),
+                              &operation.device);
     }
 
     void keep(Kept& kept) { kept.type(type); }

@@ -1,15 +1,15 @@
-// MPI_Gather and MPI_Scatter in their forms. Every rank knows the bytes of a block, so all decide alike by
-// the whole.
-#include "call.h"
+// MPI_Gather and MPI_Scatter in their forms. Every rank knows the size of a block, so all ranks make the same
+// decision from the total.
+#include "collectives/common/call.h"
 
 using namespace offpath::mpi;
 
 namespace {
 
-// One rank's block, or all of them at the root, as the user describes them.
+// One rank's block, or all blocks at the root, as the user describes them.
 struct Side {
     void* buffer;
-    std::int64_t count;  // of one block
+    std::int64_t count;  // elements of one block
     MPI_Datatype type;
     TypeUse use{};
 
@@ -22,10 +22,8 @@ struct Side {
     void* block(int i) const { return at(buffer, static_cast<MPI_Aint>(i) * count * use.extent); }
 };
 
-// `one`: every rank's block, which the root may leave in place. `all`: the root's.
+// `one`: every rank's block, which the root may leave in place. `all`: the blocks at the root.
 struct Rooted : Call {
-    static constexpr bool each_pair_decides = false;
-
     Side one{}, all{};
     int root = 0;
     std::size_t block = 0;
@@ -46,7 +44,7 @@ struct Rooted : Call {
         return root < team->size && (!is_root() || all.prepare(block)) && (in_place() || one.prepare(block));
     }
 
-    // Nobody else has to name one, or keeps it.
+    // Only the root has to name a type, and only the root keeps it.
     MPI_Datatype type_of_all() const { return is_root() ? all.type : MPI_BYTE; }
 
     void keep(Kept& kept) {
@@ -74,7 +72,7 @@ struct Gather : Rooted {
         return std::tuple(one.buffer, one.count, one.type, all.buffer, all.count, type_of_all(), root, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         void* recv = nullptr;
         const void* send = OFFPATH_IN_PLACE;  // NOLINT(performance-no-int-to-ptr)
         if (is_root()) {
@@ -90,10 +88,8 @@ struct Gather : Rooted {
                                   static_cast<std::size_t>(root) * block)) {
             return OFFPATH_ERR_MEMORY;
         }
-        return start_on_device([&] {
-            return offpath_igather(device_team, send, recv, block, static_cast<std::uint32_t>(root),
-                                   &operation.device);
-        });
+        return offpath_igather(device_team, send, recv, block, static_cast<std::uint32_t>(root),
+                               &operation.device);
     }
 };
 
@@ -114,7 +110,7 @@ struct Scatter : Rooted {
         return std::tuple(all.buffer, all.count, type_of_all(), one.buffer, one.count, one.type, root, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         const void* send = nullptr;
         void* recv = const_cast<void*>(OFFPATH_IN_PLACE);  // NOLINT(performance-no-int-to-ptr)
         if (is_root()) {
@@ -128,10 +124,8 @@ struct Scatter : Rooted {
             recv = bytes_to_receive(operation, one.use, one.buffer, static_cast<std::size_t>(one.count));
             if (recv == nullptr) return OFFPATH_ERR_MEMORY;
         }
-        return start_on_device([&] {
-            return offpath_iscatter(device_team, send, recv, block, static_cast<std::uint32_t>(root),
-                                    &operation.device);
-        });
+        return offpath_iscatter(device_team, send, recv, block, static_cast<std::uint32_t>(root),
+                                &operation.device);
     }
 };
 

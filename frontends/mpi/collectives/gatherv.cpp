@@ -1,14 +1,12 @@
 // MPI_Gatherv and MPI_Scatterv in their forms. Only the root knows all sizes; each rank knows its own.
-#include "pairs.h"
+#include "collectives/common/pairs.h"
 
 using namespace offpath::mpi;
 
 namespace {
 
-// `one`: every rank's block, which the root may leave in place. `all`: the root's.
+// `one`: every rank's block, which the root may leave in place. `all`: the blocks at the root.
 struct RootedBlocks : Call {
-    static constexpr bool each_pair_decides = true;
-
     void* one = nullptr;
     std::int64_t one_count = 0;
     MPI_Datatype one_type = MPI_DATATYPE_NULL;
@@ -41,7 +39,7 @@ struct RootedBlocks : Call {
                    static_cast<std::size_t>(counts[root]) * all_use.bytes;
     }
 
-    // Nobody else has to name one, or keeps it.
+    // Only the root has to name a type, and only the root keeps it.
     MPI_Datatype type_of_all() const { return is_root() ? all_type : MPI_BYTE; }
 
     void keep(Kept& kept) {
@@ -55,7 +53,7 @@ struct RootedBlocks : Call {
     void add_one(std::vector<Block>& blocks) const {
         if (!in_place()) blocks.push_back({root, static_cast<char*>(one), one_count, one_type, one_use});
     }
-    // The root's own block has no bytes where it stays in place.
+    // If the root's own block stays in place, it has no bytes here.
     void add_all(std::vector<Block>& blocks) const {
         for (int i = 0; is_root() && i < team->size; ++i) {
             const std::int64_t count = in_place() && i == root ? 0 : counts[i];
@@ -86,7 +84,7 @@ struct Gatherv : RootedBlocks {
         return std::tuple(one, one_count, one_type, all, counts, displs, type_of_all(), root, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         Exchange& exchange = fresh_exchange();
         add_one(exchange.sends);
         add_all(exchange.recvs);
@@ -121,7 +119,7 @@ struct Scatterv : RootedBlocks {
         return std::tuple(all, counts, displs, type_of_all(), one, one_count, one_type, root, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         Exchange& exchange = fresh_exchange();
         add_all(exchange.sends);
         add_one(exchange.recvs);

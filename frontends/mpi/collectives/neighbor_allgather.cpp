@@ -1,5 +1,5 @@
-// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv in their forms: one block to all destinations.
-#include "neighbor.h"
+// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv in their forms: one block for all destinations.
+#include "collectives/common/neighbor.h"
 
 using namespace offpath::mpi;
 
@@ -31,7 +31,7 @@ struct NeighborAllgather : Neighbourhood {
         return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         return start_blocks(
             operation, op,
             [&](int peer, int) {
@@ -79,7 +79,7 @@ struct NeighborAllgatherv : Neighbourhood {
         return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         return start_blocks(
             operation, op,
             [&](int peer, int) {

@@ -1,6 +1,6 @@
-// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw in their forms: a block for each
+// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw in their forms: one block for each
 // destination.
-#include "neighbor.h"
+#include "collectives/common/neighbor.h"
 
 using namespace offpath::mpi;
 
@@ -33,7 +33,7 @@ struct NeighborAlltoall : Neighbourhood {
         return std::tuple(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         return start_blocks(
             operation, op,
             [&](int peer, int i) {
@@ -51,7 +51,7 @@ struct NeighborAlltoall : Neighbourhood {
     }
 };
 
-// Arrays of blocks; displacements in elements (v) or bytes (w).
+// Arrays of blocks; displacements are in elements (v) or bytes (w).
 struct Blocks : Neighbourhood {
     const void* sendbuf;
     Counts sendcounts;
@@ -105,7 +105,7 @@ struct NeighborAlltoallv : Blocks {
                           comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         return start_blocks(
             operation, op,
             [&](int peer, int i) {
@@ -167,7 +167,7 @@ struct NeighborAlltoallw : Blocks {
                           comm);
     }
 
-    offpath_status_t start(Operation& operation) {
+    offpath_status_t start(OffloadedRequest& operation) {
         const auto block = [](int peer, char* elements, std::int64_t count, MPI_Datatype type) {
             return Block{peer, elements, count, type, use_type_of(type, count > 0, elements)};
         };

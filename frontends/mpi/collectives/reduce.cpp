@@ -1,5 +1,5 @@
-#include "call.h"
-#include "reductions.h"
+#include "collectives/common/call.h"
+#include "datatypes/reductions.h"
 
 using namespace offpath::mpi;
 
@@ -7,7 +7,6 @@ namespace {
 
 struct Reduce : Call {
     static constexpr Op op = Op::ireduce;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     void* recvbuf;
@@ -35,17 +34,15 @@ struct Reduce : Call {
 
     auto host_arguments() const { return std::tuple(sendbuf, recvbuf, count, type, operation, root, comm); }
 
-    offpath_status_t start(Operation& started) {
+    offpath_status_t start(OffloadedRequest& started) {
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t bytes = bytes_in_memory(type, static_cast<std::size_t>(count));
         const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, bytes);
         void* result = is_root() ? place_of_result(started, recvbuf, in_place ? bytes : 0, bytes) : nullptr;
         if (bytes > 0 && (send == nullptr || (is_root() && result == nullptr))) return OFFPATH_ERR_MEMORY;
         from_others = is_root() ? decided_by : 0;
-        return start_on_device([&] {
-            return offpath_ireduce(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
-                                   reducer.reduction, static_cast<std::uint32_t>(root), &started.device);
-        });
+        return offpath_ireduce(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
+                               reducer.reduction, static_cast<std::uint32_t>(root), &started.device);
     }
 
     void keep(Kept&) {}

@@ -1,7 +1,7 @@
 // MPI_Reduce_scatter and MPI_Reduce_scatter_block in their forms.
-#include "call.h"
-#include "pairs.h"
-#include "reductions.h"
+#include "collectives/common/call.h"
+#include "collectives/common/pairs.h"
+#include "datatypes/reductions.h"
 
 using namespace offpath::mpi;
 
@@ -9,7 +9,6 @@ namespace {
 
 struct ReduceScatter : Call {
     static constexpr Op op = Op::ireduce_scatter;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     void* recvbuf;
@@ -38,7 +37,7 @@ struct ReduceScatter : Call {
 
     auto host_arguments() const { return std::tuple(sendbuf, recvbuf, recvcounts, type, operation, comm); }
 
-    offpath_status_t start(Operation& started) {
+    offpath_status_t start(OffloadedRequest& started) {
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t own = bytes_in_memory(type, static_cast<std::size_t>(recvcounts[team->rank]));
         const std::size_t all =
@@ -46,15 +45,13 @@ struct ReduceScatter : Call {
         const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, all);
         void* result = place_of_result(started, recvbuf, in_place ? all : 0, own);
         if ((all > 0 && send == nullptr) || (own > 0 && result == nullptr)) return OFFPATH_ERR_MEMORY;
-        // Elements, not bytes: the array is only borrowed.
+        // They count elements, not bytes; the array was only borrowed.
         started.recv_bytes.clear();
         for (int i = 0; i < team->size; ++i)
             started.recv_bytes.push_back(static_cast<std::size_t>(recvcounts[i]));
         from_others = static_cast<std::size_t>(recvcounts[team->rank]) * type_bytes(type);
-        return start_on_device([&] {
-            return offpath_ireduce_scatter(device_team, send, result, started.recv_bytes.data(), reducer.type,
-                                           reducer.reduction, &started.device);
-        });
+        return offpath_ireduce_scatter(device_team, send, result, started.recv_bytes.data(), reducer.type,
+                                       reducer.reduction, &started.device);
     }
 
     void keep(Kept& kept) { kept.array(recvcounts, team->size); }
@@ -62,7 +59,6 @@ struct ReduceScatter : Call {
 
 struct ReduceScatterBlock : Call {
     static constexpr Op op = Op::ireduce_scatter_block;
-    static constexpr bool each_pair_decides = false;
 
     const void* sendbuf;
     void* recvbuf;
@@ -85,18 +81,15 @@ struct ReduceScatterBlock : Call {
 
     auto host_arguments() const { return std::tuple(sendbuf, recvbuf, recvcount, type, operation, comm); }
 
-    offpath_status_t start(Operation& started) {
+    offpath_status_t start(OffloadedRequest& started) {
         const bool in_place = sendbuf == MPI_IN_PLACE;
         const std::size_t own = bytes_in_memory(type, static_cast<std::size_t>(recvcount));
         const std::size_t all = own * static_cast<std::size_t>(team->size);
         const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, all);
         void* result = place_of_result(started, recvbuf, in_place ? all : 0, own);
         if (own > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
-        return start_on_device([&] {
-            return offpath_ireduce_scatter_block(device_team, send, result,
-                                                 static_cast<std::size_t>(recvcount), reducer.type,
-                                                 reducer.reduction, &started.device);
-        });
+        return offpath_ireduce_scatter_block(device_team, send, result, static_cast<std::size_t>(recvcount),
+                                             reducer.type, reducer.reduction, &started.device);
     }
 
     void keep(Kept&) {}

@@ -1,5 +1,5 @@
-// CUDA's driver API, as its reference manual has it: types and numbers are repeated here, so that nothing of
-// CUDA is needed to build.
+// CUDA's driver API, from its reference manual. This file repeats the types and numbers, so that the build
+// needs nothing from CUDA.
 #include <cstdint>
 
 #include "drivers.h"
@@ -38,9 +38,9 @@ class Cuda final : public Driver {
     bool copy(void* to, const void* from, std::size_t bytes) const override {
         Context context = context_of(to);
         if (context == nullptr) context = context_of(from);
-        // Memory of a pool has no context; the thread's own serves.
+        // Memory of a pool has no context; the thread's own context works.
         const bool pushed = context != nullptr && push_(context) == success;
-        // A copy from pageable memory may still be on its way to the GPU when the call returns.
+        // A copy from pageable memory may still be in progress on the GPU when the call returns.
         const bool good = copy_(at(to), at(from), bytes) == success && synchronize_(nullptr) == success;
         if (pushed) pop_(&context);
         return good;

@@ -1,5 +1,5 @@
-// What a GPU's driver library does for us. One object a library that the process has loaded; it is never
-// destroyed, since nobody knows when the last call of it ends. Threads: any.
+// The functions of a GPU's driver library that the front end uses. One object per library that the process
+// has loaded. It is never destroyed, because its last call may come at any time. Threads: any.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,16 +16,16 @@ class Driver {
     virtual ~Driver() = default;
 
     virtual bool holds(const void* address) const = 0;
-    // One of the two is memory that it holds.
+    // One of the two addresses is memory of this driver's GPUs.
     virtual bool copy(void* to, const void* from, std::size_t bytes) const = 0;
 };
 
-// Null: not loaded, or too old for us.
+// Null: not loaded, or too old.
 Driver* find_cuda();
 Driver* find_rocm();
 Driver* find_level_zero();
 
-// A library that the process has loaded; the process keeps it.
+// A library that the process has loaded and keeps loaded.
 class Library {
   public:
     explicit Library(const char* name) : handle_(dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {}

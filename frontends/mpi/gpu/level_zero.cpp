@@ -1,5 +1,5 @@
-// Level Zero, as its specification has it: types and numbers are repeated here, so that nothing of it is
-// needed to build.
+// Level Zero, from its specification. This file repeats the types and numbers, so that the build needs
+// nothing from it.
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -51,7 +51,7 @@ class LevelZero final : public Driver {
             !library.find(create_list_, "zeCommandListCreateImmediate") ||
             !library.find(append_copy_, "zeCommandListAppendMemoryCopy"))
             return false;
-        // A driver knows all its allocations, whichever context they were made in.
+        // A driver knows all its allocations, no matter in which context they were made.
         std::uint32_t count = 0;
         if (init_(0) != success || drivers_(&count, nullptr) != success) return false;
         std::vector<Handle> drivers(count);
@@ -74,7 +74,7 @@ class LevelZero final : public Driver {
         Handle device = device_of(to, context);
         if (device == nullptr) device = device_of(from, context);
         if (device == nullptr) return false;
-        const std::lock_guard lock(mutex_);  // a list is of one thread at a time
+        const std::lock_guard lock(mutex_);  // one thread at a time may use a list
         Handle list = list_for(context, device);
         return list != nullptr && append_copy_(list, to, from, bytes, nullptr, 0, nullptr) == success;
     }
@@ -84,7 +84,7 @@ class LevelZero final : public Driver {
         Handle device, list;
     };
 
-    // The GPU whose memory it is; null: it is the host's, or both may touch it.
+    // Returns the GPU that owns the memory, or null if the host owns it or both may touch it.
     Handle device_of(const void* address, Handle& context) const {
         for (Handle each : contexts_) {
             Properties properties;

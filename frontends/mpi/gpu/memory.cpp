@@ -20,13 +20,13 @@ constexpr std::array finders = {find_cuda, find_rocm, find_level_zero};
 std::array<std::atomic<Driver*>, finders.size()> drivers{};
 std::atomic<unsigned long> buffers_staged{0};
 
-// When it was looked for libraries last, and how many the process had loaded until then.
+// When this code last searched for libraries, and how many the process had loaded by then.
 std::mutex mutex;
 std::atomic<std::uint64_t> looked_at{0};
 unsigned long long loads_seen = 0;
 
-// Some milliseconds long each, and cheap to tell. A driver takes much longer to come up after it was loaded,
-// so that no memory of a GPU is given out in the tick in which its library is loaded.
+// A tick lasts some milliseconds and is cheap to read. A driver takes much longer to initialise after its
+// library was loaded. So no GPU memory is allocated in the tick in which the library is loaded.
 std::uint64_t tick() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -1,5 +1,5 @@
-// ROCm's HIP, as its reference manual has it: types and numbers are repeated here, so that nothing of ROCm is
-// needed to build.
+// ROCm's HIP, from its reference manual. This file repeats the types and numbers, so that the build needs
+// nothing from ROCm.
 #include <initializer_list>
 
 #include "drivers.h"
@@ -12,7 +12,7 @@ using Result = int;
 constexpr Result success = 0;
 constexpr int copy_by_addresses = 4;  // hipMemcpyDefault
 
-// Releases differ in the numbers of `type`, and newer ones append to the structure.
+// Releases differ in the numbers of `type`, and newer ones append members to the structure.
 struct Attributes {
     int type;
     int device;
@@ -40,7 +40,7 @@ class Rocm final : public Driver {
     bool holds(const void* address) const override {
         Attributes found{};
         if (attributes_(&found, address) != success) {
-            forget_error_();  // that this address is the host's is no error of the program
+            forget_error_();  // a host address is no error of the program
             return false;
         }
         return (found.type == type_device_ || found.type == type_array_) && found.is_managed == 0;

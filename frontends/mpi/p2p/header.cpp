@@ -1,5 +1,5 @@
-// The form of a header: a number that is used once, the fields under a stream of bits made from it, and a
-// check of both by SipHash-2-4 (Aumasson and Bernstein, 2012).
+// The layout of a header: a number that is used once, the fields, and a check of both by SipHash-2-4
+// (Aumasson and Bernstein, 2012). A stream of bits made from the number masks the fields.
 #include "header.h"
 
 #include <sys/random.h>
@@ -75,7 +75,7 @@ std::uint64_t check_of(const char* bytes) {
     return hash.end();
 }
 
-// Covers all fields, and what follows them up to the check.
+// Applies the stream to all fields, and to the bytes after them up to the check.
 void cover(char* bytes) {
     std::uint64_t number = 0;
     std::memcpy(&number, bytes, number_bytes);

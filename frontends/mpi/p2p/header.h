@@ -8,7 +8,7 @@
 // communicator of our own.
 //
 // On the wire a header looks like random bytes and is unique, and it ends in a check that only this job can
-// compute. The watcher (watcher.h) can therefore tell it from other bytes in a receive's buffer, and a
+// compute. The watcher (header_watcher.h) can therefore tell it from other bytes in a receive's buffer, and a
 // complete header from a partial one.
 #pragma once
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "error_handlers.h"
-#include "runtime.h"
+#include "runtime/error_handlers.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi::p2p {
 

@@ -8,16 +8,17 @@
 #include <memory>
 #include <vector>
 
-#include "communicators.h"
-#include "moving.h"
-#include "state.h"
-#include "watcher.h"
+#include "communicators/communicators.h"
+#include "header_watcher.h"
+#include "outstanding.h"
+#include "parcel_progress.h"
 
 namespace offpath::mpi::p2p {
 namespace {
 
 constexpr std::size_t bucket_count = 4096;
-constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;  // of landings; most were never touched
+// The most bytes of landing memory that are kept; most of its pages were never touched.
+constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;
 
 std::vector<std::unique_ptr<Parcel>> all_parcels;
 Parcel* free_parcels = nullptr;
@@ -32,7 +33,7 @@ struct Landing {
 std::vector<Landing> free_landings;
 std::size_t kept_bytes = 0;
 
-// Few sizes, so that those that are kept fit.
+// Rounds to a few different sizes, so that kept blocks can be reused.
 std::size_t size_for(std::size_t bytes) {
     return bytes > most_kept_bytes ? bytes : std::bit_ceil(bytes);
 }
@@ -69,7 +70,8 @@ void release_parcel(Parcel& parcel) {
     forget_parcel(parcel);
     disregard(parcel);
     if (parcel.wild) std::erase(parcel.pairs->wild, &parcel);
-    if (Asked asked; unwatch(parcel, &asked)) withdraw(asked.header.source, asked.header.key, asked.mail);
+    if (Asked asked; unwatch(parcel, &asked))
+        withdraw(asked.header.source, asked.header.key, asked.keyed_message);
     release_staging(parcel.staging);
     if (parcel.landing != nullptr && parcel.landing != parcel.own.data())
         release_landing(parcel.landing, parcel.landing_bytes);
@@ -84,7 +86,7 @@ void register_parcel(Parcel& parcel) {
     parcel.next = bucket;
     bucket = &parcel;
     parcel.registered = true;
-    parcels_registered.fetch_add(1, std::memory_order_relaxed);
+    outstanding.parcels.raise();
 }
 
 void forget_parcel(Parcel& parcel) {
@@ -94,7 +96,7 @@ void forget_parcel(Parcel& parcel) {
         link = &(*link)->next;
     *link = parcel.next;
     parcel.registered = false;
-    parcels_registered.fetch_sub(1, std::memory_order_relaxed);
+    outstanding.parcels.lower();
 }
 
 Parcel* find_parcel(MPI_Request request) {
@@ -110,7 +112,7 @@ void attend(Parcel& parcel) {
     parcel.attended = true;
     parcel.attended_at = attended.size();
     attended.push_back(&parcel);
-    parcels_attended.fetch_add(1, std::memory_order_relaxed);
+    outstanding.attended.raise();
 }
 
 void disregard(Parcel& parcel) {
@@ -119,7 +121,7 @@ void disregard(Parcel& parcel) {
     attended.back()->attended_at = parcel.attended_at;
     attended[parcel.attended_at] = attended.back();
     attended.pop_back();
-    parcels_attended.fetch_sub(1, std::memory_order_relaxed);
+    outstanding.attended.lower();
 }
 
 Parcel* next_attended() {
@@ -128,7 +130,7 @@ Parcel* next_attended() {
 }
 
 bool all_attended_are_the_hosts() {
-    return attended.size() == parcels_attended.load(std::memory_order_relaxed) &&
+    return attended.size() == outstanding.attended &&
            std::all_of(attended.begin(), attended.end(), [](const Parcel* parcel) {
                return parcel->receives && parcel->by_host && parcel->left_ns == 0;
            });

@@ -20,20 +20,20 @@
 
 #include <cstdint>
 
-#include "datatypes.h"
+#include "communicator_state.h"
+#include "datatypes/datatypes.h"
 #include "header.h"
-#include "pairs.h"
-#include "staging.h"
+#include "runtime/staging.h"
 
 namespace offpath::mpi::p2p {
 
-struct Watch;
+struct HeaderWatch;
 
 struct Parcel {
     bool receives = false;
     bool wild = false;      // has a wildcard, and is not known to be matched
     bool large = false;     // a receive with room for what the device carries
-    bool early = false;     // `mail` was asked for by number
+    bool early = false;     // `keyed_message` was asked for by number
     bool counted = false;   // included in the communicator's numbers
     bool numbered = false;  // `number` is certain
     bool host_done = false;
@@ -54,21 +54,21 @@ struct Parcel {
     TypeUse use;
 
     // The device's part, and the second message of the host's MPI that may replace it.
-    offpath_request_h mail = nullptr;
+    offpath_request_h keyed_message = nullptr;
     offpath_message_key_t key{};
     MPI_Request payload = MPI_REQUEST_NULL;
     std::size_t announced = 0;  // bytes announced by the header
     bool by_header = false;     // what it receives was announced by a header
 
-    Watch* watch = nullptr;  // watcher.h
-    bool landed = false;     // the announced message goes to `landing`
+    HeaderWatch* watch = nullptr;  // header_watcher.h
+    bool landed = false;           // the announced message goes to `landing`
 
     std::array<char, short_landing_bytes> own{};  // the header that is sent, or a short receive's landing
     StagingBlock staging;                         // packed bytes for the device
     char* landing = nullptr;                      // where the host's receive goes; capacity below
     std::size_t landing_bytes = 0;
 
-    // How it is waited for (waits.h).
+    // How it is waited for (waited_messages.h).
     bool watched = false;
     bool by_host = false;  // a send without the device's part, or a receive that is expected to be of one
     bool agreed = false;   // a receive whose message has no header, as the sender has promised

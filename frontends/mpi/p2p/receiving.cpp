@@ -1,4 +1,4 @@
-// How a receive is posted with the host's MPI, and what its message or header makes of it.
+// Posts a receive with the host's MPI, and handles the message or header that it gets.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,15 +7,16 @@
 #include <optional>
 #include <vector>
 
-#include "buffers.h"
-#include "calls/large.h"
-#include "communicators.h"
+#include "communicators/communicators.h"
 #include "counts.h"
+#include "datatypes/large_counts.h"
 #include "gpu/memory.h"
+#include "header_watcher.h"
 #include "lock.h"
-#include "moving.h"
+#include "parcel_progress.h"
+#include "requests/buffers.h"
+#include "settings.h"
 #include "shared_buffers.h"
-#include "watcher.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -27,14 +28,14 @@ Parcel& make_receive(const Arguments& arguments, const TypeUse& use, Team& team,
     parcel.use = use;
     if (use.layout != nullptr) retain(*use.layout);
     parcel.capacity = parcel.count * use.bytes;
-    parcel.large = parcel.capacity >= runtime().settings.p2p.min_bytes;
+    parcel.large = parcel.capacity >= job_settings.min_bytes;
     parcel.peer = arguments.peer;
     parcel.tag = arguments.tag;
     return parcel;
 }
 
-// Counts a receive whose source and tag are known. Its number is certain unless an older one with a wildcard
-// may still take one of these messages, which is found out first: that one would be counted too.
+// Counts a receive with known source and tag. Its number is certain unless an older receive with a wildcard
+// may still take one of these messages. This is checked first, because the older one would be counted too.
 void take_number(Parcel& parcel) {
     const bool certain = !wildcard_in_the_way(*parcel.pairs, parcel.peer, parcel.tag);
     const auto number = parcel.pairs->received.next(parcel.peer, parcel.tag);
@@ -65,7 +66,7 @@ int post_landing(const Parcel& parcel, const Arguments& arguments, MPI_Request* 
     return error;
 }
 
-// `awaited`: the call does not return before the receive is complete, and looks at it all the time.
+// `awaited`: the call returns only after the receive is complete, and checks it all the time until then.
 int post(Parcel& parcel, const Arguments& arguments, bool awaited) {
     if (parcel.capacity <= header_bytes) {
         land_short(parcel);
@@ -74,8 +75,8 @@ int post(Parcel& parcel, const Arguments& arguments, bool awaited) {
     }
     parcel.direct = !parcel.large || (parcel.use.contiguous() && !parcel.early && !parcel.beneath);
     if (!parcel.direct) {
-        // Of its whole size: what is announced may come as a message of the host's MPI after all. Where
-        // nothing comes here, the pages are never touched.
+        // Takes the whole size, because an announced message may still arrive through the host's MPI. If none
+        // arrives here, the pages are never touched.
         parcel.landing_bytes = parcel.capacity;
         parcel.landing = acquire_landing(parcel.landing_bytes);
         if (parcel.landing == nullptr) {
@@ -83,7 +84,8 @@ int post(Parcel& parcel, const Arguments& arguments, bool awaited) {
             parcel.direct = true;
         }
     }
-    // Before the header can come. What is to be unpacked lies in one piece in `landing` only.
+    // Starts the watch before the header can arrive. A message that must be unpacked is contiguous only in
+    // `landing`.
     if (parcel.large && !parcel.early && !parcel.agreed && !awaited &&
         (!parcel.direct || parcel.use.contiguous()))
         watch(parcel, parcel.direct ? static_cast<char*>(parcel.buffer) : parcel.landing, parcel.capacity);
@@ -124,7 +126,7 @@ void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes)
     const std::size_t rest = bytes - whole * size;
     unpack_parts(layout, packed, parcel.buffer, whole);
     if (rest == 0) return;
-    // The host's MPI unpacks some bytes of an element only as a message.
+    // The host's MPI can unpack a part of an element only by receiving a message.
     if (layout.in_gpu) {
         gpu::copy(at(parcel.buffer, static_cast<MPI_Aint>(whole * size)), packed + whole * size, rest);
     } else {
@@ -148,15 +150,15 @@ void receive_payload(Parcel& parcel, const Header& header) {
                header.payload_tag, payload_comm(), &parcel.payload);
 }
 
-// The watcher asked the device for what has turned out to be no header.
+// Call it if the watcher asked the device for something that has turned out to be no header.
 void take_back_asked(Parcel& parcel, const Asked& asked) {
-    if (withdraw(asked.header.source, asked.header.key, asked.mail)) return;
+    if (withdraw(asked.header.source, asked.header.key, asked.keyed_message)) return;
     parcel.error = MPI_ERR_INTERN;
     parcel.error_is_ours = true;
 }
 
-// `mail`: what the watcher asked the device for.
-void receive_announced(Parcel& parcel, const Header& header, offpath_request_h mail = nullptr) {
+// `keyed_message`: the receive that the watcher has started at the device.
+void receive_announced(Parcel& parcel, const Header& header, offpath_request_h keyed_message = nullptr) {
     parcel.by_header = true;
     parcel.announced = static_cast<std::size_t>(header.bytes);
     if (parcel.announced > parcel.capacity) cut_off(parcel);
@@ -177,12 +179,12 @@ void receive_announced(Parcel& parcel, const Header& header, offpath_request_h m
         }
     }
     parcel.key = header.key;
-    if (mail != nullptr) {
-        parcel.mail = mail;
+    if (keyed_message != nullptr) {
+        parcel.keyed_message = keyed_message;
         parcel.landed = !parcel.direct;
         return;
     }
-    // The sender is done when its message has met a receive, be it one without room.
+    // The sender is done once its message has met a receive, even one without room for it.
     const offpath_status_t status =
         ask_device(parcel, parcel.announced <= parcel.capacity ? parcel.announced : 0);
     if (status != OFFPATH_OK) fail(parcel, MPI_ERR_OTHER, "receive", status);
@@ -213,8 +215,8 @@ offpath_status_t ask_device(Parcel& parcel, std::size_t room) {
     }
     const offpath_status_t status = offpath_message_recv(
         world_team(), room > 0 ? place : nullptr, room,
-        static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), parcel.key, &parcel.mail);
-    if (status != OFFPATH_OK) parcel.mail = nullptr;
+        static_cast<std::uint32_t>(parcel.pairs->world(parcel.peer)), parcel.key, &parcel.keyed_message);
+    if (status != OFFPATH_OK) parcel.keyed_message = nullptr;
     return status;
 }
 
@@ -249,7 +251,7 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
     parcel.peer = status.MPI_SOURCE;
     parcel.tag = status.MPI_TAG;
     if (was_wild && parcel.pairs->takes_part(parcel.peer))
-        parcel.pairs->received.next(parcel.peer, parcel.tag);  // which one it was is not known
+        parcel.pairs->received.next(parcel.peer, parcel.tag);  // its number is not known
     const std::size_t bytes = received_bytes(status);
     if (status.MPI_ERROR != MPI_SUCCESS) {
         parcel.error = status.MPI_ERROR;
@@ -259,14 +261,15 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
         return;
     }
     if (bytes == header_bytes && parcel.pairs->takes_part(parcel.peer)) {
-        if (was_asked) return receive_announced(parcel, asked.header, asked.mail);
+        if (was_asked) return receive_announced(parcel, asked.header, asked.keyed_message);
         const std::optional<Header> header = header_of(parcel);
         return header.has_value() ? receive_announced(parcel, *header) : lost_header(parcel);
     }
     if (parcel.early) drop_early(parcel);
     if (was_asked) take_back_asked(parcel, asked);
     parcel.announced = bytes;
-    // To memory of ours there was room; and MPICH 5.0 does not tell of all messages that it cuts off.
+    // The front end's memory had room for more. Also, MPICH 5.0 does not report every message that it
+    // truncates.
     if (bytes > parcel.capacity) {
         parcel.error = MPI_ERR_TRUNCATE;
         parcel.error_is_ours = true;

@@ -1,5 +1,4 @@
-// How a large message is sent: its payload waits at the device under a key, its header goes by the host's
-// MPI.
+// Sends a large message: its payload waits at the device under a key, and its header uses the host's MPI.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,15 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "buffers.h"
-#include "calls/large.h"
-#include "communicators.h"
+#include "communicators/communicators.h"
 #include "counts.h"
+#include "datatypes/large_counts.h"
 #include "lock.h"
-#include "losses.h"
-#include "moving.h"
+#include "parcel_progress.h"
+#include "requests/buffers.h"
+#include "runtime/losses.h"
+#include "runtime/staging.h"
+#include "settings.h"
 #include "shared_buffers.h"
-#include "staging.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -25,14 +25,14 @@ std::vector<Parcel*> device_sends;
 offpath_message_key_t next_key(Parcel& parcel) {
     const auto number = parcel.pairs->sent.next(parcel.peer, parcel.tag);
     parcel.numbered = number.has_value();
-    // Tags are not negative, so that keys with and without a number differ in the highest bit.
+    // Tags are not negative, so keys with and without a number differ in the highest bit.
     const std::uint64_t low = parcel.numbered
                                   ? std::uint64_t{static_cast<std::uint32_t>(parcel.tag)} << 32 | *number
                                   : std::uint64_t{1} << 63 | parcel.pairs->unnumbered++;
     return {parcel.pairs->id, low};
 }
 
-// Where the bytes to be sent lie. Null: no memory, or the host's MPI does not pack them.
+// Returns the address of the bytes to be sent. Null: there is no memory, or the host's MPI cannot pack them.
 const void* bytes_of(Parcel& parcel, Mode mode) {
     if (parcel.use.contiguous() && mode != Mode::buffered) return parcel.buffer;
     parcel.staging = acquire_staging(parcel.capacity);
@@ -42,14 +42,14 @@ const void* bytes_of(Parcel& parcel, Mode mode) {
 }
 
 int send_payload_by_host(Parcel& parcel, const void* bytes, Header& header) {
-    static std::uint32_t serial = 0;
+    static std::uint32_t payloads = 0;
     header.kind = Header::by_host;
-    header.payload_tag = static_cast<int>(serial++ % static_cast<std::uint32_t>(payload_tags()));
+    header.payload_tag = static_cast<int>(payloads++ % static_cast<std::uint32_t>(payload_tags()));
     return PMPI_Isend(bytes, static_cast<int>(parcel.capacity), MPI_PACKED, parcel.pairs->world(parcel.peer),
                       header.payload_tag, payload_comm(), &parcel.payload);
 }
 
-// The device takes no message any more. Said once.
+// Reports, once, that the device no longer accepts messages.
 void say_refused(const Parcel& parcel, offpath_status_t status) {
     static bool said = false;
     if (std::exchange(said, true)) return;
@@ -63,15 +63,17 @@ bool is_full() {
     return sends_in_flight.load(std::memory_order_relaxed) >= most_sends_in_flight;
 }
 
-// Looks whether some of the sends on the device are done.
+// Checks whether some of the sends on the device are done.
 void make_room() {
     constexpr std::size_t looks = 16;
     static std::size_t next = 0;
     for (std::size_t i = 0; i < looks && !device_sends.empty(); ++i)
-        advance(*device_sends[next++ % device_sends.size()]);  // one that is done takes itself off the list
+        // A send that is done removes itself from the list.
+        advance(*device_sends[next++ % device_sends.size()]);
 }
 
-// By a request of its own: those of short sends that are done at once may be one and the same.
+// The send needs a request of its own: for short sends that complete at once, the host may return a shared
+// one.
 int start_on_host(const void* buffer, int count, MPI_Datatype type, Mode mode, const Arguments& arguments,
                   Parcel& parcel) {
     const auto make = mode == Mode::synchronous ? PMPI_Ssend_init
@@ -84,7 +86,7 @@ int start_on_host(const void* buffer, int count, MPI_Datatype type, Mode mode, c
     return error;
 }
 
-// A message without a header. Its bytes are `packed` where they could not stay in the user's buffer.
+// Sends a message without a header. `packed` has its bytes if they could not stay in the user's buffer.
 int start_without_header(const Arguments& arguments, Mode mode, Parcel& parcel) {
     const void* packed = parcel.staging.address;
     if (packed == nullptr)
@@ -100,7 +102,7 @@ int start_without_header(const Arguments& arguments, Mode mode, Parcel& parcel) 
 }  // namespace
 
 bool goes_with_header(std::size_t bytes) {
-    return bytes >= runtime().settings.p2p.min_bytes || bytes == header_bytes;
+    return bytes >= job_settings.min_bytes || bytes == header_bytes;
 }
 
 void left_device(Parcel& parcel) {
@@ -113,7 +115,7 @@ namespace {
 int started(Parcel& parcel, bool by_host, Parcel** made) {
     parcel.by_host = by_host;
     register_parcel(parcel);
-    if (parcel.capacity >= runtime().settings.p2p.min_bytes) posted(parcel);
+    if (parcel.capacity >= job_settings.min_bytes) posted(parcel);
     *made = &parcel;
     return MPI_SUCCESS;
 }
@@ -140,15 +142,15 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
 
     const void* bytes = bytes_of(parcel, mode);
     if (bytes == nullptr) return give_up(MPI_ERR_NO_MEM, true);
-    const bool second_message = parcel.capacity < runtime().settings.p2p.min_bytes;
+    const bool second_message = parcel.capacity < job_settings.min_bytes;
     if (!second_message) {
         if (is_full()) make_room();
-        offpath_status_t status = OFFPATH_RETRY;
+        offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
         if (!is_full() && !is_lost(pairs.world(parcel.peer)) &&
             !has_promised_no_headers(pairs, parcel.peer, parcel.tag)) {
             status = offpath_message_send(world_team(), bytes, parcel.capacity,
                                           static_cast<std::uint32_t>(pairs.world(parcel.peer)), parcel.key,
-                                          &parcel.mail);
+                                          &parcel.keyed_message);
             if (status != OFFPATH_OK) say_refused(parcel, status);
             if (status == OFFPATH_ERR_PEER_LOST) lost_own_device();
         }
@@ -175,9 +177,9 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
     if (const int error =
             start_on_host(parcel.own.data(), header_bytes, MPI_BYTE, header_mode, arguments, parcel);
         error != MPI_SUCCESS) {
-        // The payload has no use any more; it ends with the attachment.
-        if (parcel.mail != nullptr) {
-            offpath_request_free(parcel.mail);
+        // The payload is no longer needed; it ends with the attachment.
+        if (parcel.keyed_message != nullptr) {
+            offpath_request_free(parcel.keyed_message);
             left_device(parcel);
         }
         return give_up(error, false);

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "base/environment.h"
+#include "runtime/runtime.h"
+
 namespace offpath::mpi::p2p {
 
 Settings read_settings() {
@@ -27,12 +29,17 @@ Settings read_settings() {
             fmt::format("OFFPATH_P2P_WAITED='{}': accepted are host and device", waited));
     }
     settings.waited_by_host = waited == "host" ? 1 : 0;
-    // A header in the user's buffer must not reach beyond its message; and the host's MPI counts in an int.
+    // A header in the user's buffer must not be longer than its message, and the host's MPI counts bytes in
+    // an int.
     settings.min_bytes =
         std::clamp<std::uint64_t>(environment::bytes("OFFPATH_MIN_BYTES", settings.min_bytes),
                                   header_bytes + 1, std::uint64_t{1} << 30);
     settings.secret = draw_header_secret();
     return settings;
+}
+
+void agree_on_settings() {
+    job_settings = settings_of_rank_0(read_settings);
 }
 
 }  // namespace offpath::mpi::p2p

@@ -19,6 +19,11 @@ struct Settings {
     HeaderSecret secret;
 };
 
+// The job's. Written in MPI_Init.
+inline Settings job_settings;
+// Sets it to rank 0's on all ranks. Collective over the world.
+void agree_on_settings();
+
 // Reads OFFPATH_P2P, OFFPATH_P2P_WAITED and OFFPATH_MIN_BYTES. Throws std::invalid_argument.
 Settings read_settings();
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "notices.h"
-#include "pairs.h"
+#include "communicator_state.h"
+#include "end_notices.h"
 #include "parcel.h"
-#include "waits.h"
+#include "waited_messages.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -58,23 +58,23 @@ std::vector<Parcel*> expected_beneath(const Parcel& parcel) {
 }
 
 void tell_of_shared_buffer(const Parcel& parcel) {
-    // What has gaps may lie in the gaps of the other.
+    // A message with gaps may lie in the gaps of the other one.
     const bool is_sure = parcel.use.contiguous() && parcel.pairs->takes_part(parcel.peer) &&
                          std::any_of(receives.begin(), receives.end(), [&](const Parcel* other) {
                              return other->use.contiguous() && overlap(parcel, *other);
                          });
     if (!is_sure) return;
-    Watches::Received* watch = find_or_make(parcel.pairs->watches.received, parcel.peer, parcel.tag);
+    MessageHistory::Received* watch = find_or_make(parcel.pairs->watches.received, parcel.peer, parcel.tag);
     if (watch == nullptr || watch->shares_a_buffer) return;
     watch->shares_a_buffer = true;
     send_notice(parcel.pairs->world(parcel.peer), {.pairs = parcel.pairs->id,
                                                    .from = parcel.pairs->own_rank,
                                                    .tag = parcel.tag,
-                                                   .kind = Notice::shares_a_buffer});
+                                                   .kind = EndNotice::shares_a_buffer});
 }
 
 void promise_no_headers(Pairs& pairs, int peer, int tag) {
-    Watches::Sent* watch = find_or_make(pairs.watches.sent, peer, tag);
+    MessageHistory::Sent* watch = find_or_make(pairs.watches.sent, peer, tag);
     if (watch == nullptr || watch->without_headers) return;
     const std::optional<std::uint32_t> next = pairs.sent.next(peer, tag);
     if (!next.has_value()) return;
@@ -83,21 +83,22 @@ void promise_no_headers(Pairs& pairs, int peer, int tag) {
     send_notice(pairs.world(peer), {.pairs = pairs.id,
                                     .from = pairs.own_rank,
                                     .tag = tag,
-                                    .kind = Notice::without_headers,
+                                    .kind = EndNotice::without_headers,
                                     .number = *next});
 }
 
 bool has_promised_no_headers(Pairs& pairs, int peer, int tag) {
-    const Watches::Sent* watch = find(pairs.watches.sent, peer, tag);
+    const MessageHistory::Sent* watch = find(pairs.watches.sent, peer, tag);
     return watch != nullptr && watch->without_headers;
 }
 
 void no_headers_from(Pairs& pairs, int peer, int tag, std::uint32_t number) {
-    if (Watches::Received* watch = find(pairs.watches.received, peer, tag)) watch->without_headers = number;
+    if (MessageHistory::Received* watch = find(pairs.watches.received, peer, tag))
+        watch->without_headers = number;
 }
 
 bool comes_without_header(const Parcel& parcel) {
-    const Watches::Received* watch = find(parcel.pairs->watches.received, parcel.peer, parcel.tag);
+    const MessageHistory::Received* watch = find(parcel.pairs->watches.received, parcel.peer, parcel.tag);
     if (watch == nullptr || !watch->shares_a_buffer || !parcel.numbered) return false;
     if (!watch->without_headers.has_value()) hear();
     return watch->without_headers.has_value() &&

@@ -3,11 +3,11 @@
 
 #include <array>
 
-#include "../counters.h"
+#include "communicator_state.h"
+#include "communicators/counters.h"
 #include "counts.h"
-#include "pairs.h"
-#include "runtime.h"
-#include "state.h"
+#include "outstanding.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi::p2p {
 namespace {

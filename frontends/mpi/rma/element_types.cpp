@@ -1,7 +1,7 @@
 #include "element_types.h"
 
-#include "../collectives/reductions.h"
-#include "../type_contents.h"
+#include "datatypes/reductions.h"
+#include "datatypes/type_contents.h"
 
 namespace offpath::mpi {
 
@@ -29,7 +29,7 @@ bool may_be_swapped(MPI_Datatype type) {
     Reducer reducer;
     const bool pair = find_reducer(type, MPI_MAXLOC, reducer) == HostReason::none;
     const bool number = find_reducer(type, MPI_SUM, reducer) == HostReason::none;
-    // Sums of integers and of floating-point numbers are defined, bitwise operations of the former only.
+    // Sums are defined for integers and floating-point numbers, bitwise operations only for integers.
     return !pair && (!number || find_reducer(type, MPI_BXOR, reducer) == HostReason::none);
 }
 
@@ -37,7 +37,7 @@ int find_update(const Shape& target, MPI_Op op, offpath_type_t& type, offpath_re
                 bool& whole) {
     whole = false;
     if (op == MPI_REPLACE || op == MPI_NO_OP) {
-        // Bytes: what one update writes nobody sees in part.
+        // Treated as bytes: no other rank sees a part of one update's result.
         type = OFFPATH_UINT8;
         reduction = op == MPI_REPLACE ? OFFPATH_REPLACE : OFFPATH_NO_OP;
         return MPI_SUCCESS;

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "shapes.h"
+#include "datatypes/type_shapes.h"
 
 namespace offpath::mpi {
 

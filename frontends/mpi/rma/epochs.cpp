@@ -4,15 +4,17 @@
 #include <array>
 #include <bit>
 
-#include "../datatypes.h"
-#include "../runtime.h"
 #include "base/clock.h"
-#include "locks.h"
+#include "datatypes/datatypes.h"
+#include "runtime/losses.h"
+#include "runtime/runtime.h"
+#include "window_locks.h"
 
 namespace offpath::mpi {
 namespace {
 
-// By kind, by whether the target is on this node, and by the binary magnitude of the bytes.
+// One trial for each kind of operation, each binary magnitude of the bytes, and targets on this node or
+// elsewhere.
 constexpr std::size_t magnitudes = 48;
 std::array<EpochTrial, 4 * magnitudes> trials;
 
@@ -32,7 +34,7 @@ EpochTrial& trial_of(const Window& window, Moved kind, int rank, std::size_t byt
     return of_group[at];
 }
 
-// Under a lock that excludes others, or that the program says is not needed.
+// Whether this rank holds a lock that excludes others, or one that the program declares unnecessary.
 bool may_take_device(Window& window, int rank) {
     const auto at = static_cast<std::size_t>(rank);
     const Window::Lock lock = window.all != Window::Lock::none ? window.all : window.locks[at];
@@ -52,8 +54,8 @@ void for_targets(const Window& window, int target, Change change) {
 
 Way way_of(Window& window, Moved kind, int rank, int count, MPI_Datatype type) {
     Window::Epoch& epoch = window.epoch;
-    if (!window.adapts || window.device == nullptr || !is_target(window, rank) || count < 0 ||
-        type == MPI_DATATYPE_NULL)
+    if (!window.adapts || window.device == nullptr || any_loss.load(std::memory_order_relaxed) ||
+        !is_target(window, rank) || count < 0 || type == MPI_DATATYPE_NULL)
         return Way::host;
     const auto at = static_cast<std::size_t>(rank);
     const bool may = may_take_device(window, rank);

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <array>
 
-#include "../backoff.h"
-#include "../counters.h"
-#include "../losses.h"
-#include "../operations.h"
-#include "../p2p/moving.h"
-#include "../runtime.h"
-#include "creation.h"
-#include "handles.h"
-#include "ways.h"
+#include "communicators/counters.h"
+#include "p2p/parcel_progress.h"
+#include "requests/offloaded_requests.h"
+#include "runtime/backoff.h"
+#include "runtime/losses.h"
+#include "runtime/runtime.h"
+#include "window_creation.h"
+#include "window_handles.h"
+#include "window_ways.h"
 
 namespace offpath::mpi {
 namespace {
@@ -40,7 +40,7 @@ Window* record_of(MPI_Win win) {
 
 Window* find_window(MPI_Win win) {
     if (windows_served.load(std::memory_order_relaxed) == 0 || !active()) return nullptr;
-    // The host's look-up of an attribute takes as long as a small put.
+    // Looking an attribute up in the host's MPI takes as long as a small put.
     struct Latest {
         MPI_Win win;
         Window* window;
@@ -113,7 +113,7 @@ offpath_status_t flush(Window& window, int target) {
             held.elements.unpack(held.block.address, held.to);
         release_staging(held.block);
     }
-    // What the target's proxy wrote here before it answered is to be seen by what follows.
+    // The code below must see what the target's proxy wrote here before it answered.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return status;
 }

@@ -1,7 +1,7 @@
 // Windows that the device can serve. The MPI_Win that the program holds is a window of the host's MPI on this
-// process alone (handles.h). Calls that move data or synchronise are handled here. The ranks agree on the
-// device's window when it is made, and later on its way: the device, or a second window of the host's MPI
-// over the same memory (ways.h).
+// process alone (window_handles.h). Calls that move data or synchronise are handled here. The ranks agree on
+// the device's window when it is made, and later on its way: the device, or a second window of the host's MPI
+// over the same memory (window_ways.h).
 //
 // Ownership: a window belongs to the MPI_Win, as an attribute, until MPI_Win_free. Threads: any; `mutex`
 // guards the lists and the epochs, and is never held while a thread waits.
@@ -15,11 +15,11 @@
 #include <mutex>
 #include <vector>
 
-#include "../communicators.h"
-#include "../staging.h"
+#include "communicators/communicators.h"
+#include "datatypes/type_shapes.h"
 #include "epoch_trial.h"
-#include "presence.h"
-#include "shapes.h"
+#include "runtime/staging.h"
+#include "runtime/time_in_mpi.h"
 #include "way_choice.h"
 
 namespace offpath::mpi {
@@ -33,8 +33,9 @@ struct Window {
     offpath_window_h device = nullptr;  // null: not made yet
     MPI_Win host = MPI_WIN_NULL;        // likewise
 
-    // For a window that may change its way (ways.h).
-    bool adapts = false;
+    // For a window that may change its way (window_ways.h).
+    bool adapts = false;  // to the time that ranks spend outside MPI
+    bool meets = false;   // in collectives on the communicator of which it was made
     WayRule rule{};
     bool host_fails = false, device_fails = false;  // to make their window
     bool was_on_device = false;
@@ -70,6 +71,10 @@ struct Window {
     Team* team = nullptr;           // that communicator's
     int rank = 0;
     int size = 0;
+    // Of a window of hosts and devices (mixed_windows.h): the team of both. Targets, `rank` and `size` are
+    // then about its members.
+    offpath_team_h mixed = nullptr;
+    std::atomic<bool> to_devices{false};
     bool dynamic = false;
     void* allocated = nullptr;  // memory that ends with the window
 
@@ -103,6 +108,13 @@ struct Window {
     std::size_t held_bytes = 0;
     std::size_t pieces_told = 0;  // of operations with lists of pieces, since a flush of all targets
 };
+
+// The target that the program's rank stands for; -1: there is none. `rank` must not be MPI_PROC_NULL.
+inline int target_of(const Window& window, int rank) {
+    if (window.mixed == nullptr) return rank;
+    const int end = window.to_devices.load(std::memory_order_relaxed) ? 1 : 0;
+    return rank >= 0 && rank < window.size / 2 ? 2 * rank + end : -1;
+}
 
 // Null: the window is the host's alone. One load while there is no window of ours.
 Window* find_window(MPI_Win win);

@@ -6,11 +6,11 @@
 namespace offpath::mpi {
 namespace {
 
-// What moves in less than a few microseconds is not worth two looks at the clock.
+// An operation that takes less than a few microseconds is not worth two readings of the clock.
 constexpr std::uint64_t least_sampled_bytes = 4096;
-// Where no table knows better, the device is tried from this part of the switch-over on.
+// Without a table, the device is tried from this fraction of the switch-over on.
 constexpr std::uint64_t tried_below_switch_over = 8;
-constexpr std::size_t most_slots = 64;  // what one agreement carries stays small
+constexpr std::size_t most_slots = 64;  // keeps the message of one agreement small
 
 std::size_t index(Op op) {
     return static_cast<std::size_t>(op);
@@ -49,14 +49,14 @@ Choices::Choices(const Selection& selection, const Table& table, TeamShape shape
 
 std::uint64_t Choices::threshold(Op op, Form form) const {
     const Threshold& threshold = thresholds_[index(op)];
-    // Who names a blocking call in OFFPATH_OPS asks for it where the non-blocking one would go.
+    // A blocking call named in OFFPATH_OPS goes to the device wherever the non-blocking one would.
     const bool by_cost = form == Form::blocking && !asked_for_.has(op, Form::blocking);
     return at_least_one(by_cost ? threshold.blocking : threshold.bytes);
 }
 
 bool Choices::enabled(Op op, Form form) const {
     if (ops_.has(op, form)) return true;
-    // A blocking call that nobody asked for goes to the device where that was measured to be faster.
+    // A blocking call that was not named goes to the device where measurements say that it is faster.
     return form == Form::blocking && ops_.has(op, Form::nonblocking) &&
            thresholds_[index(op)].source == Source::table && !asked_for_.has(op, Form::blocking);
 }
@@ -132,7 +132,7 @@ Slot* Choices::find_slot(Op op, std::uint64_t bytes) const {
     return nullptr;
 }
 
-// Null where there is nothing to find out, or too much already.
+// Null if there is nothing to learn, or if there are too many slots.
 Slot* Choices::make_slot(Op op, std::uint64_t bytes, bool device) {
     const std::uint64_t least = at_least_one(thresholds_[index(op)].bytes) / tried_below_switch_over;
     std::vector<TableRow> rows = table_->nearest(op, shape_);

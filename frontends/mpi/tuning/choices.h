@@ -1,12 +1,12 @@
-// Which engine a communicator's collectives use: by operation and bytes, and by what was agreed on while the
-// program runs.
+// Which engine a communicator's collectives use: by operation and bytes, and by what the ranks agreed on
+// while the program runs.
 //
 // Every rank asks once for each non-blocking collective, in the order in which they are called on the
-// communicator, and gets the same answer, since an answer hangs on nothing but that order, the operation, the
-// bytes and agreements. What is agreed on takes effect at a number of calls that no rank has passed.
+// communicator, and gets the same answer. An answer depends only on that order, the operation, the bytes and
+// agreements. An agreement takes effect from a number of calls that no rank has passed.
 //
-// One object a communicator. Calls are ordered as the collectives of a communicator are; samples may come
-// from any thread. No MPI in here.
+// One object per communicator. Calls are ordered like the collectives of a communicator; samples may come
+// from any thread. It makes no MPI calls.
 #pragma once
 
 #include <atomic>
@@ -21,48 +21,49 @@
 
 namespace offpath::mpi {
 
-// Where a switch-over comes from.
+// The origin of a switch-over.
 enum class Source : std::uint8_t { fixed, given, table };
 
-// Whether the same call may go to one engine now and to the other later, for the sake of measurements. Sums
-// of floating-point numbers may not: the engines add in different orders, so results would depend on time.
+// Whether equal calls may use different engines over time, so that they can be compared. Sums of
+// floating-point numbers may not: the engines add in different orders, so results would depend on time.
 enum class Engines : std::uint8_t { any, same };
 
 struct Choice {
     bool device = false;
-    HostReason reason = HostReason::none;  // where not
-    Slot* sampled = nullptr;               // what this call costs goes here, with `call`
+    HostReason reason = HostReason::none;  // why not, if it is the host's
+    Slot* sampled = nullptr;               // the slot that gets the cost of this call, with `call`
     Slot::Call call;
-    bool first = false;  // of its operation and class of sizes
+    bool first = false;  // the first of its operation and class of sizes
     Engines engines = Engines::any;
 };
 
 class Choices {
   public:
-    // `first_trial_after`: so many calls are watched before the other engine is tried; 0: never.
+    // `first_trial_after`: the number of calls before the first trial of the other engine; 0: never.
     Choices(const Selection& selection, const Table& table, TeamShape shape, std::uint64_t first_trial_after);
 
-    // The next collective, whose bytes all ranks know alike. With Engines::same the engine depends on the
-    // switch-over alone, and the call is neither tried nor measured.
+    // For the next collective, whose bytes all ranks know alike. With Engines::same, the engine depends only
+    // on the switch-over, and the call is neither tried nor measured.
     Choice next(Op op, Form form, std::uint64_t bytes, Engines engines = Engines::any);
-    // The next one of which no rank knows all sizes: on or off as a whole; its parts go by threshold().
+    // For the next collective of which no rank knows all sizes: on or off as a whole. Its parts are decided
+    // by threshold().
     Choice next_by_parts(Op op, Form form);
-    // From how many bytes on the device pays; at least 1.
+    // The bytes from which on the device pays off; at least 1.
     std::uint64_t threshold(Op op, Form form) const;
 
     std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
-    // From call number `from` on (the first is 0), which of the operations of the settings are on.
+    // Sets which of the configured operations are on, from call number `from` on (the first is 0).
     void switch_at(std::uint64_t from, OpSet ops);
 
     void add_sample(Slot& slot, const Slot::Call& call, const Sample& sample);
 
-    // An agreement on what was measured. The slots that take part are the same on all ranks.
+    // An agreement on measurements. The slots that take part are the same on all ranks.
     std::vector<std::uint64_t> contribute() const;
     // `sums` of contribute() over all `ranks`; `elapsed_ns` since the last agreement, the same on all ranks.
     // Returns the slots whose engine or reason changed.
     std::vector<const Slot*> conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks,
                                       std::uint64_t elapsed_ns);
-    // Whether one is wanted before its time.
+    // Whether an agreement is wanted before it is due.
     bool wants_agreement_soon() const;
 
     const TeamShape& shape() const { return shape_; }
@@ -88,9 +89,10 @@ class Choices {
     TeamShape shape_;
     std::uint64_t first_trial_after_;
     std::array<Threshold, op_count> thresholds_{};
-    std::array<std::array<std::uint64_t, op_count>, 2> seen_{};  // one bit a class of sizes; blocking apart
-    OpSet asked_for_;                                            // by OFFPATH_OPS
-    OpSet ops_;                                                  // on now
+    // One bit per class of sizes; blocking calls separately.
+    std::array<std::array<std::uint64_t, op_count>, 2> seen_{};
+    OpSet asked_for_;  // by OFFPATH_OPS
+    OpSet ops_;        // on now
     std::atomic<std::uint64_t> calls_{0};
     struct Switch {
         std::uint64_t from;
@@ -98,11 +100,11 @@ class Choices {
     };
     std::vector<Switch> switches_;  // not yet in effect, in order
     std::atomic<bool> switches_pending_{false};
-    mutable std::mutex mutex_;  // samples, switches
+    mutable std::mutex mutex_;  // guards samples and switches
     std::vector<std::unique_ptr<Slot>> slots_;
 };
 
-// Sizes between two powers of two are one class.
+// The sizes between two powers of two are one class.
 unsigned size_class(std::uint64_t bytes);
 
 }  // namespace offpath::mpi

@@ -10,7 +10,7 @@ double exposed(const Cost& cost, double gap_s) {
 
 bool device_pays(const Cost& host, const Cost& device) {
     const double gap = host.pure_s;
-    // Of what such a step takes in all: it is the step that the program sees getting faster.
+    // Relative to the whole step, because the program sees the step get faster.
     const double step = gap + exposed(host, gap);
     return gap + exposed(device, gap) <= (1 - least_gain) * step &&
            device.pure_s <= (1 + most_loss) * host.pure_s;

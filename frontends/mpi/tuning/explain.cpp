@@ -8,9 +8,10 @@
 #include <mutex>
 #include <tuple>
 
-#include "../counters.h"
-#include "../runtime.h"
 #include "agreement.h"
+#include "communicators/counters.h"
+#include "job_settings.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi {
 namespace {
@@ -24,7 +25,7 @@ std::mutex mutex;
 std::map<Key, Counts> counts;
 
 bool explains(const Team& team) {
-    return runtime().settings.explain != 0 && team.rank == 0;
+    return tuning_settings.explain != 0 && team.rank == 0;
 }
 
 std::string place(const Team& team) {
@@ -40,7 +41,7 @@ std::string place(const Team& team) {
 std::string sizes(Op op, unsigned size_class) {
     const std::uint64_t from = size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1);
     return fmt::format("{} to {}{}", human_bytes(from), human_bytes(from == 0 ? 0 : 2 * from - 1),
-                       traits(op).by_pair ? " a pair" : "");
+                       traits(op).by_pair() ? " a pair" : "");
 }
 
 std::string in_numbers(const Cost& cost) {

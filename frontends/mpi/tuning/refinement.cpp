@@ -5,33 +5,33 @@
 #include <algorithm>
 #include <bit>
 
-#include "../p2p/habit.h"
+#include "runtime/time_in_mpi.h"
 
 namespace offpath::mpi {
 namespace {
 
 constexpr std::uint64_t next_trial_after = 512;
 constexpr std::uint64_t longest_between_trials = 1U << 16;
-// The first call on an engine prepares its schedule and its connections; what it costs says nothing. The
-// second one says whether the others are worth it.
+// The first call on an engine prepares its schedule and connections, so its cost is not representative. The
+// second call shows whether further ones are worth it.
 constexpr std::uint64_t calls_probed = 2;
 constexpr std::uint64_t calls_tried = 1 + Samples::enough;
-// A trial ends where a probe took this many times as long as usual, beyond what a call may take for once.
+// A trial ends if a probe took this many times the usual time, beyond what a single call may take.
 constexpr double hopeless_probe = 2;
-// The other engine is not tried where the table expects it to cost so much more, nor where the program sees
-// so little of an operation that there is nothing to gain.
+// The other engine is not tried if the table expects it to cost this much more, or if the program sees so
+// little of an operation that there is nothing to gain.
 constexpr double hopeless = 1.25;
 constexpr double least_seen = 2 * least_gain;
-// Of the step, as all ranks see it, for a program to compute.
+// The smallest share of the step, as all ranks see it, at which a program counts as computing.
 constexpr double least_gap = 0.02;
 
 constexpr std::uint64_t first_waits_needed = 16;
 constexpr std::uint64_t most_waits_needed = 1U << 14;
-// Agreements for this alone take a hundredth of the time: nanoseconds of a small allreduce, for each doubling
-// of the ranks.
+// Agreements for this purpose alone take about a hundredth of the time. The value is the nanoseconds of a
+// small allreduce for each doubling of the ranks.
 constexpr std::uint64_t cost_of_a_step = 20'000;
 constexpr std::uint64_t most_between = 8;  // calls
-// A phase of waiting that nobody confirms ends.
+// A phase of waiting that no agreement confirms ends.
 constexpr std::uint64_t most_unconfirmed = 16;
 
 constexpr std::size_t at(Engine engine) {
@@ -90,7 +90,7 @@ void Slot::enter(Phase phase) {
     waited_for_ = 0;
     unconfirmed_ = 0;
     if (phase == Phase::computes) waits_needed_ = std::min(2 * waits_needed_, most_waits_needed);
-    // A trial that was under way when the phase changed has met both.
+    // A trial that is in progress when the phase changes has seen both phases.
     if (state().step != Step::watching) end_trial();
 }
 
@@ -130,10 +130,10 @@ Slot::Call Slot::next() {
 }
 
 void Slot::add(const Call& call, const Sample& sample) {
-    const bool computed = p2p::has_computed(sample.outside_ns, sample.elapsed_ns);
+    const bool computed = has_computed(sample.outside_ns, sample.elapsed_ns);
     ++seen_;
     if (computed) ++seen_computing_;
-    // The call with which a program begins to compute says nothing about waiting.
+    // The call with which a program begins to compute is not representative of waiting.
     if (!call.counts || (computed && call.phase == Phase::waits)) return;
     states_[static_cast<std::size_t>(call.phase)].samples[at(call.engine)].add(sample);
 }
@@ -175,7 +175,7 @@ bool Slot::conclude_phase(std::uint64_t computed, std::uint64_t waited, std::uin
     seen_ = seen_computing_ = 0;
     if (phase_ == Phase::waits) {
         if (computed == 0) {
-            // Of ranks that saw no call end, nobody knows.
+            // Ranks that saw no call end contribute nothing to `waited`.
             if (waited == ranks) unconfirmed_ = 0;
             return false;
         }
@@ -188,7 +188,7 @@ bool Slot::conclude_phase(std::uint64_t computed, std::uint64_t waited, std::uin
         waited_for_ = 0;
         return false;
     }
-    // What calls cost that are only waited for says nothing of this phase.
+    // The costs of calls that were only waited for are not representative of this phase.
     forget_costs();
     if (waited < ranks) return false;
     waited_for_ += calls;
@@ -211,7 +211,7 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
             samples(other(now.usual)).clear();
             go_on(Step::probing);
             return false;
-        // The calls that tried are over, and one more.
+        // The calls of the trial are over, and one more has ended.
         case Step::probing:
             if (now.calls <= calls_probed) return false;
             if (!tried.known || !usual.known) {
@@ -253,18 +253,18 @@ bool Slot::worth_trying(const Means& usual) {
     return false;
 }
 
-// Waiting less is the gain; a device that takes the program's own cores or memory bandwidth would show in the
-// time that the whole took.
+// The gain is less waiting. If a device takes cores or memory bandwidth from the program, that shows in the
+// total time.
 bool Slot::is_worth_leaving_for(const Means& usual, const Means& tried) const {
     if (tried.elapsed_s >= usual.elapsed_s) return false;
     if (usual.exposed_s - tried.exposed_s < least_gain * usual.elapsed_s) return false;
     if (phase_ == Phase::waits) return true;
-    // Both with about as much computation, and with some.
+    // Both must have computed about the same time, and some time.
     const double gap = usual.elapsed_s - usual.exposed_s, gap_tried = tried.elapsed_s - tried.exposed_s;
     if (gap < least_gap * usual.elapsed_s || gap > 2 * gap_tried || gap_tried > 2 * gap) return false;
     if (state().usual == Engine::host) return true;
-    // A program may compute longer later, which hides no more on the host. What that could cost then is to be
-    // less than what is gained now, or little.
+    // A program may compute for longer later, while the host may not be able to hide more. So the possible
+    // loss must be smaller than the present gain, or small.
     return tried.exposed_s <= std::max(usual.exposed_s / 2, least_seen * tried.elapsed_s);
 }
 

@@ -1,19 +1,20 @@
 // What a communicator learns about one operation at one class of sizes while the program runs.
 //
-// A program computes between the post of an operation and its wait, or it does not; it changes its ways while
-// it runs, and no rank can tell when it posts. So a slot knows which of the two the program did lately, its
-// phase, keeps costs and the engine apart by phase, and takes the programs that compute as what it is for: a
-// slot begins in that phase, enters the other one only after many calls that were only waited for, and leaves
-// it at the first agreement after a call beside which some rank computed. While a phase of waiting uses
-// another engine than computing would, that holds for a few calls only, unless an agreement confirms it.
+// A program computes between the post of an operation and its wait, or it does not. It changes this behaviour
+// while it runs, and no rank can predict it at the post. A slot therefore knows which of the two the program
+// did lately, its phase, and keeps costs and the engine separately for each phase. Offloading exists for
+// programs that compute. So a slot begins in that phase and enters the other one only after many calls that
+// were only waited for. It leaves it at the first agreement after a call during which some rank computed. If
+// a phase of waiting uses another engine than computing would, that holds for only a few calls, unless an
+// agreement confirms it.
 //
-// The other engine is tried seldom, and given up early where it costs much more. Which engine a call uses
-// hangs on the number of calls so far and on what was agreed on, which are the same on all ranks; what a rank
-// measured changes nothing before it is agreed on: contribute() and conclude() are called by all ranks after
-// the same call.
+// The other engine is tried seldom, and the trial ends early if it costs much more. The engine of a call
+// depends on the number of calls so far and on agreements, which are the same on all ranks. A rank's
+// measurements change nothing until they are agreed on: all ranks call contribute() and conclude() after the
+// same call.
 //
-// Pure apart from its memory: no clock, no MPI. Whoever shares a slot between threads locks add(),
-// contribute() and conclude().
+// Pure apart from its memory: no clock, no MPI. Threads that share a slot must lock add(), contribute() and
+// conclude().
 #pragma once
 
 #include <array>
@@ -44,7 +45,7 @@ struct Sample {
     std::uint64_t outside_ns = 0;  // of that, outside all calls that wait and test
 };
 
-// The latest few, and their medians.
+// The latest few samples, and their medians.
 class Samples {
   public:
     static constexpr std::size_t enough = 3;
@@ -62,16 +63,16 @@ class Samples {
 
 class Slot {
   public:
-    // Trials: of the first calls not more than one in fifty, and of later ones ever fewer.
+    // Trials: at most one in fifty of the first calls, and of later ones ever fewer.
     static constexpr std::uint64_t usual_first_trial = 128;
 
-    // What contribute() gives; summed over the ranks it goes to conclude(). Whole numbers: a sum of them is
-    // the same on every rank.
+    // The result of contribute(); the sum over the ranks goes to conclude(). Whole numbers, so the sum is the
+    // same on every rank.
     static constexpr std::size_t words = 8;
     using Words = std::array<std::uint64_t, words>;
 
-    // `rows`: what the table knows of the operation here, perhaps nothing. `least_worth_trying`: bytes from
-    // which on the device may be tried where the table knows nothing.
+    // `rows`: what the table knows about the operation here, possibly nothing. `least_worth_trying`: bytes
+    // from which on the device may be tried if the table knows nothing.
     Slot(Op op, std::uint64_t bytes, Engine usual, std::vector<TableRow> rows,
          std::uint64_t least_worth_trying, std::uint64_t first_trial_after = usual_first_trial);
 
@@ -79,27 +80,28 @@ class Slot {
     struct Call {
         Engine engine = Engine::host;
         Phase phase = Phase::computes;
-        bool counts = true;  // false: the first on an engine that was not used lately; its cost says nothing
-        bool returned = false;  // nobody confirmed in time that the program still only waits
+        // False: the first on an engine that was not used lately, so its cost is not representative.
+        bool counts = true;
+        bool returned = false;  // no agreement confirmed in time that the program still only waits
     };
     Call next();
     void add(const Call& call, const Sample& sample);
 
-    // Whether an agreement is wanted soon, lest a change of phase costs more than a few calls. The same on
-    // all ranks, like what follows.
+    // Whether an agreement is needed soon, so that a change of phase costs only a few calls. The same on all
+    // ranks, and so are the following functions.
     bool wants_agreement_soon() const { return is_at_risk() && since_agreement_ >= confirmed_every_; }
     // Whether it has anything to agree on.
     bool takes_part() const { return since_agreement_ > 0; }
     Words contribute() const;
-    // `elapsed_ns`: since the last agreement. True when the engine, or why it is that, has changed.
+    // `elapsed_ns`: since the last agreement. True if the engine, or the reason for it, has changed.
     bool conclude(const Words& sums, std::uint64_t ranks, std::uint64_t elapsed_ns);
 
     Op op() const { return op_; }
-    // Of the first call; what the class is called by.
+    // Of the first call; it names the class.
     std::uint64_t bytes() const { return bytes_; }
     Phase phase() const { return phase_; }
     Engine usual() const { return state().usual; }
-    // What was found last, in words; empty before there was anything.
+    // The latest result in words; empty before there is one.
     const std::string& finding() const { return finding_; }
 
   private:
@@ -112,7 +114,7 @@ class Slot {
         Engine usual;
         Step step = Step::watching;
         std::uint64_t calls = 0;  // in this step
-        std::uint64_t try_after;  // calls of watching
+        std::uint64_t try_after;  // calls to watch before a trial
         std::array<Samples, 2> samples;
     };
 
@@ -141,8 +143,8 @@ class Slot {
     std::uint64_t confirmed_every_ = 1;
     std::uint64_t unconfirmed_ = 0;  // calls of a phase of waiting since an agreement confirmed it
     std::uint64_t waited_for_ = 0;   // calls that were only waited for, as far as agreed
-    std::uint64_t waits_needed_;     // of them, until the phase changes
-    // Since the last agreement, as this rank saw it.
+    std::uint64_t waits_needed_;     // how many of them change the phase
+    // Since the last agreement, as seen by this rank.
     std::uint64_t seen_ = 0, seen_computing_ = 0;
     std::string finding_;
 };

@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <mutex>
 
-#include "../runtime.h"
 #include "agreement.h"
 #include "base/clock.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi {
 namespace {
 
 struct Followed {
     MPI_Request request = MPI_REQUEST_NULL;
-    Team* team = nullptr;  // null: a free place; else a reference is held
+    Team* team = nullptr;  // null: a free place; otherwise it holds a reference
     Slot* slot = nullptr;
     Slot::Call call;
     std::uint64_t begun_ns = 0;
-    std::uint64_t inside_ns = 0;  // in its post and in calls that wait and test, whatever they wait for
+    std::uint64_t inside_ns = 0;  // in the call that posts it, and in all calls that wait or test
     Sample sample;
 };
 
 constexpr std::size_t places = 16;
-constexpr int most_looked_at = 256;  // of one call's requests
+constexpr int most_looked_at = 256;  // the most requests of one call that are checked
 
-std::mutex mutex;  // guards what follows
+std::mutex mutex;  // guards the following
 std::array<Followed, places> followed;
 std::size_t oldest = 0;
 
@@ -40,7 +40,7 @@ void forget(Followed& one) {
     if (one.team == nullptr) return;
     release(*one.team);
     one.team = nullptr;
-    requests_followed.fetch_sub(1, std::memory_order_relaxed);
+    outstanding.followed.lower();
 }
 
 }  // namespace
@@ -62,14 +62,15 @@ int posted(int result, const MPI_Request* request) {
     one.sample.exposed_ns = one.inside_ns = now_ns() - one.begun_ns;
     retain(*one.team);
     const std::lock_guard lock(mutex);
-    Followed* place = find(one.request);  // its request ended unseen, and the handle is another's now
+    // The request ended unobserved, and its handle now belongs to another request.
+    Followed* place = find(one.request);
     if (place == nullptr) {
         place = &followed[oldest];
         oldest = (oldest + 1) % places;
     }
     forget(*place);
     *place = one;
-    requests_followed.fetch_add(1, std::memory_order_relaxed);
+    outstanding.followed.raise();
     return result;
 }
 
@@ -94,7 +95,7 @@ void FollowedWait::begin(int count, const MPI_Request* requests) {
 void FollowedWait::end() {
     const std::uint64_t now = now_ns();
     const std::lock_guard lock(mutex);
-    // With several threads, a call of one says nothing about another.
+    // With several threads, one thread's calls do not represent another's.
     if (!runtime().threads) {
         for (Followed& one : followed)
             one.inside_ns += now - started_ns_;

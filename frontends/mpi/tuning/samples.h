@@ -1,36 +1,34 @@
-// What calls cost, as this rank sees it: the time spent inside the MPI calls that post an operation, test it
-// and wait for it, wherever it runs.
+// The cost of calls as this rank sees it: the time inside the MPI calls that post an operation, test it and
+// wait for it, whichever engine runs it.
 //
-// A call whose cost is wanted is begun before it is posted, gets its request when it is posted, and is
-// followed until the request is done. A handful are followed at a time; a request that ends where nobody
-// looks (freed, or in MPI_Finalize) is forgotten when its place is needed. While nothing is followed, the
-// calls that wait and test pay one load. Thread-safe.
+// A call that is to be measured is begun before it is posted, gets its request when it is posted, and is
+// followed until the request is done. Only a few calls are followed at a time. If a request ends unobserved
+// (freed, or in MPI_Finalize), it is forgotten when its place is needed. While nothing is followed, the calls
+// that wait and test pay one load. Thread-safe.
 #pragma once
 
 #include <mpi.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 #include "refinement.h"
+#include "runtime/outstanding_counts.h"
 
 namespace offpath::mpi {
 
 struct Team;
 
-// This thread's next posted() gives the request of `call`, counted from now.
+// This thread's next posted() names the request of `call`; time counts from now.
 void begin_sample(Team& team, Slot& slot, const Slot::Call& call);
-// After posting; passes `result` through.
+// Call it after posting; it returns `result`.
 int posted(int result, const MPI_Request* request);
 
-inline std::atomic<std::uint32_t> requests_followed{0};
-
-// Around a call that waits for or tests `requests`, before and after which the array is looked at.
+// For the time of a call that waits for or tests `requests`; examines the array before and after the call.
 class FollowedWait {
   public:
     FollowedWait(int count, const MPI_Request* requests) {
-        if (requests_followed.load(std::memory_order_relaxed) != 0) begin(count, requests);
+        if (outstanding.followed != 0) begin(count, requests);
     }
     ~FollowedWait() {
         if (started_ns_ != 0) end();
@@ -48,7 +46,7 @@ class FollowedWait {
 
     std::uint64_t started_ns_ = 0;
     std::size_t found_ = 0;
-    std::array<Found, 4> requests_;  // more of one call are not followed
+    std::array<Found, 4> requests_;  // if a call has more, the others are not followed
 };
 
 // In MPI_Finalize.

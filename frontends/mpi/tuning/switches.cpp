@@ -11,15 +11,16 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "../runtime.h"
 #include "base/environment.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi {
 namespace {
 
 constexpr std::size_t longest_line = 1024;
 
-// What tells one content of the control file from the next. `there`: it is a file of this user's.
+// Distinguishes one content of the control file from the next. `there`: the file exists and belongs to this
+// user.
 struct Mark {
     bool there = false;
     std::int64_t seconds = 0, nanoseconds = 0;

@@ -1,19 +1,19 @@
-// Offloading switched on and off while the program runs: by MPI_Pcontrol on rank 0 of the world, where
-// OFFPATH_PCONTROL=on allows it, and by a file on rank 0's node that `offpath control` writes.
+// Switches offloading on and off while the program runs: by MPI_Pcontrol on rank 0 of the world, if
+// OFFPATH_PCONTROL=on allows it, and by a file on rank 0's node that `offpath control` writes. See
 // docs/tuning.md.
 //
-// This says what is wanted; agreement.h sees to it that all ranks follow at the same call. Thread-safe.
+// This part says what is wanted; agreement.h makes all ranks follow at the same call. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "../selection.h"
+#include "runtime/selection.h"
 
 namespace offpath::mpi {
 
 struct Switch {
-    std::uint64_t number = 0;  // how often something was switched; 0: never
+    std::uint64_t number = 0;  // how many switches there were; 0: none
     OpSet ops;
 };
 
@@ -21,9 +21,9 @@ struct Switch {
 // std::invalid_argument.
 OpSet parse_switch(const std::string& text, OpSet settings);
 
-// On rank 0, in MPI_Init: what is in the control file by now is of another job.
+// On rank 0, in MPI_Init: ignores the present contents of the control file, which belong to another job.
 void open_switches();
-// On rank 0: the latest. Looks at the control file, and says so when that cannot be read.
+// On rank 0: the latest switch. Reads the control file, and reports if it cannot be read.
 Switch wanted_switch();
 
 }  // namespace offpath::mpi

@@ -21,7 +21,7 @@ constexpr std::uint64_t version = 1;
 constexpr std::uint64_t most_ranks = 1U << 30;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 constexpr double longest_s = 1e6;
-// A node more or less changes more than a rank more or less.
+// A difference of one node matters more than a difference of one rank.
 constexpr double weight_of_nodes = 2;
 
 auto key(const TableRow& row) {

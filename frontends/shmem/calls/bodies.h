@@ -1,4 +1,4 @@
-// What the generated functions call: conversions from the types of shmem.h to the core's bytes and bit
+// Functions that the generated code calls: they convert the types of shmem.h to the core's bytes and bit
 // patterns.
 #pragma once
 
@@ -17,14 +17,14 @@
 #include "waiting.h"
 #include "world.h"
 
-// The standard's complex types are those of C.
+// The standard's complex types are those of C, which C++ compilers warn about.
 #pragma GCC diagnostic ignored "-Wpedantic"
-// Work arrays and the like.
+// Work arrays, for instance.
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 namespace offpath::shmem {
 
-// Saturates, so that what does not fit into the address space fails for leaving symmetric memory.
+// Saturates: a size that does not fit into the address space then fails because it leaves symmetric memory.
 inline std::size_t bytes_of(std::size_t n, std::size_t element) {
     std::size_t bytes;
     return __builtin_mul_overflow(n, element, &bytes) ? SIZE_MAX / 2 : bytes;
@@ -34,15 +34,15 @@ std::size_t bytes_of(std::size_t n) {
     return bytes_of(n, sizeof(T));
 }
 
-// What is known from shmem_init on.
+// For values that are defined from shmem_init on.
 inline int after_init(int value) {
     if (world.pes == 0) [[unlikely]]
         fail_life();
     return value;
 }
 
-// The variables of a wait or a test. OFFPATH_SHMEM_CHECK=1: ends the job if they are not symmetric, as nobody
-// else could change them.
+// Checks the variables of a wait or a test. With OFFPATH_SHMEM_CHECK=1, ends the job if they are not
+// symmetric, because no other PE could change them.
 template <class T>
 T* looked_at(T* variables, std::size_t n) {
     if (world.checks && n > 0) [[unlikely]]
@@ -50,7 +50,7 @@ T* looked_at(T* variables, std::size_t n) {
     return variables;
 }
 
-// Of old calls with an int.
+// For old calls with an int.
 inline std::size_t count_of(int n) {
     if (n < 0) fail("the number of elements is below 0");
     return static_cast<std::size_t>(n);
@@ -84,7 +84,7 @@ T compare_swapping(Context& context, T* dest, T condition, T value, int pe) {
     return result;
 }
 
-// Without a context there is nothing to put in order.
+// Without a context there is nothing to order.
 inline void fence_if_valid(void* context) {
     if (context != nullptr) fence(context_of(context));
 }

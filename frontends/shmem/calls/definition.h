@@ -1,4 +1,4 @@
-// How a call of shmem.h is defined: under its profiling name, with the usual one as a weak name of it.
+// How a call of shmem.h is defined: under its profiling name, with the usual name as a weak alias.
 #pragma once
 
 #define OFFPATH_SHMEM_EXPORT extern "C" __attribute__((visibility("default")))

@@ -1,9 +1,9 @@
-"""Writes what follows from calls.txt: shmem.h, pshmem.h and the C functions.
+"""Generates shmem.h, pshmem.h and the C functions from calls.txt.
 
 usage: generate.py CALLS.TXT SHMEM.H.IN SHMEM.H PSHMEM.H CALLS.CPP...
 
-Functions are spread over the CALLS.CPP in turn. Each is called pshmem_... and has shmem_... as a weak name,
-so that a profiler can put its own in place.
+The functions are distributed over the CALLS.CPP in turn. Each is named pshmem_... and has shmem_... as a
+weak name, so that a profiler can define its own.
 """
 
 import sys
@@ -36,7 +36,7 @@ extern "C" {
 
 
 def folded(text: str) -> str:
-    """At commas, continued at the bracket's indentation of four."""
+    """Breaks the text at commas and indents the following lines by four."""
     lines, rest = [], text
     while len(rest) > WIDTH:
         cut = rest.rfind(", ", 0, WIDTH) + 1
@@ -82,12 +82,12 @@ def generic_types(call: Call) -> list[str]:
         name = table.SAME.get(member, member)
         if name not in [table.SAME.get(other, other) for other in names]:
             names.append(member)
-    # The plain name of a type where the family has it.
+    # The plain name of a type replaces its other names if the family has it.
     return [table.SAME[name] if table.SAME.get(name) in call.members else name for name in names]
 
 
 def selections(sections: list[Section]) -> str:
-    """One list of associations for each family that a generic call names."""
+    """Returns one list of associations for each family that a generic call names."""
     text = ""
     for family, call in {
         call.family: call for section in sections for call in section.calls if "generic" in call.words
@@ -138,7 +138,7 @@ def definition(function: Function) -> str:
 
 
 def profiled(name: str) -> bool:
-    """Names that do not begin with shmem_ are other names of calls that do."""
+    """Names that do not begin with shmem_ are aliases of calls that do."""
     return name.startswith("shmem_")
 
 

@@ -1,4 +1,4 @@
-"""Reads calls.txt, whose first lines say how it is written."""
+"""Reads calls.txt. The first lines of that file explain its syntax."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ TYPES = {
     "int64": "int64_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
     "size": "size_t", "ptrdiff": "ptrdiff_t", "complexd": "double _Complex", "complexf": "float _Complex",
 }  # fmt: skip
-# Names of types that have others (on every 64-bit Linux): a generic selection may name a type once.
+# Types that are the same as another type on every 64-bit Linux: a generic selection may name a type once.
 SAME = {
     "int8": "schar", "int16": "short", "int32": "int", "int64": "long", "uint8": "uchar", "uint16": "ushort",
     "uint32": "uint", "uint64": "ulong", "size": "ulong", "ptrdiff": "long",
@@ -62,8 +62,8 @@ class Call:
         prototype = fill(self.prototype)
         if context:
             prototype = prototype.replace("shmem_", "shmem_ctx_", 1).replace("(", "(shmem_ctx_t ctx, ", 1)
-        # SIZE also ends the name of a constant in some comments, never in a prototype; names are the word
-        # before the first bracket.
+        # In some comments SIZE is also the end of a constant's name, but this never happens in a prototype. A
+        # name is the word before the first bracket.
         name = re.search(r"(\w+)\(", prototype).group(1)
         body = self.body and re.sub(
             r"\bCTX\b", "context_of(ctx)" if context else "default_context()", fill(self.body)

@@ -1,7 +1,7 @@
-// alltoall and alltoalls: pairwise.
+// alltoall and alltoalls, by pairwise exchange.
 //
-// Small: within a node by reading each other's cells, where each member has put its row; between nodes by one
-// message for each pair. Large: every member puts its blocks where they belong.
+// Small: each member puts its row into its cell, and members of a node read each other's cells. Between
+// nodes, one message for each pair. Large: every member puts its blocks directly into their destinations.
 
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace offpath::shmem {
 
 namespace {
 
-// The elements of a block, side by side or `stride` apart.
+// The elements of a block; they are contiguous or `stride` apart.
 struct Blocks {
     std::size_t element, count;
     std::ptrdiff_t dest_stride, source_stride;
@@ -20,7 +20,7 @@ struct Blocks {
     std::size_t bytes() const { return element * count; }
     std::size_t dest_offset(int rank) const { return offset(rank, dest_stride); }
     std::size_t source_offset(int rank) const { return offset(rank, source_stride); }
-    // From the first element of the first block to the last one of the last.
+    // The bytes from the first element of the first block to the last element of the last block.
     std::size_t extent(std::ptrdiff_t stride, int members) const {
         return offset(members, stride) - static_cast<std::size_t>(stride - 1) * element;
     }
@@ -46,7 +46,7 @@ void copy_strided(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from
     }
 }
 
-// The first half of a cell is the member's row, the second what comes from other nodes.
+// The first half of a cell is the member's row; the second half receives data from other nodes.
 void alltoall_small(Team& team, std::byte* dest, const std::byte* source, const Blocks& blocks) {
     const Cell cell = next_cell(team);
     const std::size_t bytes = blocks.bytes();

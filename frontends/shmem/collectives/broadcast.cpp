@@ -1,8 +1,8 @@
-// Broadcast. A group's speaker is its leader, the root for its own.
+// Broadcast. A group's speaker is the root in the root's group, and the leader in all others.
 //
-// Small: by a binomial tree over the groups, from speaker to speaker, whose group reads it in its cell.
-// Large: the root scatters parts over the other groups' speakers, which exchange them (scatter-allgather);
-// everybody else reads its speaker's memory.
+// Small: a binomial tree over the groups passes the data from speaker to speaker, and each group reads them
+// in its speaker's cell. Large: the root scatters parts to the other groups' speakers, which exchange them
+// (scatter-allgather). All other members read their speaker's memory.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ struct Tree {
     Tree(const Team& t, int r) : team(t), root(r), root_group(t.group_of[static_cast<std::size_t>(r)]) {}
 
     int speaker(int group) const { return group == root_group ? root : leader_of(team, group); }
-    // Groups by their distance from the root's.
+    // Numbers groups by their distance from the root's group.
     int at(int distance) const { return speaker((root_group + distance) % team.group_count()); }
     int distance() const { return (team.group() - root_group + team.group_count()) % team.group_count(); }
 
@@ -57,7 +57,7 @@ void broadcast_small(Team& team, void* dest, const void* source, std::size_t byt
     if (wanted) std::memcpy(dest, data, bytes);
 }
 
-// The speakers but the root, each with its part.
+// Scatters the parts over the speakers other than the root. The speakers then exchange the parts.
 void spread(Team& team, const Cell& cell, const Tree& tree, std::byte* dest, const void* source,
             std::size_t bytes) {
     const int others = team.group_count() - 1;

@@ -1,10 +1,11 @@
-// The collectives, on teams; active sets are teams too. `dest` and `source` are symmetric, blocks in bytes.
+// The collectives, on teams; active sets are teams too. `dest` and `source` are symmetric; sizes of blocks
+// are in bytes.
 //
-// Small ones pass through the members' cells (teams/cells.h): data and a word that says so, one step away for
-// members of the same node, trees and exchanges between the leaders of nodes. Large ones begin with a sync,
-// after which every member may read each source and write each dest, move data from place to place, split
-// over the PEs of each node, and end with a sync. So no call needs that the caller has synchronised before it
-// but for what the standard says, and one may follow the other at once.
+// Small ones pass through the members' cells (teams/cells.h), each with data and a word that announces them.
+// Members of a node read each other's cells; the leaders of the nodes use trees and exchanges. Large ones
+// begin with a sync, after which every member may read each source and write each dest. They move the data
+// directly, split over the PEs of each node, and end with a sync. A caller therefore need not synchronise
+// before a call, except where the standard says so, and calls may follow each other at once.
 //
 // Every member computes a reduction in the same order, so all get the same bits.
 //
@@ -19,9 +20,9 @@
 
 namespace offpath::shmem {
 
-// All members have come. Their stores before it are visible after it.
+// Returns when all members have arrived. Their earlier stores are visible then.
 void sync_team(Team& team);
-// The same after quiet() on the default context.
+// The same, after quiet() on the default context.
 void barrier(Team& team);
 void barrier_all();
 
@@ -29,18 +30,18 @@ void barrier_all();
 enum class Root : std::uint8_t { receives, keeps };
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root, Root kind);
 
-// Blocks of all members in their order; of one size, or of each member's own.
+// Concatenate the blocks of all members in their order; blocks of one size, or each member's own size.
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
 void collect(Team& team, void* dest, const void* source, std::size_t bytes);
 
-// Block i of `source` goes to member i; block i of `dest` comes from there. The strided form counts in
-// elements.
+// Block i of `source` goes to member i; block i of `dest` comes from member i. Sizes of the strided form are
+// in elements.
 void alltoall(Team& team, void* dest, const void* source, std::size_t bytes);
 void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dest_stride,
                std::ptrdiff_t source_stride, std::size_t element, std::size_t count);
 
 void reduce(Team& team, void* dest, const void* source, std::size_t count, const Reducer& reducer);
-// For the library itself: what fits into a cell, and need not be symmetric.
+// For the library itself: the data must fit into a cell, and need not be symmetric.
 void combine_small(Team& team, void* dest, const void* source, std::size_t count, const Reducer& reducer);
 
 }  // namespace offpath::shmem

@@ -1,8 +1,8 @@
 // collect and fcollect: every member gets the blocks of all, one after the other.
 //
-// Small: blocks meet in the cells of a node; leaders put them together and exchange them.
-// Large: each member puts its block to one member of each other node, which the rest of that node reads it
-// from.
+// Small: members put their blocks into cells of their node; leaders concatenate and exchange them.
+// Large: each member puts its block to one member of each other node; the other members of that node read it
+// from there.
 
 #include <cstring>
 #include <vector>
@@ -14,7 +14,7 @@ namespace offpath::shmem {
 
 namespace {
 
-// Where the blocks lie in `dest`.
+// The offsets of the blocks in `dest`.
 struct Even {
     std::size_t bytes;
     std::size_t offset(int rank) const { return static_cast<std::size_t>(rank) * bytes; }
@@ -29,7 +29,7 @@ std::size_t size_of(const Layout& layout, int rank) {
     return layout.offset(rank + 1) - layout.offset(rank);
 }
 
-// A group's members whose blocks lie side by side.
+// Members of a group whose blocks are contiguous.
 struct Run {
     int first, last;
 };
@@ -44,7 +44,8 @@ std::vector<Run> runs_of(const std::vector<int>& members) {
     return runs;
 }
 
-// Of a leader, whose group's blocks are in `whole`: gives them to the other leaders, and waits for theirs.
+// Called by a leader when its group's blocks are in `whole`. Sends them to the other leaders and waits for
+// theirs.
 template <class Layout>
 void exchange_groups(Team& team, const Cell& cell, const Layout& layout, std::byte* whole) {
     const int groups = team.group_count();
@@ -77,7 +78,7 @@ void gather_near(Team& team, const Cell& cell, const Layout& layout, std::byte* 
     }
 }
 
-// Half of a cell is the member's own block, half the whole.
+// One half of a cell is for the member's own block, the other for the whole result.
 template <class Layout>
 void gather_small(Team& team, std::byte* dest, const void* source, const Layout& layout) {
     const Cell cell = next_cell(team);
@@ -157,7 +158,8 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
     if (n * sizeof mine <= cell_bytes / 2) {
         if (n > 1) gather_small(team, reinterpret_cast<std::byte*>(sizes.data()), &mine, Even{sizeof mine});
     } else {
-        // Too many for a cell: in all cells at once, which are free between two syncs.
+        // There are too many entries for one cell. Between two syncs the memory of all cells is free, so use
+        // all of it at once.
         if ((n + 1) * sizeof mine > Slot::scratch_bytes)
             fail("collect on more PEs than its memory has room for");
         sync_team(team);

@@ -1,10 +1,13 @@
-// Reductions, each member's result computed in the order of members and groups.
+// Reductions. Each member's result is computed in the order of members and groups.
 //
-// Small: everybody reads everybody's vector in the cells of the node; with several nodes, leaders combine
-// their nodes' vectors and go on by recursive doubling, and their nodes read the result. Large: the vector is
-// split over the first members of each node, as many as the smallest node has. Each combines its part of its
-// node, then of its node's part that of its group: reads it from its counterparts, combines and puts it back.
-// At the end everybody reads the parts that others of its node have.
+// Small: every member reads the vectors of all members of its node from their cells. With several nodes,
+// leaders combine their nodes' vectors and continue by recursive doubling; the members of each node then read
+// the result.
+//
+// Large: the vector is split over the first members of each node, as many as the smallest node has. Each of
+// these members first combines its part of its node's vectors. Then it combines its group's share of that
+// part: it reads the share from its counterparts, combines them and puts the result back. In the end every
+// member reads the other parts from members of its node.
 
 #include <algorithm>
 #include <bit>
@@ -26,7 +29,8 @@ struct Small {
     std::byte* message(int i) const { return base + (static_cast<std::size_t>(i) + 2) * bytes; }
 };
 
-// What is folded in before, one for each round of doubling, what comes back at the end.
+// The number of messages: one that is folded in first, one for each round of doubling, and one that returns
+// the result last.
 int messages(const Team& team) {
     return team.group_count() == 1
                ? -1
@@ -35,7 +39,7 @@ int messages(const Team& team) {
 
 bool fits(const Team& team, std::size_t bytes) {
     const int vectors = 2 + messages(team);
-    // Everybody reads all vectors of its node.
+    // Every member reads all vectors of its node.
     return bytes <= cell_bytes / static_cast<std::size_t>(vectors) && bytes <= (64 << 10) / team.near.size();
 }
 
@@ -52,8 +56,9 @@ void combine_near(Team& team, const Cell& cell, std::byte* into, std::size_t byt
     }
 }
 
-// Recursive doubling over the leaders, `small.result()` on each. Groups beyond the largest power of two are
-// folded in at first and told at the end. Partners combine in the order of groups, so they get the same bits.
+// Recursive doubling over the leaders, with `small.result()` on each. Groups beyond the largest power of two
+// are folded in first and get the result last. Partners combine in the order of groups, so they get the same
+// bits.
 class Doubling {
   public:
     Doubling(Team& team, const Cell& cell, const Small& small, std::size_t count, const Reducer& reducer)
@@ -89,7 +94,7 @@ class Doubling {
     }
 
   private:
-    // Between two leaders goes at most one message each way, so one word for each sender will do.
+    // Each leader sends at most one message to another one, so one word for each sender is enough.
     void give(int group, int message) {
         send(team_, leader_of(team_, group), small_.message(message), small_.result(), small_.bytes,
              team_.own.from(cell_.index, team_.rank), cell_.number);
@@ -159,12 +164,12 @@ class Large {
     }
 
   private:
-    // Elements that are combined at a time, in memory of the own slot.
+    // The number of elements that are combined at a time in this PE's slot.
     std::size_t block(std::size_t vectors) const {
         return Slot::scratch_bytes / vectors / line * line / element_;
     }
 
-    // In the scratch area, so that source and dest may be the same.
+    // Combines in the scratch area, so that source and dest may be the same.
     void combine_node(Part part) {
         std::byte* sum = team_.own.scratch();
         const std::size_t step = block(4);

@@ -3,7 +3,7 @@
 #include <array>
 #include <type_traits>
 
-// The standard's complex types are those of C.
+// The standard's complex types are those of C, which C++ compilers warn about.
 #pragma GCC diagnostic ignored "-Wpedantic"
 
 namespace offpath::shmem {
@@ -23,7 +23,7 @@ T combined(T left, T right) {
     else if constexpr (operation == Reduction::min)
         return right < left ? right : left;
     else if constexpr (std::is_integral_v<T>) {
-        // Wraps around, in an unsigned type that is at least as wide as int.
+        // Wraps around, because it computes in an unsigned type that is at least as wide as int.
         using Wide = std::make_unsigned_t<decltype(T{} + T{})>;
         using Unsigned = std::make_unsigned_t<T>;
         const Wide a = static_cast<Unsigned>(left), b = static_cast<Unsigned>(right);

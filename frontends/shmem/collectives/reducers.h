@@ -1,4 +1,4 @@
-// What a reduction does to two vectors, by type and operation.
+// How a reduction combines two vectors, by type and operation.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Reducer {
     void (*combine)(void* into, const void* from, std::size_t count) = nullptr;
 };
 
-// For the types of shmem.h: integers, floating point, and C's complex types for sum and prod.
+// Defined for the types of shmem.h: integers, floating point, and C's complex types for sum and prod.
 template <class T>
 const Reducer& reducer(Reduction operation);
 

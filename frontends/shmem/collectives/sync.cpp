@@ -1,4 +1,5 @@
-// Sync: to the leader of each node, dissemination among the leaders, and back.
+// Sync: each member reports to the leader of its node, the leaders synchronise by dissemination, and each
+// leader releases its node.
 
 #include "collectives/collectives.h"
 #include "collectives/steps.h"
@@ -7,7 +8,8 @@ namespace offpath::shmem {
 
 namespace {
 
-// Dissemination: after round k a leader has heard, at first or second hand, of the 2^(k+1) groups before it.
+// Dissemination: after round k a leader knows, directly or through others, about the 2^(k+1) groups before
+// it.
 void meet_groups(Team& team, std::uint64_t count) {
     const int groups = team.group_count();
     for (int round = 0, distance = 1; distance < groups; ++round, distance *= 2) {

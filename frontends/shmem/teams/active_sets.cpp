@@ -1,6 +1,7 @@
-// Active sets: teams that nobody made. At the first use of a set its members agree on a slot by means of
-// pSync; from then on they know the team. pSync, all SHMEM_SYNC_VALUE before and after:
-//   at the first member:  [0], [1] slots in use at any member, [2] how many members have told theirs
+// Active sets: teams without a call that makes them. At the first use of a set, its members agree on a slot
+// through pSync; from then on they know the team. All of pSync is SHMEM_SYNC_VALUE before and after. In
+// between it has:
+//   at the first member:  [0], [1] slots in use at any member, [2] how many members have reported theirs
 //   at the others:        [3] the slot, plus 1; -1: none is left
 
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ ActiveSets sets;
     fail(fmt::format("more than {} different active sets", slot_count - first_active_set_slot));
 }
 
-// A PE that calls what is none of its business: the standard leaves open what happens. Here, nothing.
+// The standard does not define a call by a PE outside the set. Such a call fails if checks are on; otherwise
+// it does nothing.
 Team& nobody(int start, int log_stride, int size) {
     if (world.checks)
         fail(fmt::format("the active set of PE_start {}, logPE_stride {}, PE_size {} is without this PE",

@@ -1,17 +1,18 @@
 // The memory of a team's slot at one PE.
 //
-// First come words, each written by one PE at a time, all only growing while the team lives:
-//   arrived[n]   of the group's members, at its leader: how many syncs they have come to
+// First come words. Each is written by one PE at a time, and only grows while the team lives:
+//   arrived[n]   of the group's members, at their leader: the syncs that they have entered
 //   met[64]      of the other groups' leaders, at a leader, by rounds
-//   released     by the leader: how many syncs are done
-// then, for each of `cell_count` operations in a row, a cell:
-//   ready        by the owner: the operation whose data (for the group to read) are in the cell
-//   done         by the owner: likewise, what it got from elsewhere
-//   from[n]      by each member: the operation of which its message is here
-// and at the end the data areas of the cells, which also serve as one area to operations that use no cell.
+//   released     by the leader: the syncs that are done
+// Then, for each of `cell_count` consecutive operations, a cell:
+//   ready        by the owner: the operation whose data the cell has, for the group to read
+//   done         by the owner: the same for data that it received
+//   from[n]      by each member: the operation whose message from it is here
+// The data areas of the cells are at the end. An operation that uses no cell may use all of them as one area.
 //
-// An operation's number is its place in the team's sequence of operations. Cell number % cell_count is used
-// again only after a sync of all members, so whoever is behind finds its data. n is the number of all PEs.
+// An operation's number is its place in the team's sequence of operations. The cell with index number %
+// cell_count is reused only after a sync of all members, so a slow member still finds its data. n is the
+// number of all PEs.
 #pragma once
 
 #include <atomic>
@@ -36,12 +37,12 @@ struct SlotLayout {
     std::size_t cell() const { return 2 * line + row(); }
     std::size_t data() const { return cells() + cell_count * cell(); }
     std::size_t bytes() const { return data() + cell_count * cell_bytes; }
-    // What has to be zero while nobody uses the slot.
+    // The bytes that must be zero while the slot is not in use.
     std::size_t words_bytes() const { return data(); }
 };
 extern SlotLayout slot_layout;
 
-// A slot's memory, at this PE or, mapped, at one of the node.
+// The memory of a slot, at this PE or, mapped, at another PE of the node.
 struct Slot {
     std::byte* base = nullptr;
 
@@ -57,7 +58,7 @@ struct Slot {
         return ready(cell) + 2 * line / sizeof(std::uint64_t) + rank;
     }
     std::byte* data(std::size_t cell) const { return base + slot_layout.data() + cell * cell_bytes; }
-    // The data areas as one.
+    // All data areas as one area.
     std::byte* scratch() const { return data(0); }
     static constexpr std::size_t scratch_bytes = cell_count * cell_bytes;
 };

@@ -1,5 +1,5 @@
-// The slots of teams (cells.h), which of them this PE uses, and their allocation. The first half is for
-// teams, the second for active sets.
+// Allocates the slots of teams (cells.h) and knows which of them this PE uses. The first half is for teams,
+// the second for active sets.
 //
 // Threads: any.
 #pragma once
@@ -22,12 +22,12 @@ void open_slots();
 Slot slot_at(int slot);
 
 SlotSet slots_in_use();
-// The lowest one for a team, or for an active set; -1: none.
+// The lowest free slot for a team, or for an active set; -1: there is none.
 int lowest_free(const SlotSet& used);
 int lowest_free_for_active_set(const SlotSet& used);
 // False: it is in use.
 bool take_slot(int slot);
-// Its words become zero again.
+// Sets its words to zero again.
 void free_slot(int slot);
 
 Team* keep_active_set(std::vector<int> pes, int slot);

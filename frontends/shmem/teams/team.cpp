@@ -21,15 +21,15 @@ namespace {
 constexpr std::uint64_t world_handle = 1, shared_handle = 2;
 
 struct Teams {
-    std::vector<int> node_of;  // of each world PE: the lowest PE of its node
+    std::vector<int> node_of;  // for each world PE: the lowest PE of its node
     std::unique_ptr<Team> world, shared;
-    // Teams that were destroyed stay as they are, marked, so that a stale handle is noticed.
+    // Destroyed teams remain here, marked, so that a stale handle is detected.
     std::vector<std::unique_ptr<Team>> all;
     std::mutex mutex;
 };
 Teams teams;
 
-// Every PE tells every other where its node begins.
+// Every PE tells every other PE the lowest PE of its node.
 void learn_nodes() {
     const auto n = static_cast<std::size_t>(n_pes());
     auto* table = static_cast<std::uint64_t*>(internal_alloc(n * sizeof(std::uint64_t)));
@@ -87,7 +87,7 @@ std::unique_ptr<Team> make(std::vector<int> pes, int slot, int contexts) {
     return team;
 }
 
-// What PEs say to each other when they make a team: the slots that they use, and whether something is wrong.
+// What PEs exchange when they make a team: the slots that they use, and whether something is wrong.
 struct Agreement {
     SlotSet used{};
     std::uint64_t bad = 0;
@@ -136,7 +136,7 @@ void close_teams() {
 
 Team& world_team() {
     if (teams.world == nullptr) [[unlikely]]
-        quiet(default_context());  // ends the job, and says why
+        quiet(default_context());  // ends the job and writes why
     return *teams.world;
 }
 
@@ -166,7 +166,7 @@ bool split(Team& parent, const std::vector<int>& members, bool good, int context
     made = nullptr;
     const bool member = members.size() > 1;  // a team of one needs no slot
     int slot = -1;
-    // Another thread may take the slot in between, on some of the PEs.
+    // Another thread may take the slot meanwhile, on some of the PEs.
     for (bool settled = false; !settled;) {
         Agreement wish{slots_in_use(), good ? 0u : 1u};
         agree(parent, wish);
@@ -193,7 +193,7 @@ bool split(Team& parent, const std::vector<int>& members, bool good, int context
 void destroy(Team& team) {
     if (team.handle == world_handle || team.handle == shared_handle) fail("the teams of the library stay");
     quiet(*team.context);
-    // Afterwards nobody looks at this slot or writes into it: a sync is told to each member in its own slot.
+    // No member reads or writes this slot afterwards: a sync announces its end in each member's own slot.
     sync_team(team);
     destroy_context(team.context);
     team.context = nullptr;

@@ -1,4 +1,4 @@
-"""`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, overhead."""
+"""`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, target, overhead."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from offpath import bench, bench_rma, bench_shmem, console, osu, overhead, staging, units
+from offpath import (
+    bench,
+    bench_rma,
+    bench_shmem,
+    bench_target,
+    console,
+    osu,
+    overhead,
+    reports,
+    staging,
+    units,
+)
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.compare import choose_engines
@@ -182,7 +193,7 @@ def rma_(
     with _cluster_for(spec, lab, no_namespaces, json, None) as cluster:
         found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())
     bench_rma.show(found)
-    bench.write(found, json, None)
+    reports.write(found, json)
 
 
 @app.command("shmem")
@@ -251,7 +262,7 @@ def shmem_(
         console.note(cluster.describe())
         found = bench_shmem.report(cluster, spec, bench_shmem.ShmemBench(cluster, spec).measure())
     bench_shmem.show(found)
-    bench_shmem.write(found, json)
+    reports.write(found, json)
 
 
 @app.command("osu")
@@ -307,7 +318,7 @@ def osu_(
         console.note(cluster.describe())
         found = osu.report(cluster, spec, osu.Osu(cluster, spec).measure())
     osu.show(found)
-    osu.write(found, json, plot)
+    reports.write(found, json, plot, osu.draw)
 
 
 @app.command("staging")
@@ -358,7 +369,38 @@ def staging_(
         console.note(cluster.describe())
         found = staging.report(cluster, spec, *staging.measure(cluster, spec))
     staging.show(found)
-    staging.write(found, json, plot)
+    reports.write(found, json, plot, staging.draw)
+
+
+@app.command("target")
+@options.cluster_options(nodes=1, link="unlimited")
+def target_(
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    runs: Annotated[
+        int, typer.Option("--runs", help="Runs of each engine, alternating; medians are taken.")
+    ] = 3,
+    repeats: Annotated[
+        int, typer.Option("--repeats", help="Repeats of each measurement in a run, fewer for large ones.")
+    ] = 500,
+    json: options.Json = None,
+    plot: options.Plot = None,
+) -> None:
+    """OpenMP target regions on the device, beside LLVM's own plug-in, which runs them on the host.
+
+    Example: offpath bench target --dpu remote --json target.json --plot target.png
+    """
+    spec = bench_target.TargetSpec(runs, repeats)
+    spec.check(lab)
+    options.check_outputs(json, plot)
+    artifacts = find_artifacts()
+    artifacts.program(bench_target.PROGRAM), artifacts.openmp_plugins, artifacts.device(lab.dpu)
+    options.enter_lab(lab, no_namespaces)
+    with clusters.open_cluster(lab, artifacts) as cluster:
+        console.note(cluster.describe())
+        found = bench_target.report(cluster, spec, bench_target.measure(cluster, spec))
+    bench_target.show(found)
+    reports.write(found, json, plot, bench_target.draw)
 
 
 @app.command("overhead")
@@ -396,7 +438,7 @@ def overhead_(
         console.note(cluster.describe())
         found = overhead.report(cluster, spec, overhead.measure(cluster, spec))
     overhead.show(found)
-    overhead.write(found, json)
+    reports.write(found, json)
 
 
 def _bench_spec(
@@ -440,4 +482,4 @@ def _run(kind: str, lab: clusters.LabSpec, no_namespaces: bool, spec: bench.Benc
         session = bench.Bench(cluster, spec)
         found = bench.report(cluster, spec, kind, getattr(session, kind)())
     bench.show(found)
-    bench.write(found, json, plot)
+    reports.write(found, json, plot, bench.draw)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import console, devices, stats, units
+from offpath import console, devices, openmp, stats, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -118,7 +118,10 @@ def info(
 def of_machine(remote: str | None) -> dict:
     """Local attach unless remote devices are named; these are asked whether they answer."""
     named = devices.parse(remote) if remote else []
-    found = query([str(find_artifacts().daemon)])
+    artifacts = find_artifacts()
+    found = query([str(artifacts.daemon)])
+    if artifacts.has_openmp_plugins:
+        found["target_devices"] = openmp.target_devices(artifacts, remote)
     listed = []
     for device in named:
         reachable, what = devices.reach(device)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from offpath import compare as comparison
-from offpath import console
+from offpath import console, reports
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -141,7 +141,7 @@ def compare(
     comparison.show(report)
     if explain:
         comparison.explain(report)
-    comparison.write(report, json, plot)
+    reports.write(report, json, plot, comparison.draw)
     raise typer.Exit(report["exit_code"])
 
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from offpath import bspmm, console, units
+from offpath import bspmm, console, reports, units
 from offpath.artifacts import find_artifacts
-from offpath.commands import options, study_minimd
+from offpath.bspmm_names import VARIANTS
+from offpath.commands import options, study_halo, study_minimd
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
 
@@ -24,6 +25,7 @@ def _studies() -> None:
     pass  # so that a single command keeps its name
 
 
+study_halo.register(app)
 study_minimd.register(app)
 
 
@@ -44,8 +46,8 @@ def bspmm_(
         int, typer.Option("--iterations", help="Multiplications in a run, of which the median is taken.")
     ] = 1,
     variants: Annotated[
-        str, typer.Option("--variants", metavar="LIST", help="Variants: " + ", ".join(bspmm.VARIANTS) + ".")
-    ] = ",".join(bspmm.VARIANTS),
+        str, typer.Option("--variants", metavar="LIST", help="Variants: " + ", ".join(VARIANTS) + ".")
+    ] = ",".join(VARIANTS),
     sparsity: Annotated[
         float | None,
         typer.Option(
@@ -94,7 +96,7 @@ def bspmm_(
         study = bspmm.Study(cluster, spec)
         found = bspmm.report(cluster, spec, study.measure(), study)
     bspmm.show(found)
-    bspmm.write(found, json, plot)
+    reports.write(found, json, plot, bspmm.draw)
 
 
 def _whole(text: str) -> int:

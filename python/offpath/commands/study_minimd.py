@@ -1,6 +1,5 @@
 """`offpath study minimd-...`: one command a study, with the same options and defaults of its own."""
 
-import json as jsonlib
 import os
 import tempfile
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 from typer.models import OptionInfo
 
-from offpath import console, osu, units
+from offpath import console, osu, reports, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -18,7 +17,7 @@ from offpath.lab import cluster as clusters
 from offpath.minimd import roofline, sources
 from offpath.minimd.sources import Source
 from offpath.minimd.spec import Spec
-from offpath.minimd.study import STUDIES, Study, run, show, write
+from offpath.minimd.study import STUDIES, Study, draw, run, show
 
 _SYSTEM = "System and algorithm"
 
@@ -84,14 +83,7 @@ def _roofline(
             find_artifacts(), atoms, steps, runs, max(cores) if cpu is None else cpu, Path(folder)
         )
     roofline.show(found)
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath.minimd import plot as pictures  # matplotlib is slow to load
-
-        pictures.draw_roofline(found, plot)
-        console.note(f"drew {plot}")
+    reports.write(found, json, plot, roofline.draw)
 
 
 def _command(study: Study):
@@ -170,7 +162,7 @@ def _command(study: Study):
             console.note(cluster.describe())
             found = run(study, spec, cluster, supplied)
         show(study, found)
-        write(found, json, plot)
+        reports.write(found, json, plot, draw)
 
     return command
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from offpath import console, logs, metrics, mpi_library
+from offpath import console, logs, metrics, mpi_library, openmp
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic, turns
@@ -28,6 +28,16 @@ from offpath.lab.stderr import StderrRelay
 DPUS = ("local", "remote", "aarch64")
 STRAY_SECONDS = 2.0
 ABORT_SECONDS = 4.0
+# MPICH 4.0 over TCP does not always end: in about one run of ten, and more often with its progress thread, a
+# rank waits in MPI_Finalize for ever, also without offpath. If the program has written its results by then, a
+# last line that is a JSON object, they count, and the run is ended after MPICH_FINALIZE_S. Else it is ended
+# and started again when it takes MPICH_PATIENCE times as long as the longest run before it, and at least
+# MPICH_PATIENCE_S.
+MPICH_FINALIZE_S = 5.0
+MPICH_TRIES = 3
+MPICH_PATIENCE = 10
+MPICH_PATIENCE_S = 30.0
+TIMED_OUT = 124
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,7 @@ class Cluster:
         self._cleanup = contextlib.ExitStack()
         self._turns: turns.Turns | None = None
         self._jobs = 0
+        self._longest_s = 0.0  # of the runs that ended well
         self._logs: Path | None = None  # where logs are kept
         self._counting = threading.Lock()
 
@@ -177,8 +188,23 @@ class Cluster:
         layout: device_ranks.Layout | None = None,
     ) -> JobResult:
         """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not
-        the start of the devices."""
-        return self._run_in_a_room(engine, program, capture, layout)
+        the start of the devices. A captured run of MPICH without offload that does not end is started
+        again."""
+        limit = self._patience(engine) if capture else None
+        for tries_left in reversed(range(MPICH_TRIES if limit else 1)):
+            result = self._run_in_a_room(engine, program, capture, layout, limit=limit)
+            if result.exit_code == 0:
+                self._longest_s = max(self._longest_s, result.wall_s)
+            if result.exit_code != TIMED_OUT or not tries_left:
+                break
+            console.note(f"{engine.label} did not end within {limit:.0f} s; it is started again")
+        return result
+
+    def _patience(self, engine: Engine) -> float | None:
+        """Seconds after which a run of this engine is ended and started again; None: never."""
+        if not engine.mpich or engine.offload or self.spec.timeout is not None or not self._longest_s:
+            return None
+        return max(MPICH_PATIENCE_S, MPICH_PATIENCE * self._longest_s)
 
     def run_together(self, jobs: list[tuple[Engine, list[str]]]) -> list[JobResult]:
         """Runs several at the same time, captured. What they share, the links' traffic and their wall time,
@@ -199,13 +225,14 @@ class Cluster:
         capture: bool,
         layout: device_ranks.Layout | None,
         ends_strays: bool = True,
+        limit: float | None = None,
     ) -> JobResult:
         with self._counting:
             job = self.room / f"job{self._jobs}"
             self._jobs += 1
         job.mkdir(mode=0o700)
         try:
-            return self._run(engine, program, capture, job, layout, ends_strays)
+            return self._run(engine, program, capture, job, layout, ends_strays, limit)
         finally:
             if self._logs is not None:
                 logs.keep(job / "session", self._logs / job.name)
@@ -219,6 +246,7 @@ class Cluster:
         job: Path,
         layout: device_ranks.Layout | None,
         ends_strays: bool,
+        limit: float | None,
     ) -> JobResult:
         environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
         environment.pop(sandbox.INSIDE, None)
@@ -233,6 +261,8 @@ class Cluster:
         )
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
         ranks = mpi.rank_environment(engine, attach, front_end, self.spec.environment)
+        if engine.offload:
+            ranks |= openmp.variables(self.artifacts, ranks, os.environ, needed=openmp.has_regions(program))
         (job / "hostfile").write_text(mpi.hostfile(self.nodes, self.spec.ranks_per_node))
         limits = {
             node.dpu.name: quota.path
@@ -262,8 +292,10 @@ class Cluster:
             )
             before = self._traffic()
             started = time.monotonic()
-            code, stdout, stderr, complaints = self._mpirun(command, environment, capture)
-            wall = time.monotonic() - started
+            code, stdout, stderr, complaints, hung_s = self._mpirun(
+                command, environment, capture, self.spec.timeout or limit
+            )
+            wall = time.monotonic() - started - hung_s
             after = self._traffic()
             ended = list(filter(None, (device.ended() for device in devices)))
             complaints += ended
@@ -304,15 +336,18 @@ class Cluster:
         return devices
 
     def _mpirun(
-        self, command: list[str], environment: dict[str, str], capture: bool
-    ) -> tuple[int, str, str, list[str]]:
-        """The exit code, what was written to stdout and stderr if that is captured, and complaints."""
+        self, command: list[str], environment: dict[str, str], capture: bool, limit: float | None
+    ) -> tuple[int, str, str, list[str], float]:
+        """The exit code, what was written to stdout and stderr if that is captured, complaints, and how long
+        the program had hung before it was ended."""
         if not capture:
-            code, complaints = self._wait_for(command, environment, None, None, 2)
-            return code, "", "", complaints
+            code, complaints, hung_s = self._wait_for(command, environment, None, None, 2, limit)
+            return code, "", "", complaints, hung_s
         with tempfile.TemporaryFile(dir=self.room) as out, tempfile.TemporaryFile(dir=self.room) as err:
-            code, complaints = self._wait_for(command, environment, subprocess.DEVNULL, out, err.fileno())
-            return code, _text_in(out), _text_in(err), complaints
+            code, complaints, hung_s = self._wait_for(
+                command, environment, subprocess.DEVNULL, out, err.fileno(), limit
+            )
+            return code, _text_in(out), _text_in(err), complaints, hung_s
 
     def _wait_for(
         self,
@@ -321,24 +356,30 @@ class Cluster:
         stdin: int | None,
         stdout: IO[bytes] | None,
         stderr: int,
-    ) -> tuple[int, list[str]]:
+        limit: float | None,
+    ) -> tuple[int, list[str], float]:
         complaints: list[str] = []
+        hung_s = 0.0
         relay = StderrRelay(stderr)
         process = subprocess.Popen(
             command, env=environment, stdin=stdin, stdout=stdout, stderr=relay.descriptor
         )
         try:
-            code = process.wait(self.spec.timeout)
+            if limit is None or self.spec.timeout is not None or stdout is None:
+                code = process.wait(limit)
+            else:
+                code, hung_s = _wait_for_mpich(process, stdout, limit)
         except subprocess.TimeoutExpired:
-            complaints.append(f"the run took longer than --timeout {self.spec.timeout:g} s and was ended")
+            name = "--timeout " if self.spec.timeout is not None else ""
+            complaints.append(f"the run took longer than {name}{limit:.3g} s and was ended")
             _abort(process)
-            code = 124
+            code = TIMED_OUT
         except BaseException:
             _abort(process)
             raise
         finally:
             relay.finish()
-        return (code if code >= 0 else 128 - code), complaints
+        return (code if code >= 0 else 128 - code), complaints, hung_s
 
     def _end_strays(self, keep: set[int]) -> list[str]:
         """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the
@@ -429,6 +470,31 @@ def report(result: JobResult) -> None:
 def _text_in(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")
+
+
+def _wait_for_mpich(process: subprocess.Popen, stdout: IO[bytes], limit: float) -> tuple[int, float]:
+    """As process.wait(limit), but ends a program that hangs after it has written its results. The exit code,
+    and how long it had hung."""
+    started, results = time.monotonic(), None
+    while True:
+        try:
+            return process.wait(0.1), 0.0
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+            if now - started > limit:
+                raise
+        if results is None and metrics.last_json_object(_written(stdout)) is not None:
+            results = now
+        if results is not None and now - results > MPICH_FINALIZE_S:
+            written = os.fstat(stdout.fileno()).st_size
+            _abort(process)
+            os.ftruncate(stdout.fileno(), written)  # without what mpiexec says about its end
+            return 0, time.monotonic() - results
+
+
+def _written(file: IO[bytes]) -> str:
+    """What is in the file, without moving the position that the program writes at."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 def _abort(process: subprocess.Popen) -> None:

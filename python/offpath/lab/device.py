@@ -55,10 +55,9 @@ def daemon_command(
 ) -> list[str]:
     """With `key_fd` for remote attach, on the device's own machine; else for local attach, on the node."""
     machine = node if key_fd is None else node.device
-    command = [*options.daemon, "--name", machine.name]
-    if key_fd is None:
-        command += ["--dir", str(session)]
-    else:
+    # A device with a machine of its own serves a socket too, for MPI calls of target regions.
+    command = [*options.daemon, "--name", machine.name, "--dir", str(session)]
+    if key_fd is not None:
         command += [
             "--listen",
             f"{network.pcie_address(node.index, of_device=True)}:{network.DEVICE_PORT}",
@@ -66,7 +65,7 @@ def daemon_command(
             str(key_fd),
         ]
         # Kernels of this job only: the key is made for it.
-        command += ["--host-devices", network.PCIE_INTERFACE, "--allow-kernels", "/"]
+        command += ["--host-devices", network.PCIE_INTERFACE, "--allow-kernels", "/", "--allow-images"]
     command += [
         "--cpus",
         ",".join(map(str, node.placement.device)),

@@ -165,3 +165,9 @@ def show(found: dict) -> None:
             f" of {rates}",
             soft_wrap=True,
         )
+
+
+def draw(found: dict, path: Path) -> None:
+    from offpath.minimd import plot as pictures  # matplotlib is slow to load
+
+    pictures.draw_roofline(found, path)

@@ -1,6 +1,5 @@
 """All studies of miniMD: which runs, which rows, what is shown of them; and one of them from start to end."""
 
-import json as jsonlib
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -279,12 +278,7 @@ def _cell(name: str, value) -> str:
     return f"{value:.2e}" if abs(value) < 1e-2 else f"{value:.3f}"
 
 
-def write(found: dict, json: Path | None, plot: Path | None) -> None:
-    if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
-        console.note(f"wrote {json}")
-    if plot is not None:
-        from offpath.minimd import plot as pictures  # matplotlib is slow to load
+def draw(found: dict, path: Path) -> None:
+    from offpath.minimd import plot as pictures  # matplotlib is slow to load
 
-        pictures.draw(found, plot)
-        console.note(f"drew {plot}")
+    pictures.draw(found, path)

@@ -9,7 +9,7 @@ namespace offpath::engine {
 
 // A basic send. The sequence counts messages from source to dest. The payload comes with it, or `token` names
 // the sending transfer.
-struct Request {
+struct BasicRequest {
     Routed to;
     std::uint64_t tag;
     std::uint64_t bytes;  // of the whole payload
@@ -21,10 +21,10 @@ struct Keyed {
     std::uint64_t bytes;
     std::uint64_t token;  // of the sending transfer
 };
-struct KeyedStore {
+struct KeyedStoreRequest {
     Routed to;
     MessageKey key;
 };
-static_assert(sizeof(Request) == 64 && sizeof(Keyed) == 72 && sizeof(KeyedStore) == 56);
+static_assert(sizeof(BasicRequest) == 64 && sizeof(Keyed) == 72 && sizeof(KeyedStoreRequest) == 56);
 
 }  // namespace offpath::engine

@@ -1,6 +1,6 @@
-// Keyed messages: they meet their receive by a key, which both hosts derive from what they know. Nothing is
-// ordered or matched here, so a receive may be there long before its message, and the payload moves while
-// both hosts compute.
+// Keyed messages. A message meets its receive by a key, which both hosts derive from what they know. Nothing
+// is ordered or matched here. So a receive may be posted long before its message arrives, and the payload
+// moves while both hosts compute.
 #include "base/log.h"
 #include "engine/messages/messages.h"
 
@@ -10,7 +10,8 @@
 namespace offpath::engine {
 namespace {
 
-// Announced and not yet received, from one team: more than this means that somebody has gone wrong.
+// The most messages of one team that may be announced and not yet received. More than this means that a host
+// is in error.
 constexpr std::size_t max_waiting = 1 << 20;
 
 }  // namespace
@@ -93,7 +94,7 @@ void Messages::on_keyed(Team& team, const Keyed& message) {
 void Messages::keyed_store(Team& team, std::uint32_t dest, const MessageKey& key) {
     if (dest >= team.peers.size() || team.gone(dest)) return;
     core_.peers.tell(*team.peers[dest],
-                     bytes_of(KeyedStore{{Kind::keyed_store, 0, team.route_to(dest)}, key}));
+                     bytes_of(KeyedStoreRequest{{Kind::keyed_store, 0, team.route_to(dest)}, key}));
 }
 
 StoredMessage::StoredMessage(Messages& its_home, Team& its_team, const KeyedAddress& its_address,
@@ -110,7 +111,7 @@ StoredMessage::~StoredMessage() {
     home.stored_bytes -= size;
 }
 
-void Messages::on_keyed_store(Team& team, const KeyedStore& request) {
+void Messages::on_keyed_store(Team& team, const KeyedStoreRequest& request) {
     MessagesOfTeam& of_team = MessagesOfTeam::of(team);
     const KeyedAddress address{request.to.route.source, request.key};
     const auto arrived = of_team.keyed_arrived.find(address);
@@ -130,7 +131,7 @@ void Messages::on_keyed_store(Team& team, const KeyedStore& request) {
     core_.mover.grant(peer, message.token, *storing.recv);
 }
 
-// Called by the operation that took it in, which keeps it meanwhile.
+// The operation that took the message in calls this, and keeps it alive during the call.
 void Messages::is_stored(StoredMessage& stored, Status status) {
     stored.here = status == Status::ok;
     if (stored.receive == nullptr) {

@@ -1,4 +1,4 @@
-// What basic and keyed messages have in common: an operation's life, and the tenant's part in a round.
+// What basic and keyed messages have in common: the life of an operation, and the tenant's part in a round.
 #include "engine/messages/messages.h"
 
 namespace offpath::engine {
@@ -14,7 +14,7 @@ bool Messages::on_message(Team& team, std::span<const std::byte> header, std::sp
                           Peer& /*from*/) {
     switch (kind_of(header)) {
         case Kind::request: {
-            Request request;
+            BasicRequest request;
             if (!read(header, request)) return false;
             on_request(team, request, payload);
             return true;
@@ -26,7 +26,7 @@ bool Messages::on_message(Team& team, std::span<const std::byte> header, std::sp
             return true;
         }
         case Kind::keyed_store: {
-            KeyedStore request;
+            KeyedStoreRequest request;
             if (!read(header, request)) return false;
             on_keyed_store(team, request);
             return true;
@@ -68,23 +68,18 @@ void Messages::take_message(MessageOp& receive, const Announced& message) {
         if (message.token != 0) core_.mover.finish(peer, message.token, Status::ok);
         return op_over(receive, message.bytes == 0 ? Status::ok : Status::truncated);
     }
-    // Its announcement is here, its payload will never be.
+    // The announcement has arrived, but the payload never will.
     if (message.token != 0 && team.gone(message.source)) return op_over(receive, Status::peer_lost);
     receive.recv = new_recv(receive, team.location(receive.buffer), message.bytes, peer);
     if (message.token == 0) return core_.mover.take(*receive.recv, message.payload);
     core_.mover.grant(peer, message.token, *receive.recv);
 }
 
-void MessageOp::transfer_over(const TransferEnd& end) {
-    if (end.sent) {
-        send = nullptr;
-    } else {
-        recv = nullptr;
-    }
-    home->op_over(*this, end.status);
+void MessageOp::moved(Status moved_with) {
+    home->op_over(*this, moved_with);
 }
 
-// The operation has ended, or one of its transfers has been given back after that.
+// Called when the operation ends, and again when a transfer of an ended operation has been given back.
 void Messages::op_over(MessageOp& op, Status status) {
     if (!op.over) {
         op.over = true;
@@ -92,13 +87,14 @@ void Messages::op_over(MessageOp& op, Status status) {
         MessagesOfTeam& of_team = MessagesOfTeam::of(*op.team);
         if (op.wanted) {
             of_team.keyed_wanted.erase({op.peer, op.key});
+        } else if (op.probes) {
+            std::erase(of_team.probes, &op);
         } else if (op.receives) {
             of_team.matcher.cancel_receive(op.token);
         }
-        if (op.send != nullptr) return core_.mover.kill(op.send);
-        if (op.recv != nullptr) return core_.mover.kill(op.recv);
+        op.kill(core_.mover);
     }
-    if (op.send == nullptr && op.recv == nullptr) finished_.push_back(&op);
+    if (!op.moving()) finished_.push_back(&op);
 }
 
 bool Messages::finish() {
@@ -131,10 +127,17 @@ void Messages::cancel(Session& session, Status reason) {
 
 void Messages::ranks_gone(Team& team, const RanksGone& gone) {
     std::vector<MessageOp*> touched;
+    const auto concerns = [&](const MessageOp& op) {
+        if (op.peer == matching::any) return true;
+        if (op.mask == UINT32_MAX) return gone(op.peer);
+        for (std::uint32_t rank = 0; rank < team.peers.size(); ++rank)
+            if (op.waits_for(rank) && gone(rank)) return true;
+        return false;
+    };
     for (MessageOp* op : MessagesOfTeam::of(team).ops.all()) {
-        // What is here already outlives its sender.
+        // A stored message that is here already outlives its sender.
         const bool here = op->kept != nullptr && op->kept->here;
-        if (!op->over && !here && (op->peer == matching::any || gone(op->peer))) touched.push_back(op);
+        if (!op->over && !here && concerns(*op)) touched.push_back(op);
     }
     for (MessageOp* op : touched)
         op_over(*op, Status::peer_lost);
@@ -151,7 +154,7 @@ void Messages::mark_awaited(const Session& session) const {
     for (const auto& team : session.teams) {
         const auto& ops = MessagesOfTeam::of(*team).ops;
         for (const MessageOp* op = ops.first(); op != nullptr; op = ops.after(*op)) {
-            if (op->peer == matching::any) {
+            if (op->peer == matching::any || op->mask != UINT32_MAX) {
                 team->mark_awaited();
                 break;
             }

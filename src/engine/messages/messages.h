@@ -6,7 +6,7 @@
 #pragma once
 
 #include "engine/messages/headers.h"
-#include "engine/messages/operation.h"
+#include "engine/messages/message_op.h"
 #include "engine/teams/tenant.h"
 
 #include <memory>
@@ -22,8 +22,9 @@ class Messages final : public Tenant {
     // These behave as the Engine calls of the same names.
     Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,
                 Completion* done);
-    Status recv(Team& team, const memory::HostRange& buffer, std::uint32_t source, std::uint32_t tag,
-                MessageInfo* info, Completion* done);
+    Status recv(Team& team, const memory::HostRange& buffer, matching::Envelope wanted, MessageInfo* info,
+                Completion* done);
+    Status probe(Team& team, matching::Envelope wanted, bool waits, MessageInfo* info, Completion* done);
     Status keyed_send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, const MessageKey& key,
                       Completion* done);
     Status keyed_recv(Team& team, const memory::HostRange& buffer, std::uint32_t source,
@@ -56,10 +57,11 @@ class Messages final : public Tenant {
     RecvTransfer* new_recv(MessageOp& op, const Location& place, std::uint64_t bytes, Peer& from);
     void take_message(MessageOp& receive, const Announced& message);
     // basic.cpp
-    void on_request(Team& team, const Request& request, std::span<const std::byte> payload);
+    void on_request(Team& team, const BasicRequest& request, std::span<const std::byte> payload);
+    void tell_probes(MessagesOfTeam& of_team, const Announced& message);
     // keyed.cpp
     void on_keyed(Team& team, const Keyed& message);
-    void on_keyed_store(Team& team, const KeyedStore& request);
+    void on_keyed_store(Team& team, const KeyedStoreRequest& request);
     void receive_stored(MessageOp& receive, const std::shared_ptr<StoredMessage>& stored);
 
     Slab<MessageOp> ops_;

@@ -1,6 +1,6 @@
-// Signs of life between proxies. A connection says that the other side's system is there, at best; a proxy
-// that is stopped, or a link that is cut while only the other side has something to send, breaks no
-// connection. So an engine asks the proxies that its operations depend on, and each engine answers.
+// Signs of life between proxies. At best, a connection shows that the other side's operating system is there.
+// It does not break when the other proxy is stopped, or when a link is cut while only the other side has
+// something to send. So an engine asks the proxies that its operations depend on, and each engine answers.
 #include "base/log.h"
 #include "base/log_silence.h"
 #include "engine/mover/peers.h"
@@ -13,14 +13,14 @@
 namespace offpath::engine {
 namespace {
 
-// Of the limit: what passes between two rounds counts up to this.
+// The time between two rounds of beats counts for at most a quarter of the limit.
 constexpr std::uint64_t most_shares = 4;
 constexpr std::uint64_t long_silence_ns = UINT64_MAX / 2;
 
 }  // namespace
 
-// In a large job nothing may have been exchanged with the proxy of a rank from which one here receives; a
-// connection tells whether it is there.
+// In a large job, this engine may have exchanged nothing yet with the proxy of a rank from which a rank here
+// receives. A connection tells whether that proxy is there.
 void Peers::probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns) {
     for (transport::Endpoint* endpoint : std::exchange(retired_, {}))
         transport_.disconnect(endpoint);
@@ -32,8 +32,8 @@ void Peers::probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns) {
     });
 }
 
-// Nothing of ours has gone by it, so an attempt that fails is made again until the limit: the link may be
-// back by then.
+// No operation depends on this connection yet. So a failed attempt is repeated until the limit, because the
+// link may be back by then.
 void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
     Way& way = *peer.way;
     if (way.endpoint != nullptr && !way.failed) return;
@@ -48,11 +48,12 @@ void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
     const log::Silence until_the_limit;
     way.failed = transport_.connect(way.address, &way.endpoint) != Status::ok;
     way.probing = !way.failed;
-    if (way.probing) say(peer, bytes_of(Hello{Kind::hello, 0, peer.job.high, peer.job.low}));
+    if (way.probing) say(peer, bytes_of(PeerHello{Kind::hello, 0, peer.job.high, peer.job.low}));
 }
 
-// A job's silence is its own: whoever knows its secret can feign that. A connection that jobs share ends when
-// it brings no answer for any of them. So the others on it are asked, too, once one waits or was given up.
+// The silence of one job says nothing about the others, because whoever knows that job's secret can feign it.
+// A connection that jobs share ends when it brings no answer for any of them. So once an operation waits for
+// a peer, or a peer was given up, the other peers on its connection are asked too.
 void Peers::beat(std::uint64_t now_ns, std::uint64_t limit_ns, const std::function<void()>& mark_awaited) {
     const std::uint64_t passed_ns = std::min(now_ns - beaten_ns_, limit_ns / most_shares);
     beaten_ns_ = now_ns;
@@ -87,7 +88,7 @@ void Peers::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns) {
     } else {
         peer.silent_ns = 0;
     }
-    // One that has never answered may not have known us when it was asked.
+    // A peer that has never answered may not have known this proxy when it was asked. So it is asked again.
     if (!peer.asked || !peer.has_answered) {
         const Beat question{Kind::beat, BeatWord::question, peer.job.high, peer.job.low};
         peer.way->probing ? say(peer, bytes_of(question)) : tell(peer, bytes_of(question));
@@ -109,21 +110,23 @@ void Peers::on_beat(const Beat& beat, Peer& from) {
             from.way->failing_ns = 0;
             return;
         case BeatWord::farewell:
-            // The next round acts on it: an endpoint is not closed from within the transport.
+            // The next round of beats acts on it. An endpoint must not be closed from within the transport.
             from.has_answered = from.asked = true;
             from.silent_ns = long_silence_ns;
             return;
     }
 }
 
-// One that was given up is told so. Where its connection is closed, by a new one, which ends with its job.
+// Tells a peer that this proxy has given it up. If the connection is closed, a new one carries the message
+// and stays until the job ends.
 void Peers::say_farewell(Peer& peer) {
     Way& way = *peer.way;
     if (way.endpoint == nullptr && transport_.connect(way.address, &way.endpoint) != Status::ok) return;
     say(peer, bytes_of(Beat{Kind::beat, BeatWord::farewell, peer.job.high, peer.job.low}));
 }
 
-// What a job that has ended here, and not there yet, waits for there is no matter of this proxy's silence.
+// A job may have ended here but not yet at the peer. Whatever the job still waits for there, this proxy is
+// not silent, so it answers the peer's questions.
 bool Peers::answer_late(const Stamp& stamp, std::span<const std::byte> header) {
     const auto ended = ended_peers_.find(stamp.pass);
     if (ended == ended_peers_.end()) return false;
@@ -146,8 +149,8 @@ void Peers::give_up_silent(Peer& peer) {
     newly_lost_.push_back(&peer);
 }
 
-// What is on its way there would wait for as long as the other system lives: the endpoint goes, and ends
-// that.
+// Operations in flight would wait for as long as the other operating system runs. Closing the endpoint ends
+// them.
 void Peers::give_up_way(Way& way) {
     way.lost = true;
     if (way.endpoint != nullptr) transport_.disconnect(std::exchange(way.endpoint, nullptr));

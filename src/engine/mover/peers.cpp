@@ -1,4 +1,4 @@
-// Other proxies: how they are found, reached and given up.
+// Other proxies: how the engine finds them, reaches them and gives them up.
 #include "engine/mover/peers.h"
 
 #include "base/little_endian.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_ended = 1 << 16;
 
-// A message's header with the stamp before it.
+// A message's header, with its stamp in front.
 class Stamped {
   public:
     Stamped(const Peer& to, ProxyId self, std::span<const std::byte> header)
@@ -31,10 +31,10 @@ class Stamped {
     std::size_t used_;
 };
 
-// The job for which the message speaks; {0, 0}: it does not say.
+// Returns the job that the message names, or {0, 0} if it names none.
 JobId job_said_by(std::span<const std::byte> header) {
     const Kind kind = kind_of(header);
-    Hello hello{};
+    PeerHello hello{};
     Beat beat{};
     RankGone gone{};
     Routed routed{};
@@ -105,7 +105,7 @@ Peer* Peers::find(const Job& job, ProxyId id) {
 
 void Peers::greet(Peer& peer) {
     if (!peer.self && !peer.lost && peer.endpoint() == nullptr)
-        tell(peer, bytes_of(Hello{Kind::hello, 0, peer.job.high, peer.job.low}));
+        tell(peer, bytes_of(PeerHello{Kind::hello, 0, peer.job.high, peer.job.low}));
 }
 
 Peer& Peers::make_peer(Job& job, ProxyId id) {
@@ -119,7 +119,7 @@ Peer& Peers::make_peer(Job& job, ProxyId id) {
     return peer;
 }
 
-// One that was lost stays with those who lost it.
+// A lost way is not used again. It stays with the peers that lost it.
 Way& Peers::way_to(std::span<const std::byte> address) {
     const auto known = std::find_if(ways_.begin(), ways_.end(), [&](const Way& way) {
         return !way.lost &&
@@ -160,7 +160,7 @@ Peer* Peers::sender_of(const Stamp& stamp, std::span<const std::byte> header) {
     const auto known = passes_here_.find(stamp.pass);
     if (known != passes_here_.end())
         return known->second->id == stamp.proxy ? last_sender_ = known->second : nullptr;
-    // A proxy may speak before a rank of ours has said that it belongs to the job.
+    // A proxy may send a message before a rank here has announced that it belongs to the job.
     if (stamp.proxy == 0 || stamp.proxy == self_) return nullptr;
     const auto job = jobs_.find(job_said_by(header));
     if (job == jobs_.end() || job->second->peers.contains(stamp.proxy) ||
@@ -180,7 +180,7 @@ bool Peers::connect(Peer& peer) {
     if (peer.lost || peer.way == nullptr) return false;
     Way& way = *peer.way;
     if (way.endpoint != nullptr && !way.probing) return true;
-    // From here on something depends on it.
+    // From now on something depends on the connection.
     way.probing = false;
     if (way.failed && way.endpoint != nullptr) retired_.push_back(std::exchange(way.endpoint, nullptr));
     way.failed = false;
@@ -215,7 +215,6 @@ void Peers::say(const Peer& peer, std::span<const std::byte> header) {
     (void)transport_.post(*peer.way->endpoint, Stamped(peer, self_, header).bytes(), {});
 }
 
-// To a peer that is connected.
 Status Peers::transmit(Peer& peer, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                        Completion* completion) {
     ++counters_.messages_sent;

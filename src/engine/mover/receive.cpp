@@ -1,4 +1,4 @@
-// Payload that arrives: with its message, or fetched once there is a place for it.
+// Payload that arrives with its message, or that is fetched once there is a place for it.
 #include "base/log.h"
 #include "engine/mover/mover.h"
 
@@ -39,7 +39,7 @@ void Mover::on_chunk(const Chunk& header, const transport::Incoming& incoming, c
     }
 }
 
-// False: no bounce buffer is free, nothing was done.
+// False: no bounce buffer is free, and nothing was done.
 bool Mover::store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload) {
     const Location to = transfer.place.at(offset);
     const bool immediate = to.pointer != nullptr || to.memory->back_end(to.range) == memory::BackEnd::cma;
@@ -68,7 +68,7 @@ bool Mover::store(RecvTransfer& transfer, std::uint64_t offset, std::span<const 
     return true;
 }
 
-// False: no bounce buffer is free, nothing was done.
+// False: no bounce buffer is free, and nothing was done.
 bool Mover::fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t bytes, void* rendezvous) {
     const Location to = transfer.place.at(offset);
     std::byte* bounce = nullptr;
@@ -169,12 +169,11 @@ void Mover::on_finished(const Finished& message, const Peer& from) {
         return peers_.refuse("the end of a transfer that is with another proxy", &from);
     if (transfer == nullptr || transfer->dead) return;
     const auto status = static_cast<Status>(message.status);
-    transfer->awaits_finished = false;
     if (is_error(status)) {
         transfer->status = status;
         transfer->next = transfer->bytes;
     } else if (transfer->may_be_cut) {
-        // The receiver has cut the message short, or wanted nothing of it: for the sender it is over.
+        // The receiver has cut the message short, or wanted none of it. For the sender the transfer is over.
         transfer->moved = transfer->next = transfer->bytes;
     }
     if (transfer->pieces == 0 && (is_error(transfer->status) || transfer->moved == transfer->bytes))

@@ -1,5 +1,5 @@
-// Transfers and the pieces they are cut into: from host memory to host memory, through bounce buffers where
-// it has no pointer.
+// Transfers, and the pieces that they are cut into. Payload moves from host memory to host memory, through
+// bounce buffers where that memory has no pointer.
 #include "engine/mover/mover.h"
 
 #include <algorithm>
@@ -36,9 +36,11 @@ Mover::Mover(transport::Transport& transport, Peers& peers, RandomNumbers& rando
         (i < config.send_bounces ? send_bounces_ : recv_bounces_).push_back(arena_.get() + i * chunk);
 }
 
-SendTransfer* Mover::new_send(MemoryUser& user, TransferOwner& owner, std::uint64_t tag,
-                              const Location& place, std::uint64_t bytes) {
-    SendTransfer* transfer = sends_.take();
+namespace {
+
+template <typename Kind>
+Kind* prepare(Kind* transfer, MemoryUser& user, TransferOwner& owner, std::uint64_t tag,
+              const Location& place, std::uint64_t bytes) {
     transfer->user = &user;
     transfer->owner = &owner;
     transfer->tag = tag;
@@ -47,15 +49,17 @@ SendTransfer* Mover::new_send(MemoryUser& user, TransferOwner& owner, std::uint6
     return transfer;
 }
 
+}  // namespace
+
+SendTransfer* Mover::new_send(MemoryUser& user, TransferOwner& owner, std::uint64_t tag,
+                              const Location& place, std::uint64_t bytes) {
+    return prepare(sends_.take(), user, owner, tag, place, bytes);
+}
+
 RecvTransfer* Mover::new_recv(MemoryUser& user, TransferOwner& owner, std::uint64_t tag,
                               const Location& place, std::uint64_t bytes, Peer& from) {
-    RecvTransfer* transfer = recvs_.take();
+    RecvTransfer* const transfer = prepare(recvs_.take(), user, owner, tag, place, bytes);
     transfer->from = &from;
-    transfer->user = &user;
-    transfer->owner = &owner;
-    transfer->tag = tag;
-    transfer->place = place;
-    transfer->bytes = bytes;
     return transfer;
 }
 
@@ -69,7 +73,8 @@ void Mover::begin(SendTransfer& transfer) {
     if (transfer.peer != nullptr && transfer.peer->self) {
         RecvTransfer* partner = recvs_.find(transfer.remote_token);
         if (partner == nullptr || partner->dead || partner->bytes < transfer.bytes) {
-            // The receiver's instance has failed, and its abort is on the way here with the reason.
+            // With `ends_are_told`, the receiver's instance has failed. Its abort message is on the way here
+            // and brings the reason.
             if (transfer.ends_are_told) return;
             transfer.status = Status::peer_lost;
             return send_over(transfer);
@@ -91,7 +96,8 @@ void Mover::begin(SendTransfer& transfer) {
         return send_over(transfer);
     }
     transfer.queued = true;
-    // Between scratch and host memory goes what others wait for, and little at a time.
+    // Copies within host memory can wait. Copies between scratch and host memory are small, and others wait
+    // for them.
     const bool within_hosts =
         transfer.local && transfer.place.memory != nullptr && transfer.copy_to.memory != nullptr;
     (within_hosts ? copies_ : active_).push_back(&transfer);
@@ -154,7 +160,7 @@ bool Mover::pump(SendTransfer& transfer) {
         return true;
     }
     if (transfer.local && transfer.partner == nullptr && transfer.peer != nullptr) {
-        if (transfer.ends_are_told) return false;  // as in begin()
+        if (transfer.ends_are_told) return false;  // the abort message brings the reason, as in begin()
         transfer.status = Status::peer_lost;
         transfer.next = transfer.bytes;
         if (transfer.pieces == 0) send_over(transfer);
@@ -181,7 +187,7 @@ bool Mover::pump(SendTransfer& transfer) {
         piece->stage = Piece::Stage::reading;
         status = from.read(to.pointer != nullptr ? to.pointer : bounce, bytes, piece);
     } else if (!transfer.local) {
-        piece->stage = Piece::Stage::reading;  // nothing to read: step() sends from where it lies
+        piece->stage = Piece::Stage::reading;  // nothing to read: step() sends from this place
     } else {
         piece->stage = Piece::Stage::writing;
         if (to.pointer != nullptr) {
@@ -194,7 +200,7 @@ bool Mover::pump(SendTransfer& transfer) {
     return true;
 }
 
-// A stage of a piece has ended.
+// Called when a stage of a piece has ended.
 void Mover::step(Piece& piece, Status status) {
     if (peers_.closed()) return;
     if (is_error(status)) return piece_over(piece, status);
@@ -262,8 +268,7 @@ void Mover::piece_over(Piece& piece, Status status) {
         if (is_error(status)) send->next = send->bytes;
         const bool send_done = account(*send);
         const std::uint64_t token = send->token;
-        // The receiver first: its end may be what the sender's owner waits for, and, when it fails, be the
-        // sender's end too.
+        // End the receiver first. If it has failed, its owner may end the sender too.
         if (recv_done) recv_over(*recv);
         if (send_done && sends_.find(token) == send) send_over(*send);
     } else if (recv_done) {
@@ -272,11 +277,10 @@ void Mover::piece_over(Piece& piece, Status status) {
 }
 
 void Mover::send_over(SendTransfer& transfer) {
-    if (transfer.queued) return;  // still in a queue: pump_all comes by
-    if (!transfer.dead && transfer.awaits_finished && !is_error(transfer.status)) return;
-    const TransferEnd end{true, &transfer, transfer.tag, transfer.status, transfer.dead};
+    if (transfer.queued) return;  // still in a queue: pump_all() ends it
+    const TransferEnd end{true, transfer.tag, transfer.status, transfer.dead};
     TransferOwner& owner = *transfer.owner;
-    // A receiver that nobody tells would wait for the rest for ever.
+    // A receiver must be told, or it would wait for the rest forever.
     const bool cut = is_error(end.status) || (end.dead && transfer.moved < transfer.bytes);
     if (cut && !transfer.ends_are_told && transfer.peer != nullptr && transfer.remote_token != 0) {
         const Status why = is_error(end.status) ? end.status : Status::canceled;
@@ -289,9 +293,8 @@ void Mover::send_over(SendTransfer& transfer) {
 }
 
 void Mover::recv_over(RecvTransfer& transfer) {
-    const TransferEnd end{false, &transfer, transfer.tag, transfer.status, transfer.dead};
+    const TransferEnd end{false, transfer.tag, transfer.status, transfer.dead};
     TransferOwner& owner = *transfer.owner;
-    if (transfer.notify != nullptr && !end.dead) finish(*transfer.notify, transfer.notify_token, end.status);
     if (transfer.partner != nullptr) transfer.partner->partner = nullptr;
     recvs_.give_back(&transfer);
     owner.transfer_over(end);
@@ -316,7 +319,7 @@ bool Mover::pump_copies(bool moved, bool at_once) {
     if (moved && !at_once && ++rounds_without_copy_ < most_rounds_without_copy) return false;
     rounds_without_copy_ = 0;
     bool copied = false;
-    // One that waits for memory must not stop those behind it.
+    // A copy that waits for memory must not stop the copies behind it.
     for (std::size_t tries = copies_.size(); tries > 0 && !copied; --tries)
         copied = pump_all(copies_, 1);
     if (!moved && yields_) std::this_thread::yield();
@@ -327,6 +330,22 @@ void Mover::trim() {
     sends_.release_if_unused();
     recvs_.release_if_unused();
     pieces_.release_if_unused();
+}
+
+void TransferPair::kill(Mover& mover) {
+    killing_ = true;
+    if (send != nullptr) mover.kill(send);
+    if (recv != nullptr) mover.kill(recv);
+    killing_ = false;
+}
+
+void TransferPair::transfer_over(const TransferEnd& end) {
+    if (end.sent) {
+        send = nullptr;
+    } else {
+        recv = nullptr;
+    }
+    if (!killing_) moved(end.status);
 }
 
 }  // namespace offpath::engine

@@ -69,7 +69,6 @@ struct Location {
 // How a transfer ended. Valid during the call only.
 struct TransferEnd {
     bool sent = false;      // a SendTransfer
-    const void* transfer;   // its address, which identifies it to the owner; the object is gone
     std::uint64_t tag = 0;  // the owner's own word for it
     Status status = Status::ok;
     bool dead = false;  // it had been killed
@@ -82,6 +81,26 @@ class TransferOwner {
 
   protected:
     ~TransferOwner() = default;
+};
+
+// An owner of at most one transfer in each direction.
+class TransferPair : public TransferOwner {
+  public:
+    SendTransfer* send = nullptr;
+    RecvTransfer* recv = nullptr;
+
+    bool moving() const { return send != nullptr || recv != nullptr; }
+    // Kills both. moved() is called for those only that end after this call.
+    void kill(Mover& mover);
+    void transfer_over(const TransferEnd& end) final;
+
+  protected:
+    ~TransferPair() = default;
+    // One of the two has ended.
+    virtual void moved(Status status) = 0;
+
+  private:
+    bool killing_ = false;
 };
 
 struct Transfer {
@@ -103,7 +122,6 @@ struct SendTransfer : Transfer {
     std::uint64_t next = 0;  // first byte of the next piece
     std::uint32_t chunk_limit = 0;
     bool queued = false;
-    bool awaits_finished = false;  // put: done when the target confirms it
     // The owners at both ends tell each other of failures. A receiver that is gone sends a message of its
     // own, and the receiver is not told that the rest will not come.
     bool ends_are_told = false;
@@ -115,9 +133,7 @@ struct SendTransfer : Transfer {
 };
 
 struct RecvTransfer : Transfer {
-    Peer* from = nullptr;    // the proxy that sends it; null: this one
-    Peer* notify = nullptr;  // put: the proxy to notify when everything has arrived
-    std::uint64_t notify_token = 0;
+    Peer* from = nullptr;  // the proxy that sends it; null: this one
     SendTransfer* partner = nullptr;
     void reset() { *this = RecvTransfer{}; }
 };

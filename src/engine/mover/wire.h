@@ -30,11 +30,9 @@ enum class Kind : std::uint32_t {
     ready,        // a planned recv waits for its payload
     chunk,        // mover: a piece of payload, addressed by token
     signal,       // for an instance
-    put_request,  // asks the peer's instance for a place to put
-    get_request,  // asks the peer's instance to send
-    request,      // messages: a basic send, with its payload if that is small
-    grant,        // mover: the sender may send; answers put_request, request and keyed
-    finished,     // mover: the receiver has everything (or the exchange ended with an error)
+    request = 7,  // messages: a basic send, with its payload if that is small
+    grant,        // mover: the sender may send; answers request and keyed
+    finished,     // mover: the receiver needs no more of the payload, or the exchange ended with an error
     abort,        // an instance failed at a peer
     // Messages (messages/headers.h).
     keyed,        // a message with a key of its own; answered by grant
@@ -91,7 +89,7 @@ struct Finished {
     std::int32_t status;
     std::uint64_t token;  // finished: of the sending transfer; broken: of the receiving one
 };
-struct Hello {
+struct PeerHello {
     Kind kind;
     std::uint32_t unused;
     std::uint64_t job_high, job_low;
@@ -112,8 +110,8 @@ struct RankGone {
     std::uint64_t job_high, job_low;
 };
 static_assert(sizeof(Stamp) == 16 && sizeof(Route) == 32 && sizeof(Routed) == 40 && sizeof(Chunk) == 24 &&
-              sizeof(Grant) == 32 && sizeof(Finished) == 16 && sizeof(Hello) == 24 && sizeof(Beat) == 24 &&
-              sizeof(RankGone) == 24);
+              sizeof(Grant) == 32 && sizeof(Finished) == 16 && sizeof(PeerHello) == 24 &&
+              sizeof(Beat) == 24 && sizeof(RankGone) == 24);
 
 template <typename Header>
 std::span<const std::byte> bytes_of(const Header& header) {
@@ -141,8 +139,6 @@ inline bool is_routed(Kind kind) {
         case Kind::eager:
         case Kind::ready:
         case Kind::signal:
-        case Kind::put_request:
-        case Kind::get_request:
         case Kind::abort:
         case Kind::request:
         case Kind::keyed:

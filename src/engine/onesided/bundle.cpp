@@ -1,5 +1,5 @@
-// One-sided messages that come up in the same round of work, for the same proxy, are one message of the
-// transport: a message costs both proxies system calls, what is in it does not.
+// Bundles. One-sided messages for the same proxy that arise in the same round of work travel as one message
+// of the transport. Each message of the transport costs both proxies system calls; its content does not.
 #include "base/log.h"
 #include "engine/onesided/onesided.h"
 
@@ -11,7 +11,7 @@ namespace offpath::engine {
 
 namespace {
 
-// Below what transports have their receivers fetch (Transport::fetch).
+// Below the size at which transports let the receiver fetch the payload (Transport::fetch).
 constexpr std::size_t bundle_bytes = 60 << 10;
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
@@ -47,7 +47,7 @@ void OneSided::tell(Peer& peer, std::span<const std::byte> header, std::span<con
     ++bundle->messages;
 }
 
-// It is empty then.
+// Sends the bundle's messages and leaves it empty.
 void OneSided::send(Bundle& bundle) {
     const std::span<const std::byte> bytes(bundle.bytes);
     if (bundle.messages == 1) {
@@ -65,7 +65,7 @@ void OneSided::send(Bundle& bundle) {
     bundle.messages = 0;
 }
 
-// The transport reads it where it lies.
+// The transport reads the bytes in place, so a parcel keeps them until it has.
 void OneSided::send_large(Bundle& bundle) {
     if (core_.peers.closed() || !core_.peers.connect(*bundle.peer)) return;
     const OneSidedBundle header{Kind::one_sided_bundle, bundle.messages};
@@ -96,7 +96,7 @@ OneSided::Parcel& OneSided::new_parcel(std::vector<std::byte> bytes) {
     return *parcel;
 }
 
-// Of an error on_endpoint_lost tells.
+// Errors need no report here, because on_endpoint_lost() reports them.
 void OneSided::parcel_over(Parcel& parcel, Status status) {
     if (parcel.from != nullptr && status == Status::ok)
         dispatch_bundle(parcel.header, parcel.bytes, *parcel.from);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/mover/wire.h"
+#include "rma/access.h"
 
 #include <cstddef>
 
@@ -19,9 +20,20 @@ struct OneSidedHeader {
     std::uint64_t part;      // names the part of the origin's call; the answer carries it
     std::uint64_t sender;    // token of the transfer that has the operands, or 0
     std::uint64_t receiver;  // token of the transfer that takes the result, or 0
-    std::uint8_t operation, type, reduction;
+    rma::OpKind operation;
+    std::uint8_t type, reduction;
     std::uint8_t ordered;  // 1: held back until all earlier ones from this source are done
     std::uint32_t segments;
+
+    void describe(const rma::Access& access) {
+        offset = access.offset;
+        bytes = access.bytes;
+        operation = access.kind;
+        type = access.type;
+        reduction = access.reduction;
+        ordered = access.ordered;
+    }
+    rma::Access access() const { return {offset, bytes, route.dest, operation, type, reduction, ordered}; }
 };
 struct OneSidedAnswer {
     Kind kind;

@@ -1,10 +1,10 @@
 // OneSided: the tenant for puts, gets, updates and locks on windows.
 //
-// At the origin, a Call is the request, cut into parts of one message each. The parts of the calls to one
-// target go out in order, a bounded number at a time. The owner is the engine that serves the target. It puts
-// the messages of one origin back in order, and each becomes a Visit, which moves bytes between the origin's
-// engine and the window's memory. Every part is answered once it is done at the target, so a flush is a count
-// (rma/epochs.h).
+// At the origin, a StartedCall is the request, cut into parts of one message each. The parts of the calls to
+// one target go out in order, a bounded number at a time. The owner is the engine that serves the target. It
+// puts the messages of one origin back in order, and each becomes a Visit, which moves bytes between the
+// origin's engine and the window's memory. Every part is answered once it is done at the target, so a flush
+// is a count (rma/epochs.h).
 //
 // Updates wait in their origin's lane until their operands have arrived. One update at a time touches the
 // memory of a window.
@@ -44,9 +44,10 @@
 
 namespace offpath::engine {
 
-// target <- target (reduction) operands, for `bytes` of whole elements. Implemented in update.cpp.
-Status apply_update(rma::OpKind kind, schedule::DataType type, std::uint8_t reduction,
-                    const std::byte* operands, std::byte* target, std::size_t bytes);
+// target <- target (reduction) operands, for `bytes` of whole elements; `access` says how. Implemented in
+// update.cpp.
+Status apply_update(const rma::Access& access, const std::byte* operands, std::byte* target,
+                    std::size_t bytes);
 
 class OneSided final : public Tenant {
   public:
@@ -93,7 +94,7 @@ class OneSided final : public Tenant {
     void visit_moved(Visit& visit, Status status);
 
     // direct.cpp
-    Status at_once(const DirectOperation& call, std::span<const std::byte>& result);
+    Status at_once(const DirectAccess& call, std::span<const std::byte>& result);
 
     // bundle.cpp
     // Takes an answer or a bundle. False: it is malformed. Its payload is consumed or discarded either way.
@@ -119,10 +120,10 @@ class OneSided final : public Tenant {
 
     // origin.cpp
     void pump(Window& window, std::uint32_t target);
-    void send_part(Call& call);
+    void send_part(StartedCall& call);
     void on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload, Peer& from);
-    void end_call(Call& call);
-    void fail_call(Call& call, Status status);
+    void end_call(StartedCall& call);
+    void fail_call(StartedCall& call, Status status);
     struct FlushOf : rma::Flush {
         std::uint64_t token = 0;
         Completion* done = nullptr;
@@ -177,9 +178,9 @@ class OneSided final : public Tenant {
     Peer& peer_of(const Visit& visit) const { return *visit.window->team->peers[visit.origin]; }
 
     // direct.cpp
-    Status update(const DirectOperation& call, std::byte* place, std::span<const std::byte>& result);
-    Status across_ranges(Window& window, const DirectOperation& call, std::span<const std::byte>& result);
-    Status lock_at_once(Window& window, const DirectOperation& call);
+    Status update(const DirectAccess& call, std::byte* place, std::span<const std::byte>& result);
+    Status across_ranges(Window& window, const DirectAccess& call, std::span<const std::byte>& result);
+    Status lock_at_once(Window& window, const DirectAccess& call);
 
     // turns.cpp
     bool may_begin(const Visit& visit) const;
@@ -203,7 +204,7 @@ class OneSided final : public Tenant {
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t>,
              std::unique_ptr<Window>>
         windows_;  // by job, team, rank and id
-    Slab<Call> calls_;
+    Slab<StartedCall> calls_;
     Slab<MessagePart> parts_;
     Slab<Visit> visits_;
     Slab<FlushOf> flushes_;
@@ -218,7 +219,7 @@ class OneSided final : public Tenant {
     std::uint64_t visit_bytes_ = 0;
     bool admitting_ = false;  // admit() is on the stack
     std::vector<Visit*> stepped_;
-    std::vector<Call*> calls_over_;
+    std::vector<StartedCall*> calls_over_;
     std::vector<rma::Flush*> flushes_over_;
     std::vector<Window*> unsettled_;
     struct Released {

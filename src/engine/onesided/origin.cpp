@@ -1,5 +1,6 @@
-// The origin's half of one-sided operations: calls, their messages, flushes.
+// The origin's half of one-sided operations: calls, their messages, and flushes.
 #include "base/log.h"
+#include "engine/onesided/checks.h"
 #include "engine/onesided/onesided.h"
 
 namespace offpath::engine {
@@ -8,41 +9,31 @@ using rma::OpKind;
 
 namespace {
 
-// What may be under way to one target: messages, pieces in them, and memory that they take at its owner. The
-// owner takes in at once what arrives, so there must not be many times what it does in a round.
+// Limits on what may be outstanding at one target: messages, pieces in them, and the memory that they take at
+// the target's owner. The owner accepts everything that arrives at once. So the limits must not be many times
+// what it does in a round.
 constexpr std::uint32_t most_parts = 64;
 constexpr std::uint64_t most_pieces = 4096;
 constexpr std::uint64_t most_owner_memory = 4 << 20;
 
-// Straight between the origin's memory and the window's, however large.
-bool is_plain(const Call& call) {
-    return call.rest.contiguous() && (call.kind == OpKind::put || call.kind == OpKind::get);
+// Whether the bytes move straight between the origin's memory and the window's, however many they are.
+bool is_plain(const StartedCall& call) {
+    const OpKind kind = call.asked.kind;
+    return call.rest.contiguous() && (kind == OpKind::put || kind == OpKind::get);
 }
 
-bool all_sent(const Call& call) {
-    return is_lock(call.kind) ? call.asked : call.rest.over();
+bool all_sent(const StartedCall& call) {
+    return is_lock(call.asked.kind) ? call.lock_sent : call.rest.over();
 }
 
 bool fits(const OneSidedCall& call) {
     if (call.bytes > schedule::max_slot_bytes || call.segments.size() > rma::max_segments) return false;
-    const std::uint64_t operands = operand_bytes(call.kind, call.reduction, call.bytes);
+    const std::uint64_t operands = call.operand_bytes();
     if (call.inlined.empty() ? call.origin.bytes < operands : call.inlined.size() != operands) return false;
     if (call.kind == OpKind::compare_swap && (call.inlined.empty() || call.segments.size() > 1)) return false;
-    if (call.inlined.size() > rma::inline_bytes) return false;
-    if (call.result.bytes < result_bytes(call.kind, call.bytes)) return false;
-    std::uint64_t element = 1;
-    if (is_update(call.kind)) {
-        element = size_of(call.type);
-        if (element == 0 || call.bytes % element != 0) return false;
-        if (call.kind == OpKind::compare_swap && call.bytes != element) return false;
-    }
-    std::uint64_t sum = 0;
-    for (const rma::Segment& segment : call.segments) {
-        if (segment.bytes == 0 || segment.bytes > call.bytes - sum || segment.bytes % element != 0)
-            return false;
-        sum += segment.bytes;
-    }
-    return call.segments.empty() || sum == call.bytes;
+    if (call.inlined.size() > rma::inline_bytes || call.result.bytes < call.result_bytes()) return false;
+    if (call.bytes == 0) return call.segments.empty();
+    return is_whole(call) && (call.segments.empty() || add_up(call.segments, call));
 }
 
 }  // namespace
@@ -54,25 +45,17 @@ Status OneSided::start(Window& window, OneSidedCall asked, Completion* done) {
     if (team.gone(asked.target)) return Status::peer_lost;
     if (asked.bytes == 0 && !is_lock(asked.kind)) return Status::ok;
     if (asked.segments.empty()) asked.segments.push_back({asked.offset, asked.bytes});
-    Call* call = calls_.take();
+    StartedCall* call = calls_.take();
     call->window = &window;
-    call->kind = asked.kind;
-    call->type = asked.type;
-    call->reduction = asked.reduction;
-    call->target = asked.target;
     call->rest = rma::Parts(std::move(asked.segments), asked.bytes);
-    call->origin = asked.origin;
-    call->result = asked.result;
-    call->inlined = std::move(asked.inlined);
-    call->watched = asked.watched;
-    call->ordered = asked.ordered;
+    call->asked = std::move(asked);
     call->done = done;
-    Window::Target& target = window.targets[asked.target];
+    Window::Target& target = window.targets[call->asked.target];
     call->epoch = target.epochs.start();
     window.calls.push_back(*call);
     target.queue.push_back(call);
     ++core_.counters.instances_started;
-    pump(window, asked.target);
+    pump(window, call->asked.target);
     return Status::in_progress;
 }
 
@@ -83,37 +66,42 @@ void OneSided::failed(Window& window, std::uint32_t target, Status status) {
 }
 
 void OneSided::pump(Window& window, std::uint32_t rank) {
-    // What waits is about to be failed; its target's owner would never be rid of it.
+    // The waiting calls are about to fail. If they were sent now, the target's owner would never be rid of
+    // them.
     if (window.session().closing || window.team->gone(rank)) return;
     Window::Target& target = window.targets[rank];
     while (!target.queue.empty() && target.parts < most_parts && target.pieces < most_pieces &&
            target.owner_memory < most_owner_memory) {
-        Call& call = *target.queue.front();
+        StartedCall& call = *target.queue.front();
         send_part(call);
         if (all_sent(call)) target.queue.pop_front();
     }
 }
 
-void OneSided::send_part(Call& call) {
+void OneSided::send_part(StartedCall& call) {
+    OneSidedCall& asked = call.asked;
     Window& window = *call.window;
     Team& team = *window.team;
-    Window::Target& target = window.targets[call.target];
-    Peer& peer = *team.peers[call.target];
+    Window::Target& target = window.targets[asked.target];
+    Peer& peer = *team.peers[asked.target];
     const bool plain = is_plain(call);
     rma::Part cut;
-    if (is_lock(call.kind)) {
-        call.asked = true;
+    if (is_lock(asked.kind)) {
+        call.lock_sent = true;
         cut.segments.push_back({0, 0});
     } else {
         cut = call.rest.next(plain ? UINT64_MAX : rma::part_bytes);
     }
-    const std::uint64_t operands = operand_bytes(call.kind, call.reduction, cut.bytes);
-    const std::uint64_t result = result_bytes(call.kind, cut.bytes);
+    rma::Access access = asked;
+    access.offset = cut.segments[0].offset;
+    access.bytes = cut.bytes;
+    asked.ordered = 0;  // only the first part is ordered; the others follow it
+    const std::uint64_t operands = access.operand_bytes();
+    const std::uint64_t result = access.result_bytes();
 
     MessagePart* part = parts_.take();
     part->home = this;
     part->call = &call;
-    part->bytes = cut.bytes;
     part->pieces = cut.segments.size();
     part->owner_memory = plain ? 0 : std::max(operands, result);
     call.parts.push_back(*part);
@@ -124,31 +112,25 @@ void OneSided::send_part(Call& call) {
     OneSidedHeader header{};
     header.kind = Kind::one_sided;
     header.sequence = target.sequence++;
-    header.route = team.route_to(call.target);
+    header.route = team.route_to(asked.target);
     header.window = window.id;
-    header.offset = cut.segments[0].offset;
-    header.bytes = cut.bytes;
+    header.describe(access);
     header.part = part->token;
-    header.operation = static_cast<std::uint8_t>(call.kind);
-    header.type = static_cast<std::uint8_t>(call.type);
-    header.reduction = call.reduction;
     header.segments = static_cast<std::uint32_t>(cut.segments.size());
-    header.ordered = call.ordered ? 1 : 0;
-    call.ordered = false;  // the others come behind
 
     std::span<const std::byte> segments, inlined;
     if (cut.segments.size() > 1) segments = std::as_bytes(std::span(cut.segments));
-    if (!call.inlined.empty()) {
-        inlined = std::span(call.inlined).subspan(cut.at, operands);
+    if (!asked.inlined.empty()) {
+        inlined = std::span(asked.inlined).subspan(cut.at, operands);
         core_.counters.bytes_sent += operands;
     } else if (operands > 0) {
         part->send =
-            core_.mover.new_send(*team.session, *part, 0, team.location(call.origin).at(cut.at), operands);
+            core_.mover.new_send(*team.session, *part, 0, team.location(asked.origin).at(cut.at), operands);
         part->send->peer = &peer;
         header.sender = part->send->token;
     }
     if (result > 0) {
-        part->recv = core_.mover.new_recv(*team.session, *part, 0, team.location(call.result).at(cut.at),
+        part->recv = core_.mover.new_recv(*team.session, *part, 0, team.location(asked.result).at(cut.at),
                                           result, peer);
         header.receiver = part->recv->token;
     }
@@ -158,7 +140,7 @@ void OneSided::send_part(Call& call) {
 void OneSided::on_answer(const OneSidedAnswer& answer, std::span<const std::byte> payload, Peer& from) {
     MessagePart* part = parts_.find(answer.part);
     if (part == nullptr || part->answered) return;
-    if (part->call->window->team->peers[part->call->target] != &from)
+    if (part->call->window->team->peers[part->call->asked.target] != &from)
         return core_.peers.refuse("an answer to what another proxy was asked", &from);
     const auto status = static_cast<Status>(answer.status);
     if (is_error(status)) return end_part(*part, status);
@@ -170,38 +152,27 @@ void OneSided::on_answer(const OneSidedAnswer& answer, std::span<const std::byte
             return end_part(*part, Status::protocol);
         }
         core_.mover.take(*recv, payload);
-        // The transfer's end may have been the part's.
+        // The end of the transfer may have ended the part.
         part = parts_.find(answer.part);
     }
     if (part != nullptr) end_part(*part, Status::ok);
 }
 
-void MessagePart::transfer_over(const TransferEnd& end) {
-    if (end.sent) {
-        send = nullptr;
-    } else {
-        recv = nullptr;
-    }
-    home->end_part(*this, end.status);
+void MessagePart::moved(Status status) {
+    home->end_part(*this, status);
 }
 
-// Something of the part has ended: its answer, a transfer. The part is over when all has.
+// Called when the answer or a transfer of the part has ended. The part is over when all of them have.
 void OneSided::end_part(MessagePart& part, Status status) {
-    Call& call = *part.call;
+    StartedCall& call = *part.call;
     if (is_error(status)) {
         if (call.status == Status::ok) call.status = status;
         part.answered = part.over = true;
     }
-    if (part.ending) return;
-    if (part.over) {
-        part.ending = true;
-        if (part.send != nullptr) core_.mover.kill(part.send);
-        if (part.recv != nullptr) core_.mover.kill(part.recv);
-        part.ending = false;
-    }
-    if (!part.answered || part.send != nullptr || part.recv != nullptr) return;
+    if (part.over) part.kill(core_.mover);
+    if (!part.answered || part.moving()) return;
     Window& window = *call.window;
-    const std::uint32_t rank = call.target;
+    const std::uint32_t rank = call.asked.target;
     Window::Target& target = window.targets[rank];
     --target.parts;
     target.pieces -= part.pieces;
@@ -213,18 +184,18 @@ void OneSided::end_part(MessagePart& part, Status status) {
     pump(window, rank);
 }
 
-void OneSided::end_call(Call& call) {
+void OneSided::end_call(StartedCall& call) {
     if (call.over) return;
     call.over = true;
-    call.window->targets[call.target].epochs.end(call.epoch, call.watched ? Status::ok : call.status,
-                                                 flushes_over_);
+    call.window->targets[call.asked.target].epochs.end(
+        call.epoch, call.asked.watched ? Status::ok : call.status, flushes_over_);
     calls_over_.push_back(&call);
 }
 
-void OneSided::fail_call(Call& call, Status status) {
+void OneSided::fail_call(StartedCall& call, Status status) {
     if (call.over) return;
     if (call.status == Status::ok) call.status = status;
-    std::erase(call.window->targets[call.target].queue, &call);
+    std::erase(call.window->targets[call.asked.target].queue, &call);
     for (MessagePart* part : call.parts.all())
         end_part(*part, status);
     if (call.parts.empty()) end_call(call);
@@ -266,9 +237,9 @@ bool OneSided::advance() {
         release(*lane.window, lane.origin);
         moved = true;
     }
-    std::vector<Call*> over;
+    std::vector<StartedCall*> over;
     over.swap(calls_over_);
-    for (Call* call : over) {
+    for (StartedCall* call : over) {
         Window& window = *call->window;
         Completion* done = call->done;
         const Status status = call->status;

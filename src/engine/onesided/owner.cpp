@@ -1,5 +1,6 @@
 // The owner's half of one-sided operations: messages from origins, locks, and the bytes that come and go.
 #include "base/log.h"
+#include "engine/onesided/checks.h"
 #include "engine/onesided/onesided.h"
 #include "engine/reductions/atomic_update.h"
 
@@ -15,7 +16,7 @@ void OneSided::answer(Peer& peer, std::uint64_t part, Status status, std::span<c
     tell(peer, bytes_of(header), payload);
 }
 
-// One that came in a bundle, or from here.
+// Handles a message that came in a bundle or from this engine itself.
 void OneSided::dispatch(std::span<const std::byte> header, std::span<const std::byte> payload, Peer& from) {
     OneSidedAnswer answer{};
     if (kind_of(header) == Kind::one_sided) return core_.deliver(header, payload, from);
@@ -49,7 +50,7 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
     answer(from, header.part, Status::access);
 }
 
-// Beyond its message, if there is room; else its origin counts as gone.
+// Keeps the request beyond its message if there is room. Otherwise its origin counts as gone.
 bool OneSided::keep(Window& window, OneSidedRequest& request) {
     if (request.counted) return true;
     Team& team = *window.team;
@@ -79,10 +80,10 @@ void OneSided::take_turn(Window& window, OneSidedRequest request) {
     ++window.held;
 }
 
-// The visits that something was held back for are over.
+// Called when the visits that messages were held back for are over.
 void OneSided::release(Window& window, std::uint32_t origin) {
     Window::Lane& lane = window.lanes[origin];
-    // Who sees what comes now, sees what was before.
+    // A reader that sees the accesses from here on also sees what was written before.
     std::atomic_thread_fence(std::memory_order_release);
     while (!lane.held.empty() && (lane.held.front().header.ordered == 0 || lane.visits == 0)) {
         const OneSidedRequest request = std::move(lane.held.front());
@@ -94,11 +95,11 @@ void OneSided::release(Window& window, std::uint32_t origin) {
     if (window.ending) unsettled_.push_back(&window);
 }
 
-// A small put or get at memory that has a pointer. False: it takes more, or there is something wrong with it;
-// nothing was done.
+// Executes a small put or get of memory that has a pointer. False: the request needs more than that or is
+// wrong, and nothing was done.
 bool OneSided::done_at_once(Window& window, const OneSidedRequest& request) {
     const OneSidedHeader& header = request.header;
-    const auto kind = static_cast<OpKind>(header.operation);
+    const OpKind kind = header.operation;
     const bool put = kind == OpKind::put && header.sender == 0 && header.receiver == 0 &&
                      request.payload.size() == header.bytes;
     const bool get = kind == OpKind::get && header.sender == 0 && header.receiver != 0 &&
@@ -112,7 +113,7 @@ bool OneSided::done_at_once(Window& window, const OneSidedRequest& request) {
     Peer& peer = *window.team->peers[header.route.source];
     if (put) {
         core_.counters.bytes_received += header.bytes;
-        // Who sees what comes now, sees what was before.
+        // A reader that sees the accesses from here on also sees what was written before.
         if (header.ordered != 0) std::atomic_thread_fence(std::memory_order_release);
         store_at_once(there, request.payload);
         answer(peer, header.part, Status::ok);
@@ -128,7 +129,7 @@ void OneSided::accept(Window& window, const OneSidedRequest& request) {
     if (window.session().closing || window.team->gone(header.route.source))
         return answer(peer, header.part, Status::peer_lost);
     if (!rma::is_kind(header.operation)) return answer(peer, header.part, Status::protocol);
-    if (rma::is_lock(static_cast<OpKind>(header.operation))) return accept_lock(window, header);
+    if (rma::is_lock(header.operation)) return accept_lock(window, header);
     if (done_at_once(window, request)) return;
 
     Visit* visit = visits_.take();
@@ -140,49 +141,34 @@ void OneSided::accept(Window& window, const OneSidedRequest& request) {
         done->listed = true;
         done->home->stepped_.push_back(done);
     };
+    static_cast<rma::Access&>(*visit) = header.access();
     visit->home = this;
     visit->window = &window;
     visit->origin = header.route.source;
-    visit->kind = static_cast<OpKind>(header.operation);
-    visit->type = static_cast<schedule::DataType>(header.type);
-    visit->reduction = header.reduction;
-    visit->bytes = header.bytes;
     visit->part = header.part;
     visit->sender = header.sender;
     visit->receiver = header.receiver;
     window.visits.push_back(*visit);
     ++window.lanes[visit->origin].visits;
 
-    // What the message says of itself has to be true before anything is done.
+    // The message must be consistent before anything is done.
     std::span<const std::byte> payload = request.payload;
     const std::size_t listed = header.segments > 1 ? header.segments * sizeof(rma::Segment) : 0;
-    const std::uint64_t operands = rma::operand_bytes(visit->kind, visit->reduction, visit->bytes);
+    const std::uint64_t operands = visit->operand_bytes();
     const std::uint64_t carried = header.sender == 0 ? operands : 0;
-    const bool plain = header.segments == 1 && (visit->kind == OpKind::put || visit->kind == OpKind::get);
-    std::uint64_t element = 1;
-    if (rma::is_update(visit->kind)) {
-        const auto reduction = static_cast<schedule::Reduction>(visit->reduction);
-        const bool known = visit->kind == OpKind::compare_swap || visit->reduction >= rma::replace ||
-                           schedule::defined(visit->type, reduction);
-        element = known ? size_of(visit->type) : 0;
-    }
-    bool sound = visit->bytes > 0 && header.segments >= 1 && header.segments <= rma::message_segments &&
+    const bool single = header.segments == 1;
+    const bool plain = single && (visit->kind == OpKind::put || visit->kind == OpKind::get);
+    bool sound = is_whole(*visit) && header.segments >= 1 && header.segments <= rma::message_segments &&
                  (plain || visit->bytes <= rma::part_bytes) && payload.size() == listed + carried &&
-                 element > 0 && visit->bytes % element == 0 && (header.sender == 0 || operands > 0) &&
-                 (rma::result_bytes(visit->kind, visit->bytes) > 0) == (header.receiver != 0) &&
-                 (visit->kind != OpKind::compare_swap || (visit->bytes == element && header.segments == 1));
-    if (sound && listed > 0) {
+                 (header.sender == 0 || operands > 0) &&
+                 (visit->result_bytes() > 0) == (header.receiver != 0) &&
+                 (visit->kind != OpKind::compare_swap || single);
+    if (sound && !single) {
         visit->segments.resize(header.segments);
         std::memcpy(visit->segments.data(), payload.data(), listed);
-        std::uint64_t sum = 0;
-        for (const rma::Segment& segment : visit->segments) {
-            sound = sound && segment.bytes > 0 && segment.bytes <= visit->bytes - sum &&
-                    segment.bytes % element == 0;
-            if (sound) sum += segment.bytes;
-        }
-        sound = sound && sum == visit->bytes;
+        sound = add_up(visit->segments, *visit);
     } else {
-        visit->segments.push_back({header.offset, visit->bytes});
+        visit->segments.push_back({visit->offset, visit->bytes});
     }
     if (!sound) {
         log::error("rank {} of team {:x} sent a one-sided message that contradicts itself", visit->origin,
@@ -195,9 +181,8 @@ void OneSided::accept(Window& window, const OneSidedRequest& request) {
 
 void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
     const std::uint32_t rank = header.route.source;
-    const auto kind = static_cast<OpKind>(header.operation);
     const auto& peers = window.team->peers;
-    if (kind == OpKind::unlock) {
+    if (header.operation == OpKind::unlock) {
         std::vector<rma::LockQueue::Asker> granted;
         const bool held = window.lock.unlock(rank, granted);
         answer(*peers[rank], header.part, held ? Status::ok : Status::invalid);
@@ -205,9 +190,9 @@ void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
             answer(*peers[asker.rank], asker.token, Status::ok);
         return;
     }
-    // A rank that is gone may hold it for ever.
+    // A rank that is gone may hold the lock forever.
     if (window.team->any_gone()) return answer(*peers[rank], header.part, Status::peer_lost);
-    switch (window.lock.lock({rank, kind == OpKind::lock_exclusive, header.part})) {
+    switch (window.lock.lock({rank, header.operation == OpKind::lock_exclusive, header.part})) {
         case rma::LockQueue::Answer::granted:
             return answer(*peers[rank], header.part, Status::ok);
         case rma::LockQueue::Answer::refused:
@@ -217,7 +202,7 @@ void OneSided::accept_lock(Window& window, const OneSidedHeader& header) {
     }
 }
 
-// False: a segment leaves the window.
+// False: a segment reaches outside the window.
 bool OneSided::resolve(Visit& visit) {
     for (const rma::Segment& segment : visit.segments) {
         const std::size_t first = visit.ranges.size();
@@ -236,8 +221,8 @@ bool OneSided::resolve(Visit& visit) {
             visit.places.push_back(
                 {range.region, range.address + (segment.offset - range.begin), segment.bytes});
         } else {
-            // Neighbours that were attached one by one, so the offset is an address. No region and no pointer
-            // has all of it; the process's own memory does.
+            // The segment spans ranges that were attached one by one, so the offset is an address. No region
+            // and no pointer covers all of it, but the address space of the process does.
             visit.places.push_back({0, segment.offset, segment.bytes});
         }
     }
@@ -256,11 +241,10 @@ void OneSided::begin_visit(Visit& visit, std::span<const std::byte> carried) {
     }
     visit.operands.assign(carried.begin(), carried.end());
     core_.counters.bytes_received += carried.size();
-    // A put or get of one segment moves without a copy here.
-    const std::uint64_t operands = rma::operand_bytes(visit.kind, visit.reduction, visit.bytes);
-    const std::uint64_t result = rma::result_bytes(visit.kind, visit.bytes);
+    // A put or get of one segment moves without a copy in this proxy.
+    const std::uint64_t result = visit.result_bytes();
     const bool single = visit.segments.size() == 1;
-    if (visit.sender != 0 && !(single && visit.kind == OpKind::put)) visit.memory += operands;
+    if (visit.sender != 0 && !(single && visit.kind == OpKind::put)) visit.memory += visit.operand_bytes();
     if (result > rma::inline_bytes && !(single && visit.kind == OpKind::get)) visit.memory += result;
     if (visit.memory == 0) return proceed(visit);
     starved_.push_back(&visit);
@@ -294,7 +278,7 @@ void OneSided::proceed(Visit& visit) {
 }
 
 void OneSided::receive_operands(Visit& visit) {
-    const std::uint64_t bytes = rma::operand_bytes(visit.kind, visit.reduction, visit.bytes);
+    const std::uint64_t bytes = visit.operand_bytes();
     Location to;
     if (visit.kind == OpKind::put && visit.segments.size() == 1) {
         to = place(visit, 0);
@@ -306,13 +290,8 @@ void OneSided::receive_operands(Visit& visit) {
     core_.mover.grant(peer_of(visit), visit.sender, *visit.recv);
 }
 
-void Visit::transfer_over(const TransferEnd& end) {
-    if (end.sent) {
-        send = nullptr;
-    } else {
-        recv = nullptr;
-    }
-    home->visit_moved(*this, end.status);
+void Visit::moved(Status moved_with) {
+    home->visit_moved(*this, moved_with);
 }
 
 void OneSided::visit_moved(Visit& visit, Status status) {
@@ -339,16 +318,13 @@ void OneSided::give_back(Visit& visit) {
     admit();
 }
 
-// The visit has done what it came for, or has failed, or what was left of it after that has ended.
+// Called when the visit has done its work or has failed, and again when what was still in progress then has
+// ended.
 void OneSided::end_visit(Visit& visit, Status status) {
     if (is_error(status) && visit.status == Status::ok) visit.status = status;
-    if (visit.ending) return;
     Window& window = *visit.window;
     visit.stage = Visit::Stage::over;
-    visit.ending = true;
-    if (visit.send != nullptr) core_.mover.kill(visit.send);
-    if (visit.recv != nullptr) core_.mover.kill(visit.recv);
-    visit.ending = false;
+    visit.kill(core_.mover);
     if (visit.in_lane) {
         Window::Lane& lane = window.lanes[visit.origin];
         std::erase(lane.updates, &visit);
@@ -356,7 +332,7 @@ void OneSided::end_visit(Visit& visit, Status status) {
         look_at_lane(window, visit.origin);
     }
     leave_turns(visit);
-    if (visit.send != nullptr || visit.recv != nullptr || visit.accesses > 0 || visit.listed) return;
+    if (visit.moving() || visit.accesses > 0 || visit.listed) return;
     if (visit.updates) {
         visit.updates = false;
         window.updating = false;

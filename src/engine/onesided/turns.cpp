@@ -1,12 +1,14 @@
-// Turns at the memory of windows: what one round of work does there is bounded, so that operations of many
-// pieces leave time for everybody else's.
+// Turns at the memory of windows. What one round of work does there is bounded, so that operations of many
+// pieces leave time for all others.
 //
-// A visit has at most rma::message_segments pieces and rma::part_bytes bytes, and is done whole. A round may
-// do Config::round_pieces and round_bytes, and what the visit with which it gets there has beyond. Then
-// visits wait, each lane's puts and gets in their order, the updates of a window in theirs; in the next
-// round, lanes and windows take turns, one visit each. Small visits, of one piece that a message carries,
-// never wait for a turn: each costs no more than its message. Updates of a window are still done one after
-// the other, origins in turns, so nothing about their order or atomicity depends on where a round ends.
+// A visit has at most rma::message_segments pieces and rma::part_bytes bytes, and is executed whole. A round
+// may do Config::round_pieces and round_bytes, and the rest of the visit that reaches these limits. After
+// that, visits wait. The puts and gets of a lane keep their order, and so do the updates of a window. In the
+// next round, lanes and windows take turns, one visit each.
+//
+// A small visit has one piece that a message carries. It never waits for a turn, because it costs no more
+// than its message. The updates of a window still run one after the other, with origins in turns. So their
+// order and atomicity do not depend on where a round ends.
 #include "engine/onesided/onesided.h"
 
 namespace offpath::engine {
@@ -24,7 +26,7 @@ bool OneSided::may_begin(const Visit& visit) const {
     return visit.small() || (turns_.empty() && !spent());
 }
 
-// A put that has its operands here, or a get: now, or when it is its lane's turn.
+// Begins a get, or a put whose operands are here: now, or when its lane has its turn.
 void OneSided::touch(Visit& visit) {
     if (may_begin(visit)) return begin_access(visit);
     std::deque<Visit*>& waiting = visit.window->lanes[visit.origin].in_turns;
@@ -33,7 +35,7 @@ void OneSided::touch(Visit& visit) {
     if (waiting.size() == 1) turns_.push_back({visit.window, visit.origin});
 }
 
-// The window's updates do.
+// Makes the window's updates wait for their turn.
 void OneSided::wait_for_turn(Window& window) {
     if (window.updates_in_turns) return;
     window.updates_in_turns = true;

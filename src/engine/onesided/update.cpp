@@ -1,4 +1,5 @@
 // What a visit does to the memory of a window, and the order of updates.
+#include "engine/onesided/checks.h"
 #include "engine/onesided/onesided.h"
 #include "engine/reductions/atomic_update.h"
 #include "engine/reductions/kernels.h"
@@ -7,41 +8,34 @@ namespace offpath::engine {
 
 using rma::OpKind;
 
-Status apply_update(OpKind kind, schedule::DataType type, std::uint8_t reduction, const std::byte* operands,
-                    std::byte* target, std::size_t bytes) {
-    if (kind == OpKind::compare_swap) {
+Status apply_update(const rma::Access& access, const std::byte* operands, std::byte* target,
+                    std::size_t bytes) {
+    if (access.kind == OpKind::compare_swap) {
         if (std::memcmp(target, operands + bytes, bytes) == 0) std::memcpy(target, operands, bytes);
         return Status::ok;
     }
-    if (reduction == rma::no_op) return Status::ok;
-    if (reduction == rma::replace) {
+    if (access.reduction == rma::no_op) return Status::ok;
+    if (access.reduction == rma::replace) {
         std::memcpy(target, operands, bytes);
         return Status::ok;
     }
-    return reduce(type, static_cast<schedule::Reduction>(reduction), operands, target, bytes);
+    return reduce(type_of(access), static_cast<schedule::Reduction>(access.reduction), operands, target,
+                  bytes);
 }
 
-namespace {
-
-Status apply(const Visit& visit, const std::byte* operands, std::byte* target, std::size_t bytes) {
-    return apply_update(visit.kind, visit.type, visit.reduction, operands, target, bytes);
-}
-
-}  // namespace
-
-// The operands are there.
+// Called when the operands of the visit are here.
 void OneSided::arrived(Visit& visit) {
     if (rma::is_update(visit.kind)) {
         visit.has_arrived = true;
         look_at_lane(*visit.window, visit.origin);
         return run_updates(*visit.window);
     }
-    // A put: already in its place, or to be written there.
+    // The operands of a put are in their place already, or must be written there.
     if (visit.operands.empty()) return end_visit(visit, Status::ok);
     touch(visit);
 }
 
-// A put that has its operands here, or a get.
+// Begins a get, or a put whose operands are here.
 void OneSided::begin_access(Visit& visit) {
     const bool writes = visit.kind == OpKind::put;
     visit.stage = writes ? Visit::Stage::writing : Visit::Stage::reading;
@@ -56,7 +50,7 @@ void OneSided::look_at_lane(Window& window, std::uint32_t origin) {
     window.due.push_back(origin);
 }
 
-// The first of the origin whose turn it is; null: none is due.
+// Returns the first update of the origin whose turn it is, or null if none is due.
 Visit* OneSided::next_update(Window& window) {
     for (; !window.due.empty(); window.due.pop_front()) {
         Window::Lane& lane = window.lanes[window.due.front()];
@@ -94,7 +88,7 @@ void OneSided::run_updates(Window& window, bool its_turn) {
     window.running_updates = false;
 }
 
-// False: a segment has no pointer.
+// False: a segment has no pointer, and nothing was done.
 bool OneSided::update_in_place(Visit& visit) {
     std::vector<std::byte*> pointers;
     for (std::size_t i = 0; i < visit.segments.size(); ++i) {
@@ -102,17 +96,16 @@ bool OneSided::update_in_place(Visit& visit) {
         if (pointers.back() == nullptr) return false;
     }
     account(visit);
-    const bool fetches = rma::result_bytes(visit.kind, visit.bytes) > 0;
+    const bool fetches = visit.result_bytes() > 0;
     if (fetches) visit.fetched.resize(visit.bytes);
     std::uint64_t at = 0;
-    // Host ranks that have the memory mapped may be at it too.
-    const bool done = pointers.size() == 1 &&
-                      update_atomically(visit.kind, visit.type, visit.reduction, visit.operands.data(),
-                                        pointers[0], visit.bytes, fetches ? visit.fetched.data() : nullptr);
+    // Host ranks that have the memory mapped may access it at the same time.
+    const bool done = pointers.size() == 1 && update_atomically(visit, visit.operands.data(), pointers[0],
+                                                                fetches ? visit.fetched.data() : nullptr);
     for (std::size_t i = 0; !done && i < pointers.size(); ++i) {
         const std::uint64_t bytes = visit.segments[i].bytes;
         if (fetches) std::memcpy(visit.fetched.data() + at, pointers[i], bytes);
-        const Status status = apply(visit, visit.operands.data() + at, pointers[i], bytes);
+        const Status status = apply_update(visit, visit.operands.data() + at, pointers[i], bytes);
         if (is_error(status)) {
             end_visit(visit, status);
             return true;
@@ -127,7 +120,7 @@ bool OneSided::update_in_place(Visit& visit) {
     return true;
 }
 
-// Reads or writes all segments, which lie one after the other in `bytes`. False: the answers come later.
+// Reads or writes all segments. `bytes` holds them one after the other. False: the answers come later.
 bool OneSided::reach(Visit& visit, std::byte* bytes, bool writes) {
     account(visit);
     pieces_.clear();
@@ -151,13 +144,13 @@ bool OneSided::reach(Visit& visit, std::byte* bytes, bool writes) {
     return visit.accesses == 0;
 }
 
-// A stage that touched memory has ended.
+// Called when a stage that touched memory has ended.
 void OneSided::step(Visit& visit) {
     if (is_error(visit.status) || visit.stage == Visit::Stage::over) return end_visit(visit, visit.status);
     if (visit.stage == Visit::Stage::reading) {
         if (!visit.updates) return return_fetched(visit);
         visit.updated = visit.fetched;
-        const Status status = apply(visit, visit.operands.data(), visit.updated.data(), visit.bytes);
+        const Status status = apply_update(visit, visit.operands.data(), visit.updated.data(), visit.bytes);
         if (is_error(status)) return end_visit(visit, status);
         visit.stage = Visit::Stage::writing;
         if (visit.reduction != rma::no_op && visit.updated != visit.fetched &&
@@ -170,7 +163,7 @@ void OneSided::step(Visit& visit) {
         visit.window->updating = false;
     }
     Window& window = *visit.window;
-    if (rma::result_bytes(visit.kind, visit.bytes) > 0) {
+    if (visit.result_bytes() > 0) {
         return_fetched(visit);
     } else {
         visit.fetched.clear();

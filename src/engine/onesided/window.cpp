@@ -1,4 +1,4 @@
-// Windows: how they come and go, and what happens when ranks do.
+// Windows: how they begin and end, and what happens when ranks are lost.
 #include "base/log.h"
 #include "engine/onesided/onesided.h"
 
@@ -57,14 +57,14 @@ Status OneSided::destroy(Window& window, Completion* done) {
     return Status::in_progress;
 }
 
-// Nothing of ours names the window any more.
+// Removes the window from the engine's lists.
 void OneSided::drop(const Window& window) {
     std::erase(unsettled_, &window);
     std::erase_if(released_, [&](const Released& lane) { return lane.window == &window; });
     std::erase_if(turns_, [&](const Turn& turn) { return turn.window == &window; });
 }
 
-// Ends what waited for the last use of a range, or of the window.
+// Completes the calls that waited for the last use of a range or of the window.
 void OneSided::settle(Window& window) {
     std::vector<Completion*> done;
     std::erase_if(window.detaches, [&](const Window::Detach& detach) {
@@ -93,7 +93,7 @@ void OneSided::end_visits(const Window& window, const RanksGone& of, Status stat
     std::vector<std::uint64_t> tokens;
     for (const Visit* visit = window.visits.first(); visit != nullptr; visit = window.visits.after(*visit))
         if (of(visit->origin)) tokens.push_back(visit->token);
-    // One that ends may let others end.
+    // A visit that ends may let others end.
     for (const std::uint64_t token : tokens)
         if (Visit* visit = visits_.find(token)) end_visit(*visit, status);
 }
@@ -106,8 +106,8 @@ void OneSided::give_up_locks(Window& window) {
 void OneSided::ranks_gone(Team& team, const RanksGone& gone) {
     for (auto& [key, window] : windows_) {
         if (window->team != &team) continue;
-        for (Call* call : window->calls.all())
-            if (gone(call->target)) fail_call(*call, Status::peer_lost);
+        for (StartedCall* call : window->calls.all())
+            if (gone(call->asked.target)) fail_call(*call, Status::peer_lost);
         end_visits(*window, gone, Status::peer_lost);
         give_up_locks(*window);
     }
@@ -116,7 +116,7 @@ void OneSided::ranks_gone(Team& team, const RanksGone& gone) {
 void OneSided::cancel(Session& session, Status reason) {
     for (auto& [key, window] : windows_) {
         if (&window->session() != &session) continue;
-        for (Call* call : window->calls.all())
+        for (StartedCall* call : window->calls.all())
             fail_call(*call, reason);
         end_visits(
             *window, [](std::uint32_t) { return true; }, Status::peer_lost);

@@ -18,7 +18,7 @@
 
 namespace offpath::engine {
 
-struct Call;
+struct StartedCall;
 struct Visit;
 
 class OneSided;
@@ -57,11 +57,11 @@ class Window {
         std::uint32_t parts = 0;         // outstanding
         std::uint64_t pieces = 0;        // of the outstanding parts
         std::uint64_t owner_memory = 0;  // memory that the outstanding parts take at the owner
-        std::deque<Call*> queue;
+        std::deque<StartedCall*> queue;
         rma::Epochs epochs;
     };
     std::vector<Target> targets;
-    LinkedList<Call> calls;
+    LinkedList<StartedCall> calls;
 
     // The owner's half, by origin.
     struct Lane {
@@ -86,66 +86,52 @@ class Window {
     bool idle() const { return calls.empty() && visits.empty() && held == 0; }
 };
 
-struct Call : Linked<Call> {
+struct StartedCall : Linked<StartedCall> {
     std::uint64_t token = 0;
     Window* window = nullptr;
-    rma::OpKind kind = rma::OpKind::put;
-    schedule::DataType type = schedule::DataType::none;
-    std::uint8_t reduction = 0;
-    std::uint32_t target = 0;
+    OneSidedCall asked;  // `ordered` applies to its next message; the segments are in `rest`
     rma::Parts rest;
-    memory::HostRange origin, result;
-    std::vector<std::byte> inlined;
     std::uint64_t epoch = 0;
-    bool asked = false;    // the only message of a lock has been sent
-    bool ordered = false;  // applies to its next message
-    bool over = false, watched = false;
+    bool lock_sent = false;  // the only message of a lock
+    bool over = false;
     LinkedList<MessagePart> parts;
     Status status = Status::ok;
     Completion* done = nullptr;
-    void reset() { *this = Call{}; }
+    void reset() { *this = StartedCall{}; }
 };
 
 // A message of a call, until it is answered.
-struct MessagePart final : TransferOwner, Linked<MessagePart> {
+struct MessagePart final : TransferPair, Linked<MessagePart> {
     std::uint64_t token = 0;
     OneSided* home = nullptr;
-    Call* call = nullptr;
-    std::uint64_t bytes = 0;
+    StartedCall* call = nullptr;
     std::uint64_t pieces = 0;
     std::uint64_t owner_memory = 0;
-    SendTransfer* send = nullptr;
-    RecvTransfer* recv = nullptr;
-    bool answered = false, over = false, ending = false;
+    bool answered = false, over = false;
 
-    void transfer_over(const TransferEnd& end) override;
+    void moved(Status status) override;
     void reset() { *this = MessagePart{}; }
 };
 
-// A part, as the owner executes it.
-struct Visit final : Completion, TransferOwner, Linked<Visit> {
+// A part, as the owner executes it: an access to `segments`.
+struct Visit final : rma::Access, Completion, TransferPair, Linked<Visit> {
     std::uint64_t token = 0;
     OneSided* home = nullptr;
     Window* window = nullptr;
     std::uint32_t origin = 0;
-    rma::OpKind kind = rma::OpKind::put;
-    schedule::DataType type = schedule::DataType::none;
-    std::uint8_t reduction = 0;
-    std::uint64_t bytes = 0, part = 0, sender = 0, receiver = 0;
+    std::uint64_t part = 0, sender = 0, receiver = 0;
     std::uint64_t memory = 0;  // of this engine, for operands and result
     std::vector<rma::Segment> segments;
     std::vector<memory::HostRange> places;    // of the segments
     std::vector<rma::Ranges::Range*> ranges;  // the ranges that contain them, each held
     std::vector<std::byte> operands, fetched, updated;
-    SendTransfer* send = nullptr;
-    RecvTransfer* recv = nullptr;
     enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
     bool in_lane = false, has_arrived = false, updates = false, admitted = false;
-    bool ending = false, listed = false, returned_apart = false, in_turns = false;
+    bool listed = false, returned_apart = false, in_turns = false;
     std::uint32_t accesses = 0;  // outstanding accesses to memory that answers later
     Status status = Status::ok;
 
-    void transfer_over(const TransferEnd& end) override;
+    void moved(Status moved_with) override;
     // Whether it costs no more than its message.
     bool small() const { return segments.size() == 1 && bytes <= rma::inline_bytes; }
     void reset() { *this = Visit{}; }

@@ -1,5 +1,7 @@
 #include "engine/reductions/atomic_update.h"
 
+#include "schedule/op.h"
+
 #include <atomic>
 #include <cstring>
 
@@ -14,7 +16,7 @@ bool is_integer(DataType type) {
     return type >= DataType::int8 && type <= DataType::uint64;
 }
 
-// False: this reduction is no single instruction.
+// False: no single atomic instruction does this reduction.
 template <typename Word>
 bool change(const std::atomic_ref<Word>& word, Reduction reduction, Word operand, Word& was) {
     switch (reduction) {
@@ -36,20 +38,19 @@ bool change(const std::atomic_ref<Word>& word, Reduction reduction, Word operand
 }
 
 template <typename Word>
-bool update(rma::OpKind kind, bool integer, std::uint8_t reduction, const std::byte* operands,
-            std::byte* target, std::byte* former) {
+bool update(const rma::Access& access, bool integer, const std::byte* operands, std::byte* target,
+            std::byte* former) {
     Word operand{}, was{};
-    if (rma::operand_bytes(kind, reduction, sizeof(Word)) > 0)
-        std::memcpy(&operand, operands, sizeof operand);
+    if (access.operand_bytes() > 0) std::memcpy(&operand, operands, sizeof operand);
     const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(target));
-    if (kind == rma::OpKind::compare_swap) {
+    if (access.kind == rma::OpKind::compare_swap) {
         std::memcpy(&was, operands + sizeof(Word), sizeof was);
         word.compare_exchange_strong(was, operand);
-    } else if (reduction == rma::replace) {
+    } else if (access.reduction == rma::replace) {
         was = word.exchange(operand);
-    } else if (reduction == rma::no_op) {
+    } else if (access.reduction == rma::no_op) {
         was = word.load();
-    } else if (!integer || !change(word, static_cast<Reduction>(reduction), operand, was)) {
+    } else if (!integer || !change(word, static_cast<Reduction>(access.reduction), operand, was)) {
         return false;
     }
     if (former != nullptr) std::memcpy(former, &was, sizeof was);
@@ -58,13 +59,15 @@ bool update(rma::OpKind kind, bool integer, std::uint8_t reduction, const std::b
 
 }  // namespace
 
-bool update_atomically(rma::OpKind kind, DataType type, std::uint8_t reduction, const std::byte* operands,
-                       std::byte* target, std::size_t bytes, std::byte* former) {
+bool update_atomically(const rma::Access& access, const std::byte* operands, std::byte* target,
+                       std::byte* former) {
+    const auto type = static_cast<DataType>(access.type);
+    const std::uint64_t bytes = access.bytes;
     if (bytes != size_of(type) || reinterpret_cast<std::uintptr_t>(target) % bytes != 0) return false;
     if (bytes == sizeof(std::uint32_t))
-        return update<std::uint32_t>(kind, is_integer(type), reduction, operands, target, former);
+        return update<std::uint32_t>(access, is_integer(type), operands, target, former);
     if (bytes == sizeof(std::uint64_t))
-        return update<std::uint64_t>(kind, is_integer(type), reduction, operands, target, former);
+        return update<std::uint64_t>(access, is_integer(type), operands, target, former);
     return false;
 }
 

@@ -2,19 +2,18 @@
 // other processes that map the same memory. Threads: any.
 #pragma once
 
-#include "rma/operation.h"
-#include "schedule/op.h"
+#include "rma/access.h"
 
 #include <cstddef>
 #include <span>
 
 namespace offpath::engine {
 
-// Updates `bytes` bytes at `target` and stores the old value in `former` (may be null). False, and nothing
+// Performs the access at `target` and stores the old value in `former` (may be null). False, and nothing
 // happens: the target is not one aligned element of 4 or 8 bytes, or no instruction does this operation.
 // Supported are sum, and, or, exclusive or on integers, and replace, no_op and compare_swap on any type.
-bool update_atomically(rma::OpKind kind, schedule::DataType type, std::uint8_t reduction,
-                       const std::byte* operands, std::byte* target, std::size_t bytes, std::byte* former);
+bool update_atomically(const rma::Access& access, const std::byte* operands, std::byte* target,
+                       std::byte* former);
 
 // Stores `from` at `to`. An aligned word of 4 or 8 bytes becomes visible as a whole, after all earlier
 // stores; anything else is copied as memcpy does.

@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <limits>
-#include <unordered_map>
 
 namespace offpath::engine {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 using schedule::DataType;
 using schedule::Reduction;
 
-// x86's has 10 bytes of value and 6 that mean nothing and stay as they are.
+// On x86, a long double has 10 bytes of value and 6 bytes of padding, which stay as they are.
 constexpr std::size_t long_double_bytes = std::numeric_limits<long double>::digits == 64 ? 10 : 16;
 constexpr std::size_t long_double_step = 16;
 
@@ -72,11 +71,6 @@ Status locate_long_doubles(bool least, const std::byte* src, std::byte* dst, std
     return Status::ok;
 }
 
-std::unordered_map<std::uint64_t, Kernel>& registry() {
-    static std::unordered_map<std::uint64_t, Kernel> kernels;
-    return kernels;
-}
-
 }  // namespace
 
 Status reduce(DataType type, Reduction reduction, const std::byte* src, std::byte* dst, std::size_t bytes) {
@@ -92,20 +86,6 @@ Status reduce(DataType type, Reduction reduction, const std::byte* src, std::byt
         default:
             return reduce_vector(type, reduction, src, dst, bytes);
     }
-}
-
-Status register_kernel(std::uint64_t number, Kernel kernel) {
-    if (kernel == nullptr) return Status::invalid;
-    return registry().emplace(number, kernel).second ? Status::ok : Status::invalid;
-}
-
-Status run_kernel(std::uint64_t number, const std::byte* src, std::byte* dst, std::size_t bytes) {
-    auto it = registry().find(number);
-    if (it == registry().end()) {
-        log::error("kernel {} is not known on this device", number);
-        return Status::unsupported;
-    }
-    return it->second(src, dst, bytes) == 0 ? Status::ok : Status::system;
 }
 
 }  // namespace offpath::engine

@@ -1,5 +1,4 @@
-// The computation of the device: reductions of typed arrays, and kernels registered under a number. Threads:
-// register_kernel before any engine runs; everything else from any thread.
+// The computation of the device: reductions of typed arrays. Threads: any.
 #pragma once
 
 #include "base/status.h"
@@ -16,13 +15,5 @@ namespace offpath::engine {
 // schedule::defined() does not hold.
 Status reduce(schedule::DataType type, schedule::Reduction reduction, const std::byte* src, std::byte* dst,
               std::size_t bytes);
-
-// Runs on the proxy's thread and must be short, because all other work of that proxy waits for it. Returns 0
-// on success.
-using Kernel = int (*)(const void* src, void* dst, std::size_t bytes);
-// Status::invalid when the number is taken.
-Status register_kernel(std::uint64_t number, Kernel kernel);
-// unsupported: there is no such kernel. system: the kernel failed.
-Status run_kernel(std::uint64_t number, const std::byte* src, std::byte* dst, std::size_t bytes);
 
 }  // namespace offpath::engine

@@ -1,6 +1,6 @@
 #include "engine/reductions/kernels_vector.h"
 
-// Compiled once for each instruction set that is worth it.
+// Highway compiles this file once for each instruction set that is worth it.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/reductions/kernels_vector.cpp"
 #ifndef HWY_DISABLED_TARGETS
@@ -21,7 +21,7 @@ using schedule::Reduction;
 template <class D>
 using Lanes = hn::Vec<D>;
 
-// dst = combine(dst, src), a vector at a time. The rest goes through a vector that is filled up with zeros.
+// dst = combine(dst, src), a vector at a time. The rest goes through a vector that is padded with zeros.
 template <class T, class Combine>
 HWY_INLINE void each(const std::byte* src_bytes, std::byte* dst_bytes, std::size_t bytes, Combine combine) {
     const hn::ScalableTag<T> d;
@@ -69,7 +69,7 @@ struct Product {
     }
 };
 
-// As `a < b ? a : b`, also where one of them is not a number.
+// Gives `a < b ? a : b`, also if one of them is not a number.
 struct Minimum {
     template <class D, class V = Lanes<D>>
     HWY_INLINE V operator()(D, V a, V b) const {
@@ -105,7 +105,7 @@ struct BitXor {
     }
 };
 
-// 1 where the element is not 0.
+// 1 where the element is not 0, and 0 elsewhere.
 template <class D, class V = Lanes<D>>
 HWY_INLINE V truth(D d, V v) {
     return hn::IfThenZeroElse(hn::Eq(v, hn::Zero(d)), hn::Set(d, 1));
@@ -119,8 +119,8 @@ struct Logical {
     }
 };
 
-// The same for elements of two lanes, which combine(d, a0, a1, b0, b1) gets apart; its results are in a0 and
-// a1.
+// The same for elements of two lanes. combine(d, a0, a1, b0, b1) gets the lanes separately and leaves its
+// results in a0 and a1.
 template <class T, class Combine>
 HWY_INLINE void each_pair(const std::byte* src_bytes, std::byte* dst_bytes, std::size_t bytes,
                           Combine combine) {
@@ -156,8 +156,8 @@ struct ComplexProduct {
     }
 };
 
-// A value and an index. Of an integer lane only the lowest bits are the value (the index); a structure's
-// padding is above them. I: what indices are compared as.
+// A pair of a value and an index. In an integer lane, only the lowest bits are the value or the index; a
+// structure's padding is above them. I: the type as which indices are compared.
 template <int ValueBits, class I, int IndexBits, bool Least>
 struct Locate {
     template <int Bits, class D, class V = Lanes<D>>
@@ -202,7 +202,7 @@ struct Operands {
     }
 };
 
-// U: unsigned, of the same size. Sums and products wrap alike for both.
+// U: the unsigned type of the same size. Sums and products wrap alike for both.
 template <class T, class U>
 Status reduce_integers(Reduction reduction, const Operands& on) {
     switch (reduction) {

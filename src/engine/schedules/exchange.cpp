@@ -1,4 +1,4 @@
-// Messages for instances: planned exchanges (ready, eager), signals, puts and gets.
+// Messages for instances: planned exchanges (ready, eager), signals, failures.
 #include "base/log.h"
 #include "engine/schedules/schedules.h"
 
@@ -43,7 +43,6 @@ void Schedules::deliver(Instance& instance, std::span<const std::byte> header,
     Eager eager;
     Ready ready;
     Signal signal;
-    PlaceRequest request;
     Abort abort;
     switch (kind_of(header)) {
         case Kind::ready:
@@ -54,12 +53,6 @@ void Schedules::deliver(Instance& instance, std::span<const std::byte> header,
             return;
         case Kind::signal:
             if (read(header, signal)) on_signal(instance, signal);
-            return;
-        case Kind::put_request:
-            if (read(header, request)) place_put(instance, request);
-            return;
-        case Kind::get_request:
-            if (read(header, request)) serve_get(instance, request);
             return;
         case Kind::abort: {
             if (!read(header, abort)) return;
@@ -121,7 +114,8 @@ void Schedules::on_signal(Instance& instance, const Signal& signal) {
     }
 }
 
-// Called when the op starts, and again when the receiver is ready.
+// Called when the op starts, again when the receiver is ready, and again when an eager payload has been
+// copied here.
 void Schedules::launch_send(Instance& instance, OpId id) {
     const Op& op = instance.plan->schedule().ops()[id];
     OpRun& run = instance.runs[id];
@@ -134,7 +128,7 @@ void Schedules::launch_send(Instance& instance, OpId id) {
             core_.counters.bytes_sent += op.bytes;
             return op_done(instance, id);
         }
-        if (run.kernel_step != 1 && place.memory->reads_at_once(place.range, place.offset, op.bytes)) {
+        if (!run.copies && place.memory->reads_at_once(place.range, place.offset, op.bytes)) {
             std::array<std::byte, eager_bytes> copy;
             const Status status = place.read(copy.data(), op.bytes, nullptr);
             if (is_error(status)) return fail(instance, status, true);
@@ -142,16 +136,17 @@ void Schedules::launch_send(Instance& instance, OpId id) {
             core_.counters.bytes_sent += op.bytes;
             return op_done(instance, id);
         }
-        // Memory that answers later: copied here first, and called again by transfer_over.
-        if (run.kernel_step == 1) {
-            core_.peers.tell(peer, bytes_of(header), {run.kernel_src.data(), op.bytes});
+        // This memory answers later, so its bytes are copied here first. transfer_over() then calls this
+        // function again.
+        if (run.copies) {
+            core_.peers.tell(peer, bytes_of(header), {run.copy.data(), op.bytes});
             core_.counters.bytes_sent += op.bytes;
             return op_done(instance, id);
         }
-        run.kernel_src.resize(op.bytes);
+        run.copy.resize(op.bytes);
         run.send = new_send(instance, id, place, op.bytes);
-        run.kernel_step = 1;
-        return core_.mover.begin_copy(*run.send, Location::at_pointer(run.kernel_src.data()));
+        run.copies = true;
+        return core_.mover.begin_copy(*run.send, Location::at_pointer(run.copy.data()));
     }
     if (!run.has_ready) return;
     if (run.remote_bytes != op.bytes) {
@@ -166,7 +161,7 @@ void Schedules::launch_send(Instance& instance, OpId id) {
     core_.mover.begin(*run.send);
 }
 
-// Called when the op starts, and again when an eager payload has come.
+// Called when the op starts, and again when an eager payload has arrived.
 void Schedules::start_recv(Instance& instance, OpId id) {
     const Op& op = instance.plan->schedule().ops()[id];
     OpRun& run = instance.runs[id];
@@ -179,43 +174,6 @@ void Schedules::start_recv(Instance& instance, OpId id) {
     const Ready header{routed(instance, Kind::ready, op.peer), op.tag, op.bytes, run.recv->token,
                        core_.mover.chunk_bytes()};
     core_.peers.tell(peer, bytes_of(header));
-}
-
-// Whether it lies in the slot.
-static bool lies_within(const PlaceRequest& request, std::span<const schedule::Slot> slots) {
-    return request.slot < slots.size() && request.offset <= slots[request.slot].bytes &&
-           request.bytes <= slots[request.slot].bytes - request.offset;
-}
-
-void Schedules::place_put(Instance& instance, const PlaceRequest& request) {
-    const std::uint32_t source = request.to.route.source;
-    Peer& peer = *instance.team->peers[source];
-    if (!lies_within(request, instance.plan->schedule().slots())) {
-        log::error("rank {} puts {} bytes at {} of slot {}, outside it", source, request.bytes,
-                   request.offset, request.slot);
-        return core_.mover.finish(peer, request.token, Status::access);
-    }
-    const schedule::BufferRef ref{static_cast<std::uint32_t>(request.slot), request.offset};
-    RecvTransfer* transfer = new_recv(instance, Instance::guest, instance.locate(ref), request.bytes, peer);
-    transfer->notify = &peer;
-    transfer->notify_token = request.token;
-    instance.guest_recvs.push_back(transfer);
-    core_.mover.grant(peer, request.token, *transfer);
-}
-
-void Schedules::serve_get(Instance& instance, const PlaceRequest& request) {
-    const std::uint32_t source = request.to.route.source;
-    if (!lies_within(request, instance.plan->schedule().slots())) {
-        log::error("rank {} gets {} bytes at {} of slot {}, outside it", source, request.bytes,
-                   request.offset, request.slot);
-        return fail(instance, Status::access, true);
-    }
-    const schedule::BufferRef ref{static_cast<std::uint32_t>(request.slot), request.offset};
-    SendTransfer* transfer = new_send(instance, Instance::guest, instance.locate(ref), request.bytes);
-    transfer->peer = instance.team->peers[source];
-    transfer->remote_token = request.token;
-    instance.guest_sends.push_back(transfer);
-    core_.mover.begin(*transfer);
 }
 
 }  // namespace offpath::engine

@@ -2,7 +2,6 @@
 //
 // An exchange that both schedules contain needs no request. The receiver sends Ready when its recv op starts;
 // the sender's chunks (mover/wire.h) follow once both sides are ready. A small payload travels in one Eager.
-// put and get ask the peer's instance for a place with a PlaceRequest.
 #pragma once
 
 #include "engine/mover/wire.h"
@@ -27,19 +26,11 @@ struct Signal {
     Routed to;
     std::uint64_t id;
 };
-// put_request, get_request
-struct PlaceRequest {
-    Routed to;
-    std::uint64_t slot, offset;  // at the peer
-    std::uint64_t bytes;
-    std::uint64_t token;  // put: of the sending transfer; get: of the receiving one
-};
 struct Abort {
     Routed to;
     std::int64_t status;
 };
-static_assert(sizeof(Eager) == 56 && sizeof(Ready) == 72 && sizeof(Signal) == 48 &&
-              sizeof(PlaceRequest) == 72 && sizeof(Abort) == 48);
+static_assert(sizeof(Eager) == 56 && sizeof(Ready) == 72 && sizeof(Signal) == 48 && sizeof(Abort) == 48);
 
 // 0: not a kind of schedules.
 constexpr std::size_t schedule_header_bytes(Kind kind) {
@@ -50,9 +41,6 @@ constexpr std::size_t schedule_header_bytes(Kind kind) {
             return sizeof(Ready);
         case Kind::signal:
             return sizeof(Signal);
-        case Kind::put_request:
-        case Kind::get_request:
-            return sizeof(PlaceRequest);
         case Kind::abort:
             return sizeof(Abort);
         default:

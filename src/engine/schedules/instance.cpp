@@ -70,6 +70,7 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
     instance.left = schedule.ops().size();
     instance.holds = 0;
     instance.runs.resize(instance.left);
+    instance.kernels.resize(schedule.calls().size());
     instance.ready.clear();
     instance.signals.clear();
     instance.waits.clear();
@@ -82,7 +83,7 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
         run.send = nullptr;
         run.recv = nullptr;
         run.pass = nullptr;
-        run.kernel_step = 0;
+        run.copies = false;
         if (run.remaining == 0) make_ready(instance, op);
     }
     ++of_team.next_sequence;
@@ -122,18 +123,17 @@ bool Schedules::run_ready(Instance& instance) {
     return moved;
 }
 
-SendTransfer* Schedules::new_send(Instance& instance, std::uint64_t tag, const Location& place,
-                                  std::uint64_t bytes) {
+SendTransfer* Schedules::new_send(Instance& instance, OpId op, const Location& place, std::uint64_t bytes) {
     ++instance.holds;
-    SendTransfer* transfer = core_.mover.new_send(*instance.team->session, instance, tag, place, bytes);
+    SendTransfer* transfer = core_.mover.new_send(*instance.team->session, instance, op, place, bytes);
     transfer->ends_are_told = true;
     return transfer;
 }
 
-RecvTransfer* Schedules::new_recv(Instance& instance, std::uint64_t tag, const Location& place,
-                                  std::uint64_t bytes, Peer& from) {
+RecvTransfer* Schedules::new_recv(Instance& instance, OpId op, const Location& place, std::uint64_t bytes,
+                                  Peer& from) {
     ++instance.holds;
-    return core_.mover.new_recv(*instance.team->session, instance, tag, place, bytes, from);
+    return core_.mover.new_recv(*instance.team->session, instance, op, place, bytes, from);
 }
 
 void Schedules::start_op(Instance& instance, OpId id) {
@@ -148,24 +148,6 @@ void Schedules::start_op(Instance& instance, OpId id) {
             return launch_send(instance, id);
         case OpKind::recv:
             return start_recv(instance, id);
-        case OpKind::put: {
-            if (op.bytes == 0) return op_done(instance, id);
-            Peer& peer = *instance.team->peers[op.peer];
-            run.send = new_send(instance, id, instance.locate(op.src), op.bytes);
-            run.send->peer = &peer;
-            run.send->awaits_finished = true;
-            const PlaceRequest ask{routed(instance, Kind::put_request, op.peer), op.dst.slot, op.dst.offset,
-                                   op.bytes, run.send->token};
-            return core_.peers.tell(peer, bytes_of(ask));
-        }
-        case OpKind::get: {
-            if (op.bytes == 0) return op_done(instance, id);
-            Peer& peer = *instance.team->peers[op.peer];
-            run.recv = new_recv(instance, id, instance.locate(op.dst), op.bytes, peer);
-            const PlaceRequest ask{routed(instance, Kind::get_request, op.peer), op.src.slot, op.src.offset,
-                                   op.bytes, run.recv->token};
-            return core_.peers.tell(peer, bytes_of(ask));
-        }
         case OpKind::signal:
             core_.peers.tell(*instance.team->peers[op.peer],
                              bytes_of(Signal{routed(instance, Kind::signal, op.peer), op.tag}));
@@ -177,7 +159,7 @@ void Schedules::start_op(Instance& instance, OpId id) {
         case OpKind::reduce:
             return reduce_ops_.start(instance, id);
         case OpKind::compute:
-            return kernel_step(instance, id);
+            return compute_ops_.start(instance, id);
     }
 }
 
@@ -187,23 +169,13 @@ void Instance::transfer_over(const TransferEnd& end) {
 
 void Schedules::transfer_over(Instance& instance, const TransferEnd& end) {
     --instance.holds;
-    if (end.tag == Instance::guest) {
-        if (!end.dead) {
-            const auto is_it = [&](const Transfer* each) { return each == end.transfer; };
-            end.sent ? std::erase_if(instance.guest_sends, is_it)
-                     : std::erase_if(instance.guest_recvs, is_it);
-            if (is_error(end.status)) return fail(instance, end.status, true);
-        }
-        return maybe_finish(instance);
-    }
     if (end.dead) return maybe_finish(instance);
     const auto id = static_cast<OpId>(end.tag);
     OpRun& run = instance.runs[id];
     (end.sent ? static_cast<void>(run.send = nullptr) : static_cast<void>(run.recv = nullptr));
     if (is_error(end.status)) return fail(instance, end.status, true);
     const OpKind kind = instance.plan->schedule().ops()[id].kind;
-    if (kind == OpKind::compute) return kernel_step(instance, id);
-    if (end.sent && kind == OpKind::send && run.kernel_step == 1) return launch_send(instance, id);
+    if (end.sent && kind == OpKind::send && run.copies) return launch_send(instance, id);
     op_done(instance, id);
 }
 
@@ -222,8 +194,6 @@ void Schedules::maybe_finish(Instance& instance) {
     if (instance.finishing || instance.queued || instance.holds > 0) return;
     if (!instance.failing && instance.left > 0) return;
     instance.finishing = true;
-    instance.guest_sends.clear();
-    instance.guest_recvs.clear();
     finished_.push_back(&instance);
 }
 
@@ -249,15 +219,8 @@ void Schedules::fail(Instance& instance, Status status, bool tell_peers) {
         run.recv = nullptr;
         run.pass = nullptr;
     }
-    // Those that are over were taken out of the lists when they ended.
-    const std::vector<SendTransfer*> guest_sends = std::move(instance.guest_sends);
-    const std::vector<RecvTransfer*> guest_recvs = std::move(instance.guest_recvs);
-    instance.guest_sends.clear();
-    instance.guest_recvs.clear();
-    for (SendTransfer* guest : guest_sends)
-        core_.mover.kill(guest);
-    for (RecvTransfer* guest : guest_recvs)
-        core_.mover.kill(guest);
+    for (const auto& kernel : instance.kernels)
+        if (kernel != nullptr) ComputeOps::kill(*kernel);
     maybe_finish(instance);
 }
 

@@ -14,6 +14,7 @@
 
 namespace offpath::engine {
 
+class ComputeOps;
 class Plan;
 class ReduceOps;
 class Schedules;
@@ -34,6 +35,14 @@ struct ReducePass : Completion {
     void reset() { *this = ReducePass{}; }
 };
 
+// A compute op's run of its kernel.
+struct KernelRun : Completion {
+    bool outstanding = false;
+    ComputeOps* home = nullptr;
+    Instance* instance = nullptr;
+    schedule::OpId op = 0;
+};
+
 // The state of one op of an instance.
 struct OpRun {
     enum class Phase : std::uint8_t { waiting, active, done } phase = Phase::waiting;
@@ -46,14 +55,12 @@ struct OpRun {
     SendTransfer* send = nullptr;
     RecvTransfer* recv = nullptr;
     ReducePass* pass = nullptr;
-    std::uint8_t kernel_step = 0;
-    std::vector<std::byte> kernel_src, kernel_dst;  // copies of operands that have no pointer
+    bool copies = false;          // of a small send: its bytes are being copied into `copy`
+    std::vector<std::byte> copy;  // its bytes, if they have no pointer
 };
 
+// It owns its transfers; the tag of each is the op's id.
 struct Instance final : TransferOwner {
-    // The tag of transfers that a peer's op has requested. Other transfers have their own op as the tag.
-    static constexpr std::uint64_t guest = UINT64_MAX;
-
     Schedules* home = nullptr;
     const Plan* plan = nullptr;
     Team* team = nullptr;
@@ -62,15 +69,14 @@ struct Instance final : TransferOwner {
     Status status = Status::ok;
     bool failing = false, queued = false, finishing = false;
     std::size_t left = 0;   // ops not done
-    std::size_t holds = 0;  // transfers that have not been given back
+    std::size_t holds = 0;  // transfers that have not been given back, and kernels that run
     std::vector<OpRun> runs;
+    std::vector<std::unique_ptr<KernelRun>> kernels;  // by call of the schedule; kept for the next run
     std::vector<schedule::OpId> ready;
     std::vector<Location> slots;
     std::vector<ScratchPool::Buffer> scratch;
     std::unordered_map<std::uint64_t, std::uint64_t> signals;
     std::vector<schedule::OpId> waits;
-    std::vector<SendTransfer*> guest_sends;
-    std::vector<RecvTransfer*> guest_recvs;
 
     void transfer_over(const TransferEnd& end) override;
     Location locate(const schedule::BufferRef& ref) const { return slots[ref.slot].at(ref.offset); }

@@ -15,8 +15,8 @@ using schedule::OpId;
 namespace {
 
 constexpr std::size_t page = 4096;
-// A tile and its counterpart stay in the second-level cache. Its size is a whole number of elements of any
-// type.
+// A tile and its counterpart stay in the second-level cache. The size of a tile is a whole number of elements
+// of any type.
 constexpr std::size_t most_tile_bytes = 64 << 10, least_tile_bytes = 64;
 
 }  // namespace
@@ -82,7 +82,7 @@ bool ReduceOps::tiles_for(const ReducePass& pass) const {
     return tiles_.size() >= needed;
 }
 
-// Goes on until the host's memory has to be waited for, or a tile is done. False: there is no buffer for it.
+// Continues until the pass must wait for host memory or a tile is done. False: no buffer is free for it.
 bool ReduceOps::take_turn(ReducePass& pass) {
     if (pass.dead || is_error(pass.status)) {
         end_pass(pass);

@@ -1,4 +1,4 @@
-// The tenant's part in a round, and what it does when sessions and ranks go.
+// The tenant's part in a round, and what it does when sessions end and ranks are lost.
 #include "engine/schedules/schedules.h"
 
 namespace offpath::engine {
@@ -59,7 +59,7 @@ void Schedules::cancel(Session& session, Status reason) {
     }
 }
 
-// A schedule involves all ranks of its team.
+// A schedule involves all ranks of its team, so it fails without any of them.
 void Schedules::ranks_gone(Team& team, const RanksGone& /*gone*/) {
     std::vector<Instance*> running;
     for (auto& [sequence, instance] : SchedulesOfTeam::of(team).instances)

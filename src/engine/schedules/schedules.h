@@ -1,11 +1,12 @@
-// Schedules: the tenant that runs instances of plans. Ops become ready, start, move or reduce bytes, and
-// enable their successors, until all are done or one has failed.
+// Schedules: the tenant that runs instances of plans. Ops become ready, start, move or reduce bytes or run a
+// kernel, and enable their successors, until all are done or one has failed.
 //
 // An instance that fails tells the instances of its peers (Abort), so all of them end. Ownership: a team owns
 // its running instances, a plan its idle ones. Threads: the engine's. Fast path: start() and advance() do not
 // allocate once a plan has run with the same number of instances in flight.
 #pragma once
 
+#include "engine/schedules/compute_ops.h"
 #include "engine/schedules/headers.h"
 #include "engine/schedules/instance.h"
 #include "engine/schedules/plan.h"
@@ -21,7 +22,10 @@ namespace offpath::engine {
 class Schedules final : public Tenant {
   public:
     explicit Schedules(Core& core)
-        : Tenant(core), reduce_ops_(*this, core), scratch_(core.config.scratch_kept_bytes) {}
+        : Tenant(core),
+          compute_ops_(*this, core),
+          reduce_ops_(*this, core),
+          scratch_(core.config.scratch_kept_bytes) {}
 
     // As Engine::start().
     Status start(Team& team, const Plan& plan, std::uint32_t sequence,
@@ -42,7 +46,7 @@ class Schedules final : public Tenant {
     }
     void trim() override;
 
-    // Called by instances and reduce ops.
+    // Called by instances, reduce ops and compute ops.
     void transfer_over(Instance& instance, const TransferEnd& end);
     void op_done(Instance& instance, schedule::OpId op);
     void fail(Instance& instance, Status status, bool tell_peers);
@@ -54,8 +58,8 @@ class Schedules final : public Tenant {
     void start_op(Instance& instance, schedule::OpId op);
     void make_ready(Instance& instance, schedule::OpId op);
     void end(Instance& instance);
-    SendTransfer* new_send(Instance& instance, std::uint64_t tag, const Location& place, std::uint64_t bytes);
-    RecvTransfer* new_recv(Instance& instance, std::uint64_t tag, const Location& place, std::uint64_t bytes,
+    SendTransfer* new_send(Instance& instance, schedule::OpId op, const Location& place, std::uint64_t bytes);
+    RecvTransfer* new_recv(Instance& instance, schedule::OpId op, const Location& place, std::uint64_t bytes,
                            Peer& from);
     // exchange.cpp
     void deliver(Instance& instance, std::span<const std::byte> header, std::span<const std::byte> payload);
@@ -65,14 +69,11 @@ class Schedules final : public Tenant {
     void unexpected(Instance& instance, const Routed& message, std::uint64_t tag);
     void launch_send(Instance& instance, schedule::OpId op);
     void start_recv(Instance& instance, schedule::OpId op);
-    void place_put(Instance& instance, const PlaceRequest& request);
-    void serve_get(Instance& instance, const PlaceRequest& request);
     Routed routed(const Instance& instance, Kind kind, std::uint32_t dest) const {
         return {kind, instance.sequence, instance.team->route_to(dest)};
     }
-    // kernel_ops.cpp
-    void kernel_step(Instance& instance, schedule::OpId op);
 
+    ComputeOps compute_ops_;
     ReduceOps reduce_ops_;
     ScratchPool scratch_;
     std::deque<Instance*> runnable_;

@@ -20,6 +20,7 @@
 
 namespace offpath::engine {
 
+class Kernels;
 class Team;
 
 enum class TenantId : std::uint8_t { schedules, messages, one_sided };
@@ -41,6 +42,7 @@ class Session : public MemoryUser {
     std::list<std::unique_ptr<Team>> teams;
     std::map<ProxyId, Peer*> acquaintances;                // proxies of its job
     std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left; their proxies
+    Kernels* kernels = nullptr;                            // null: it has loaded none
     bool closing = false;
 };
 

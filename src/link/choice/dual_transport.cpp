@@ -45,7 +45,7 @@ class EitherTransport final : public Transport {
         if (chosen_ == nullptr) {
             const bool tcp = transport::tcp::is_address(address);
             chosen_ = tcp ? tcp_.get() : ucx_.get();
-            // Its descriptor leaves the set with it.
+            // The descriptor of the other transport leaves the event set when that transport ends.
             (tcp ? ucx_ : tcp_).reset();
         }
         return chosen_->connect(address, endpoint);
@@ -64,7 +64,7 @@ class EitherTransport final : public Transport {
         return chosen_->fetch(rendezvous, destination, bytes, completion);
     }
     void discard(void* rendezvous) override {
-        // Before it is chosen: from a stranger who knows UCX's address.
+        // Before a transport is chosen, the message comes from a stranger that knows UCX's address.
         (chosen_ != nullptr ? chosen_ : ucx_.get())->discard(rendezvous);
     }
     bool checks_memory() const override { return chosen_ != nullptr && chosen_->checks_memory(); }
@@ -124,7 +124,7 @@ class EitherLinks final : public DeviceLinks {
     EventSet events_;
 };
 
-// Serves a host that offers both ways on the one that there is here.
+// Serves hosts over one transport, also those that offer both.
 class OneWay final : public DeviceLinks {
   public:
     OneWay(std::unique_ptr<DeviceLinks> links, bool ucx) : links_(std::move(links)), ucx_(ucx) {}

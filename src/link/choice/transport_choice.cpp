@@ -41,7 +41,7 @@ void tell_missing(const char* way, const std::string& why, bool asked_for) {
 }
 
 struct Transports {
-    std::unique_ptr<transport::Transport> ucx, tcp;  // null: not this way
+    std::unique_ptr<transport::Transport> ucx, tcp;  // null: not offered
 };
 
 Status open(const std::string& devices, bool listens, Transports& made, std::string& problem) {
@@ -85,8 +85,8 @@ Status add_rings(const std::string& devices, const Transports& made,
     return status;
 }
 
-// Of the transports that the environment allows, the ones that may be passive. UCX's emulation over TCP would
-// write wherever a peer says. Empty: none.
+// Returns the transports that the environment allows and that may be passive; empty: none. UCX's emulation
+// over TCP would write wherever a peer says.
 std::string passive_tls() {
     const char* const value = std::getenv("UCX_TLS");
     const std::string allowed = value == nullptr ? "" : value;

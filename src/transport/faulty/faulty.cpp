@@ -10,7 +10,7 @@ namespace offpath::transport {
 namespace {
 
 struct FaultyEndpoint final : Endpoint {
-    Endpoint* inner = nullptr;  // null: lost by injection
+    Endpoint* inner = nullptr;  // null: injection has made it lost
     bool lost = false;
 };
 
@@ -46,7 +46,7 @@ class Faulty final : public FaultyTransport, Handler {
     const FaultCounters& counters() const override { return counters_; }
 
   private:
-    // Stands between the inner transport and the user's completion.
+    // Receives the inner transport's completion before the user's is called.
     struct Watched : Completion {
         Faulty* owner = nullptr;
         Completion* user = nullptr;
@@ -129,7 +129,7 @@ bool Faulty::loses_here() {
     return sends_ == plan_.lose_after || draw(plan_.lose_endpoint);
 }
 
-// A lost endpoint swallows what was just posted without a word, as a network does.
+// A lost endpoint silently drops what was posted last, as a network does.
 Status Faulty::post(Endpoint& endpoint, std::span<const std::byte> header,
                     std::span<const std::byte> payload) {
     auto& to = static_cast<FaultyEndpoint&>(endpoint);
@@ -173,7 +173,7 @@ Status Faulty::fetch(void* rendezvous, void* destination, std::size_t bytes, Com
     return settle(watched, inner_->fetch(rendezvous, destination, bytes, watched));
 }
 
-// What the call returns to the user.
+// Returns the status for the user's call.
 Status Faulty::settle(Watched* watched, Status status) {
     if (status == Status::in_progress) return status;
     Completion* user = watched->user;
@@ -262,7 +262,7 @@ unsigned Faulty::progress() {
     in_progress_ = true;
     unsigned events = inner_->progress();
     ++now_;
-    // One at a time: what is called may disconnect, send and so change the list.
+    // Deliver one at a time, because the called code may disconnect or send and so change the list.
     for (;;) {
         const auto found = std::ranges::find_if(held_, [&](const Held& held) { return held.due <= now_; });
         if (found == held_.end()) break;
@@ -272,7 +272,7 @@ unsigned Faulty::progress() {
         ++events;
     }
     in_progress_ = false;
-    // Something waits: the caller should come again.
+    // While something is held, the caller should call again.
     return events + (held_.empty() ? 0 : 1);
 }
 

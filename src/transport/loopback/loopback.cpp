@@ -27,8 +27,8 @@ struct LoopbackEndpoint final : Endpoint {
     bool lost = false;
 };
 
-// A payload that lies at its sender. Dead: the sender does not wait any more, the bytes must not be touched.
-// Copying: a receiver reads it, outside the mutex; the sender may not make it dead meanwhile.
+// A payload in its sender's memory. Dead: the sender no longer waits, and no receiver may access the bytes.
+// Copying: a receiver reads it outside the mutex; the sender must not make it dead meanwhile.
 struct Transfer {
     MemberId sender = 0, receiver = 0;
     Endpoint* endpoint = nullptr;  // the sender's
@@ -49,7 +49,7 @@ struct Event {
     LoopbackEndpoint* endpoint = nullptr;
 };
 
-// The address: magic, hub, member.
+// The bytes of an address.
 struct Address {
     char magic[4] = {'O', 'F', 'L', 'B'};
     std::uint32_t version = 1;
@@ -107,7 +107,7 @@ class Member final : public Transport {
   private:
     using Lock = std::unique_lock<std::mutex>;
 
-    // All of these under the hub's mutex.
+    // All of these need the hub's mutex.
     Member* peer_of(Endpoint& endpoint);
     void push(Event* event);
     void push_message(Member& to, std::span<const std::byte> header, const void* payload, std::size_t bytes,
@@ -116,7 +116,7 @@ class Member final : public Transport {
     void peer_died(MemberId peer);
     Event* pop();
     void finish_transfer(Transfer* transfer);
-    // Lets go of the lock until nobody reads what this member offers.
+    // Releases the lock until no member reads a payload of this member.
     void wait_for_copies(Lock& lock);
 
     void dispatch(const Event& event);
@@ -126,9 +126,9 @@ class Member final : public Transport {
     const int event_fd_;
     Handler* handler_ = nullptr;
     bool in_progress_ = false;
-    // As long as inbox_, so that polling an empty one takes no lock.
+    // The length of inbox_, so that polling an empty one takes no lock.
     std::atomic<std::size_t> waiting_{0};
-    // Under the hub's mutex.
+    // Needs the hub's mutex.
     bool armed_ = false;
     std::deque<Event*> inbox_;
     std::vector<std::unique_ptr<LoopbackEndpoint>> endpoints_;
@@ -148,7 +148,7 @@ Member::~Member() {
         }
         for (auto& [id, member] : hub_.members)
             member->peer_died(id_);
-        // What waited for this member to fetch it: nobody holds it now, except itself.
+        // These transfers waited for this member to fetch them: only this member refers to them.
         std::erase_if(hub_.open_transfers, [&](Transfer* transfer) {
             if (transfer->receiver != id_) return false;
             hub_.transfers.give_back(transfer);

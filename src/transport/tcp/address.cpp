@@ -115,7 +115,7 @@ Status find_ips(const std::string& devices, std::vector<Ip>& ips, std::string& n
         if (!four && at->ifa_addr->sa_family != AF_INET6) continue;
         sockaddr_storage storage{};
         std::memcpy(&storage, at->ifa_addr, four ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-        // Addresses that hold on one link only would have to name the peer's device.
+        // A link-local address would also need the name of the peer's device.
         if (!four && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<sockaddr_in6&>(storage).sin6_addr)) continue;
         const std::string name = at->ifa_name;
         if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;

@@ -19,11 +19,11 @@
 namespace offpath::transport::tcp {
 namespace {
 
-// Rounds that bring nothing, until epoll alone is asked again.
+// How many rounds without work go by until only epoll is asked again.
 constexpr unsigned looks_at_last = 128;
 
-// A peer that is gone without a word, and one that does not take what is sent, is lost after 8 s, or as
-// OFFPATH_LOST_AFTER_S says; as over UCX (ucx/tuning.cpp).
+// A peer that vanishes silently, or does not accept what is sent, is lost after 8 s, or after
+// OFFPATH_LOST_AFTER_S. The same holds over UCX (ucx/tuning.cpp).
 void set_up(int socket) {
     const auto set = [socket](int level, int option, int value) {
         (void)setsockopt(socket, level, option, &value, sizeof value);
@@ -125,7 +125,7 @@ void TcpTransport::serve(Connection& connection, unsigned& work) {
     try {
         status = connection.receiver.receive(work);
     } catch (const std::bad_alloc&) {
-        status = Status::memory;  // what came is lost, and the stream with it
+        status = Status::memory;  // the received data are lost, and the stream with them
     }
     if (connection.socket < 0) return;
     if (status != Status::ok)
@@ -144,7 +144,7 @@ void TcpTransport::lose(Connection& connection, const char* why) {
     const bool established = connection.established;
     close(connection);
     if (endpoint == nullptr || endpoint->lost) return;
-    if (!established && --endpoint->attempts > 0) return;  // another way may lead there
+    if (!established && --endpoint->attempts > 0) return;  // another address may reach the peer
     log::info("an endpoint is lost: {}", why);
     endpoint->connection = nullptr;
     endpoint->lost = true;
@@ -157,7 +157,7 @@ void TcpTransport::close(Connection& connection) {
     connection.receiver.close();
     if (connection.endpoint != nullptr && connection.endpoint->connection == &connection)
         connection.endpoint->connection = nullptr;
-    // Out of the set by hand: a forked child may hold a copy of the descriptor.
+    // Remove it explicitly: a forked child may hold a copy of the descriptor.
     epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.socket, nullptr);
     own_descriptors::forget(connection.socket);
     ::close(std::exchange(connection.socket, -1));

@@ -16,7 +16,7 @@ bool TcpTransport::start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint
     sockaddr_storage to{}, from{};
     const socklen_t length = to_socket_address(ip, port, to);
     const int made = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    // From a device that was named, if it has an address of this kind.
+    // If devices were named, connect from one that has an address of this kind.
     const auto own =
         std::find_if(ips_.begin(), ips_.end(), [&](const Ip& each) { return each.six == ip.six; });
     bool fine = made >= 0 && (config_.devices.empty() || own != ips_.end());
@@ -45,7 +45,7 @@ bool TcpTransport::start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint
     return false;
 }
 
-// A device serves any number of hosts, one after another.
+// Bounds the table, because a device serves any number of hosts, one after another.
 void TcpTransport::forget_peers() {
     if (numbers_.size() < forget_at_) return;
     const auto is_of = [](const Id& id) { return [&id](const auto& each) { return each->peer == id; }; };
@@ -69,7 +69,7 @@ Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     made->number = numbers_[address.id]++;
     if (address.port == 0) {
         if (!config_.listen) return Status::unavailable;
-        // It may have connected already.
+        // The peer may have connected already.
         for (auto& each : connections_) {
             if (!each->ours && each->established && each->endpoint == nullptr && each->peer == made->peer &&
                 each->number == made->number) {

@@ -11,14 +11,14 @@
 namespace offpath::transport::tcp {
 namespace {
 
-// Who has not said whom he wants, or wants somebody whom nobody here connects to. More than one host's ranks
-// make when all attach at once.
+// Strangers are connections that have not yet said which peer they want, or want one to which nothing here
+// connects yet. The limit is above the number of ranks of a host, which may all attach at once.
 constexpr std::size_t max_strangers = 512;
-// For a stranger to say whom he wants, and for a listener to answer.
+// The time for a stranger to say which peer it wants, and for a listener to answer.
 constexpr std::chrono::seconds hello_time{5}, welcome_time{8};
 constexpr long tick_ns = 500'000'000;
-// Of one round: what these say is read before the next are let in, so that who speaks is no stranger for
-// long.
+// The most connections that are accepted in a round. Their first messages are read before the next ones are
+// accepted, so a connection that speaks does not remain a stranger for long.
 constexpr int max_accepted = 32;
 
 }  // namespace
@@ -45,7 +45,7 @@ void TcpTransport::accept_some() {
     }
 }
 
-// The oldest, if there are so many.
+// Closes the oldest stranger if there are at least `limit`.
 bool TcpTransport::drop_stranger(std::size_t limit) {
     const auto stranger = [](const auto& each) { return !each->ours && each->endpoint == nullptr; };
     if (static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), stranger)) < limit)
@@ -54,7 +54,7 @@ bool TcpTransport::drop_stranger(std::size_t limit) {
     return true;
 }
 
-// While something has to happen within a time.
+// The timer runs while something has a time limit.
 void TcpTransport::tick(bool on) {
     if (std::exchange(ticking_, on) == on) return;
     itimerspec time{};
@@ -84,7 +84,7 @@ bool TcpTransport::on_hello(Connection& connection, std::span<const std::byte> h
         return false;
     std::copy_n(header.begin() + 16, connection.peer.size(), connection.peer.begin());
     connection.number = static_cast<std::uint32_t>(read_little(header, 32, 4));
-    // The same by another of our addresses: one is enough.
+    // The same endpoint has connected over another address of this process. One connection is enough.
     for (const auto& other : connections_) {
         if (other.get() != &connection && !other->ours && other->established &&
             other->peer == connection.peer && other->number == connection.number)
@@ -134,7 +134,7 @@ void TcpTransport::say_hello(Connection& connection) {
         lose(connection, "it does not take messages");
 }
 
-// Both know each other: what waited goes out.
+// Called when both sides know each other. Sends the messages that waited.
 void TcpTransport::join(Connection& connection, TcpEndpoint& endpoint) {
     connection.endpoint = &endpoint;
     endpoint.connection = &connection;

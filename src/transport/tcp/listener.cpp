@@ -18,7 +18,7 @@ namespace {
 constexpr int backlog = 512;
 constexpr std::chrono::milliseconds pause_time{100};
 
-// At all addresses of both kinds, or, where there is no IPv6, of the one.
+// Binds to all addresses of both kinds; without IPv6, to those of IPv4.
 int bind_any() {
     for (const bool six : {true, false}) {
         const int made = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

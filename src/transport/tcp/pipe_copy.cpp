@@ -10,7 +10,7 @@
 namespace offpath::transport::tcp {
 namespace {
 
-// A pipe holds as much at least, also for a user who has many.
+// A pipe holds at least this much, even if its user has many pipes.
 constexpr std::size_t piece_bytes = 4096;
 
 }  // namespace

@@ -12,11 +12,11 @@
 namespace offpath::transport::tcp {
 namespace {
 
-// A round of one connection, so that others have their turn.
+// How much one connection reads in a round, so that others get their turn.
 constexpr std::size_t round_bytes = std::size_t{1} << 20;
-// Of large payload, enough to be woken for.
+// How much of a large payload should be there before the socket wakes the receiver.
 constexpr std::size_t much = std::size_t{128} << 10;
-// Payload that nobody has fetched yet may take so much memory.
+// The most memory for payloads that were not fetched yet.
 constexpr std::size_t max_own_bytes = std::size_t{1} << 30;
 
 }  // namespace
@@ -31,7 +31,7 @@ Status Receiver::receive(unsigned& work) {
         ++work;
         if (const Status parsed = parse(); parsed != Status::ok) return parsed;
     }
-    // What is left of a payload may be less than what we asked to be woken for.
+    // The rest of the payload may be less than the amount at which the socket wakes the receiver.
     if (socket_ >= 0 && !readable_ && wake_at_ > 1) {
         const std::size_t next = payload_left() > 0 ? payload_left() + trailer_bytes : 1;
         if (next < wake_at_) wake_at(next);
@@ -47,8 +47,9 @@ Status Receiver::failed(ssize_t result) {
     return Status::retry;
 }
 
-// A socket that gave less than it was asked for is empty, and tells when there is more; of its end it might
-// have told before. Where it writes into the program's memory, a page that is not there may be the reason.
+// A socket that returned less than was asked for is empty, and epoll reports new data. But if the peer has
+// already hung up, epoll may have reported it before. If the target is the program's memory, a missing page
+// may be the reason for a short read.
 void Receiver::took(std::size_t got, std::size_t asked) {
     last_read_ = got;
     if (got < asked && !hung_up_) readable_ = false;
@@ -68,7 +69,7 @@ Status Receiver::read_buffer() {
     return Status::ok;
 }
 
-// With it, what follows it: the trailer, and the next frame's beginning.
+// Also reads what follows the payload: the trailer, and the beginning of the next frame.
 Status Receiver::read_payload() {
     Arrival& arrival = *arrival_;
     const bool wanted = !arrival.discarded && arrival.status == Status::ok;
@@ -95,7 +96,7 @@ Status Receiver::read_payload() {
     return Status::ok;
 }
 
-// Payload that came into the buffer with its header.
+// Moves payload that arrived in the buffer together with its header.
 void Receiver::land(std::size_t bytes) {
     Arrival& arrival = *arrival_;
     if (!arrival.discarded && arrival.status == Status::ok)

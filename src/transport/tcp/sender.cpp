@@ -34,7 +34,7 @@ Sender::Node& Sender::add(std::span<const std::byte> header, const void* payload
     return node;
 }
 
-// The payload is not the caller's to keep.
+// Copies the payload, because the caller may reuse it.
 void Sender::keep_rest(Node& node) {
     node.own.assign(node.payload, node.payload + node.bytes);
     node.payload = node.own.data();
@@ -103,7 +103,7 @@ std::size_t Sender::gather(std::span<iovec, max_pieces> pieces) const {
     return count;
 }
 
-// False: nothing more at present.
+// False: nothing can be written at present.
 bool Sender::write_some(std::vector<Over>& over) {
     std::array<iovec, max_pieces> pieces;
     const std::size_t count = gather(pieces);

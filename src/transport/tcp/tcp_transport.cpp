@@ -74,8 +74,7 @@ TcpTransport::~TcpTransport() {
             (*each.completion)(each.status == Status::peer_lost ? Status::canceled : each.status);
 }
 
-// What is called here may disconnect, send and fail again. It may throw: the rest is called in the next
-// round.
+// The called code may disconnect, send and fail again. It may throw; the rest is called in the next round.
 unsigned TcpTransport::run_over() {
     unsigned events = 0;
     if (running_.empty()) running_.swap(over_);
@@ -95,8 +94,8 @@ unsigned TcpTransport::run_over() {
     return events;
 }
 
-// Where messages go to and fro, the next one comes where the last one came from, and asking for it costs one
-// system call instead of two. Now and then epoll is asked all the same.
+// When messages go back and forth, the next one usually comes from the peer of the last one. Asking that
+// connection costs one system call instead of two. From time to time epoll is asked anyway.
 bool TcpTransport::look_at_last(unsigned& work) {
     if (looks_left_ == 0 || --looks_left_ % looks_between_events == 0 || !ready_.empty() ||
         !last_->receiver.between_messages())
@@ -110,7 +109,7 @@ bool TcpTransport::look_at_last(unsigned& work) {
 unsigned TcpTransport::progress() {
     if (in_progress_) return 0;
     in_progress_ = true;
-    // Also where a handler throws.
+    // Resets the flag even if a handler throws.
     const std::unique_ptr<bool, void (*)(bool*)> done(&in_progress_, [](bool* flag) { *flag = false; });
     listener_.tend();
     unsigned work = 0;
@@ -134,7 +133,7 @@ unsigned TcpTransport::progress() {
             continue;
         }
         auto* const connection = static_cast<Connection*>(events[i].data.ptr);
-        // An earlier event of this round may have closed it; then it lies among the buried.
+        // An earlier event of this round may have closed it; then it is in buried_.
         if (connection->socket >= 0) mark(*connection, events[i].events);
     }
     serving_.swap(ready_);
@@ -144,7 +143,8 @@ unsigned TcpTransport::progress() {
         connection.listed = false;
         serve(connection, work);
     }
-    // After what has come, which may be what is waited for; if there is more the timer fires again.
+    // Check the time limits after the arrived messages, because one of them may be the awaited one. If there
+    // are more events, the timer fires again.
     if (due) tend();
     if (!over_.empty() || !running_.empty() || !lost_.empty()) work += run_over();
     buried_.clear();

@@ -13,8 +13,8 @@
 namespace offpath::transport {
 namespace {
 
-// Reads and writes go through an endpoint to this very worker: the network card then moves the bytes between
-// the host's memory, named by the import's key, and ours.
+// Reads and writes go through an endpoint to this same worker: the network card moves the bytes between the
+// host's memory, which the import's key names, and this process's memory.
 class Device final : public DeviceMemory {
   public:
     Device(const UcxConfig& config, MemorySource source) : config_(config), source_(source) {}
@@ -199,7 +199,7 @@ Status Device::read(Handle handle, std::uint64_t address, void* destination, std
     return start(operation, ucp_get_nbx(self_, destination, bytes, address, import.rkey, &params));
 }
 
-// A put is over for us when its bytes can be seen in the host's memory: after a flush.
+// A put is done when its bytes are visible in the host's memory, which is after a flush.
 Status Device::write(Handle handle, std::uint64_t address, const void* source, std::size_t bytes,
                      Completion* completion) {
     const auto& import = *static_cast<Import*>(handle);

@@ -10,7 +10,7 @@
 namespace offpath::transport {
 
 #ifdef OFFPATH_UCX_EXPORTED_MEMORY
-// Null in a process that has loaded a UCX before 1.14 for itself, as MPICH does.
+// These are null in a process that has loaded a UCX of its own, older than 1.14, as MPICH does.
 #pragma weak ucp_memh_pack
 #pragma weak ucp_memh_buffer_release
 

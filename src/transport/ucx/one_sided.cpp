@@ -23,14 +23,16 @@ namespace offpath::transport {
 namespace {
 
 constexpr std::size_t cache_line = 64;
-// UCX reads a remote key without knowing where it ends.
+// UCX parses a remote key without knowing its length. So a key is copied into a buffer that has this many
+// bytes more.
 constexpr std::size_t key_margin = 4096;
-// Memory stays so long after its window: emulated puts that are under way are written without a check.
+// Memory is kept for this time after its window has ended: outstanding emulated puts are written without a
+// check.
 constexpr auto late_puts = std::chrono::seconds(10);
 
 class UcxOneSided;
 
-// A peer's memory, kept until UCX has let go of it.
+// A peer's memory, kept until UCX has released it.
 struct Peer {
     UcxOneSided* owner = nullptr;
     ucp_ep_h ep = nullptr;  // null when closed
@@ -39,7 +41,7 @@ struct Peer {
     ucs_status_t error = UCS_OK;
     bool gone = false;  // its RemoteWindow has ended
     bool closing = false;
-    std::size_t out = 0;  // operations that UCX holds
+    std::size_t out = 0;  // operations that UCX has
     ~Peer() {
         if (rkey != nullptr) ucp_rkey_destroy(rkey);
     }
@@ -103,7 +105,7 @@ class UcxOneSided final : public OneSided {
     unsigned rounds_ = 0;
     std::vector<std::unique_ptr<Peer>> peers_;
     FreeList<Operation> operations_;
-    Operation* calling_ = nullptr;  // handed to UCX by a call that has not returned
+    Operation* calling_ = nullptr;  // passed to UCX by a call that has not returned
 };
 
 class OwnWindow final : public Window {
@@ -180,7 +182,8 @@ Status UcxOneSided::arm() {
     return status == UCS_ERR_BUSY ? Status::retry : Status::system;
 }
 
-// Allocated by UCX: shared memory can be written passively only where a transport has made it.
+// UCX allocates the memory, because shared memory can be written passively only if a transport has allocated
+// it.
 Status UcxOneSided::offer(std::size_t bytes, std::unique_ptr<Window>& window) {
     ucp_mem_map_params_t params{};
     params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
@@ -278,8 +281,8 @@ Operation* UcxOneSided::begin(Peer& peer, Completion* completion) {
     return operation;
 }
 
-// UCX may end the operation inside the call, by callback or by what it returns; then its status is the
-// call's.
+// UCX may complete the operation inside the call, by callback or by its return value. Then this returns the
+// status of the operation.
 Status UcxOneSided::begun(Operation* operation, void* request) {
     calling_ = nullptr;
     if (UCS_PTR_IS_PTR(request) && operation->status == UCS_INPROGRESS) {
@@ -337,7 +340,7 @@ void UcxOneSided::forget_if_over(Peer& peer) {
     std::erase_if(peers_, [&](const auto& each) { return each.get() == &peer; });
 }
 
-// Puts into a window of a second worker, which has to make it known to the first; then it stands still.
+// Puts into a window of a second worker. That worker first progresses to make the window known, then stops.
 bool try_passive(const UcxConfig& config, std::string& note) {
     using Clock = std::chrono::steady_clock;
     UcxOneSided writer, target;
@@ -371,7 +374,7 @@ bool try_passive(const UcxConfig& config, std::string& note) {
                        : works ? "not passive"
                                : "no puts",
                        writer.describe());
-    // Emulated ones are answered first.
+    // Emulated puts must be answered before the window ends.
     for (const auto end = Clock::now() + milliseconds(50); works && !passive && Clock::now() < end;) {
         writer.progress();
         target.progress();

@@ -10,8 +10,8 @@
 
 namespace offpath::transport::ucx {
 
-// Around a call of UCX that may keep `record`. UCX may end the operation inside the call, by callback or by
-// what it returns; then its status is the call's.
+// begin() and begun() enclose calls of UCX that may keep `record`. UCX may complete the operation inside the
+// call, by callback or by its return value. Then begun() returns the status of the operation.
 template <typename Record>
 void UcxTransport::begin(Record* record, Completion* completion) {
     record->owner = this;
@@ -96,7 +96,7 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
     return begun(record, sends_, request);
 }
 
-// Asked each time: an endpoint that is still being wired up tells of other transports than later.
+// The endpoint is asked each time, because it reports other transports while it is being wired up than later.
 std::size_t UcxTransport::push_bytes(Endpoint& endpoint) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
     to.push_bytes = to.ep && to.error == UCS_OK && goes_over_tcp(to.ep) ? config_.stream_push_bytes : 0;
@@ -200,8 +200,7 @@ void UcxTransport::on_message(const Incoming& message) {
     handler_->on_message(ours);
 }
 
-// Completions are called inside progress() only, so that callers of send() and disconnect() need not expect
-// them there.
+// Completions are called only inside progress(), so callers of send() and disconnect() need not expect them.
 void UcxTransport::finish(Completion* completion, Status status) {
     if (in_progress_ && !calling_ && !closing_call_)
         (*completion)(status);

@@ -19,9 +19,9 @@ std::uint64_t inode(const char* path) {
     return stat(path, &info) == 0 ? info.st_ino : 0;
 }
 
-// Field 22 of the main thread's stat; the name before it, in parentheses, may hold anything. 0: no such
-// process. Not /proc/PID/stat: qemu's user mode makes up that of the process itself, so that others would
-// read another time.
+// Returns field 22 of the main thread's stat, or 0 if there is no such process. The name in front of it, in
+// parentheses, may contain anything. /proc/PID/stat is not read, because qemu's user mode invents that file
+// for the process itself. Other processes would then read another time.
 std::uint64_t start_time(std::uint64_t pid) {
     const std::string number = std::to_string(pid);
     std::ifstream file("/proc/" + number + "/task/" + number + "/stat");
@@ -78,7 +78,8 @@ ProcessWatch::Seen ProcessWatch::watch(const Process& process, void* token, int&
     const long opened = syscall(SYS_pidfd_open, static_cast<pid_t>(process.pid), 0);
     if (opened < 0) return errno == ESRCH ? Seen::dead : Seen::not_visible;
     const int fd = static_cast<int>(opened);
-    // After the pidfd is open, so that it is the same process. 0: /proc does not say.
+    // Read the start time after the pidfd was opened, so that both are of the same process. 0: /proc does not
+    // tell.
     const std::uint64_t start = start_time(process.pid);
     if (start != process.start) {
         close(fd);

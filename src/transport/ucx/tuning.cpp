@@ -16,33 +16,33 @@ namespace {
 struct Tuned {
     const char* name;   // without "UCX_"
     const char* value;  // null: user_timeout()
-    bool old = true;    // also for a UCX before 1.17
+    bool old = true;    // also for UCX before 1.17
 };
 
 constexpr Tuned tuned[] = {
     // A peer that vanishes without closing its connection must be noticed within seconds; UCX waits 20 s.
     {"KEEPALIVE_INTERVAL", "2s"},
-    // The same when a link is cut and nothing closes the connection, while UCX would wait for minutes: what
-    // is unanswered for 8 s is lost, or for as long as OFFPATH_LOST_AFTER_S says (user_timeout()).
+    // The same if a link is cut and nothing closes the connection, when UCX would wait for minutes. A peer is
+    // lost after 8 s without an answer, or after OFFPATH_LOST_AFTER_S (user_timeout()).
     {"TCP_USER_TIMEOUT", nullptr, false},
     {"TCP_KEEPIDLE", "2s"},
     {"TCP_KEEPINTVL", "1s"},
     {"TCP_KEEPCNT", "3"},
-    // Connecting to a node that does not answer must not stop the proxy (connect() would, for minutes). UCX
-    // 1.13 misreads SYN_CNT.
+    // A connect to a node that does not answer would stop the proxy for minutes. UCX 1.13 misreads SYN_CNT.
     {"TCP_CONN_NB", "y"},
     {"TCP_SYN_CNT", "2", false},
-    // Shared memory takes part in error handling only when asked to; without it proxies of one node would
-    // talk over TCP.
+    // Shared memory supports error handling only on request; without it, proxies of one node would
+    // communicate over TCP.
     {"POSIX_ERROR_HANDLING", "y"},
     {"SYSV_ERROR_HANDLING", "y"},
     // With error handling, shared memory moves large payloads through its queue of 256 segments. With 8 KiB
-    // each, four payloads of 512 KiB fill it and both sides spin: 0.33 GB/s and 1.5 s of CPU a GB; with
-    // 32 KiB 3.2 GB/s and 0.12 s. 64K is more than UCX takes.
+    // each, four payloads of 512 KiB fill it and both sides spin: 0.33 GB/s and 1.5 s of CPU time per GB;
+    // with 32 KiB, 3.2 GB/s and 0.12 s. UCX does not accept 64K.
     {"POSIX_SEG_SIZE", "32K"},
     {"SYSV_SEG_SIZE", "32K"},
-    // Fewer system calls a byte: 512 KiB rendezvous over veth, both sides on one core, cost 0.61 s of CPU a
-    // GB instead of 0.71 with UCX's 8K and 64K (medians of 5 alternating runs; 512K is no better).
+    // Fewer system calls per byte. For 512 KiB rendezvous over veth, with both sides on one core, it took
+    // 0.61 s of CPU time per GB. UCX's 8K and 64K took 0.71 s. (Medians of 5 alternating runs; 512K is no
+    // better.)
     {"TCP_TX_SEG_SIZE", "256K"},
     {"TCP_RX_SEG_SIZE", "256K"},
 };
@@ -52,14 +52,14 @@ std::string user_timeout() {
     return limit_ns == UINT64_MAX ? "0" : fmt::format("{}s", limit_ns / 1'000'000'000);
 }
 
-// Before 1.17, ucp_config_modify() takes no settings of a single transport.
+// Before 1.17, ucp_config_modify() does not accept the settings of a single transport.
 bool takes_transport_settings() {
     unsigned major = 0, minor = 0, release = 0;
     ucp_get_version(&major, &minor, &release);
     return std::pair(major, minor) >= std::pair(1u, 17u);
 }
 
-// There the environment is the only way. Once, at the first transport of the process.
+// For these versions the environment is the only way. Runs once, at the first transport of the process.
 void tune_by_environment() {
     static std::once_flag once;
     std::call_once(once, [] {
@@ -86,7 +86,7 @@ Config read_config(const UcxConfig& config, std::string& problem) {
     Config result(raw);
     for (const Tuned& setting : tuned) {
         if (std::getenv(fmt::format("UCX_{}", setting.name).c_str())) continue;
-        // A UCX that does not know a name keeps its own ways.
+        // A UCX that does not know a name keeps its default.
         const std::string value = setting.value != nullptr ? setting.value : user_timeout();
         if (takes_transport_settings()) (void)ucp_config_modify(raw, setting.name, value.c_str());
     }
@@ -104,8 +104,8 @@ Config read_config(const UcxConfig& config, std::string& problem) {
 
 namespace {
 
-// The program may have loaded another UCX for itself, as MPICH does; releases do not understand each other
-// over a connection.
+// The program may have loaded another UCX, as MPICH does. Different releases cannot communicate over a
+// connection.
 bool is_the_one_built_with(std::string& problem) {
     unsigned major = 0;
     unsigned minor = 0;

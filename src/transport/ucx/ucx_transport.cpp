@@ -20,11 +20,11 @@ namespace offpath::transport {
 namespace ucx {
 namespace {
 
-// What does not lead to other nodes, or leads there as a byte stream.
+// Transports that do not reach other nodes, or reach them as a byte stream.
 constexpr std::string_view streams_and_memory[] = {"tcp/", "self/", "posix/", "sysv/",
                                                    "cma/", "knem/", "xpmem/"};
 
-// Joins the UCX transports of this process.
+// Connects the UCX transports of this process with each other.
 LoopbackHub& process_hub() {
     static LoopbackHub hub([] {
         LoopbackConfig config;
@@ -115,11 +115,11 @@ UcxTransport::~UcxTransport() {
         discard(payload);
     for (auto& endpoint : endpoints_)
         close(*endpoint);
-    // A forced close ends operations with an error; it needs progress here, none at the other side.
+    // A forced close ends operations with an error. It needs progress on this side, but none on the other.
     const auto deadline = Clock::now() + std::chrono::seconds(1);
     while ((closing_ > 0 || out_.first) && Clock::now() < deadline)
         ucp_worker_progress(worker_);
-    // What UCX discards of failed connections takes rounds of its own.
+    // Discarding failed connections takes UCX further rounds.
     for (int quiet = 0; quiet < 64 && Clock::now() < deadline;)
         quiet = ucp_worker_progress(worker_) == 0 ? quiet + 1 : 0;
     if (closing_ > 0) log::warn("UCX did not let go of {} endpoints within a second", closing_);
@@ -133,7 +133,7 @@ UcxTransport::~UcxTransport() {
     }
 }
 
-// Gives what was posted a chance to leave. Endpoints that failed have nothing to flush.
+// Gives posted messages time to leave. Failed endpoints have nothing to flush.
 void UcxTransport::flush(std::chrono::steady_clock::time_point deadline) {
     ucp_request_param_t none{};
     void* request = ucp_worker_flush_nbx(worker_, &none);
@@ -159,7 +159,7 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
         log::error("cannot connect: {}", problem);
         return status;
     }
-    // UCX's own loopback knows no error handling, and calls the handler inside post().
+    // UCX's own loopback has no error handling, and calls the handler inside post().
     if (std::ranges::equal(bytes, address_)) return connect_local(local_->address(), endpoint);
     if (config_.in_process && !address.local.empty() && address.process == self_)
         return connect_local(address.local, endpoint);
@@ -201,7 +201,7 @@ void UcxTransport::disconnect(Endpoint* endpoint) {
     if (!ours.closing) closed(ours);
 }
 
-// Asks UCX to let go of the endpoint; on_closed follows, perhaps at once.
+// Asks UCX to release the endpoint; on_closed follows, possibly at once.
 void UcxTransport::close(UcxEndpoint& endpoint) {
     watch_.forget(std::exchange(endpoint.pidfd, -1));
     if (!endpoint.ep) return;
@@ -248,7 +248,7 @@ void UcxTransport::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) {
     ours.owner->failed_.push_back(&ours);
 }
 
-// What is called here may disconnect, send and fail again.
+// The called code may disconnect, send and fail again.
 unsigned UcxTransport::run_deferred() {
     for (UcxEndpoint* endpoint : failed_) {
         if (endpoint->ep) log::info("an endpoint is lost: {}", ucs_status_string(endpoint->error));
@@ -279,7 +279,7 @@ void UcxTransport::find_dead_processes() {
 
 unsigned UcxTransport::progress() {
     if (in_progress_) return 0;
-    // A system call, so not every time; arm() does it, too.
+    // This is a system call, so it is not made in every round. arm() makes it too.
     if ((++rounds_ & 1023) == 0) find_dead_processes();
     in_progress_ = true;
     unsigned events = ucp_worker_progress(worker_);

@@ -1,0 +1,68 @@
+// A device's kernels in OpenMP target regions (target_regions.h), which run on an offpath device or on
+// whatever else libomptarget finds.
+//
+// Regions run from a thread of this class, one after the other, so that the program goes on meanwhile; it
+// sleeps when there are none. The device keeps a copy of this heap's memory, which regions update. A device
+// that is lost ends the process: libomptarget knows no other way.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "minimd/offpath/kernel_runner.h"
+#include "minimd/offpath/runtime_kernels.h"
+#include "minimd/offpath/target_regions.h"
+
+namespace minimd {
+
+class TargetRunner final : public KernelRunner {
+  public:
+    // Collective. Throws mpi_support::UsageError on all ranks alike if one of them cannot have its device.
+    TargetRunner(MPI_Comm comm, const runtime::Numbers& numbers);
+    ~TargetRunner() override;
+    TargetRunner(const TargetRunner&) = delete;
+    TargetRunner& operator=(const TargetRunner&) = delete;
+
+    offpath_status_t allocate(std::size_t bytes, void** data) override;
+    void release(void* data) override;
+    bool in_place() const override { return false; }
+    bool start(Kernel kernel, const void* arguments, std::size_t bytes,
+               std::span<const offpath_kernel_buffer_t> buffers, Ticket& ticket) override;
+    bool running(Ticket ticket) override;
+    bool settle(Ticket& ticket) override;
+
+  private:
+    using Region = minimd_target_region*;
+    struct Job {
+        Region region;
+        std::vector<std::byte> arguments;
+        target::Operands operands;
+    };
+
+    // Why not, on this rank; empty: all is there.
+    std::string load(const runtime::Numbers& numbers);
+    void work();
+
+    decltype(&minimd_target_enter) enter_ = nullptr;
+    decltype(&minimd_target_exit) exit_ = nullptr;
+    std::array<Region, kernel_count> regions_{};
+    std::map<void*, std::size_t> memory_;  // bytes
+
+    std::mutex mutex_;
+    std::condition_variable more_, done_;
+    std::deque<Job> jobs_;
+    Ticket started_ = 0, ended_ = 0;  // numbers of jobs
+    std::vector<Ticket> failed_;
+    bool over_ = false;
+    std::thread thread_;
+};
+
+}  // namespace minimd

@@ -1,0 +1,54 @@
+# cmake --install: the libraries with their headers, the daemon, what programs with target regions need, and what find_package(offpath) and
+# pkg-config read.
+#
+# Programs outside of src/ and the offpath command stay in the build. A library finds the daemon in ../bin, and a program of this project
+# finds its libraries in ../lib, so lib/ has no subfolder for the architecture.
+set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Folder of the libraries below the prefix")
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+if(OFFPATH_UCX_ROOT)
+  # CMake leaves it out where it lies below the source directory.
+  get_filename_component(_ucx ${UCX_UCP_LIBRARY} DIRECTORY)
+  if(CMAKE_SYSROOT)
+    string(REPLACE "${CMAKE_SYSROOT}" "" _ucx "${_ucx}")
+  endif()
+  list(APPEND CMAKE_INSTALL_RPATH ${_ucx})
+endif()
+set(OFFPATH_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/offpath)
+
+# offpath_public(TARGET NAME [COMPONENT]): installs TARGET, and calls it offpath::NAME here and for programs that find the package.
+# COMPONENT: only for those that ask find_package for it.
+function(offpath_public target name)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    add_executable(offpath::${name} ALIAS ${target})
+  else()
+    add_library(offpath::${name} ALIAS ${target})
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set(set offpath-targets)
+  if(ARGC GREATER 2)
+    set(set offpath-${ARGV2}-targets)
+  endif()
+  install(TARGETS ${target} EXPORT ${set} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  set_property(GLOBAL APPEND PROPERTY OFFPATH_TARGET_SETS ${set})
+endfunction()
+
+# Once, behind all calls of offpath_public.
+function(offpath_install_package)
+  get_property(sets GLOBAL PROPERTY OFFPATH_TARGET_SETS)
+  list(REMOVE_DUPLICATES sets)
+  foreach(set ${sets})
+    install(EXPORT ${set} NAMESPACE offpath:: DESTINATION ${OFFPATH_PACKAGE_DIR})
+  endforeach()
+  set(generated ${PROJECT_BINARY_DIR}/package)
+  configure_package_config_file(cmake/offpath-config.cmake.in ${generated}/offpath-config.cmake INSTALL_DESTINATION ${OFFPATH_PACKAGE_DIR}
+    NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file(${generated}/offpath-config-version.cmake COMPATIBILITY SameMinorVersion)
+  configure_file(cmake/offpath.pc.in ${generated}/offpath.pc @ONLY)
+  install(FILES ${generated}/offpath-config.cmake ${generated}/offpath-config-version.cmake DESTINATION ${OFFPATH_PACKAGE_DIR})
+  install(FILES ${generated}/offpath.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(DIRECTORY include/offpath DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+endfunction()

@@ -1,0 +1,71 @@
+// The table of parts (runtime/parts.h). A part opens after those above it and closes before them. Offloaded
+// requests finish before point-to-point messages do. A rank that has finished both still answers letters
+// until all ranks have finished them; letters close last.
+#include "runtime/parts.h"
+
+#include "communicators/communicators.h"
+#include "communicators/counters.h"
+#include "datatypes/datatypes.h"
+#include "devices/summary.h"
+#include "p2p/communicator_state.h"
+#include "p2p/outstanding.h"
+#include "p2p/parcel.h"
+#include "p2p/settings.h"
+#include "requests/held_calls.h"
+#include "requests/offloaded_requests.h"
+#include "rma/windows.h"
+#include "runtime/letters.h"
+#include "runtime/runtime.h"
+#include "runtime/staging.h"
+#include "tuning/agreement.h"
+#include "tuning/explain.h"
+#include "tuning/job_settings.h"
+#include "tuning/samples.h"
+#include "tuning/switches.h"
+
+namespace offpath::mpi {
+namespace {
+
+// Only rank 0 opens the switches.
+void open_switches_of_job() {
+    if (runtime().rank == 0) open_switches();
+}
+
+void end_tuning_of(Team& team) {
+    explain_summary(team);
+    close_tuning(team);
+}
+
+void close_messages() {
+    p2p::close_parcels();
+    p2p::close_pairs();
+}
+
+constexpr Part table[] = {
+    {.open = open_letters, .close = close_letters},
+    {.close = close_staging},
+    {.open = open_datatypes, .close = close_datatypes},
+    {.finish = finish_all_requests, .print_summary = print_summary},
+    {.print_summary = devices::print_summary},
+    {.agree_on_settings = p2p::agree_on_settings,
+     .open = p2p::open_pairs,
+     .finish = p2p::finish_all,
+     .print_summary = p2p::print_summary,
+     .close = close_messages,
+     .team_made = p2p::give_pairs,
+     .progress = p2p::poll},
+    {.finish = answer_until_all_end},
+    {.agree_on_settings = agree_on_tuning,
+     .open = open_switches_of_job,
+     .finish = forget_samples,
+     .team_made = open_tuning,
+     .communicator_ends = end_tuning_of},
+    {.open = open_communicators, .close = close_communicators},
+    {.open = open_windows, .print_summary = print_one_sided_summary, .close = close_windows},
+};
+
+}  // namespace
+
+constinit const std::span<const Part> parts = table;
+
+}  // namespace offpath::mpi

@@ -1,0 +1,266 @@
+// The common shape of all collectives. The user's call is a value with its arguments. Three forms examine,
+// prepare and start it: non-blocking, blocking (started and waited for) and persistent (started repeatedly).
+//
+// A call C derives from Call, has its arguments as members with `comm` as the last, and defines
+//   static constexpr Op op
+//   bool plausible()            false: wrong arguments, which the host's MPI must report. Sets decided_by
+//                               and, for reductions, host_reason and order_matters
+//   bool prepare()              examines the datatypes; false as above
+//   offpath_status_t start(OffloadedRequest&)
+//                               finds memory for the buffers and starts. Sets from_others. Where each pair
+//                               decides, it divides the data: see pairs.h
+//   void keep(Kept&)            copies what must outlive the call that makes a persistent request
+//   auto host_arguments()       the arguments for the host's MPI, after keep(); Counts for its arrays
+// plausible() must not depend on what other ranks do not know, except for errors.
+#pragma once
+
+#include <mpi.h>
+
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "communicators/counters.h"
+#include "communicators/small_messages.h"
+#include "counts.h"
+#include "requests/buffers.h"
+#include "requests/held_calls.h"
+#include "requests/offloaded_requests.h"
+#include "requests/persistent_requests.h"
+#include "rma/window_ways.h"
+#include "runtime/losses.h"
+#include "runtime/runtime.h"
+#include "runtime/time_in_mpi.h"
+#include "tuning/agreement.h"
+#include "tuning/job_settings.h"
+#include "tuning/samples.h"
+
+namespace offpath::mpi {
+
+struct Call {
+    Form form = Form::nonblocking;
+    Team* team = nullptr;                  // set first
+    offpath_team_h device_team = nullptr;  // a persistent operation's own; else the team's, when it starts
+    SmallLane lane;                        // the same for messages of small pairs
+    // Where each pair decides: bytes from which a pair goes to the device.
+    std::uint64_t pairs_from = 0;
+    std::uint64_t decided_by = 0;
+    std::uint64_t from_others = 0;  // bytes that arrive from other ranks
+    HostReason host_reason = HostReason::none;
+    bool order_matters = false;  // of a reduction's operands: the two engines may differ in the last bits
+    Passage passage = Passage::device;
+    std::uint64_t number = 0;  // of the call, where its passage is undecided
+    bool any_large = true;     // where each pair decides: whether any pair goes to the device
+};
+
+// What a persistent request keeps until it is freed: copies of arrays, datatypes, the team, and a device team
+// of its own. It needs its own team because ranks may start persistent operations in different orders (MPI
+// 4.0, chapter 6.13), and the operations of a device team must come in one order.
+class Kept {
+  public:
+    // Of a persistent request.
+    explicit Kept(Team& team);
+    // Of a call that is held back, which needs no team on the device.
+    struct HeldBack {};
+    Kept(Team& team, HeldBack);
+    ~Kept();
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+
+    // Null: there is none.
+    offpath_team_h device_team() const { return own_; }
+    SmallLane lane() const { return lane_; }
+
+    void type(MPI_Datatype& type);
+    void types(const MPI_Datatype*& types, int count);
+    void array(Counts& numbers, int count);
+
+  private:
+    Team& team_;
+    offpath_team_h own_ = nullptr;  // null: it could not be made
+    SmallLane lane_;
+    std::vector<std::shared_ptr<void>> owned_;
+    std::vector<MPI_Datatype> types_;
+};
+
+extern const RequestKind collective_request;
+
+// False: use the host's MPI. The call was counted as the host's, unless the host will report an error.
+bool goes_to_device(Call& call, MPI_Comm comm, Op op);
+
+// Whether some blocking call of `op` goes to the device, because of settings or measurements.
+inline bool blocking_may_pay(Op op) {
+    return runtime().settings.selection.enabled(op, Form::blocking) || !measured_costs.empty();
+}
+
+// For a blocking collective that no rank leaves before all have entered it. True: a barrier has nothing left
+// to do.
+inline bool at_synchronization(MPI_Comm comm, Op op) {
+    if (!active() || comm == MPI_COMM_NULL) return false;
+    Team& team = find_team(comm);
+    if (team.tuning == nullptr) return false;
+    before_collective(team);
+    if (team.tuning->pace.due() || team.tuning->choices.wants_agreement_soon()) agree(team, comm);
+    return team.meetings != nullptr && meet_for_windows(*team.meetings, comm, op == Op::ibarrier);
+}
+
+template <typename C>
+bool accepted(C& call) {
+    if (!active() || call.comm == MPI_COMM_NULL) return false;
+    if (call.form == Form::blocking && !blocking_may_pay(C::op)) return false;
+    call.team = &find_team(call.comm);
+    if (!call.plausible() || !goes_to_device(call, call.comm, C::op)) return false;
+    if (traits(C::op).each_pair_decides())
+        call.pairs_from = call.team->tuning->choices.threshold(C::op, call.form);
+    return call.prepare();
+}
+
+template <typename C>
+int start_accepted(C& call, MPI_Request* request) {
+    OffloadedRequest& operation = acquire_request(collective_request, *call.team);
+    operation.op = C::op;
+    const bool lost = call.passage == Passage::lost;
+    offpath_status_t status = lost ? OFFPATH_ERR_PEER_LOST : OFFPATH_OK;
+    if (status == OFFPATH_OK && call.device_team == nullptr)
+        status = device_team(*call.team, &call.device_team);
+    if (status == OFFPATH_OK) status = call.start(operation);
+    if (status == OFFPATH_ERR_PEER_LOST && !lost) lost_own_device();
+    const int result = publish(operation, status, request);
+    if (result != MPI_SUCCESS) return result;
+    if (call.any_large) {
+        count_offloaded(*call.team, C::op, call.from_others, call.decided_by, call.form);
+    } else {
+        count_on_host(*call.team, call.team->comm, C::op, HostReason::small, call.decided_by, call.form);
+    }
+    return result;
+}
+
+template <typename C, typename StartOnHost>
+int start_on_host_with(const C& call, StartOnHost start_on_host, MPI_Request* started) {
+    return std::apply([&](auto... arguments) { return start_on_host(arguments..., started); },
+                      call.host_arguments());
+}
+
+template <typename C, typename StartOnHost>
+int hold(C& call, MPI_Request* request, std::shared_ptr<Kept> kept, StartOnHost start_on_host) {
+    OffloadedRequest& operation = acquire_request(collective_request, *call.team);
+    operation.op = C::op;
+    return hold_back(
+        operation, call.number,
+        [call, kept, start_on_host](MPI_Request* started) {
+            return start_on_host_with(call, start_on_host, started);
+        },
+        request);
+}
+
+template <typename C, typename OnHost, typename StartOnHost>
+int nonblocking(C call, MPI_Request* request, OnHost on_host, StartOnHost start_on_host) {
+    if (request == nullptr) return on_host();
+    if (accepted(call)) return posted(start_accepted(call, request), request);
+    if (call.passage != Passage::undecided) return posted(on_host(), request);
+    auto kept = std::make_shared<Kept>(*call.team, Kept::HeldBack{});
+    call.keep(*kept);
+    return hold(call, request, kept, start_on_host);
+}
+
+template <typename C, typename OnHost>
+int blocking(C call, OnHost on_host) {
+    call.form = Form::blocking;
+    const presence::Inside inside;
+    if (traits(C::op).synchronizes && at_synchronization(call.comm, C::op) && C::op == Op::ibarrier &&
+        !blocking_may_pay(C::op))
+        return MPI_SUCCESS;
+    if (!accepted(call)) return on_host();
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int result = start_accepted(call, &request);
+    return result == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : result;
+}
+
+// The path is chosen once. The first start builds the schedule and the others replay it. Once the
+// communicator has left the device, a start is a non-blocking call of the host's MPI: `start_on_host` with
+// the call's arguments.
+template <typename C, typename OnHost, typename StartOnHost>
+int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_on_host) {
+    call.form = Form::persistent;
+    if (request == nullptr || !accepted(call)) return on_host();
+    auto kept = std::make_shared<Kept>(*call.team);
+    call.keep(*kept);
+    if (!call.prepare()) return on_host();
+    call.device_team = kept->device_team();
+    call.lane = kept->lane();
+    if (!call.lane.usable()) call.pairs_from = 0;
+    return make_persistent(
+        [call, kept, start_on_host](MPI_Request* started) {
+            C again = call;
+            again.passage = pass(*call.team, &again.number);
+            if (again.passage == Passage::undecided) return hold(again, started, kept, start_on_host);
+            if (again.passage != Passage::host || call.team->comm == MPI_COMM_NULL)
+                return start_accepted(again, started);
+            count_on_host(*call.team, call.team->comm, C::op, HostReason::no_team, call.decided_by,
+                          call.form);
+            return start_on_host_with(again, start_on_host, started);
+        },
+        request);
+}
+
+}  // namespace offpath::mpi
+
+// Defines the calls of one collective: COLLECTIVE(Alltoall, Alltoall, alltoall, (parameters), (arguments)).
+// Each list ends before the communicator; parameters have the types Count and Displacement. Persistent calls,
+// and those with large counts, get the names that this MPI gives them, if it has them.
+#define OFFPATH_UNPACK(...) __VA_ARGS__
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#define OFFPATH_PERSISTENT(Call, Name, name, parameters, arguments) \
+    OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init, PMPI_##Name##_init, PMPI_I##name, parameters, arguments)
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define OFFPATH_PERSISTENT(Call, Name, name, parameters, arguments) \
+    OFFPATH_PERSISTENT_AS(Call, MPIX_##Name##_init, PMPIX_##Name##_init, PMPI_I##name, parameters, arguments)
+#else
+#define OFFPATH_PERSISTENT(Call, Name, name, parameters, arguments)
+#endif
+#if MPI_VERSION >= 4
+#define OFFPATH_LARGE(Call, Name, name, parameters, arguments)                                           \
+    namespace offpath::mpi::large_counts {                                                               \
+    OFFPATH_FORMS(Call, Name##_c, name##_c, parameters, arguments)                                       \
+    OFFPATH_PERSISTENT_AS(Call, MPI_##Name##_init_c, PMPI_##Name##_init_c, PMPI_I##name##_c, parameters, \
+                          arguments)                                                                     \
+    }
+#else
+#define OFFPATH_LARGE(Call, Name, name, parameters, arguments)
+#endif
+// Weak: another build of the same MPI may lack the extension.
+#define OFFPATH_PRAGMA(text) _Pragma(#text)
+#define OFFPATH_PERSISTENT_AS(Call, name, host, start_on_host, parameters, arguments)                 \
+    OFFPATH_PRAGMA(weak host)                                                                         \
+    extern "C" OFFPATH_API int name(OFFPATH_UNPACK parameters, MPI_Info info, MPI_Request* request) { \
+        return offpath::mpi::persistent(                                                              \
+            Call{{}, OFFPATH_UNPACK arguments}, request,                                              \
+            [&] { return host(OFFPATH_UNPACK arguments, info, request); },                            \
+            [](auto... all) { return start_on_host(all...); });                                       \
+    }
+#define OFFPATH_FORMS(Call, Name, name, parameters, arguments)                                \
+    extern "C" OFFPATH_API int MPI_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) { \
+        return offpath::mpi::nonblocking(                                                     \
+            Call{{}, OFFPATH_UNPACK arguments}, request,                                      \
+            [&] { return PMPI_I##name(OFFPATH_UNPACK arguments, request); },                  \
+            [](auto... all) { return PMPI_I##name(all...); });                                \
+    }                                                                                         \
+    extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                        \
+        return offpath::mpi::blocking(Call{{}, OFFPATH_UNPACK arguments},                     \
+                                      [&] { return PMPI_##Name(OFFPATH_UNPACK arguments); }); \
+    }
+// For a collective without counts.
+#define COLLECTIVE_OF_NOTHING(Call, Name, name, parameters, arguments) \
+    OFFPATH_FORMS(Call, Name, name, parameters, arguments)             \
+    OFFPATH_PERSISTENT(Call, Name, name, parameters, arguments)
+#define COLLECTIVE(Call, Name, name, parameters, arguments)        \
+    namespace offpath::mpi::int_counts {                           \
+    COLLECTIVE_OF_NOTHING(Call, Name, name, parameters, arguments) \
+    }                                                              \
+    OFFPATH_LARGE(Call, Name, name, parameters, arguments)

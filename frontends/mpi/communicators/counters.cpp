@@ -1,0 +1,136 @@
+#include <mpi.h>
+
+#include "counters.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+
+#include "communicators.h"
+#include "gpu/memory.h"
+#include "runtime/runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+struct Counters {
+    std::atomic<std::uint64_t> offloaded{0};
+    std::atomic<std::uint64_t> bytes{0};
+    std::array<std::atomic<std::uint64_t>, host_reason_count> on_host{};
+};
+Counters counters;
+
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
+    counter.fetch_add(value, std::memory_order_relaxed);
+}
+
+void explain(MPI_Comm comm, Op op, Form form, std::uint64_t size, const std::string& decision) {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = 0;
+    int ranks = 0;
+    if (comm != MPI_COMM_NULL) {  // otherwise it was freed, but a persistent request still uses it
+        PMPI_Comm_get_name(comm, name, &length);
+        PMPI_Comm_size(comm, &ranks);
+    }
+    say(fmt::format("{} on {} ({} ranks), {}{}: {}", call_name(op, form),
+                    length > 0 ? name : "an unnamed communicator", ranks, human_bytes(size),
+                    traits(op).by_pair() ? " a pair" : "", decision));
+}
+
+// The back end of the memory that MPI_Alloc_mem took from offpath; null if it took none.
+std::atomic<const char*> back_end_of_allocated{nullptr};
+
+// Returns the CPU nanoseconds and bytes of this process's agent, or zeros if it has none.
+std::array<std::uint64_t, 2> agent_work() {
+    offpath_context_counters_t done{};
+    done.struct_size = sizeof done;
+    if (offpath_context_counters(runtime().context, &done) != OFFPATH_OK) return {};
+    return {done.agent_cpu_ns, done.agent_bytes};
+}
+
+}  // namespace
+
+std::string human_bytes(std::uint64_t bytes) {
+    constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < units.size(); ++unit)
+        value /= 1024;
+    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by,
+                     Form form) {
+    add(counters.bytes, bytes_from_others);
+    if (team.rank != 0) return;
+    add(counters.offloaded, 1);
+    if (runtime().settings.verbose >= 2) explain(team.comm, op, form, size_decided_by, "offloaded");
+}
+
+void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
+                   Form form) {
+    int rank = team.rank;
+    if (rank == Team::rank_unknown) PMPI_Comm_rank(comm, &rank);
+    if (rank != 0) return;
+    add(counters.on_host[static_cast<std::size_t>(reason)], 1);
+    if (runtime().settings.verbose >= 2) {
+        explain(comm, op, form, size_decided_by, fmt::format("on the host, {}", describe(reason)));
+    }
+}
+
+void count_allocated(const void* address, std::size_t bytes) {
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    if (offpath_mem_query(runtime().context, address, bytes, &back_end, &progress) == OFFPATH_OK)
+        back_end_of_allocated.store(offpath_back_end_string(back_end), std::memory_order_relaxed);
+}
+
+bool print_summary() {
+    std::array<std::uint64_t, 2 + host_reason_count> mine{};
+    std::array<std::uint64_t, 2 + host_reason_count> all{};
+    mine[0] = counters.offloaded.load();
+    mine[1] = counters.bytes.load();
+    for (std::size_t i = 0; i < host_reason_count; ++i)
+        mine[2 + i] = counters.on_host[i].load();
+    PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+                runtime().service);
+    std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};
+    PMPI_Reduce(served.data(), served_by_all.data(), static_cast<int>(served.size()), MPI_UINT64_T, MPI_SUM,
+                0, runtime().service);
+    const std::uint64_t staged = gpu::staged();
+    std::uint64_t staged_by_all = 0;
+    PMPI_Reduce(&staged, &staged_by_all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
+    if (staged_by_all > 0)
+        say(fmt::format("{} buffers in GPU memory were staged in memory of the host, which the device reads",
+                        staged_by_all));
+    if (runtime().settings.verbose >= 2 && served_by_all[1] > 0)
+        say(fmt::format("the agents staged {} for {:.3f} s of CPU time each GiB",
+                        human_bytes(served_by_all[1]),
+                        static_cast<double>(served_by_all[0]) * 1e-9 /
+                            (static_cast<double>(served_by_all[1]) / (1u << 30))));
+
+    std::uint64_t on_host = 0;
+    std::string why;
+    for (std::size_t i = 0; i < host_reason_count; ++i) {
+        const std::uint64_t count = all[2 + i];
+        if (count == 0) continue;
+        on_host += count;
+        why += fmt::format("{}{} {}", why.empty() ? "" : ", ", count, describe(static_cast<HostReason>(i)));
+    }
+    if (all[0] + on_host == 0) return false;
+    offpath_context_info_t info{};
+    info.struct_size = sizeof info;
+    const bool known = offpath_context_query(runtime().context, &info) == OFFPATH_OK;
+    if (runtime().settings.verbose >= 2 && known)
+        say(fmt::format("completions by {}", static_cast<const char*>(info.completions)));
+    const char* const allocated = back_end_of_allocated.load(std::memory_order_relaxed);
+    say(fmt::format("offloaded {} of {} collectives ({}){}; device back end {}{}", all[0], all[0] + on_host,
+                    human_bytes(all[1]), on_host > 0 ? fmt::format(", {} on the host: {}", on_host, why) : "",
+                    known ? offpath_back_end_string(info.default_back_end) : "unknown",
+                    allocated != nullptr ? fmt::format(", {} for memory of MPI_Alloc_mem", allocated) : ""));
+    return true;
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,30 @@
+// Counts what was offloaded and what was not, for the summary at MPI_Finalize. Rank 0 of a communicator
+// counts each of its collectives once. Bytes are counted where they arrive. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/selection.h"
+
+namespace offpath::mpi {
+
+struct Team;
+
+void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by,
+                     Form form = Form::nonblocking);
+void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
+                   Form form = Form::nonblocking);
+
+// Counts memory of offpath that MPI_Alloc_mem has returned; the summary names its back end.
+void count_allocated(const void* address, std::size_t bytes);
+
+// Sums over the job, and prints the line on rank 0 if there is something to report; then returns true.
+// Collective over the world.
+bool print_summary();
+
+// "1.2 GiB"
+std::string human_bytes(std::uint64_t bytes);
+
+}  // namespace offpath::mpi

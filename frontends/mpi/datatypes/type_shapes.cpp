@@ -1,0 +1,227 @@
+#include "type_shapes.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <mutex>
+
+#include "datatypes.h"
+#include "runtime/runtime.h"
+#include "type_contents.h"
+
+namespace offpath::mpi {
+namespace {
+
+int keyval = MPI_KEYVAL_INVALID;
+
+int on_delete(MPI_Datatype, int, void* value, void*) {
+    delete static_cast<ShapePointer*>(value);
+    return MPI_SUCCESS;
+}
+
+void append(std::vector<Shape::Run>& runs, MPI_Aint offset, std::size_t bytes) {
+    if (!runs.empty() && runs.back().offset + static_cast<MPI_Aint>(runs.back().bytes) == offset) {
+        runs.back().bytes += bytes;
+    } else {
+        runs.push_back({offset, bytes});
+    }
+}
+
+// Returns the basic type of a type that a program chose by precision, or null if the device does not know it.
+MPI_Datatype chosen_type(int combiner, std::size_t bytes) {
+    if (combiner == MPI_COMBINER_F90_REAL)
+        return bytes == 4 ? MPI_FLOAT : bytes == 8 ? MPI_DOUBLE : MPI_DATATYPE_NULL;
+    if (combiner == MPI_COMBINER_F90_COMPLEX)
+        return bytes == 8 ? MPI_C_FLOAT_COMPLEX : bytes == 16 ? MPI_C_DOUBLE_COMPLEX : MPI_DATATYPE_NULL;
+    if (combiner != MPI_COMBINER_F90_INTEGER) return MPI_DATATYPE_NULL;
+    switch (bytes) {
+        case 1:
+            return MPI_INT8_T;
+        case 2:
+            return MPI_INT16_T;
+        case 4:
+            return MPI_INT32_T;
+        case 8:
+            return MPI_INT64_T;
+        default:
+            return MPI_DATATYPE_NULL;
+    }
+}
+
+// Returns the one predefined type of which `type` consists. Null if there are none or several, or if the
+// host's MPI does not tell.
+MPI_Datatype basic_of(MPI_Datatype type) {
+    const TypeContents contents(type);
+    if (contents.combiner() == MPI_COMBINER_NAMED) return type;
+    if (contents.types().empty()) return chosen_type(contents.combiner(), type_bytes(type));
+    const MPI_Datatype basic = basic_of(contents.types()[0]);
+    const bool same =
+        std::ranges::all_of(contents.types(), [&](MPI_Datatype part) { return basic_of(part) == basic; });
+    return same ? basic : MPI_DATATYPE_NULL;
+}
+
+// Finds out where the packed bytes of one element come from. The host's MPI packs an element in which every
+// byte holds eight bits of its own offset; several passes give the whole offset. The host's MPI knows all
+// ways of making types, so all of them work here.
+bool find_runs(MPI_Datatype type, Shape& shape) {
+    MPI_Count lower = 0;
+    MPI_Count span = 0;
+    PMPI_Type_get_true_extent_x(type, &lower, &span);
+    if (shape.bytes > INT_MAX || span > MPI_Count{UINT_MAX}) return false;
+    std::vector<unsigned char> element(static_cast<std::size_t>(span)), packed(shape.bytes);
+    std::vector<std::uint32_t> places(shape.bytes, 0);
+    for (unsigned shift = 0; shift < 32 && (shift == 0 || span >> shift > 0); shift += 8) {
+        for (std::size_t i = 0; i < element.size(); ++i)
+            element[i] = static_cast<unsigned char>(i >> shift);
+        int position = 0;
+        if (PMPI_Pack(element.data() - lower, 1, type, packed.data(), static_cast<int>(packed.size()),
+                      &position, runtime().service) != MPI_SUCCESS ||
+            static_cast<std::size_t>(position) != packed.size())
+            return false;
+        for (std::size_t i = 0; i < packed.size(); ++i)
+            places[i] |= std::uint32_t{packed[i]} << shift;
+    }
+    for (std::uint32_t place : places)
+        append(shape.runs, static_cast<MPI_Aint>(lower) + place, 1);
+    return true;
+}
+
+// Whether `basic` is a predefined pair with gaps.
+bool is_pair(MPI_Datatype basic) {
+    for (MPI_Datatype pair :
+         {MPI_SHORT_INT, MPI_LONG_INT, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_DOUBLE_INT, MPI_2INT}) {
+        if (basic == pair) return true;
+    }
+    return false;
+}
+
+void find_whole_pairs(Shape& shape) {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    PMPI_Type_get_extent(shape.basic, &lower, &extent);
+    const std::size_t size = type_bytes(shape.basic);
+    std::size_t skip = 0;  // bytes of the pair in which a run begins that were already seen
+    for (const Shape::Run& run : shape.runs) {
+        std::size_t at = skip == 0 ? 0 : size - skip;
+        for (; at < run.bytes; at += size)
+            append(shape.whole_runs, run.offset + static_cast<MPI_Aint>(at),
+                   static_cast<std::size_t>(extent));
+        skip = (run.bytes + skip) % size;
+    }
+    shape.whole_bytes = shape.bytes / size * static_cast<std::size_t>(extent);
+}
+
+ShapePointer make_shape(MPI_Datatype type) {
+    auto shape = std::make_shared<Shape>();
+    MPI_Aint lower = 0;
+    shape->bytes = type_bytes(type);
+    PMPI_Type_get_extent(type, &lower, &shape->extent);
+    shape->basic = basic_of(type);
+    if (use_type(type).contiguous()) {
+        shape->runs.push_back({0, shape->bytes});
+    } else if (!find_runs(type, *shape)) {
+        return nullptr;
+    }
+    shape->whole_bytes = shape->bytes;
+    shape->whole_runs = shape->runs;
+    if (shape->basic != MPI_DATATYPE_NULL && is_pair(shape->basic) && shape->bytes > 0) {
+        shape->pairs = true;
+        shape->whole_runs.clear();
+        find_whole_pairs(*shape);
+    }
+    return shape;
+}
+
+}  // namespace
+
+bool Shape::plain(bool whole) const {
+    const std::vector<Run>& these = whole ? whole_runs : runs;
+    const std::size_t size = whole ? whole_bytes : bytes;
+    return these.size() == 1 && these[0].offset == 0 && extent == static_cast<MPI_Aint>(size);
+}
+
+ShapePointer shape_of(MPI_Datatype type) {
+    struct Latest {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        ShapePointer shape;
+    };
+    // Predefined types never change their meaning.
+    thread_local Latest latest;
+    if (latest.shape != nullptr && latest.type == type) return latest.shape;
+    const TypeUse use = use_type(type);
+    if (!use.usable) return nullptr;
+    if (use.layout != nullptr && use.layout->parts > 1) return shape_of(use.layout->held);
+    void* value = nullptr;
+    int found = 0;
+    static std::mutex one_maker;
+    const std::lock_guard lock(one_maker);
+    PMPI_Type_get_attr(type, keyval, static_cast<void*>(&value), &found);
+    ShapePointer shape = found != 0 ? *static_cast<ShapePointer*>(value) : nullptr;
+    if (shape == nullptr) {
+        shape = make_shape(type);
+        if (shape == nullptr) return nullptr;
+        PMPI_Type_set_attr(type, keyval, new ShapePointer(shape));
+    }
+    if (shape->basic == type) latest = {type, shape};
+    return shape;
+}
+
+Elements elements_of(MPI_Datatype type, int count, bool whole) {
+    Elements elements{shape_of(type), static_cast<std::size_t>(count), whole};
+    if (elements.shape == nullptr) return elements;
+    if (const Layout* layout = use_type(type).layout; layout != nullptr) elements.count *= layout->parts;
+    return elements;
+}
+
+void Elements::pack(const void* elements, void* packed) const {
+    auto* to = static_cast<char*>(packed);
+    const auto* element = static_cast<const char*>(elements);
+    for (std::size_t i = 0; i < count; ++i, element += shape->extent) {
+        for (const Shape::Run& run : runs()) {
+            std::memcpy(to, element + run.offset, run.bytes);
+            to += run.bytes;
+        }
+    }
+}
+
+void Elements::unpack(const void* packed, void* elements) const {
+    const auto* from = static_cast<const char*>(packed);
+    auto* element = static_cast<char*>(elements);
+    for (std::size_t i = 0; i < count; ++i, element += shape->extent) {
+        for (const Shape::Run& run : runs()) {
+            std::memcpy(element + run.offset, from, run.bytes);
+            from += run.bytes;
+        }
+    }
+}
+
+std::vector<offpath_segment_t> Elements::segments(std::uint64_t offset) const {
+    std::vector<offpath_segment_t> found;
+    if (shape->plain(whole)) {
+        found.push_back({offset, bytes()});
+        return found;
+    }
+    found.reserve(count * runs().size());
+    for (std::size_t i = 0; i < count; ++i) {
+        for (const Shape::Run& run : runs()) {
+            const std::uint64_t at =
+                offset + static_cast<std::uint64_t>(static_cast<MPI_Aint>(i) * shape->extent + run.offset);
+            if (!found.empty() && found.back().offset + found.back().bytes == at) {
+                found.back().bytes += run.bytes;
+            } else {
+                found.push_back({at, run.bytes});
+            }
+        }
+    }
+    return found;
+}
+
+void open_shapes() {
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete, &keyval, nullptr);
+}
+
+void close_shapes() {
+    PMPI_Type_free_keyval(&keyval);
+}
+
+}  // namespace offpath::mpi

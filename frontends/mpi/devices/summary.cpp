@@ -1,0 +1,45 @@
+#include "summary.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "communicators/counters.h"
+#include "runtime/runtime.h"
+
+namespace offpath::mpi::devices {
+namespace {
+
+struct Count {
+    std::atomic<std::uint64_t> messages{0}, bytes{0};
+    void add(std::size_t size) {
+        messages.fetch_add(1, std::memory_order_relaxed);
+        bytes.fetch_add(size, std::memory_order_relaxed);
+    }
+};
+Count sent, received;
+
+}  // namespace
+
+void count_sent(std::size_t bytes) {
+    sent.add(bytes);
+}
+void count_received(std::size_t bytes) {
+    received.add(bytes);
+}
+
+bool print_summary() {
+    const std::array<std::uint64_t, 4> mine{sent.messages, sent.bytes, received.messages, received.bytes};
+    std::array<std::uint64_t, 4> all{};
+    PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+                runtime().service);
+    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] + all[2] == 0) return false;
+    say(fmt::format("hosts sent {} messages ({}) to devices and received {} ({}) from devices", all[0],
+                    human_bytes(all[1]), all[2], human_bytes(all[3])));
+    return true;
+}
+
+}  // namespace offpath::mpi::devices

@@ -1,0 +1,14 @@
+// Counts of messages between hosts and devices, for the summary. Threads: any.
+#pragma once
+
+#include <cstddef>
+
+namespace offpath::mpi::devices {
+
+void count_sent(std::size_t bytes);
+void count_received(std::size_t bytes);
+
+// Prints the summary's line on rank 0 if there were any; then true. Collective over the world.
+bool print_summary();
+
+}  // namespace offpath::mpi::devices

@@ -1,0 +1,159 @@
+// MPI_Recv, MPI_Irecv, and their common code. A short receive is posted with the host's MPI unchanged, and
+// what arrived is examined when it is done.
+#include <mpi.h>
+#include <offpath/types.h>
+
+#include <array>
+#include <cstring>
+
+#include "communicators/communicators.h"
+#include "devices/devices.h"
+#include "p2p/lock.h"
+#include "p2p/parcel_progress.h"
+#include "p2p/settings.h"
+
+namespace offpath::mpi::p2p {
+namespace {
+
+bool is_from_device(const Team* team) {
+    return team != nullptr && team->devices.load(std::memory_order_relaxed) != nullptr;
+}
+devices::Arguments from_device(const char* call, const Arguments& a) {
+    return {call, a.buffer, a.count, a.type, a.peer, a.tag, a.comm};
+}
+
+int class_of(int error) {
+    int its_class = MPI_SUCCESS;
+    PMPI_Error_class(error, &its_class);
+    return its_class;
+}
+
+int receive_on_host(const Arguments& a, MPI_Status* status) {
+    if (!must_attend()) return PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, status);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &request);
+    return error == MPI_SUCCESS ? wait_for_host(&request, status) : error;
+}
+
+// For a receive with no more room than a header needs: it uses memory of the front end.
+int receive_shorter(const Arguments& a, Team& team, Pairs& pairs, MPI_Status* status) {
+    const TypeUse use = use_type(a.type, a.buffer);
+    if (!use.usable) return receive_on_host(a, status);  // it reports the error
+    const std::size_t capacity = static_cast<std::size_t>(a.count) * use.bytes;
+    std::array<char, short_landing_bytes> landing;
+    MPI_Status own;
+    const int error = PMPI_Recv(landing.data(), short_landing_bytes, MPI_PACKED, a.peer, a.tag, a.comm, &own);
+    if (error == MPI_SUCCESS && use.contiguous()) {
+        const std::size_t bytes = received_bytes(own);
+        if (bytes != header_bytes && bytes <= capacity) {
+            if (bytes > 0) std::memcpy(a.buffer, landing.data(), bytes);
+            if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
+            copy_status(own, status);
+            return MPI_SUCCESS;
+        }
+    }
+    if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
+    return wait_for(received_by_host(a, use, team, pairs, own, landing.data(), error), status);
+}
+
+// Uses the host's own receive. There must be only one thread, and nothing else to progress.
+int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs, MPI_Status* status) {
+    MPI_Status own;
+    if (capacity <= header_bytes) return receive_shorter(a, team, pairs, status);
+    const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
+    const std::size_t bytes = error == MPI_SUCCESS ? received_bytes(own) : header_bytes;
+    if (bytes != header_bytes && bytes <= capacity) {
+        if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
+        copy_status(own, status);
+        return MPI_SUCCESS;
+    }
+    if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
+    return wait_for(received_by_host(a, use_type(a.type, a.buffer), team, pairs, own, nullptr, error),
+                    status);
+}
+
+}  // namespace
+
+int receive_now(const Arguments& a, MPI_Request* request, bool awaited) {
+    const InCall in_call;
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    const auto on_host = [&] {
+        return PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
+    };
+    if (request == nullptr || !may_get_header(a, team, pairs)) {
+        if (request != nullptr && is_from_device(team))
+            return devices::start_receive(*team, from_device("MPI_Irecv", a), request);
+        return on_host();
+    }
+    const TypeUse use = use_type(a.type, a.buffer);
+    if (!use.usable) return on_host();
+    const auto guard = lock();
+    Parcel* parcel = nullptr;
+    const int error = start_receive(a, use, *team, *pairs, awaited, &parcel, request);
+    if (error == MPI_SUCCESS && parcel != nullptr) *request = parcel->handle;
+    return error;
+}
+
+int complete(MPI_Request* request, MPI_Status* status) {
+    Parcel* parcel = nullptr;
+    if (any_registered()) {
+        const auto guard = lock();
+        parcel = find_parcel(*request);
+    }
+    if (parcel == nullptr) return wait_for_host(request, status);
+    *request = MPI_REQUEST_NULL;
+    stay(*parcel);
+    return wait_for(*parcel, status);
+}
+
+namespace {
+
+int receive(const Arguments& a, MPI_Status* status) {
+    const InCall in_call;
+    Team* team = nullptr;
+    Pairs* pairs = nullptr;
+    if (!may_get_header(a, team, pairs)) {
+        if (is_from_device(team)) return devices::receive(*team, from_device("MPI_Recv", a), status);
+        return receive_on_host(a, status);
+    }
+    const std::size_t capacity = static_cast<std::size_t>(a.count) * type_bytes(a.type);
+    if (capacity < job_settings.min_bytes && !runtime().threads && !must_attend() && pairs->extracted.empty())
+        return receive_short(a, capacity, *team, *pairs, status);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = receive_now(a, &request, true);
+    return error == MPI_SUCCESS ? complete(&request, status) : error;
+}
+
+}  // namespace
+}  // namespace offpath::mpi::p2p
+
+using namespace offpath::mpi;
+using namespace offpath::mpi::p2p;
+
+// Out of line, as for sends: the host's call then needs no stack frame of ours.
+[[gnu::noinline]] static int look_and_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                                            MPI_Comm comm, MPI_Request* request) {
+    return receive_now({buffer, count, type, source, tag, comm}, request);
+}
+
+[[gnu::noinline]] static int look_and_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                                           MPI_Comm comm, MPI_Status* status) {
+    return receive({buffer, count, type, source, tag, comm}, status);
+}
+
+extern "C" {
+
+OFFPATH_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                          MPI_Request* request) {
+    return messages_are_the_hosts() ? PMPI_Irecv(buffer, count, type, source, tag, comm, request)
+                                    : look_and_Irecv(buffer, count, type, source, tag, comm, request);
+}
+
+OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                         MPI_Status* status) {
+    return messages_are_the_hosts() ? PMPI_Recv(buffer, count, type, source, tag, comm, status)
+                                    : look_and_Recv(buffer, count, type, source, tag, comm, status);
+}
+
+}  // extern "C"

@@ -1,0 +1,290 @@
+#include "offloaded_requests.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "held_calls.h"
+#include "runtime/parts.h"
+#include "runtime/runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+constexpr std::size_t bucket_count = 256;
+constexpr std::uint64_t complain_after_ns = 10'000'000'000;
+
+// Guards the pool. MPICH calls on_free while it holds its own lock, so no thread may make an MPI call while
+// it holds this mutex.
+std::mutex pool_mutex;
+std::vector<std::unique_ptr<OffloadedRequest>> all_operations;
+OffloadedRequest* free_operations = nullptr;
+// Guards the list of outstanding operations and the table by handle.
+std::mutex mutex;
+OffloadedRequest* under_way = nullptr;
+std::array<OffloadedRequest*, bucket_count> by_handle{};
+
+// MPI_Request is a pointer in some MPI libraries and an integer in others.
+OffloadedRequest*& bucket_of(MPI_Request request) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
+    return by_handle[(bits * 0x9E3779B97F4A7C15U) >> 56];
+}
+
+OffloadedRequest* find(MPI_Request request) {
+    OffloadedRequest* operation = bucket_of(request);
+    while (operation != nullptr && operation->handle != request)
+        operation = operation->hash_next;
+    return operation;
+}
+
+void forget_handle(OffloadedRequest& operation) {
+    OffloadedRequest** link = &bucket_of(operation.handle);
+    while (*link != &operation)
+        link = &(*link)->hash_next;
+    *link = operation.hash_next;
+}
+
+void recycle(OffloadedRequest& operation) {
+    release_staging(operation.send_staging);
+    release_staging(operation.recv_staging);
+    for (const Piece& piece : operation.pieces) {
+        if (piece.layout != nullptr) release(*piece.layout);
+    }
+    release(*operation.team);
+    operation.pieces.clear();
+    operation.host_parts.clear();
+    const std::lock_guard lock(pool_mutex);
+    operation.next = free_operations;
+    free_operations = &operation;
+}
+
+int on_query(void* state, MPI_Status* status) {
+    const OffloadedRequest& operation = *static_cast<OffloadedRequest*>(state);
+    const offpath_message_t& message = operation.message;
+    const std::size_t bytes = operation.receives ? message.bytes : 0;
+    PMPI_Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(bytes));
+    PMPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = operation.receives ? static_cast<int>(message.source) : MPI_UNDEFINED;
+    status->MPI_TAG = operation.receives ? static_cast<int>(message.tag) : MPI_UNDEFINED;
+    return operation.error;
+}
+
+// A record is free when both the host's MPI and finish() have released it. Open MPI calls on_free for a
+// request that was freed early in MPI_Grequest_complete, MPICH in MPI_Request_free.
+void let_go(OffloadedRequest& operation) {
+    if (operation.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(operation);
+}
+
+int on_free(void* state) {
+    let_go(*static_cast<OffloadedRequest*>(state));
+    return MPI_SUCCESS;
+}
+
+// A started collective cannot be cancelled; MPI allows a request to refuse. It must not refuse to cancel a
+// receive.
+int on_cancel(void* state, int) {
+    const OffloadedRequest& operation = *static_cast<OffloadedRequest*>(state);
+    if (!operation.receives || operation.done.load(std::memory_order_acquire)) return MPI_SUCCESS;
+    say(fmt::format("rank {}: MPI_Cancel: not supported for a receive from a device", runtime().rank));
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+// Returns IN_PROGRESS, OK, or the error with which the operation ended.
+offpath_status_t state_of(OffloadedRequest& operation) {
+    if (operation.held.load(std::memory_order_acquire)) return OFFPATH_IN_PROGRESS;
+    if (operation.lost) return OFFPATH_ERR_PEER_LOST;
+    // A call that was held has no device request.
+    const offpath_status_t device =
+        operation.device != nullptr ? offpath_request_test(operation.device) : OFFPATH_OK;
+    if (device != OFFPATH_OK || operation.host_parts.empty()) return device;
+    if (operation.host_failed) return OFFPATH_ERR_PEER_LOST;
+    int done = 0;
+    const int result = PMPI_Testall(static_cast<int>(operation.host_parts.size()),
+                                    operation.host_parts.data(), &done, MPI_STATUSES_IGNORE);
+    if (result != MPI_SUCCESS) return OFFPATH_ERR_PEER_LOST;
+    return done != 0 ? OFFPATH_OK : OFFPATH_IN_PROGRESS;
+}
+
+bool unpack_pieces(const OffloadedRequest& operation) {
+    const char* packed = static_cast<const char*>(operation.recv_staging.address);
+    for (const Piece& piece : operation.pieces) {
+        const char* from = packed + piece.packed_at;
+        if (piece.layout == nullptr) {
+            std::memcpy(piece.elements, from, piece.count);
+        } else if (!unpack(*piece.layout, from, piece.elements, piece.count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The operation is off the list, so no other thread touches it now.
+void finish(OffloadedRequest& operation, offpath_status_t status) {
+    if (operation.device != nullptr) {
+        if (operation.kind->ended != nullptr) operation.kind->ended(operation);
+        offpath_request_free(operation.device);
+    }
+    operation.device = nullptr;
+    if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
+    if (status != OFFPATH_OK) {
+        operation.error = operation.kind->fail(operation, status);
+        if (!operation.host_parts.empty()) operation.team->small_messages.never_reuse_tag();
+    }
+    const MPI_Request handle = operation.handle;
+    {
+        const std::lock_guard lock(mutex);
+        forget_handle(operation);
+    }
+    outstanding.requests.lower();
+    operation.team->under_way.fetch_sub(1, std::memory_order_relaxed);
+    operation.done.store(true, std::memory_order_release);  // wait_until_done reads it
+    PMPI_Grequest_complete(handle);
+    let_go(operation);
+}
+
+// Returns the request that wakes a sleeping thread: the operation's device request while it is pending. In a
+// program with several threads there is none, because another thread may finish the operation and free that
+// request at any time.
+offpath_request_h waking_device(const OffloadedRequest& operation) {
+    if (runtime().threads || operation.device == nullptr) return nullptr;
+    return offpath_request_test(operation.device) == OFFPATH_IN_PROGRESS ? operation.device : nullptr;
+}
+
+}  // namespace
+
+OffloadedRequest& acquire_request(const RequestKind& kind, Team& team) {
+    OffloadedRequest* operation = nullptr;
+    {
+        const std::lock_guard lock(pool_mutex);
+        if (free_operations == nullptr) {
+            all_operations.push_back(std::make_unique<OffloadedRequest>());
+            free_operations = all_operations.back().get();
+        }
+        operation = free_operations;
+        free_operations = operation->next;
+    }
+    operation->kind = &kind;
+    operation->team = &team;
+    operation->error = MPI_SUCCESS;
+    operation->host_failed = operation->lost = operation->receives = false;
+    operation->held.store(false, std::memory_order_relaxed);
+    operation->done.store(false, std::memory_order_relaxed);
+    operation->holders.store(2, std::memory_order_relaxed);
+    retain(team);
+    return *operation;
+}
+
+void abandon(OffloadedRequest& operation) {
+    recycle(operation);
+}
+
+int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* request) {
+    if (status != OFFPATH_OK) {
+        const int error = operation.kind->fail(operation, status);
+        abandon(operation);
+        return error;
+    }
+    // The request is counted before it becomes visible, so that no thread overlooks it.
+    outstanding.requests.raise();
+    operation.team->under_way.fetch_add(1, std::memory_order_relaxed);
+    PMPI_Grequest_start(on_query, on_free, on_cancel, &operation, &operation.handle);
+    *request = operation.handle;
+    const std::lock_guard lock(mutex);
+    OffloadedRequest*& bucket = bucket_of(operation.handle);
+    operation.hash_next = bucket;
+    bucket = &operation;
+    operation.next = under_way;
+    under_way = &operation;
+    return MPI_SUCCESS;
+}
+
+void poll() {
+    poll_letters();
+    start_held_calls();
+    if (!any_under_way()) return;
+    struct Ended {
+        OffloadedRequest* operation;
+        offpath_status_t status;
+    };
+    // Takes only a few at a time, because each is finished outside the lock.
+    std::array<Ended, 16> ended;
+    std::size_t count = 0;
+    {
+        const std::unique_lock lock(mutex, std::try_to_lock);
+        if (!lock.owns_lock()) return;
+        for (OffloadedRequest** link = &under_way; *link != nullptr && count < ended.size();) {
+            OffloadedRequest* operation = *link;
+            const offpath_status_t status = state_of(*operation);
+            if (status == OFFPATH_IN_PROGRESS) {
+                link = &operation->next;
+                continue;
+            }
+            *link = operation->next;
+            ended[count++] = {operation, status};
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        finish(*ended[i].operation, ended[i].status);
+}
+
+bool is_under_way(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return false;
+    const std::lock_guard lock(mutex);
+    return find(request) != nullptr;
+}
+
+void wait_until_done(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return;
+    const OffloadedRequest* operation = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        operation = find(request);
+    }
+    if (operation == nullptr) return;
+    poll();
+    for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll()) {
+        progress_parts();
+        backoff.pause(waking_device(*operation));
+    }
+}
+
+void pause_for_any(Backoff& backoff) {
+    offpath_request_h device = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        if (under_way != nullptr) device = waking_device(*under_way);
+    }
+    backoff.pause(device);
+}
+
+void finish_requests_of(const Team& team) {
+    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; pause_for_any(backoff)) {
+        poll();
+        progress_parts();
+    }
+}
+
+void finish_all_requests() {
+    Backoff backoff;
+    bool complained = false;
+    for (poll(); any_under_way(); poll()) {
+        progress_parts();
+        backoff.pause();
+        if (!complained && backoff.waited_ns() > complain_after_ns) {
+            complained = true;
+            const std::lock_guard lock(mutex);
+            if (under_way == nullptr) continue;
+            say(fmt::format(
+                "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
+                "communicator of {} ranks; has another rank not called it?",
+                runtime().rank, std::uint32_t{outstanding.requests}, under_way->kind->name(*under_way),
+                under_way->team->size));
+        }
+    }
+}
+
+}  // namespace offpath::mpi

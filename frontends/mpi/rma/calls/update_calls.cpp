@@ -1,0 +1,154 @@
+// MPI_Accumulate and its family.
+#include <offpath/types.h>
+
+#include "rma/element_types.h"
+#include "rma/one_sided_operation.h"
+#include "rma/served_window.h"
+
+using namespace offpath::mpi;
+
+namespace {
+
+struct Arguments {
+    const void* buffer = nullptr;
+    int count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+};
+
+int update(Window& window, const char* call, const Arguments& origin, const Arguments* result, int rank,
+           MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Request* request) {
+    if (rank == MPI_PROC_NULL) return request == nullptr ? MPI_SUCCESS : done_request(window, call, request);
+    if (op == MPI_OP_NULL) return raise(window, MPI_ERR_OP);
+    // Such an operation changes nothing and fetches nothing.
+    if (result == nullptr && op == MPI_NO_OP)
+        return request == nullptr ? MPI_SUCCESS : done_request(window, call, request);
+    if (target_type == MPI_DATATYPE_NULL) return raise(window, MPI_ERR_TYPE);
+    const ShapePointer shape = shape_of(target_type);
+    if (shape == nullptr) return raise(window, MPI_ERR_TYPE);
+    OneSidedOperation operation;
+    operation.kind =
+        result == nullptr ? OneSidedOperation::Kind::accumulate : OneSidedOperation::Kind::get_accumulate;
+    bool whole = false;
+    int error = find_update(*shape, op, operation.type, operation.reduction, whole);
+    if (error == MPI_SUCCESS)
+        error = set_target(window, operation, rank, disp, target_count, target_type, whole);
+    if (error == MPI_SUCCESS && op != MPI_NO_OP)
+        error = set_buffer(operation.origin, origin.buffer, origin.count, origin.type, whole);
+    if (error == MPI_SUCCESS && result != nullptr)
+        error = set_buffer(operation.result, result->buffer, result->count, result->type, whole);
+    return error == MPI_SUCCESS ? start(window, operation, call, request) : raise(window, error);
+}
+
+int compare_and_swap(Window& window, const void* origin, const void* compare, void* result, MPI_Datatype type,
+                     int rank, MPI_Aint disp) {
+    if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+    OneSidedOperation operation;
+    const int error = set_target(window, operation, rank, disp, 1, type, false);
+    if (error != MPI_SUCCESS) return raise(window, error);
+    offpath_type_t element{};
+    if (!may_be_swapped(type) || !operation.at.plain() || !integer_of(operation.at.bytes(), element))
+        return raise(window, MPI_ERR_TYPE);
+    const std::uint64_t size = window.peers[static_cast<std::size_t>(operation.target)].bytes;
+    if (!window.dynamic && (operation.offset > size || operation.at.bytes() > size - operation.offset))
+        return raise(window, MPI_ERR_RMA_RANGE);
+    const offpath_status_t status =
+        offpath_compare_swap(window.device, origin, compare, result, element,
+                             static_cast<std::uint32_t>(operation.target), operation.offset, nullptr);
+    if (status != OFFPATH_OK) return raise(window, error_of(status));
+    count_one_sided(operation.at.bytes());
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+OFFPATH_API int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
+                               MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                               MPI_Win win) {
+    if (all_by_host())
+        return PMPI_Accumulate(origin, origin_count, origin_type, rank, disp, target_count, target_type, op,
+                               win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Accumulate(origin, origin_count, origin_type, rank, disp, target_count,
+                                          target_type, op, call.host()));
+    return update(call.window(), "MPI_Accumulate", {origin, origin_count, origin_type}, nullptr, rank, disp,
+                  target_count, target_type, op, nullptr);
+}
+
+OFFPATH_API int MPI_Raccumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
+                                MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                                MPI_Win win, MPI_Request* request) {
+    if (all_by_host())
+        return PMPI_Raccumulate(origin, origin_count, origin_type, rank, disp, target_count, target_type, op,
+                                win, request);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host() || request == nullptr)
+        return call.ended(PMPI_Raccumulate(origin, origin_count, origin_type, rank, disp, target_count,
+                                           target_type, op, call.host(), request));
+    return update(call.window(), "MPI_Raccumulate", {origin, origin_count, origin_type}, nullptr, rank, disp,
+                  target_count, target_type, op, request);
+}
+
+OFFPATH_API int MPI_Get_accumulate(const void* origin, int origin_count, MPI_Datatype origin_type,
+                                   void* result, int result_count, MPI_Datatype result_type, int rank,
+                                   MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                                   MPI_Win win) {
+    if (all_by_host())
+        return PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count, result_type, rank,
+                                   disp, target_count, target_type, op, win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count,
+                                              result_type, rank, disp, target_count, target_type, op,
+                                              call.host()));
+    const Arguments into{result, result_count, result_type};
+    return update(call.window(), "MPI_Get_accumulate", {origin, origin_count, origin_type}, &into, rank, disp,
+                  target_count, target_type, op, nullptr);
+}
+
+OFFPATH_API int MPI_Rget_accumulate(const void* origin, int origin_count, MPI_Datatype origin_type,
+                                    void* result, int result_count, MPI_Datatype result_type, int rank,
+                                    MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                                    MPI_Win win, MPI_Request* request) {
+    if (all_by_host())
+        return PMPI_Rget_accumulate(origin, origin_count, origin_type, result, result_count, result_type,
+                                    rank, disp, target_count, target_type, op, win, request);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host() || request == nullptr)
+        return call.ended(PMPI_Rget_accumulate(origin, origin_count, origin_type, result, result_count,
+                                               result_type, rank, disp, target_count, target_type, op,
+                                               call.host(), request));
+    const Arguments into{result, result_count, result_type};
+    return update(call.window(), "MPI_Rget_accumulate", {origin, origin_count, origin_type}, &into, rank,
+                  disp, target_count, target_type, op, request);
+}
+
+OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
+                                 MPI_Op op, MPI_Win win) {
+    if (all_by_host()) return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Fetch_and_op(origin, result, type, rank, disp, op, call.host()));
+    const Arguments into{result, 1, type};
+    return update(call.window(), "MPI_Fetch_and_op", {origin, 1, type}, &into, rank, disp, 1, type, op,
+                  nullptr);
+}
+
+OFFPATH_API int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                                     int rank, MPI_Aint disp, MPI_Win win) {
+    if (all_by_host()) return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
+    const presence::Inside inside;
+    const Served call(win);
+    if (call.by_host())
+        return call.ended(PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, call.host()));
+    return compare_and_swap(call.window(), origin, compare, result, type, rank, disp);
+}
+
+}  // extern "C"

@@ -1,0 +1,100 @@
+#include "exposed_memory.h"
+
+#include <offpath/offpath.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "runtime/runtime.h"
+
+namespace offpath::mpi {
+namespace {
+
+struct Exposed {
+    const Window* window = nullptr;
+    std::uintptr_t begin = 0, end = 0;
+};
+struct Freed {
+    void* base = nullptr;
+    std::uintptr_t end = 0;
+};
+
+std::mutex mutex;
+std::vector<Exposed> exposed;
+std::vector<Freed> freed;  // memory that the program has freed while a window still exposes it
+
+std::uintptr_t address(const void* place) {
+    return reinterpret_cast<std::uintptr_t>(place);
+}
+
+// Needs the lock.
+bool is_exposed(const Freed& memory) {
+    return std::any_of(exposed.begin(), exposed.end(), [&](const Exposed& each) {
+        return each.begin < memory.end && address(memory.base) < each.end;
+    });
+}
+
+template <typename Gone>
+void forget(Gone gone) {
+    std::vector<Freed> over;
+    {
+        const std::lock_guard lock(mutex);
+        std::erase_if(exposed, gone);
+        std::erase_if(freed, [&](const Freed& memory) {
+            if (is_exposed(memory)) return false;
+            over.push_back(memory);
+            return true;
+        });
+    }
+    for (const Freed& memory : over)
+        offpath_mem_free(runtime().context, memory.base);
+}
+
+}  // namespace
+
+void expose(const Window& window, const void* base, std::size_t bytes) {
+    if (bytes == 0) return;
+    const std::lock_guard lock(mutex);
+    exposed.push_back({&window, address(base), address(base) + bytes});
+}
+
+void conceal(const Window& window, const void* base) {
+    forget([&](const Exposed& each) { return each.window == &window && each.begin == address(base); });
+}
+
+void conceal(const Window& window) {
+    forget([&](const Exposed& each) { return each.window == &window; });
+}
+
+bool is_exposed(const Window& window, const void* base) {
+    const std::lock_guard lock(mutex);
+    return std::any_of(exposed.begin(), exposed.end(), [&](const Exposed& each) {
+        return each.window == &window && each.begin == address(base);
+    });
+}
+
+std::vector<std::pair<void*, std::size_t>> exposed_by(const Window& window) {
+    std::vector<std::pair<void*, std::size_t>> found;
+    const std::lock_guard lock(mutex);
+    for (const Exposed& each : exposed) {
+        if (each.window == &window)
+            found.emplace_back(reinterpret_cast<void*>(each.begin), each.end - each.begin);
+    }
+    return found;
+}
+
+void free_memory(void* base, std::size_t bytes) {
+    {
+        const std::lock_guard lock(mutex);
+        const Freed memory{base, address(base) + bytes};
+        if (is_exposed(memory)) {
+            freed.push_back(memory);
+            return;
+        }
+    }
+    offpath_mem_free(runtime().context, base);
+}
+
+}  // namespace offpath::mpi

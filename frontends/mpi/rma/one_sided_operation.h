@@ -1,0 +1,43 @@
+// One operation on a window of ours: translates MPI's arguments into calls of the device. Threads: any.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include "windows.h"
+
+namespace offpath::mpi {
+
+struct Buffer {
+    void* address = nullptr;
+    Elements elements;  // no shape: there is none
+};
+
+struct OneSidedOperation {
+    enum class Kind : std::uint8_t { put, get, accumulate, get_accumulate } kind = Kind::put;
+    int target = 0;
+    Buffer origin, result;
+    Elements at;
+    std::uint64_t offset = 0;  // in the target's memory
+    offpath_type_t type{};     // of updates
+    offpath_reduction_t reduction{};
+};
+
+// Checks the user's description of the target. On MPI_SUCCESS the operation's target, `at` and `offset` are
+// set; otherwise it returns the error. `whole` as in Elements.
+int set_target(Window& window, OneSidedOperation& operation, int rank, MPI_Aint disp, int count,
+               MPI_Datatype type, bool whole);
+// Sets the buffer of an origin or a result.
+int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type, bool whole);
+
+// Starts the operation. With `request`, that becomes the user's request; otherwise a flush of the target
+// completes it. Calls the error handler and returns what the MPI call returns.
+int start(Window& window, const OneSidedOperation& operation, const char* call, MPI_Request* request);
+
+// Makes a request that is already done.
+int done_request(Window& window, const char* call, MPI_Request* request);
+
+// Whether `rank` may be accessed now.
+bool in_epoch(Window& window, int rank);
+
+}  // namespace offpath::mpi

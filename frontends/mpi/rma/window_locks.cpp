@@ -1,0 +1,136 @@
+#include "window_locks.h"
+
+#include <offpath/types.h>
+
+#include <algorithm>
+
+#include "epochs.h"
+
+namespace offpath::mpi {
+namespace {
+
+using Lock = Window::Lock;
+
+// Sets the lock's record, unless another epoch forbids the lock.
+bool enter(Window& window, Lock& record, Lock state) {
+    const std::lock_guard guard(window.mutex);
+    if (record != Lock::none || window.all != Lock::none || window.access) return false;
+    record = state;
+    window.fence = false;
+    return true;
+}
+
+// Returns the former lock; `none` means that it was not held.
+Lock leave(Window& window, Lock& record) {
+    const std::lock_guard guard(window.mutex);
+    const Lock was = record;
+    record = Lock::none;
+    return was;
+}
+
+Lock& record_of(Window& window, int target) {
+    return target == all_targets ? window.all : window.locks[static_cast<std::size_t>(target)];
+}
+
+// Whether MPI_Win_lock holds a lock of any target.
+bool holds_a_lock(const Window& window) {
+    return std::any_of(window.locks.begin(), window.locks.end(),
+                       [](Lock lock) { return lock != Lock::none; });
+}
+
+}  // namespace
+
+bool is_target(const Window& window, int rank) {
+    return rank >= 0 && rank < window.size;
+}
+
+int lock_one(Window& window, int type, int rank, int assertion) {
+    Lock& record = window.locks[static_cast<std::size_t>(rank)];
+    const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
+    if (!enter(window, record, assumed ? Lock::assumed : Lock::held)) return raise(window, MPI_ERR_RMA_SYNC);
+    if (assumed) return MPI_SUCCESS;
+    const auto target = static_cast<std::uint32_t>(rank);
+    const offpath_lock_t kind = type == MPI_LOCK_EXCLUSIVE ? OFFPATH_LOCK_EXCLUSIVE : OFFPATH_LOCK_SHARED;
+    offpath_status_t status = offpath_direct_lock(window.device, target, kind);
+    if (status == OFFPATH_ERR_UNAVAILABLE) {
+        offpath_request_h request = nullptr;
+        status = offpath_window_lock(window.device, target, kind, &request);
+        if (status == OFFPATH_OK) status = wait_for(request);
+    }
+    if (status == OFFPATH_OK) return MPI_SUCCESS;
+    leave(window, record);
+    return raise(window, error_of(status));
+}
+
+int lock_everybody(Window& window, int assertion) {
+    const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
+    if (!enter(window, window.all, assumed ? Lock::assumed : Lock::held))
+        return raise(window, MPI_ERR_RMA_SYNC);
+    if (assumed) return MPI_SUCCESS;
+    const offpath_status_t status = lock_device(window);
+    return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
+}
+
+// Ends an epoch: its operations are completed, then the lock is released.
+int unlock(Window& window, int target) {
+    Lock& record = record_of(window, target);
+    const Lock was = leave(window, record);
+    if (was == Lock::none) return raise(window, MPI_ERR_RMA_SYNC);
+    offpath_status_t status = flush(window, target);
+    if (was == Lock::held) {
+        const bool all = target == all_targets;
+        const offpath_status_t given =
+            unlock_device(window, all ? 0 : target, all ? window.size - 1 : target);
+        if (status == OFFPATH_OK) status = given;
+    }
+    return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
+}
+
+offpath_status_t lock_device(Window& window) {
+    std::vector<offpath_request_h> requests(static_cast<std::size_t>(window.size));
+    offpath_status_t status = OFFPATH_OK;
+    for (std::size_t rank = 0; rank < requests.size() && status == OFFPATH_OK; ++rank)
+        status = offpath_window_lock(window.device, static_cast<std::uint32_t>(rank), OFFPATH_LOCK_SHARED,
+                                     &requests[rank]);
+    for (offpath_request_h request : requests) {
+        if (request == nullptr) continue;
+        const offpath_status_t granted = wait_for(request);
+        if (status == OFFPATH_OK) status = granted;
+    }
+    return status;
+}
+
+offpath_status_t unlock_device(Window& window, int first, int last) {
+    offpath_status_t status = OFFPATH_OK;
+    for (int rank = first; rank <= last; ++rank) {
+        const offpath_status_t given = offpath_window_unlock(window.device, static_cast<std::uint32_t>(rank));
+        if (status == OFFPATH_OK) status = given;
+    }
+    return status;
+}
+
+void note_lock(Window& window, int target, int assertion) {
+    const std::lock_guard guard(window.mutex);
+    record_of(window, target) = (assertion & MPI_MODE_NOCHECK) != 0 ? Lock::assumed : Lock::held;
+    window.fence = false;
+    forget_grant(window, target);
+}
+
+void forget_lock(Window& window, int target) {
+    forget_grant(window, target);
+    if (target == all_targets || is_target(window, target)) leave(window, record_of(window, target));
+}
+
+OpenEpochs open_epochs(Window& window) {
+    const std::lock_guard guard(window.mutex);
+    return {window.fence, window.access, window.exposed, window.all != Lock::none, holds_a_lock(window)};
+}
+
+bool passive(Window& window, int target) {
+    const std::lock_guard guard(window.mutex);
+    if (window.all != Lock::none) return true;
+    return target == all_targets ? holds_a_lock(window)
+                                 : window.locks[static_cast<std::size_t>(target)] != Lock::none;
+}
+
+}  // namespace offpath::mpi

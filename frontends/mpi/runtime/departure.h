@@ -1,0 +1,91 @@
+// Departure: how the ranks of a communicator leave a lost device at the same collective, whichever calls the
+// program makes.
+//
+// All ranks number the communicator's collectives that go to the device alike. A rank whose operation there
+// has met a loss, or that hears of one, starts no more of them, and reports to all others how many it has
+// started. The largest number of all reports is the decision: collectives up to that number are the device's,
+// and end with an error. The later ones are the host's. A rank that has reported is not needed any more,
+// wherever it waits.
+//
+// No call that only starts a collective waits for the decision: until it comes, collectives are held back
+// (requests/held_calls.h). A blocking one waits, as it may wait for all ranks anyway. Letters are answered in
+// every intercepted call that tests, probes, or starts a collective, and in waits that do not sit in the
+// host's MPI.
+//
+// A rank that has freed the communicator answers that all calls are the device's, since it has made its last.
+// Where a thread of the rank is still making the communicator, while another rank is done with that and has
+// met a loss, the letter waits. Each rank numbers the communicators that it makes, and a letter names the
+// receiver's number, so the receiver can tell the two cases apart.
+//
+// Ranks count starts of persistent collectives too, so they must start them in the same order, also with
+// respect to the communicator's other collectives.
+//
+// Threads: any. Before the first loss a call costs an atomic increment.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "letters.h"
+
+namespace offpath::mpi {
+
+enum class Passage : std::uint8_t {
+    device,
+    undecided,  // hold it back
+    lost,       // the device's, which is lost
+    host,
+};
+
+// Exists while this rank makes a communicator: from before any rank can know the number until after the
+// Departure, if any, has been made. Letters for the communicator wait meanwhile.
+class CommunicatorInTheMaking {
+  public:
+    CommunicatorInTheMaking();
+    ~CommunicatorInTheMaking();
+    CommunicatorInTheMaking(const CommunicatorInTheMaking&) = delete;
+    CommunicatorInTheMaking& operator=(const CommunicatorInTheMaking&) = delete;
+    // This rank's number of it, unique at this rank. The first one is 0.
+    std::uint32_t number() const { return number_; }
+
+  private:
+    const std::uint32_t number_;
+};
+
+class Departure {
+  public:
+    struct Member {
+        int rank;              // in the world
+        std::uint32_t number;  // that rank's number of the communicator
+    };
+    // Of the communicator that has this number here. It answers letters until close.
+    Departure(std::uint32_t number, std::vector<Member> members);
+    ~Departure();
+    Departure(const Departure&) = delete;
+    Departure& operator=(const Departure&) = delete;
+    void close();
+
+    // This rank knows of a loss.
+    void report();
+    // Counts a call that would go to the device, and returns its number.
+    std::uint64_t next();
+    Passage passage_of(std::uint64_t number) const;
+    // Whether this rank has reported, and has heard of no decision.
+    bool is_undecided() const;
+
+    struct State;
+
+  private:
+    std::shared_ptr<State> state_;
+};
+
+// Answers letters that have come. Returns whether it has let the host's MPI progress.
+bool answer_letters();
+// The same where a letter is known to have come; otherwise it costs a load.
+inline void poll_letters() {
+    if (has_letter()) answer_letters();
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,196 @@
+#include "runtime.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <type_traits>
+
+#include "base/environment.h"
+#include "base/variables.h"
+#include "parts.h"
+
+namespace offpath::mpi {
+namespace {
+
+Settings read_settings() {
+    Settings settings;
+    settings.on = environment::flag("OFFPATH", true) ? 1 : 0;
+    environment::flag("OFFPATH_AUTOSTART", false);  // nodes may differ; reports an invalid value here
+    settings.verbose = static_cast<std::uint8_t>(environment::number("OFFPATH_VERBOSE", 1));
+    settings.selection = read_selection();
+    return settings;
+}
+
+int bootstrap_allgather(void* user, const void* mine, std::size_t bytes, void* all) {
+    const MPI_Comm comm = *static_cast<MPI_Comm*>(user);
+    const int count = static_cast<int>(bytes);
+    return PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm) == MPI_SUCCESS ? 0 : 1;
+}
+
+// Whether every node has a device to attach to. It is no error if no daemon was started. A remote device
+// counts as present if the settings name it; if it does not answer, that is an error.
+bool daemons_are_there() {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    const std::string socket = fmt::format("{}/{}.sock", session_directory(), host.data());
+    const bool remote = !environment::text("OFFPATH_DEVICES", "").empty();
+    int there = remote || environment::flag("OFFPATH_AUTOSTART", false) || access(socket.c_str(), F_OK) == 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, runtime().service);
+    return there == 1;
+}
+
+offpath_status_t attach_to_daemon() {
+    Runtime& r = runtime();
+    if (!daemons_are_there()) return OFFPATH_ERR_UNAVAILABLE;
+    MPI_Comm node = MPI_COMM_NULL;
+    int local_rank = 0;
+    PMPI_Comm_split_type(r.service, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &node);
+    PMPI_Comm_rank(node, &local_rank);
+    int lowest = r.rank;
+    PMPI_Bcast(&lowest, 1, MPI_INT, 0, node);
+    PMPI_Comm_free(&node);
+    r.node_of.resize(static_cast<std::size_t>(r.size));
+    PMPI_Allgather(&lowest, 1, MPI_INT, r.node_of.data(), 1, MPI_INT, r.service);
+
+    int provided = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&provided);
+    offpath_init_params_t params{};
+    params.struct_size = sizeof params;
+    r.threads = provided == MPI_THREAD_MULTIPLE;
+    params.threads = r.threads ? OFFPATH_THREADS_MULTIPLE : OFFPATH_THREADS_SINGLE;
+    params.allgather = bootstrap_allgather;
+    params.allgather_user = &r.service;
+    params.rank = static_cast<std::uint32_t>(r.rank);
+    params.size = static_cast<std::uint32_t>(r.size);
+    params.local_rank = static_cast<std::uint32_t>(local_rank);
+    return offpath_init(&params, &r.context);
+}
+
+std::string explain_host_only(offpath_status_t status) {
+    if (status != OFFPATH_ERR_UNAVAILABLE || !environment::text("OFFPATH_DEVICES", "").empty()) {
+        return fmt::format("the program runs on the host's MPI: {}", status == OFFPATH_ERR_ACCESS
+                                                                         ? "a device refused it"
+                                                                         : offpath_status_string(status));
+    }
+    return fmt::format(
+        "no daemon on some node in {}: the program runs on the host's MPI (`offpath run` or "
+        "OFFPATH_AUTOSTART=1 "
+        "starts daemons; OFFPATH=off silences this)",
+        session_directory());
+}
+
+// Releases of an MPI library share its name, but a later release has calls that would bypass the front end.
+bool is_of_another_release() {
+#ifdef MPI_ABI
+    return false;
+#else
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    int release = 0;
+    PMPI_Get_library_version(version, &length);
+#ifdef OPEN_MPI
+    return std::sscanf(version, "Open MPI v%d", &release) == 1 && release != OMPI_MAJOR_VERSION;
+#else
+    // Other libraries with MPICH's binary interface are unknown here.
+    constexpr int ours = MPICH_NUMVERSION / 10'000'000;
+    constexpr int our_minor = MPICH_NUMVERSION / 100'000 % 100;
+    int minor = 0;
+    return std::sscanf(version, "MPICH Version: %d.%d", &release, &minor) != 2 || release != ours ||
+           minor > our_minor;
+#endif
+#endif
+}
+
+// MPICH up to 4.1 ends its TCP connections in MPI_Finalize: each rank asks every peer for a last answer. A
+// rank that has all its answers no longer answers others. If a rank gave its answer while it was still
+// outside MPI_Finalize, for instance in the exit of a barrier, it later gets no answer itself and hangs. So
+// all ranks must leave MPICH's progress before any rank enters MPI_Finalize. The devices' status does not
+// matter: a lost device delays no rank for long.
+void leave_progress_together() {
+#ifdef MPICH_NUMVERSION
+    offpath_team_h everybody = nullptr;
+    offpath_request_h request = nullptr;
+    if (offpath_team_world(runtime().context, &everybody) != OFFPATH_OK) return;
+    if (offpath_ibarrier(everybody, &request) != OFFPATH_OK) return;
+    constexpr std::uint64_t patience_ns = 10'000'000'000;
+    offpath_request_wait_for(request, patience_ns);
+    offpath_request_free(request);
+#endif
+}
+
+}  // namespace
+
+Runtime& runtime() {
+    static Runtime instance;
+    return instance;
+}
+
+std::string session_directory() {
+    return environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
+}
+
+void say(const std::string& line) {
+    const std::string text = fmt::format("offpath: {}\n", line);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
+void attach() {
+    Runtime& r = runtime();
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &r.size);
+    PMPI_Comm_get_parent(&parent);
+    if (r.size < 2 || parent != MPI_COMM_NULL) return;
+    r.settings = settings_of_rank_0(read_settings);
+    if (r.settings.on == 0) return;
+    if (r.rank == 0 && r.settings.verbose > 0)
+        for (const std::string& line : environment::unknown_variables())
+            say(line);
+    if (is_of_another_release()) {
+        if (r.rank == 0)
+            say("the program runs on the host's MPI: this is the front end for another release of it");
+        return;
+    }
+    for (const Part& part : parts)
+        if (part.agree_on_settings != nullptr) part.agree_on_settings();
+
+    PMPI_Comm_dup(MPI_COMM_WORLD, &r.service);
+    PMPI_Comm_set_errhandler(r.service, MPI_ERRORS_RETURN);
+    const offpath_status_t status = attach_to_daemon();
+    if (status != OFFPATH_OK) {
+        if (r.rank == 0) say(explain_host_only(status));
+        PMPI_Comm_free(&r.service);
+        return;
+    }
+    for (const Part& part : parts)
+        if (part.open != nullptr) part.open();
+    runtime_active.store(true);
+}
+
+void detach() {
+    if (!active()) return;
+    Runtime& r = runtime();
+    for (const Part& part : parts)
+        if (part.finish != nullptr) part.finish();
+    bool said = false;
+    for (const Part& part : parts)
+        said = (part.print_summary != nullptr && part.print_summary()) || said;
+    if (!said && r.rank == 0 && r.settings.verbose > 0)
+        say("nothing was offloaded: no collective, message or window was of a kind that goes to the device");
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+        if (part->close != nullptr) part->close();
+    // No daemon ends while a rank still has work on it.
+    PMPI_Barrier(r.service);
+    runtime_active.store(false);
+    PMPI_Comm_free(&r.service);
+    leave_progress_together();
+    offpath_finalize(r.context);
+    r.context = nullptr;
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,331 @@
+#include "openmp/device.h"
+
+#include "base/environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+
+namespace offpath::openmp {
+namespace {
+
+constexpr int most_layouts = 16;
+constexpr std::size_t block_alignment = 128;
+
+}  // namespace
+
+std::int32_t complain(const std::string& text) {
+    static std::mutex mutex;
+    static std::string last;
+    std::lock_guard lock(mutex);
+    if (text != last) std::fprintf(stderr, "offpath: %s\n", text.c_str());
+    last = text;
+    return failure;
+}
+
+// From OFFPATH_REGION_SECONDS; 0: regions may run for ever.
+std::uint64_t region_limit_ns() {
+    static const std::uint64_t limit = [] {
+        try {
+            return environment::number("OFFPATH_REGION_SECONDS", 0) * 1'000'000'000;
+        } catch (const std::invalid_argument& problem) {
+            complain(problem.what());
+            return std::uint64_t{0};
+        }
+    }();
+    return limit;
+}
+
+std::string Device::Queue::too_long() const {
+    if (region_limit_ns() == 0) return {};
+    return fmt::format("{} did not end within OFFPATH_REGION_SECONDS={}",
+                       region != nullptr ? region : "a transfer", region_limit_ns() / 1'000'000'000);
+}
+
+std::int32_t Device::failed(const std::string& what, const std::string& why) const {
+    return complain(fmt::format("device {}: {}: {}", facts_.node, what, why));
+}
+
+Status Device::open(std::string& problem) {
+    Status status = Status::unavailable;
+    // Each process on the device has its memory at other addresses, which may be in the way of the program's.
+    for (int i = 0; i < most_layouts && status == Status::unavailable; ++i) {
+        std::unique_ptr<target::Target> target;
+        status = target::Target::open(place_, target, problem);
+        if (status != Status::ok) return status;
+        if (unified_) status = target->unify(problem);
+        if (status == Status::ok) target_ = std::move(target);
+    }
+    return status;
+}
+
+bool Device::start(bool unified) {
+    std::lock_guard lock(mutex_);
+    if (target_ != nullptr && unified == unified_) return true;
+    unified_ = unified;
+    std::string problem;
+    // What the program requires is known after MPI_Init.
+    if (target_ != nullptr ? target_->unify(problem) == Status::ok : open(problem) == Status::ok) return true;
+    complain(problem);
+    return false;
+}
+
+bool Device::prepare_mpi(bool unified) {
+    std::string problem;
+    if (!start(unified)) return false;
+    if (mpi_.load(*target_, problem) == Status::ok) return true;
+    failed("MPI in target regions", problem);
+    return false;
+}
+
+bool Device::begin_mpi(std::uint32_t rank, std::uint32_t size) {
+    std::string problem;
+    if (mpi_.begin(rank, size, problem)) return true;
+    failed("MPI in target regions", problem);
+    return false;
+}
+
+TargetTable* Device::load(const DeviceImage& image) {
+    const auto* const begin = static_cast<const std::byte*>(image.begin);
+    const std::span<const std::byte> bytes(begin, static_cast<const std::byte*>(image.end));
+    std::string problem;
+    std::uint64_t module = 0;
+    if (calls_mpi(bytes) && !prepare_mpi(unified_)) return nullptr;
+    if (target_->load(bytes, module, problem) != Status::ok) {
+        failed("the program's image cannot be loaded", problem);
+        return nullptr;
+    }
+    std::vector<std::string> names;
+    for (const OffloadEntry* entry = image.entries_begin; entry != image.entries_end; ++entry)
+        names.emplace_back(entry->name);
+    std::vector<std::uint64_t> addresses;
+    if (Status status = target_->symbols(module, names, addresses); status != Status::ok) {
+        failed("the symbols of the program's image", to_string(status));
+        return nullptr;
+    }
+    if (unified_ && begin_unified(image, addresses) != Status::ok) return nullptr;
+    Table made;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (addresses[i] == 0) {
+            failed("the program's image", fmt::format("it has no symbol {}", names[i]));
+            return nullptr;
+        }
+        OffloadEntry entry = image.entries_begin[i];
+        entry.address = reinterpret_cast<void*>(addresses[i]);
+        made.entries.push_back(entry);
+    }
+    std::lock_guard lock(mutex_);
+    Table& table = tables_.emplace_back(std::move(made));
+    table.table = {table.entries.data(), table.entries.data() + table.entries.size()};
+    return &table.table;
+}
+
+// With unified shared memory, what an image has in place of a variable is a pointer to the host's variable.
+Status Device::begin_unified(const DeviceImage& image, const std::vector<std::uint64_t>& addresses) {
+    const std::uint32_t stream = target_->new_stream();
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        const OffloadEntry& entry = image.entries_begin[i];
+        if (entry.bytes != 0 && addresses[i] != 0)
+            (void)target_->put(stream, addresses[i], entry.address, entry.bytes);
+    }
+    std::string problem;
+    const Status status = target_->sync(stream, problem);
+    if (status != Status::ok) failed("the variables of the program's image", problem);
+    return status;
+}
+
+const char* Device::name_of(const void* entry) {
+    std::lock_guard lock(mutex_);
+    for (const Table& table : tables_)
+        for (const OffloadEntry& known : table.entries)
+            if (known.address == entry) return known.name;
+    return "a target region";
+}
+
+void* Device::allocate(std::int64_t bytes) {
+    if (unified_) {
+        const std::size_t size = (static_cast<std::size_t>(bytes) + block_alignment) & ~(block_alignment - 1);
+        void* const block = std::aligned_alloc(block_alignment, size);
+        if (block == nullptr) {
+            failed("no memory", fmt::format("{} bytes are not there", bytes));
+            return nullptr;
+        }
+        std::lock_guard lock(mutex_);
+        blocks_[static_cast<std::byte*>(block)] = size;
+        return block;
+    }
+    std::uint64_t address = 0;
+    std::string problem;
+    if (target_->allocate(static_cast<std::uint64_t>(bytes), address, problem) == Status::ok)
+        return reinterpret_cast<void*>(address);
+    failed("no memory", problem);
+    return nullptr;
+}
+
+// Nothing that was started still uses it.
+std::int32_t Device::release(void* address) {
+    if (unified_) {
+        std::lock_guard lock(mutex_);
+        if (blocks_.erase(static_cast<std::byte*>(address)) == 0)
+            return failed("memory", fmt::format("{} is no device memory", address));
+        std::free(address);
+        return success;
+    }
+    return target_->release(0, reinterpret_cast<std::uint64_t>(address)) == Status::ok
+               ? success
+               : failed("memory", target_->problem());
+}
+
+Device::Queue* Device::queue_of(AsyncInfo* async) {
+    if (async != nullptr && async->queue != nullptr) return static_cast<Queue*>(async->queue);
+    Queue* queue;
+    {
+        std::lock_guard lock(mutex_);
+        if (free_queues_.empty()) {
+            queue = &queues_.emplace_back();
+            queue->stream = target_->new_stream();
+        } else {
+            queue = free_queues_.back();
+            free_queues_.pop_back();
+        }
+    }
+    if (async != nullptr) async->queue = queue;
+    return queue;
+}
+
+void Device::give_back(Queue* queue) {
+    std::lock_guard lock(mutex_);
+    free_queues_.push_back(queue);
+}
+
+std::int32_t Device::finish(Queue* queue, bool wait, bool& done) {
+    if (queue->sync == 0) queue->sync = target_->begin_sync(queue->stream);
+    std::string problem;
+    const Status status = target_->finish(queue->sync, wait, problem, region_limit_ns(), queue->too_long());
+    done = status != Status::in_progress;
+    if (!done) return success;
+    queue->sync = 0;
+    queue->launched = false;
+    give_back(queue);
+    return status == Status::ok ? success : failed("a target region failed", problem);
+}
+
+std::int32_t Device::settle(Queue* queue, AsyncInfo* async, Status status) {
+    if (status != Status::ok) return failed("it is lost", target_->problem());
+    bool done;
+    return async != nullptr ? success : finish(queue, true, done);
+}
+
+bool Device::in_program(const void* address) {
+    if (!unified_) return false;
+    std::lock_guard lock(mutex_);
+    const auto next = blocks_.upper_bound(static_cast<const std::byte*>(address));
+    if (next == blocks_.begin()) return false;
+    const auto& [begin, bytes] = *std::prev(next);
+    return static_cast<const std::byte*>(address) < begin + bytes;
+}
+
+// Regions that were started before may still use both.
+std::int32_t Device::copy_here(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
+    if (async != nullptr && async->queue != nullptr && static_cast<Queue*>(async->queue)->launched)
+        if (synchronize(async) != success) return failure;
+    std::memmove(to, from, static_cast<std::size_t>(bytes));
+    return success;
+}
+
+std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
+    if (in_program(to)) return copy_here(to, from, bytes, async);
+    Queue* const queue = queue_of(async);
+    return settle(queue, async,
+                  target_->put(queue->stream, reinterpret_cast<std::uint64_t>(to), from,
+                               static_cast<std::uint64_t>(bytes)));
+}
+
+std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
+    if (in_program(from)) return copy_here(to, from, bytes, async);
+    Queue* const queue = queue_of(async);
+    return settle(queue, async,
+                  target_->get(queue->stream, to, reinterpret_cast<std::uint64_t>(from),
+                               static_cast<std::uint64_t>(bytes)));
+}
+
+std::int32_t Device::exchange(void* from, void* to, std::int64_t bytes, AsyncInfo* async) {
+    if (in_program(from) && in_program(to)) return copy_here(to, from, bytes, async);
+    Queue* const queue = queue_of(async);
+    return settle(queue, async,
+                  target_->copy(queue->stream, reinterpret_cast<std::uint64_t>(to),
+                                reinterpret_cast<std::uint64_t>(from), static_cast<std::uint64_t>(bytes)));
+}
+
+std::int32_t Device::launch(void* entry, void** arguments, const std::ptrdiff_t* offsets, std::uint32_t count,
+                            AsyncInfo* async) {
+    if (count > target::max_arguments)
+        return failed("a target region", fmt::format("it has {} arguments; at most {} are accepted", count,
+                                                     target::max_arguments));
+    std::uint64_t values[target::max_arguments];
+    for (std::uint32_t i = 0; i < count; ++i)
+        values[i] = reinterpret_cast<std::uint64_t>(arguments[i]) + static_cast<std::uint64_t>(offsets[i]);
+    Queue* const queue = queue_of(async);
+    if (region_limit_ns() != 0) queue->region = name_of(entry);
+    queue->launched = true;
+    return settle(
+        queue, async,
+        target_->call(queue->stream, reinterpret_cast<std::uint64_t>(entry), std::span(values, count)));
+}
+
+std::int32_t Device::synchronize(AsyncInfo* async) {
+    if (async->queue == nullptr) return success;
+    bool done;
+    const std::int32_t result = finish(static_cast<Queue*>(async->queue), true, done);
+    async->queue = nullptr;
+    return result;
+}
+
+std::int32_t Device::query(AsyncInfo* async) {
+    if (async->queue == nullptr) return success;
+    bool done;
+    const std::int32_t result = finish(static_cast<Queue*>(async->queue), false, done);
+    if (done) async->queue = nullptr;
+    return result;
+}
+
+std::int32_t Device::create_event(void** event) {
+    *event = new Event;
+    return success;
+}
+
+std::int32_t Device::record_event(void* event, AsyncInfo* async) {
+    auto& recorded = *static_cast<Event*>(event);
+    std::string ignored;
+    std::lock_guard lock(recorded.mutex);
+    if (recorded.sync != 0) (void)target_->finish(recorded.sync, true, ignored);
+    recorded.sync = target_->begin_sync(queue_of(async)->stream);
+    return success;
+}
+
+std::int32_t Device::wait_event(void* event) {
+    auto& recorded = *static_cast<Event*>(event);
+    std::lock_guard lock(recorded.mutex);
+    if (recorded.sync == 0) return success;
+    std::string problem;
+    const Status status =
+        target_->finish(recorded.sync, true, problem, region_limit_ns(),
+                        fmt::format("a target region did not end within OFFPATH_REGION_SECONDS={}",
+                                    region_limit_ns() / 1'000'000'000));
+    recorded.sync = 0;
+    return status == Status::ok ? success : failed("a target region failed", problem);
+}
+
+std::int32_t Device::destroy_event(void* event) {
+    std::string ignored;
+    auto* const recorded = static_cast<Event*>(event);
+    if (recorded->sync != 0) (void)target_->finish(recorded->sync, true, ignored);
+    delete recorded;
+    return success;
+}
+
+}  // namespace offpath::openmp

@@ -1,0 +1,96 @@
+// Device: one device as libomptarget sees it. Its target host is started with the first use. Threads: any; an
+// AsyncInfo belongs to one thread at a time.
+#pragma once
+
+#include "openmp/abi.h"
+#include "openmp/region_mpi.h"
+#include "target/program/target.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace offpath::openmp {
+
+// Tells people, once a cause, what failed. Returns `failure`.
+std::int32_t complain(const std::string& text);
+
+class Device {
+  public:
+    Device(target::Place place, target::DeviceFacts facts)
+        : place_(std::move(place)), facts_(std::move(facts)) {}
+
+    const target::DeviceFacts& facts() const { return facts_; }
+    // `unified`: the program requires unified shared memory.
+    bool start(bool unified);
+    // Where an image of the program calls MPI: loads what that needs, and joins the devices of all ranks.
+    // Both tell what failed.
+    bool prepare_mpi(bool unified);
+    bool begin_mpi(std::uint32_t rank, std::uint32_t size);
+    RegionMpi& mpi() { return mpi_; }
+    // Null: it failed, which was told.
+    TargetTable* load(const DeviceImage& image);
+
+    void* allocate(std::int64_t bytes);
+    std::int32_t release(void* address);
+    // Without `async`, these wait for their end.
+    std::int32_t submit(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);
+    std::int32_t retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);
+    std::int32_t exchange(void* from, void* to, std::int64_t bytes, AsyncInfo* async);
+    std::int32_t launch(void* entry, void** arguments, const std::ptrdiff_t* offsets, std::uint32_t count,
+                        AsyncInfo* async);
+    std::int32_t synchronize(AsyncInfo* async);
+    // The queue is gone from `async` when all is done.
+    std::int32_t query(AsyncInfo* async);
+
+    std::int32_t create_event(void** event);
+    std::int32_t record_event(void* event, AsyncInfo* async);
+    std::int32_t wait_event(void* event);
+    std::int32_t destroy_event(void* event);
+
+  private:
+    // What an AsyncInfo refers to.
+    struct Queue {
+        std::uint32_t stream = 0;
+        std::uint64_t sync = 0;        // that has begun; 0: none
+        const char* region = nullptr;  // that was launched last, where there is a limit of time
+        bool launched = false;         // something since the last sync
+        std::string too_long() const;  // what the program is told at that limit
+    };
+    struct Event {
+        std::mutex mutex;
+        std::uint64_t sync = 0;
+    };
+    struct Table {
+        std::vector<OffloadEntry> entries;
+        TargetTable table{};
+    };
+
+    Status open(std::string& problem);
+    Status begin_unified(const DeviceImage& image, const std::vector<std::uint64_t>& addresses);
+    bool in_program(const void* address);
+    std::int32_t copy_here(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);
+    Queue* queue_of(AsyncInfo* async);
+    const char* name_of(const void* entry);
+    void give_back(Queue* queue);
+    // Waits for what was started if there is no `async`.
+    std::int32_t settle(Queue* queue, AsyncInfo* async, Status status);
+    std::int32_t finish(Queue* queue, bool wait, bool& done);
+    std::int32_t failed(const std::string& what, const std::string& why) const;
+
+    const target::Place place_;
+    const target::DeviceFacts facts_;
+    bool unified_ = false;  // device memory is the program's own memory; set before target_
+    std::mutex mutex_;
+    std::map<const std::byte*, std::size_t> blocks_;  // of device memory in the program, with their bytes
+    std::unique_ptr<target::Target> target_;
+    RegionMpi mpi_;
+    std::deque<Table> tables_;
+    std::deque<Queue> queues_;
+    std::vector<Queue*> free_queues_;
+};
+
+}  // namespace offpath::openmp

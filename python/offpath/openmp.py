@@ -1,0 +1,98 @@
+"""Programs with OpenMP target regions: LLVM's libomptarget finds offpath's plug-ins by LD_LIBRARY_PATH."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from offpath import mpi_library
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+from offpath.preload import joined
+
+_RUNTIME = re.compile(r"libomptarget\.so")
+
+
+def has_regions(command: list[str]) -> bool:
+    """Whether a program among the words of a command line uses libomptarget."""
+    return any(
+        _RUNTIME.match(library)
+        for word in command
+        if not word.startswith("-") and "=" not in word and (path := shutil.which(word))
+        for library in mpi_library.libraries_of(Path(path))
+    )
+
+
+def llvm_folder(program: Path) -> Path:
+    """Where a program's libomptarget lies, and with it LLVM's own plug-ins."""
+    places = mpi_library.libraries_of(program)
+    place = next((place for library, place in places.items() if _RUNTIME.match(library)), "")
+    if not place:
+        raise OffpathError(f"{program} finds no libomptarget", "install libomp-16-dev")
+    return Path(place).parent
+
+
+def variables(
+    artifacts: Artifacts, given: Mapping[str, str], inherited: Mapping[str, str], needed: bool = True
+) -> dict[str, str]:
+    """What lets a program find the plug-ins, on top of `given` and `inherited`. Where they are not `needed`
+    for sure, the program may still load a library with regions while it runs; nothing if they are not
+    built."""
+    if not needed and not artifacts.has_openmp_plugins:
+        return {}
+    before = given.get("LD_LIBRARY_PATH") or inherited.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": joined(os.pathsep, str(artifacts.openmp_plugins), before)}
+
+
+# The order in which libomptarget looks for plug-ins, and so numbers their devices.
+_PLUGINS = ("libomptarget.rtl.x86_64.nextgen.so", "libomptarget.rtl.aarch64.nextgen.so")
+_ASK = """
+import ctypes, sys
+plugin = ctypes.CDLL(sys.argv[1])
+for number in range(plugin.__tgt_rtl_number_of_devices()):
+    plugin.__tgt_rtl_print_device_info(number)
+ctypes.CDLL(None).fflush(None)
+"""
+
+
+def target_devices(artifacts: Artifacts, remote: str | None = None, patience_s: float = 30) -> list[dict]:
+    """The devices that OpenMP numbers 0, 1, ... in a program that is started with this environment. The
+    plug-ins themselves are asked. `remote` is in place of OFFPATH_DEVICES. A device that does not answer has
+    a row with the reason."""
+    environment = dict(os.environ) | ({"OFFPATH_DEVICES": remote} if remote else {})
+    found: list[dict] = []
+    missing: list[dict] = []
+    for name in _PLUGINS:
+        plugin = artifacts.openmp_plugins / name
+        if not plugin.exists():
+            continue
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _ASK, str(plugin)],
+                capture_output=True,
+                env=environment,
+                text=True,
+                timeout=patience_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            missing.append({"number": None, "device": f"{name}: no answer within {patience_s:g} s"})
+            continue
+        for block in done.stdout.split("offpath device ")[1:]:
+            first, *rest = [line.strip() for line in block.strip().splitlines()]
+            facts = dict(line.split(": ", 1) for line in rest)
+            found.append(
+                {
+                    "number": len(found),
+                    "device": first,
+                    "architecture": facts["Architecture"],
+                    "cpus": int(facts["CPUs"]),
+                    "attached": facts["Attached"],
+                }
+            )
+        lines = [line.removeprefix("offpath: ") for line in done.stderr.splitlines()]
+        missing += [{"number": None, "device": line} for line in lines]
+    return found + missing

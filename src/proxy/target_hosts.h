@@ -1,0 +1,56 @@
+// TargetHosts: the processes on this device that run programs' target regions (target/records.h). Each serves
+// one program over a line of its own and ends with it; the proxies take no part.
+//
+// Ownership: the daemon. Threads: the daemon's main thread.
+#pragma once
+
+#include "kernel_host/host_process.h"
+#include "proxy/newcomer.h"
+
+#include <cstdint>
+#include <list>
+#include <string>
+
+namespace offpath::proxy {
+
+struct TargetSettings {
+    bool local = true;    // whether programs on this system may have target hosts
+    bool remote = false;  // whether programs on other systems may: their code comes over the network
+    kernel_host::HostConfig host, remote_host;
+    std::uint64_t spin_us = 50;
+    std::string node;
+    std::string directory;  // of the daemon's socket
+};
+
+class TargetHosts {
+  public:
+    static constexpr std::size_t max_hosts = 1024;
+
+    // `epoll`: where the ends of the processes are watched; whoever sees an event there calls reap().
+    TargetHosts(TargetSettings settings, int epoll);
+    ~TargetHosts();
+    TargetHosts(const TargetHosts&) = delete;
+    TargetHosts& operator=(const TargetHosts&) = delete;
+
+    // Answers a hello whose purpose is a target.
+    void serve(Newcomer newcomer);
+    // True: it was the end of a host.
+    bool reap(int fd);
+    std::size_t count() const { return hosts_.size(); }
+
+  private:
+    struct Host {
+        pid_t pid = 0;
+        FileDescriptor process;  // pidfd
+        std::string client;
+        TicketUse ticket;
+    };
+    bool admit(const Newcomer& newcomer, Status& status, std::string& why) const;
+    Status start(Newcomer& newcomer, control::TargetWelcome& welcome, std::string& why);
+
+    const TargetSettings settings_;
+    const int epoll_;
+    std::list<Host> hosts_;
+};
+
+}  // namespace offpath::proxy

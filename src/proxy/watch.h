@@ -1,0 +1,15 @@
+#pragma once
+
+#include <sys/epoll.h>
+
+namespace offpath::proxy {
+
+// `epoll` becomes readable when `fd` does. Threads: any.
+inline void watch(int epoll, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+}  // namespace offpath::proxy

@@ -1,0 +1,131 @@
+// offpath-target-host: holds the device images and the device memory of one program, and runs its target
+// regions (service.h). The daemon starts it, as
+//   offpath-target-host PARENT [CPU,CPU,...] [UID:GID] shared|tcp PROGRAM-PID PROBE-ADDRESS PROBE-VALUE
+//   SPIN-US DEVICE DIRECTORY
+// with its socket and, for `shared`, the line's memory file at given descriptors. PROGRAM-PID is 0 if the
+// program is on another system. DEVICE is for people who list processes. DIRECTORY is where the daemon's
+// socket is, for libraries that attach to the daemon.
+#include "base/file_descriptor.h"
+#include "kernel_host/host_process.h"
+#include "memory/cma.h"
+#include "memory/file.h"
+#include "target/host/service.h"
+#include "target/shared_line.h"
+#include "target/tcp_line.h"
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+offpath::target::Service* service = nullptr;
+
+std::uint64_t instruction_of(const void* context) {
+#if defined(__x86_64__)
+    return static_cast<std::uint64_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    return static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+extern "C" void on_fatal_signal(int number, siginfo_t* facts, void* context) {
+    const bool access = (number == SIGSEGV || number == SIGBUS) && facts->si_code > 0;
+    const std::uint64_t address = access ? reinterpret_cast<std::uint64_t>(facts->si_addr) : 0;
+    const int error = errno;
+    if (access && number == SIGSEGV && service->page_fault(address, instruction_of(context))) {
+        errno = error;
+        return;
+    }
+    // What goes wrong from here on ends the process at once.
+    signal(number, SIG_DFL);
+    service->obituary(number, address);
+    _exit(128 + number);
+}
+
+void catch_fatal_signals() {
+    struct sigaction action {};
+    action.sa_sigaction = on_fatal_signal;
+    action.sa_flags = SA_ONSTACK | SA_SIGINFO;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM})
+        sigaction(signal, &action, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    // A function may call exit().
+    std::atexit([] { service->obituary(0); });
+}
+
+// Libraries in this process attach to the daemon that has started it, whatever the daemon's own environment
+// says.
+void use_daemon(const char* directory) {
+    for (const char* name : {"OFFPATH_DEVICES", "OFFPATH_AUTOSTART", "OFFPATH_BACK_END", "OFFPATH_KEY_FILE"})
+        unsetenv(name);
+    setenv("OFFPATH_DIR", directory, 1);
+}
+
+}  // namespace
+
+// These functions answer in place of OpenMP's runtime: this is a device.
+extern "C" {
+__attribute__((visibility("default"))) int omp_is_initial_device() {
+    return 0;
+}
+__attribute__((visibility("default"))) int omp_is_initial_device_() {
+    return 0;
+}
+// Libraries of the device call this before they end the process.
+__attribute__((visibility("default"))) void offpath_target_flush_output() {
+    service->flush_output();
+}
+}
+
+// NOLINTNEXTLINE(bugprone-exception-escape): an exception ends this process, and the program learns of it
+int main(int argc, char** argv) {
+    using namespace offpath;
+    if (argc != 11) {
+        std::fprintf(stderr, "offpath-target-host is started by offpathd\n");
+        return 2;
+    }
+    if (!kernel_host::settle_host(argv)) return 1;
+    const bool shared = std::strcmp(argv[4], "shared") == 0;
+    FileDescriptor socket(kernel_host::first_host_fd);
+    std::unique_ptr<target::Line> line;
+    if (shared) {
+        const memory::File file(kernel_host::first_host_fd + 1);
+        std::unique_ptr<target::SharedLine> made;
+        if (target::SharedLine::open(target::SharedLine::Side::host, file, std::move(socket), made) !=
+            Status::ok)
+            return 1;
+        line = std::move(made);
+    } else {
+        std::unique_ptr<target::TcpLine> made;
+        if (target::TcpLine::open(std::move(socket), made) != Status::ok) return 1;
+        line = std::move(made);
+    }
+    const auto pid = static_cast<pid_t>(std::atol(argv[5]));
+    memory::Cma program;
+    std::string why_not;
+    target::ServiceOptions options;
+    if (pid > 0 &&
+        memory::cma_probe(pid, std::strtoull(argv[6], nullptr, 10), std::strtoull(argv[7], nullptr, 10),
+                          why_not) == Status::ok &&
+        memory::Cma::open(pid, program) == Status::ok)
+        options.program = &program;
+    options.program_pid = pid;
+    use_daemon(argv[10]);
+    options.spin_ns = std::strtoull(argv[8], nullptr, 10) * 1000;
+    target::Service serving(*line, options);
+    service = &serving;
+    catch_fatal_signals();
+    (void)serving.run();
+    // Run no destructors, because functions may still use the objects and may run forever.
+    std::_Exit(0);
+}

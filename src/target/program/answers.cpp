@@ -1,0 +1,287 @@
+#include "target/program/answers.h"
+
+#include "base/clock.h"
+#include "base/pause.h"
+#include "target/program/own_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace offpath::target {
+namespace {
+
+constexpr std::uint64_t nap_ns = 100'000'000;
+constexpr std::uint64_t longest_text = 64 << 10;
+
+}  // namespace
+
+Answers::Answers(Line& line, Tell tell, std::uint64_t spin_ns)
+    : line_(line), tell_(std::move(tell)), spin_ns_(spin_ns), reader_(line) {}
+
+void Answers::open_memory(Reply reply) {
+    reply_ = std::move(reply);
+}
+
+std::uint64_t Answers::expect() {
+    std::lock_guard lock(mutex_);
+    entries_[++last_] = {};
+    return last_;
+}
+
+std::uint64_t Answers::expect_data(void* destination, std::uint64_t bytes) {
+    std::lock_guard lock(mutex_);
+    expected_[++last_] = {static_cast<std::byte*>(destination), bytes};
+    return last_;
+}
+
+void Answers::forget_data(std::uint64_t number) {
+    std::lock_guard lock(mutex_);
+    expected_.erase(number);
+}
+
+std::string Answers::why() const {
+    std::lock_guard lock(mutex_);
+    return why_;
+}
+
+bool Answers::test(std::uint64_t number, Answer& answer) {
+    if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock()) {
+        line_.attend();
+        while (serve()) {
+        }
+        line_.leave();
+    }
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(number);
+    if (found == entries_.end()) {
+        answer = {Status::invalid, 0, {}};
+        return true;
+    }
+    if (!found->second.done) {
+        if (!lost_) return false;
+        found->second.answer.status = Status::peer_lost;
+    }
+    answer = std::move(found->second.answer);
+    entries_.erase(found);
+    return true;
+}
+
+Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::string& limit_problem) {
+    const std::uint64_t started = now_ns();
+    const auto too_long = [&] { return limit_ns != 0 && now_ns() - started > limit_ns; };
+    Answer answer;
+    const auto done = [&] {
+        std::lock_guard lock(mutex_);
+        const auto found = entries_.find(number);
+        if (found != entries_.end() && !found->second.done && !lost_) return false;
+        if (found == entries_.end()) {
+            answer.status = Status::invalid;
+            return true;
+        }
+        answer = std::move(found->second.answer);
+        if (!found->second.done) answer.status = Status::peer_lost;
+        entries_.erase(found);
+        return true;
+    };
+    std::uint64_t begun = now_ns();
+    while (!done()) {
+        std::unique_lock reading(reading_, std::try_to_lock);
+        if (!reading.owns_lock()) {
+            // Another thread reads, and notifies the others of each answer. It does not when it finds none in
+            // test() or make_room(), so this wait is short.
+            std::unique_lock lock(mutex_);
+            changed_.wait_for(lock, std::chrono::milliseconds(1));
+            lock.unlock();
+            if (too_long()) abandon(limit_problem);
+            continue;
+        }
+        line_.attend();
+        int spins = 0;
+        bool over = false;
+        while (!over) {
+            if (serve()) {
+                begun = now_ns();
+                over = true;
+            } else if (lost_) {
+                over = true;
+            } else if (++spins % 64 == 0 && now_ns() - begun > spin_ns_) {
+                line_.leave();
+                line_.sleep(nap_ns);
+                line_.attend();
+                if (line_.lost() && !line_.readable()) give_up();
+                if (too_long()) abandon(limit_problem);
+                over = lost_;
+            } else {
+                pause_cpu();
+            }
+        }
+        line_.leave();
+        reading.unlock();
+        changed_.notify_all();
+    }
+    return answer;
+}
+
+void Answers::make_room() {
+    if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock() && serve()) return;
+    if (line_.lost() && !line_.readable()) give_up();
+    line_.sleep(1'000'000);
+}
+
+// Reads one record. False: none is there. Needs reading_.
+bool Answers::serve() {
+    Head head;
+    if (lost_) return false;
+    if (!reader_.next(head)) {
+        return false;
+    }
+    if (!read_record(head)) give_up();
+    return true;
+}
+
+void Answers::abandon(const std::string& problem) {
+    {
+        std::lock_guard lock(mutex_);
+        if (!lost_) why_ = problem;
+    }
+    line_.hang_up();
+    give_up();
+}
+
+void Answers::give_up() {
+    lost_ = true;
+    changed_.notify_all();
+}
+
+bool Answers::read_record(const Head& head) {
+    switch (head.kind) {
+        case Kind::done:
+            return read_done(head);
+        case Kind::data:
+            return read_data(head);
+        case Kind::output:
+            return read_output(head);
+        case Kind::lost:
+            (void)read_lost(head);
+            return false;
+        case Kind::fetch:
+            return read_fetch(head);
+        case Kind::store:
+            return read_store(head);
+        default:
+            return false;
+    }
+}
+
+bool Answers::read_done(const Head& head) {
+    Done done;
+    if (head.bytes < sizeof done || head.bytes > sizeof done + max_symbols * 8 || !reader_.body(done))
+        return false;
+    Answer answer{static_cast<Status>(done.status), done.value,
+                  std::vector<std::byte>(head.bytes - sizeof done)};
+    if (!reader_.take(answer.payload)) return false;
+    {
+        std::lock_guard lock(mutex_);
+        const auto found = entries_.find(head.number);
+        if (found != entries_.end()) found->second = {true, std::move(answer)};
+    }
+    changed_.notify_all();
+    return true;
+}
+
+bool Answers::read_data(const Head& head) {
+    Data data;
+    if (head.bytes < sizeof data || !reader_.body(data)) return false;
+    const std::uint64_t bytes = head.bytes - sizeof data;
+    std::byte* into = nullptr;
+    {
+        std::lock_guard lock(mutex_);
+        const auto found = expected_.find(head.number);
+        if (found != expected_.end()) {
+            const std::uint64_t offset =
+                data.destination - reinterpret_cast<std::uint64_t>(found->second.begin);
+            if (offset <= found->second.bytes && bytes <= found->second.bytes - offset)
+                into = found->second.begin + offset;
+        }
+    }
+    return into != nullptr ? reader_.take(std::span(into, bytes)) : reader_.skip(bytes);
+}
+
+bool Answers::read_text(const Head& head, std::uint64_t body, std::string& text) {
+    const std::uint64_t bytes = head.bytes - body;
+    if (bytes > longest_text) return false;
+    text.resize(bytes);
+    return reader_.take(std::as_writable_bytes(std::span(text.data(), text.size())));
+}
+
+bool Answers::read_output(const Head& head) {
+    Output output;
+    std::string text;
+    if (head.bytes < sizeof output || !reader_.body(output) || !read_text(head, sizeof output, text))
+        return false;
+    tell_(output.descriptor == 2 ? 2 : 1, text);
+    return true;
+}
+
+bool Answers::read_lost(const Head& head) {
+    Lost lost;
+    std::string text;
+    if (head.bytes < sizeof lost || !reader_.body(lost) || !read_text(head, sizeof lost, text)) return false;
+    if (text.empty()) text = "its process on the device";
+    if (lost.signal == 0) {
+        text += " called exit()";
+    } else {
+        text +=
+            fmt::format(" ended with signal {} ({})", lost.signal, strsignal(static_cast<int>(lost.signal)));
+        if (lost.address != 0) text += fmt::format(" at address {:#x}", lost.address);
+        if (reply_ == nullptr && own_memory::readable(lost.address))
+            text += ", which the program has and has not mapped to the device";
+    }
+    set_why(std::move(text));
+    return true;
+}
+
+bool Answers::read_fetch(const Head& head) {
+    Fetch fetch;
+    if (reply_ == nullptr || head.bytes != sizeof fetch || !reader_.body(fetch) ||
+        fetch.bytes > max_fetch_bytes)
+        return false;
+    std::vector<std::byte> bytes(fetch.bytes);
+    bytes.resize(own_memory::read(fetch.address, bytes));
+    std::vector<std::byte> record;
+    append_record(record, head.number, 0, Fetched{}, bytes);
+    reply_(std::move(record));
+    return true;
+}
+
+bool Answers::read_store(const Head& head) {
+    Store store;
+    if (reply_ == nullptr || head.bytes < sizeof store || !reader_.body(store) ||
+        store.count > max_stored_pieces)
+        return false;
+    std::vector<Piece> heads(store.count);
+    const std::uint64_t bytes = head.bytes - sizeof store - heads.size() * sizeof(Piece);
+    if (!reader_.take(std::as_writable_bytes(std::span(heads))) || bytes > max_stored_bytes) return false;
+    std::vector<std::byte> data(bytes);
+    if (!reader_.take(data)) return false;
+    std::vector<memory::ForeignPiece> pieces;
+    std::size_t at = 0;
+    for (const Piece& piece : heads) {
+        if (piece.bytes > data.size() - at) return false;
+        pieces.push_back({piece.address, data.data() + at, piece.bytes});
+        at += piece.bytes;
+    }
+    if (own_memory::write(pieces)) return true;
+    set_why("a region has written where the program may not write");
+    return false;
+}
+
+void Answers::set_why(std::string why) {
+    std::lock_guard lock(mutex_);
+    why_ = std::move(why);
+}
+
+}  // namespace offpath::target

@@ -1,0 +1,93 @@
+// Answers: receives what a program waits for from its target host. The thread that waits first reads the line
+// and settles what arrives for all threads. The host runs the program's own code, which may be faulty. So an
+// answer that no thread waits for is dropped, and data go only into memory that a get has named, until
+// open_memory().
+//
+// Ownership: borrows the line. Threads: any; open_memory() is called before other threads use the object.
+#pragma once
+
+#include "base/status.h"
+#include "target/record_io.h"
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace offpath::target {
+
+struct Answer {
+    Status status = Status::ok;
+    std::uint64_t value = 0;
+    std::vector<std::byte> payload;
+};
+
+class Answers {
+  public:
+    // `tell` takes what a function wrote to descriptor 1 or 2.
+    using Tell = std::function<void(int descriptor, const std::string& text)>;
+    Answers(Line& line, Tell tell, std::uint64_t spin_ns);
+    // From now on the host may read and write this process's memory. `reply` sends a record; it must not wait
+    // for anything that this object does.
+    using Reply = std::function<void(std::vector<std::byte> record)>;
+    void open_memory(Reply reply);
+
+    // Returns a number for a request, before that is sent.
+    std::uint64_t expect();
+    // The same for a get into `destination`. The get is over with the next answer to expect() of its stream.
+    std::uint64_t expect_data(void* destination, std::uint64_t bytes);
+    void forget_data(std::uint64_t number);
+
+    // Blocks. peer_lost: the host is gone. After `limit_ns`, if that is not 0, hangs up on the host, and
+    // why() is then `limit_problem`.
+    Answer wait(std::uint64_t number, std::uint64_t limit_ns = 0, const std::string& limit_problem = {});
+    // False: the answer has not arrived.
+    bool test(std::uint64_t number, Answer& answer);
+    // Reads an answer if there is one, for a thread that finds no room to write. Otherwise sleeps for a
+    // moment.
+    void make_room();
+    bool lost() const { return lost_; }
+    // Tells how the host ended.
+    std::string why() const;
+
+  private:
+    struct Entry {
+        bool done = false;
+        Answer answer;
+    };
+    struct Expected {
+        std::byte* begin = nullptr;
+        std::uint64_t bytes = 0;
+    };
+    bool serve();
+    bool read_record(const Head& head);
+    bool read_done(const Head& head);
+    bool read_data(const Head& head);
+    bool read_output(const Head& head);
+    bool read_lost(const Head& head);
+    bool read_text(const Head& head, std::uint64_t body, std::string& text);
+    bool read_fetch(const Head& head);
+    bool read_store(const Head& head);
+    void set_why(std::string why);
+    void abandon(const std::string& problem);
+    void give_up();
+
+    Line& line_;
+    const Tell tell_;
+    const std::uint64_t spin_ns_;
+    Reply reply_;          // null: the host may not read this process's memory
+    RecordReader reader_;  // used by the thread that holds reading_
+    std::mutex reading_;
+    mutable std::mutex mutex_;  // guards the members below
+    std::condition_variable changed_;
+    std::uint64_t last_ = 0;
+    std::map<std::uint64_t, Entry> entries_;
+    std::map<std::uint64_t, Expected> expected_;
+    std::string why_ =
+        "its process on the device ended without a word (was it killed, or the device switched off?)";
+    std::atomic<bool> lost_{false};
+};
+
+}  // namespace offpath::target

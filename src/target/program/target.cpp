@@ -1,0 +1,269 @@
+#include "target/program/target.h"
+
+#include "base/environment.h"
+#include "target/program/connect.h"
+#include "target/program/own_memory.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace offpath::target {
+namespace {
+
+constexpr std::size_t batch_bytes = 16 << 10;
+constexpr std::uint64_t spin_ns = 100'000;
+
+// Whether this thread holds the lock of some target's sending.
+thread_local bool sends_here = false;
+
+// Prints each line with the device's name in front.
+void print_lines(const std::string& device, int descriptor, const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+        out += fmt::format("[{}] ", device);
+        out.append(text, at, end - at);
+        at = end;
+    }
+    std::FILE* const file = descriptor == 2 ? stderr : stdout;
+    std::fwrite(out.data(), 1, out.size(), file);
+    std::fflush(file);
+}
+
+std::string text_of(const Answer& answer) {
+    return {reinterpret_cast<const char*>(answer.payload.data()), answer.payload.size()};
+}
+
+}  // namespace
+
+Status Target::probe(const Place& place, DeviceFacts& facts, std::string& problem) {
+    Connection connection;
+    const Status status = connect_target(Purpose::probe, place, connection, problem);
+    if (status == Status::ok) facts = std::move(connection.facts);
+    return status;
+}
+
+Status Target::open(const Place& place, std::unique_ptr<Target>& target, std::string& problem) {
+    Connection connection;
+    const Status status = connect_target(Purpose::serve, place, connection, problem);
+    if (status != Status::ok) return status;
+    target.reset(
+        new Target(std::move(connection.facts), std::move(connection.line), connection.reads_program));
+    return Status::ok;
+}
+
+Target::Target(DeviceFacts facts, std::unique_ptr<Line> line, bool reads_program)
+    : facts_(std::move(facts)),
+      reads_program_(reads_program),
+      line_(std::move(line)),
+      answers_(
+          *line_,
+          [this](int descriptor, const std::string& text) { print_lines(facts_.node, descriptor, text); },
+          spin_ns) {}
+
+Target::~Target() {
+    std::string ignored;
+    (void)sync(new_stream(), ignored);  // waits for what functions have printed
+    line_->hang_up();
+}
+
+template <typename Body>
+Status Target::send(std::uint64_t number, std::uint32_t stream, const Body& body,
+                    std::span<const std::byte> payload, bool now) {
+    const bool small = payload.size() <= inline_bytes;
+    Status status = Status::ok;
+    {
+        std::lock_guard lock(sending_);
+        append_record(batch_, number, stream, body, small ? payload : std::span<const std::byte>(),
+                      small ? 0 : payload.size());
+        if (!small || now || batch_.size() >= batch_bytes) {
+            sends_here = true;
+            status = flush_locked(small ? std::span<const std::byte>() : payload);
+            sends_here = false;
+        } else if (answers_.lost()) {
+            status = Status::peer_lost;
+        }
+    }
+    send_replies();
+    return status;
+}
+
+// Of a thread that reads, perhaps because it finds no room to send. Whoever sends, sends the replies too, so
+// that no reader waits for a sender.
+void Target::reply(std::vector<std::byte> record) {
+    {
+        std::lock_guard lock(replies_mutex_);
+        replies_.insert(replies_.end(), record.begin(), record.end());
+    }
+    if (!sends_here) send_replies();
+}
+
+void Target::send_replies() {
+    const auto waiting = [this] {
+        std::lock_guard lock(replies_mutex_);
+        return !replies_.empty();
+    };
+    // Who holds the lock looks once more when it has let go.
+    while (waiting()) {
+        std::unique_lock lock(sending_, std::try_to_lock);
+        if (!lock.owns_lock()) return;
+        std::vector<std::byte> records;
+        {
+            std::lock_guard taking(replies_mutex_);
+            records.swap(replies_);
+        }
+        sends_here = true;
+        (void)flush_locked(records);
+        sends_here = false;
+    }
+}
+
+Status Target::unify(std::string& problem) {
+    const std::vector<AddressRange> ranges = own_memory::ranges();
+    answers_.open_memory([this](std::vector<std::byte> record) { reply(std::move(record)); });
+    const std::uint64_t number = answers_.expect();
+    (void)send(number, 0, Unify{}, std::as_bytes(std::span(ranges)), true);
+    const Answer answer = ask(number);
+    if (answer.status != Status::ok) problem = text_of(answer);
+    return answer.status;
+}
+
+Status Target::flush_locked(std::span<const std::byte> more) {
+    const auto read = [this] { answers_.make_room(); };
+    const bool sent = write_all(*line_, batch_, read) && write_all(*line_, more, read);
+    batch_.clear();
+    return sent && !answers_.lost() ? Status::ok : Status::peer_lost;
+}
+
+Answer Target::ask(std::uint64_t number) {
+    Answer answer = answers_.wait(number);
+    if (answer.status == Status::peer_lost && answer.payload.empty()) {
+        const std::string why = problem();
+        const auto bytes = std::as_bytes(std::span(why.data(), why.size()));
+        answer.payload.assign(bytes.begin(), bytes.end());
+    }
+    return answer;
+}
+
+Status Target::load(std::span<const std::byte> image, std::uint64_t& module, std::string& problem) {
+    Digest digest;
+    crypto_hash_sha256(reinterpret_cast<unsigned char*>(digest.data()),
+                       reinterpret_cast<const unsigned char*>(image.data()), image.size());
+    std::uint64_t number = answers_.expect();
+    (void)send(number, 0, FindImage{digest}, {}, true);
+    Answer answer = ask(number);
+    if (answer.status == Status::unavailable) {
+        number = answers_.expect();
+        (void)send(number, 0, LoadImage{digest}, image, true);
+        answer = ask(number);
+    }
+    module = answer.value;
+    problem = text_of(answer);
+    return answer.status;
+}
+
+Status Target::load_library(const std::string& name, std::uint64_t& module, std::string& problem) {
+    const std::uint64_t number = answers_.expect();
+    (void)send(number, 0, LoadLibrary{}, std::as_bytes(std::span(name.data(), name.size())), true);
+    const Answer answer = ask(number);
+    module = answer.value;
+    if (answer.status != Status::ok) problem = text_of(answer);
+    return answer.status;
+}
+
+Status Target::symbols(std::uint64_t module, std::span<const std::string> names,
+                       std::vector<std::uint64_t>& addresses) {
+    std::string list;
+    for (const std::string& name : names)
+        list += name + '\0';
+    const std::uint64_t number = answers_.expect();
+    (void)send(number, 0, FindSymbols{module, names.size()},
+               std::as_bytes(std::span(list.data(), list.size())), true);
+    const Answer answer = ask(number);
+    if (answer.status != Status::ok) return answer.status;
+    addresses.assign(names.size(), 0);
+    if (answer.payload.size() != names.size() * sizeof(std::uint64_t)) return Status::protocol;
+    if (!names.empty()) std::memcpy(addresses.data(), answer.payload.data(), answer.payload.size());
+    return Status::ok;
+}
+
+Status Target::allocate(std::uint64_t bytes, std::uint64_t& address, std::string& problem) {
+    const std::uint64_t number = answers_.expect();
+    (void)send(number, 0, Allocate{bytes}, {}, true);
+    const Answer answer = ask(number);
+    address = answer.value;
+    if (answer.status != Status::ok) problem = text_of(answer);
+    return answer.status;
+}
+
+Status Target::release(std::uint32_t stream, std::uint64_t address) {
+    return send(0, stream, Release{address}, {}, false);
+}
+
+Status Target::put(std::uint32_t stream, std::uint64_t address, const void* source, std::uint64_t bytes) {
+    if (bytes == 0) return Status::ok;
+    const auto* const data = static_cast<const std::byte*>(source);
+    if (reads_program_ && bytes > inline_bytes)
+        return send(0, stream, PutFrom{address, reinterpret_cast<std::uint64_t>(source), bytes}, {}, false);
+    return send(0, stream, Put{address}, std::span(data, bytes), false);
+}
+
+Status Target::get(std::uint32_t stream, void* destination, std::uint64_t address, std::uint64_t bytes) {
+    if (bytes == 0) return Status::ok;
+    const std::uint64_t number = answers_.expect_data(destination, bytes);
+    {
+        std::lock_guard lock(gets_mutex_);
+        gets_[stream].push_back(number);
+    }
+    return send(number, stream, Get{address, reinterpret_cast<std::uint64_t>(destination), bytes}, {}, false);
+}
+
+Status Target::copy(std::uint32_t stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+    return send(0, stream, Copy{to, from, bytes}, {}, false);
+}
+
+Status Target::call(std::uint32_t stream, std::uint64_t function, std::span<const std::uint64_t> arguments) {
+    return send(0, stream, Call{function}, std::as_bytes(arguments), false);
+}
+
+std::uint32_t Target::new_stream() {
+    return ++last_stream_;
+}
+
+std::uint64_t Target::begin_sync(std::uint32_t stream) {
+    const std::uint64_t number = answers_.expect();
+    {
+        std::lock_guard lock(gets_mutex_);
+        if (auto gets = gets_.extract(stream)) finishing_[number] = std::move(gets.mapped());
+    }
+    (void)send(number, stream, Sync{}, {}, true);
+    return number;
+}
+
+Status Target::finish(std::uint64_t number, bool wait, std::string& problem, std::uint64_t limit_ns,
+                      const std::string& limit_problem) {
+    Answer answer;
+    if (wait)
+        answer = answers_.wait(number, limit_ns, limit_problem);
+    else if (!answers_.test(number, answer))
+        return Status::in_progress;
+    std::vector<std::uint64_t> gets;
+    {
+        std::lock_guard lock(gets_mutex_);
+        if (auto found = finishing_.extract(number)) gets = std::move(found.mapped());
+    }
+    for (const std::uint64_t get : gets)
+        answers_.forget_data(get);
+    if (answer.status != Status::ok)
+        problem = answer.status == Status::peer_lost ? this->problem() : text_of(answer);
+    return answer.status;
+}
+
+Status Target::sync(std::uint32_t stream, std::string& problem) {
+    return finish(begin_sync(stream), true, problem);
+}
+
+}  // namespace offpath::target

@@ -1,0 +1,212 @@
+// One of two daemons dies, errors are returned, and nothing but calls that do not wait for all ranks tells
+// the other rank. Few collectives fail on each communicator: those that were outstanding, or started before
+// their rank could know. All later ones work, on both ranks. Two ranks, each with a daemon of its own
+// (two_daemons.sh). The argument is the way of using a communicator, from 0 on, that meets the loss first.
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+#include "check.h"
+#include "kill_daemon.h"
+
+namespace {
+
+constexpr int ints = 1 << 14;
+int rank, other;
+
+// A sum that is started; its result is looked at when it has gone well.
+struct Sum {
+    std::vector<int> mine = std::vector<int>(ints, 0), all = std::vector<int>(ints, 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int value = 0;
+
+    bool start(MPI_Comm comm, int number) {
+        set(number);
+        return MPI_Iallreduce(mine.data(), all.data(), ints, MPI_INT, MPI_SUM, comm, &request) == MPI_SUCCESS;
+    }
+    void set(int number) {
+        value = number;
+        std::fill(mine.begin(), mine.end(), number + rank);
+        std::fill(all.begin(), all.end(), -1);
+    }
+    bool ended(int error) const {
+        check::that(error != MPI_SUCCESS || all == std::vector<int>(ints, 2 * value + 1), "sum {} is wrong",
+                    value);
+        return error == MPI_SUCCESS;
+    }
+    bool wait() { return ended(MPI_Wait(&request, MPI_STATUS_IGNORE)); }
+};
+
+// One way to use a communicator: makes `calls` collectives, of which the first has this number. Returns how
+// many failed.
+struct Way {
+    const char* name;
+    int calls;
+    std::function<int(MPI_Comm comm, int number)> use;
+};
+
+// Ended by MPI_Test alone.
+int tested(MPI_Comm comm, int number) {
+    Sum sum;
+    if (!sum.start(comm, number)) return 1;
+    int error = MPI_SUCCESS;
+    for (int done = 0; done == 0 && error == MPI_SUCCESS;)
+        error = MPI_Test(&sum.request, &done, MPI_STATUS_IGNORE);
+    return sum.ended(error) ? 0 : 1;
+}
+
+constexpr int at_once = 6;
+
+// Several at a time, ended in another order, with small ones of the host's between them.
+int several(MPI_Comm comm, int number) {
+    std::vector<Sum> sums(at_once);
+    std::vector<int> small(at_once);
+    std::vector<MPI_Request> requests(at_once, MPI_REQUEST_NULL);
+    std::vector<bool> started(at_once);
+    for (int i = 0; i < at_once; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        started[at] = sums[at].start(comm, number + i);
+        small[at] = rank == 1 ? number + i : -1;
+        MPI_Ibcast(&small[at], 1, MPI_INT, 1, comm, &requests[at]);
+    }
+    int failed = 0;
+    for (std::size_t i = at_once; i-- > 0;)
+        failed += started[i] && sums[i].wait() ? 0 : 1;
+    check::that(MPI_Waitall(at_once, requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS,
+                "a small broadcast of the host's failed");
+    for (int i = 0; i < at_once; ++i)
+        check::that(small[static_cast<std::size_t>(i)] == number + i, "a small broadcast is wrong");
+    return failed;
+}
+
+// Rank 0 waits for a message that rank 1 sends when it has started the same collective, inside the host's
+// MPI.
+int with_message(MPI_Comm comm, int number) {
+    Sum sum;
+    const bool started = sum.start(comm, number);
+    int token = number;
+    if (rank == 1) MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+    if (rank == 0) MPI_Recv(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return started && sum.wait() ? 0 : 1;
+}
+
+// Rank 0 probes for a message that rank 1 sends when its collective has ended.
+int probed(MPI_Comm comm, int number) {
+    Sum sum;
+    const bool started = sum.start(comm, number);
+    int token = number, failed = 0;
+    if (rank == 1) {
+        failed = started && sum.wait() ? 0 : 1;
+        MPI_Send(&token, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
+    } else {
+        for (int there = 0; there == 0;)
+            MPI_Iprobe(1, 6, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+        MPI_Recv(&token, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        failed = started && sum.wait() ? 0 : 1;
+    }
+    return failed;
+}
+
+// Between a collective of the device and its end, a small blocking one of the host's and a new communicator.
+int among_others(MPI_Comm comm, int number) {
+    Sum sum;
+    const bool started = sum.start(comm, number);
+    int one = 1, ranks = 0;
+    check::that(MPI_Allreduce(&one, &ranks, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && ranks == 2,
+                "a small sum of the host's failed");
+    MPI_Comm made;
+    MPI_Comm_dup(comm, &made);
+    MPI_Comm_free(&made);
+    return started && sum.wait() ? 0 : 1;
+}
+
+// Blocking ones only.
+int blocking(MPI_Comm comm, int number) {
+    Sum sum;
+    sum.set(number);
+    return sum.ended(MPI_Allreduce(sum.mine.data(), sum.all.data(), ints, MPI_INT, MPI_SUM, comm)) ? 0 : 1;
+}
+
+// Persistent ones only, made before the loss.
+class Persistent {
+  public:
+    explicit Persistent(MPI_Comm comm) {
+#if defined(OPEN_MPI)
+        MPIX_Allreduce_init(sum_.mine.data(), sum_.all.data(), ints, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                            &request_);
+#else
+        MPI_Allreduce_init(sum_.mine.data(), sum_.all.data(), ints, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                           &request_);
+#endif
+    }
+    ~Persistent() { MPI_Request_free(&request_); }
+    Persistent(const Persistent&) = delete;
+    Persistent& operator=(const Persistent&) = delete;
+
+    int run(int number) {
+        sum_.set(number);
+        if (MPI_Start(&request_) != MPI_SUCCESS) return 1;
+        return sum_.ended(MPI_Wait(&request_, MPI_STATUS_IGNORE)) ? 0 : 1;
+    }
+
+  private:
+    Sum sum_;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    rank = check::rank_of(MPI_COMM_WORLD);
+    other = 1 - rank;
+    MPI_Comm of_persistent;
+    MPI_Comm_dup(MPI_COMM_WORLD, &of_persistent);
+    {
+        Persistent persistent(of_persistent);
+        std::vector<Way> ways = {
+            {"MPI_Test", 1, tested},
+            {"several at a time", at_once, several},
+            {"beside a message", 1, with_message},
+            {"MPI_Iprobe", 1, probed},
+            {"among the host's", 1, among_others},
+            {"MPI_Allreduce", 1, blocking},
+            {"persistent", 1, [&](MPI_Comm, int number) { return persistent.run(number); }},
+        };
+        std::rotate(ways.begin(), ways.begin() + (argc > 1 ? std::atoi(argv[1]) : 0), ways.end());
+        std::vector<MPI_Comm> comms(ways.size());
+        for (MPI_Comm& comm : comms)
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (std::size_t i = 0; i < ways.size(); ++i)
+            check::that(ways[i].use(comms[i], 1) == 0, "{}: failed while both daemons lived", ways[i].name);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) check::kill_daemon();
+
+        constexpr int rounds = 40;
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            int failed = 0, last = 0;
+            for (int round = 1; round <= rounds; ++round) {
+                const int now = ways[i].use(comms[i], 100 * round);
+                failed += now;
+                if (now > 0) last = round;
+            }
+            fmt::print("rank {}, {}: {} collectives failed, the last in round {}\n", rank, ways[i].name,
+                       failed, last);
+            // In a round: those that were outstanding. In the next one at most: those that this rank started
+            // before the other could tell it.
+            check::that(last <= 2 && failed <= 2 * ways[i].calls, "{}: {} failed, the last in round {}",
+                        ways[i].name, failed, last);
+        }
+        for (MPI_Comm& comm : comms)
+            MPI_Comm_free(&comm);
+    }
+    MPI_Comm_free(&of_persistent);
+    return check::finish();
+}

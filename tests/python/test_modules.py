@@ -1,0 +1,32 @@
+"""The modules of the command import each other without circles, also where they do so late."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import offpath
+
+FOLDER = Path(offpath.__file__).parent
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(FOLDER.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path, modules: set[str]) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # A name may be a module of the package, else it is something in the package itself.
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in modules else node.module)
+    return found & modules
+
+
+def test_no_circles():
+    paths = {name_of(path): path for path in FOLDER.rglob("*.py")}
+    TopologicalSorter({name: imported(path, set(paths)) for name, path in paths.items()}).prepare()

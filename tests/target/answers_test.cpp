@@ -1,0 +1,132 @@
+// A program's end towards a target host that says what it should not, or ends.
+#include "target/program/answers.h"
+#include "lines.h"
+
+#include <thread>
+
+namespace offpath::target {
+namespace {
+
+struct World {
+    Ends ends = shared_ends();
+    std::vector<std::string> told;
+    Answers answers{*ends.program, [this](int, const std::string& text) { told.push_back(text); }, 1000};
+
+    template <typename Body>
+    void say(std::uint64_t number, const Body& body, std::span<const std::byte> payload = {}) {
+        std::vector<std::byte> record;
+        append_record(record, number, 0, body, payload);
+        ASSERT_EQ(ends.host->write(record), record.size());
+    }
+};
+
+std::span<const std::byte> bytes(const std::string& text) {
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+TEST(Answers, AreMatchedByTheirNumbers) {
+    World world;
+    const auto first = world.answers.expect(), second = world.answers.expect();
+    world.say(second, Done{0, 0, 22});
+    world.say(first, Done{static_cast<std::int32_t>(Status::memory), 0, 0}, bytes("too large"));
+    Answer answer = world.answers.wait(first);
+    EXPECT_EQ(answer.status, Status::memory);
+    EXPECT_EQ(answer.payload.size(), 9U);
+    answer = world.answers.wait(second);
+    EXPECT_EQ(answer.status, Status::ok);
+    EXPECT_EQ(answer.value, 22U);
+}
+
+TEST(Answers, ComeToEveryThreadThatWaits) {
+    World world;
+    constexpr int threads = 8, rounds = 200;
+    std::vector<std::thread> waiting;
+    std::atomic<int> right{0};
+    std::mutex saying;
+    for (int i = 0; i < threads; ++i)
+        waiting.emplace_back([&] {
+            for (int k = 0; k < rounds; ++k) {
+                const auto number = world.answers.expect();
+                {
+                    std::lock_guard lock(saying);
+                    world.say(number, Done{0, 0, number * 3});
+                }
+                right += world.answers.wait(number).value == number * 3 ? 1 : 0;
+            }
+        });
+    for (std::thread& thread : waiting)
+        thread.join();
+    EXPECT_EQ(right, threads * rounds);
+}
+
+TEST(Answers, WriteOnlyWhereAGetAllowsIt) {
+    World world;
+    std::array<char, 32> memory{};
+    const auto get = world.answers.expect_data(memory.data() + 8, 16);
+    const auto at = [&](int offset) { return Data{reinterpret_cast<std::uint64_t>(memory.data() + offset)}; };
+    world.say(get, at(8), bytes("abcd"));
+    world.say(get, at(20), bytes("efgh"));
+    world.say(get, at(21), bytes("xxxx"));     // beyond its end
+    world.say(get, at(4), bytes("xxxx"));      // before its beginning
+    world.say(get + 7, at(8), bytes("xxxx"));  // of no get
+    const auto sync = world.answers.expect();
+    world.say(sync, Done{});
+    EXPECT_EQ(world.answers.wait(sync).status, Status::ok);
+    EXPECT_EQ(std::string(memory.data() + 8, 4), "abcd");
+    EXPECT_EQ(std::string(memory.data() + 20, 4), "efgh");
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), 'x'), 0);
+    world.answers.forget_data(get);
+    world.say(get, at(8), bytes("xxxx"));  // late
+    const auto last = world.answers.expect();
+    world.say(last, Done{});
+    EXPECT_EQ(world.answers.wait(last).status, Status::ok);
+    EXPECT_EQ(memory[8], 'a');
+}
+
+TEST(Answers, TellOutputAndTheEnd) {
+    World world;
+    const auto number = world.answers.expect();
+    world.say(0, Output{1}, bytes("hello\n"));
+    world.say(0, Lost{11}, bytes("a_function"));
+    EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
+    EXPECT_EQ(world.told, std::vector<std::string>{"hello\n"});
+    EXPECT_EQ(world.answers.why(), "a_function ended with signal 11 (Segmentation fault)");
+    // Whoever asks later is told the same.
+    EXPECT_EQ(world.answers.wait(world.answers.expect()).status, Status::peer_lost);
+}
+
+TEST(Answers, EndWithTheHost) {
+    World world;
+    const auto number = world.answers.expect();
+    std::thread host([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        world.ends.host.reset();
+    });
+    EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
+    host.join();
+}
+
+TEST(Answers, EndAtNonsense) {
+    for (const Kind kind : {Kind::call, static_cast<Kind>(999)}) {
+        World world;
+        const auto number = world.answers.expect();
+        Head head;
+        head.kind = kind;
+        head.bytes = UINT64_MAX;
+        ASSERT_EQ(world.ends.host->write(bytes_of(head)), sizeof head);
+        EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
+    }
+    // Records that are shorter or longer than they can be.
+    for (const Kind kind : {Kind::done, Kind::data, Kind::output, Kind::lost}) {
+        World world;
+        const auto number = world.answers.expect();
+        Head head;
+        head.kind = kind;
+        head.bytes = 3;
+        ASSERT_EQ(world.ends.host->write(bytes_of(head)), sizeof head);
+        EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
+    }
+}
+
+}  // namespace
+}  // namespace offpath::target
