@@ -7,6 +7,7 @@
 
 #include "tuning/choices.h"
 #include "tuning/cost_model.h"
+#include "tuning/pace.h"
 #include "tuning/table.h"
 
 namespace offpath::mpi {
@@ -481,6 +482,33 @@ TEST(Refinement, MediansTakeNoNoticeOfOneLateCall) {
         samples.add({each, 10 * each, 0});
     EXPECT_EQ(samples.median().exposed_ns, 3U);
     EXPECT_EQ(samples.median().elapsed_ns, 30U);
+}
+
+// --- the pace of agreements -----------------------------------------------------------------------------
+
+// A rank may count a call in either way, so ranks that count differently must agree in the same call.
+TEST(Pace, RanksThatCountDifferentlyAgreeInTheSameCall) {
+    Pace plain, quiet;
+    for (int round = 0; round < 4; ++round) {
+        int calls_of_plain = 1, calls_of_quiet = 1;
+        while (!plain.due())
+            ++calls_of_plain;
+        while (quiet.counts_quietly())
+            ++calls_of_quiet;
+        EXPECT_TRUE(quiet.due());
+        EXPECT_EQ(calls_of_plain, calls_of_quiet);
+        plain.set(10 * ms, 250 * ms);
+        quiet.set(10 * ms, 250 * ms);
+    }
+}
+
+TEST(Pace, AgreesInEveryCallWhereCallsAreSlow) {
+    Pace pace;
+    while (!pace.due()) {
+    }
+    pace.set(8000 * ms, 250 * ms);
+    EXPECT_FALSE(pace.counts_quietly());
+    EXPECT_TRUE(pace.due());
 }
 
 }  // namespace

@@ -151,7 +151,9 @@ const Entry* find(const std::vector<Entry>& entries, Handle handle) {
 
 }  // namespace
 
-HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer) {
+namespace {
+
+HostReason look_up_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer) {
     static const std::vector<Type> types = all_types();
     static const std::vector<Operator> operators = all_operators();
     const Operator* operation = find(operators, op);
@@ -162,6 +164,27 @@ HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer) {
     return offpath_reduction_supported(runtime().context, reducer.type, reducer.reduction) == OFFPATH_OK
                ? HostReason::none
                : HostReason::reduction;
+}
+
+}  // namespace
+
+HostReason find_reducer(MPI_Datatype type, MPI_Op op, Reducer& reducer) {
+    // A program's own types and operations may get the handle of others that it has freed, which were its own
+    // too, so the answer stays right.
+    struct Latest {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Op op = MPI_OP_NULL;
+        HostReason reason = HostReason::user_op;
+        Reducer reducer{};
+    };
+    static thread_local Latest latest;
+    if (latest.type != type || latest.op != op) {
+        latest.reason = look_up_reducer(type, op, latest.reducer);
+        latest.type = type;
+        latest.op = op;
+    }
+    reducer = latest.reducer;
+    return latest.reason;
 }
 
 bool depends_on_order(const Reducer& reducer) {

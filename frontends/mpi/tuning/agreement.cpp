@@ -17,8 +17,6 @@
 namespace offpath::mpi {
 namespace {
 
-// A phase of quick calls predicts little about the next phase.
-constexpr std::uint64_t fastest_growth = 4;
 constexpr std::size_t buckets = 256;
 
 // All teams, and the latest switch that this process knows of.
@@ -110,12 +108,6 @@ TeamShape shape_of(const std::vector<int>& members) {
 }
 
 }  // namespace
-
-void Pace::set(std::uint64_t nanoseconds, std::uint64_t wanted_between) {
-    const std::uint64_t each = std::max<std::uint64_t>(nanoseconds / std::max<std::uint64_t>(calls_, 1), 1);
-    every_ = std::clamp<std::uint64_t>(wanted_between / each, 1, fastest_growth * every_);
-    calls_ = 0;
-}
 
 TeamTuning::TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_id)
     : choices(runtime().settings.selection, table, shape, tuning_settings.first_trial_after),

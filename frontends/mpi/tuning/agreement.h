@@ -18,23 +18,10 @@
 
 #include "choices.h"
 #include "communicators/communicators.h"
+#include "pace.h"
 #include "runtime/runtime.h"
 
 namespace offpath::mpi {
-
-// The number of synchronizing calls between two agreements. Pure.
-class Pace {
-  public:
-    // Counts a call; true if the ranks agree in this one.
-    bool due() { return ++calls_ >= every_; }
-    // After an agreement: the time that the calls took, and the wanted time between two agreements; the same
-    // values on all ranks.
-    void set(std::uint64_t nanoseconds, std::uint64_t wanted_between);
-
-  private:
-    std::uint64_t calls_ = 0;
-    std::uint64_t every_ = 8;
-};
 
 // What a team keeps. Collectives of a communicator are ordered, so it needs no lock.
 struct TeamTuning {

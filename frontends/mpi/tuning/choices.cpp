@@ -66,7 +66,9 @@ HostReason Choices::why_off(Op op, Form form) const {
 }
 
 bool Choices::count_call(Op op, Form form) {
-    const std::uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed);
+    // Calls are ordered, so only one thread writes at a time.
+    const std::uint64_t call = calls_.load(std::memory_order_relaxed);
+    calls_.store(call + 1, std::memory_order_relaxed);
     if (switches_pending_.load(std::memory_order_acquire)) {
         const std::lock_guard lock(mutex_);
         while (!switches_.empty() && switches_.front().from <= call) {

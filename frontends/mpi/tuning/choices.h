@@ -63,6 +63,8 @@ class Choices {
     // Returns the slots whose engine or reason changed.
     std::vector<const Slot*> conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks,
                                       std::uint64_t elapsed_ns);
+    // Whether nothing is measured, so that no agreement can be wanted before it is due.
+    bool measures_nothing() const { return slots_.empty(); }
     // Whether an agreement is wanted before it is due.
     bool wants_agreement_soon() const;
 

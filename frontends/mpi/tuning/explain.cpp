@@ -73,7 +73,7 @@ std::string measured(const Choices& choices, Op op, std::uint64_t bytes) {
 
 }  // namespace
 
-void explain_choice(const Team& team, Op op, Form form, std::uint64_t bytes, const Choice& choice) {
+void explain_kept_choice(const Team& team, Op op, Form form, std::uint64_t bytes, const Choice& choice) {
     if (!explains(team)) return;
     const unsigned cls = size_class(bytes);
     {

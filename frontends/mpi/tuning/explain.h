@@ -7,11 +7,15 @@
 
 #include "choices.h"
 #include "communicators/communicators.h"
+#include "job_settings.h"
 
 namespace offpath::mpi {
 
 // A call for which the choice was made.
-void explain_choice(const Team& team, Op op, Form form, std::uint64_t bytes, const Choice& choice);
+void explain_kept_choice(const Team& team, Op op, Form form, std::uint64_t bytes, const Choice& choice);
+inline void explain_choice(const Team& team, Op op, Form form, std::uint64_t bytes, const Choice& choice) {
+    if (tuning_settings.explain != 0) explain_kept_choice(team, op, form, bytes, choice);
+}
 // A conclusion of refinement.
 void explain_finding(const Team& team, const Slot& slot);
 // On rank 0 of the world.

@@ -18,6 +18,9 @@ struct TuningSettings {
 
 inline TuningSettings tuning_settings;
 inline Table measured_costs;
+// The operations whose blocking form may go to the device, one bit each. Where a bit is 0, no table and no
+// switch changes that.
+inline std::uint32_t blocking_may_pay_bits = 0;
 
 // Reads both on rank 0 and gives them to all ranks. Collective over the world. It ends the job when a setting
 // cannot be parsed. A table that cannot be read is reported, and ignored.

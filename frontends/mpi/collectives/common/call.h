@@ -96,7 +96,27 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op);
 
 // Whether some blocking call of `op` goes to the device, because of settings or measurements.
 inline bool blocking_may_pay(Op op) {
-    return runtime().settings.selection.enabled(op, Form::blocking) || !measured_costs.empty();
+    return (blocking_may_pay_bits >> static_cast<unsigned>(op) & 1U) != 0;
+}
+
+// For a blocking collective that no rank leaves before all have entered it: counts it for the pace of
+// agreements. False: there may be something to do, and nothing was counted.
+inline bool passes_synchronization(MPI_Comm comm) {
+    const KnownTeam& known = known_team(comm);
+    if (known.comm != comm || known.epoch != team_epoch.load(std::memory_order_acquire)) return false;
+    const Team& team = *known.team;
+    TeamTuning* const tuning = team.tuning.get();
+    if (tuning == nullptr) return true;
+    return team.meetings == nullptr && !any_loss.load(std::memory_order_relaxed) &&
+           tuning->choices.measures_nothing() && tuning->pace.counts_quietly();
+}
+
+// Whether a blocking call only has to call the host's MPI. This costs a few loads. False: look again.
+template <Op op>
+bool blocking_is_the_hosts(MPI_Comm comm) {
+    if (outstanding.timed != 0 || blocking_may_pay(op)) return false;
+    if constexpr (traits(op).synchronizes) return passes_synchronization(comm);
+    return true;
 }
 
 // For a blocking collective that no rank leaves before all have entered it. True: a barrier has nothing left
@@ -244,6 +264,8 @@ int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_o
             [&] { return host(OFFPATH_UNPACK arguments, info, request); },                            \
             [](auto... all) { return start_on_host(all...); });                                       \
     }
+// The code for blocking calls that may involve the device is out of line: the host's call then needs no stack
+// frame of ours.
 #define OFFPATH_FORMS(Call, Name, name, parameters, arguments)                                \
     extern "C" OFFPATH_API int MPI_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) { \
         return offpath::mpi::nonblocking(                                                     \
@@ -251,9 +273,14 @@ int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_o
             [&] { return PMPI_I##name(OFFPATH_UNPACK arguments, request); },                  \
             [](auto... all) { return PMPI_I##name(all...); });                                \
     }                                                                                         \
-    extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                        \
+    [[gnu::noinline]] static int look_and_##Name(OFFPATH_UNPACK parameters) {                 \
         return offpath::mpi::blocking(Call{{}, OFFPATH_UNPACK arguments},                     \
                                       [&] { return PMPI_##Name(OFFPATH_UNPACK arguments); }); \
+    }                                                                                         \
+    extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                        \
+        return offpath::mpi::blocking_is_the_hosts<Call::op>(comm)                            \
+                   ? PMPI_##Name(OFFPATH_UNPACK arguments)                                    \
+                   : look_and_##Name(OFFPATH_UNPACK arguments);                               \
     }
 // For a collective without counts.
 #define COLLECTIVE_OF_NOTHING(Call, Name, name, parameters, arguments) \

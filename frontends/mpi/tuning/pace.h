@@ -1,0 +1,37 @@
+// Pace: the number of synchronizing calls between two agreements of a communicator's ranks (agreement.h).
+// Pure. One thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace offpath::mpi {
+
+class Pace {
+  public:
+    // Counts a call; true if the ranks agree in this one.
+    bool due() { return ++calls_ >= every_; }
+    // Counts a call, unless the ranks agree in it: then due() must count it.
+    bool counts_quietly() {
+        if (calls_ + 1 >= every_) return false;
+        ++calls_;
+        return true;
+    }
+    // After an agreement: the time that the calls took, and the wanted time between two agreements; the same
+    // values on all ranks.
+    void set(std::uint64_t nanoseconds, std::uint64_t wanted_between) {
+        const std::uint64_t each =
+            std::max<std::uint64_t>(nanoseconds / std::max<std::uint64_t>(calls_, 1), 1);
+        every_ = std::clamp<std::uint64_t>(wanted_between / each, 1, fastest_growth * every_);
+        calls_ = 0;
+    }
+
+  private:
+    // A phase of quick calls predicts little about the next phase.
+    static constexpr std::uint64_t fastest_growth = 4;
+
+    std::uint64_t calls_ = 0;
+    std::uint64_t every_ = 8;
+};
+
+}  // namespace offpath::mpi
