@@ -65,7 +65,8 @@ TEST_P(Lines, CarryRecordsWhole) {
         std::uint64_t number = 0;
         for (const auto& payload : payloads) {
             std::vector<std::byte> record;
-            append_record(record, ++number, 3, Put{number}, payload);
+            ++number;
+            append_record(record, number, 3, Put{number}, payload);
             EXPECT_TRUE(write_all(*ends.program, record, [&] { ends.program->sleep(1'000'000); }));
         }
     });
