@@ -21,7 +21,7 @@ scripts/setup-aarch64.sh || {
     [ $code = 77 ] && echo "aarch64: skipped: the cross build cannot be set up (see above)" >&2
     exit $code
 }
-programs=(offpathd offpath-target-host transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
+programs=(offpathd offpath-target-host offpath-region-mpi-openmpi transport_peer transport_test link_peer link_test test-control test-matching memory_test schedule_test test-engine
     device_ranks_split_test device_ranks_pairing_test offpath-bench-osu example-device-ranks-share minimd minimd_kernels_test)
 [ -f $arm/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null || exit 1
 cmake --build $arm -j "${JOBS:-$(nproc)}" --target "${programs[@]}" -- --quiet || exit 1
