@@ -18,10 +18,10 @@ struct CopiedSend {
     offpath_request_h request;
     std::unique_ptr<std::byte[]> copy;
 };
-std::mutex mutex;
+std::mutex sends_mutex;
 std::deque<CopiedSend> sends;
 
-// Needs the mutex. How many are left.
+// Needs sends_mutex. How many are left.
 std::size_t sweep() {
     std::erase_if(sends, [](const CopiedSend& send) {
         const offpath_status_t status = offpath_request_test(send.request);
@@ -38,7 +38,7 @@ std::size_t sweep() {
 }  // namespace
 
 void keep_copied_send(offpath_request_h request, std::unique_ptr<std::byte[]> copy) {
-    std::unique_lock lock(mutex);
+    std::unique_lock lock(sends_mutex);
     sends.push_back({request, std::move(copy)});
     if (sends.size() <= most_sends / 2) return;
     for (Backoff backoff; sweep() > most_sends;) {
@@ -50,7 +50,7 @@ void keep_copied_send(offpath_request_h request, std::unique_ptr<std::byte[]> co
 }
 
 std::size_t left_copied_sends() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(sends_mutex);
     return sweep();
 }
 

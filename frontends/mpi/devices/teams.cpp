@@ -15,7 +15,7 @@ struct Known {
     offpath_team_h messages = nullptr;
     std::uint64_t windows = 0;
 };
-std::mutex mutex;
+std::mutex known_mutex;
 std::map<std::vector<std::uint32_t>, Known> known;
 
 offpath_team_h create(const std::vector<std::uint32_t>& ranks, std::uint64_t number) {
@@ -43,14 +43,14 @@ std::vector<std::uint32_t> world_ranks(MPI_Comm comm) {
 }
 
 offpath_team_h team_for(const std::vector<std::uint32_t>& ranks) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(known_mutex);
     offpath_team_h& team = known[ranks].messages;
     if (team == nullptr) team = create(ranks, 0);
     return team;
 }
 
 offpath_team_h new_team_for(const std::vector<std::uint32_t>& ranks) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(known_mutex);
     return create(ranks, ++known[ranks].windows);
 }
 
