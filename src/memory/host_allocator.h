@@ -6,7 +6,7 @@
 // process from then on. Threads: all calls from any thread.
 //
 // fork: the memory is shared. A child that does not exec sees the parent's bytes and writes to them. The
-// child must not call anything here; fork_guard.h detects it.
+// child must not call anything here.
 #pragma once
 
 #include "memory/file.h"

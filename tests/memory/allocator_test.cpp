@@ -1,7 +1,6 @@
 #include "memory/host_allocator.h"
 
 #include "memory/copy.h"
-#include "memory/fork_guard.h"
 
 #include <cstring>
 #include <thread>
@@ -10,7 +9,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace offpath::memory {
@@ -94,19 +92,6 @@ TEST(HostAllocator, HugePagesAreOnlyAHint) {
     ASSERT_EQ(allocator.allocate(std::size_t{4} << 20, allocation), Status::ok);
     std::memset(allocation.address, 7, allocation.bytes);
     EXPECT_EQ(static_cast<char*>(allocation.address)[allocation.bytes - 1], 7);
-}
-
-TEST(ForkGuard, TellsTheChildApart) {
-    const ForkGuard guard;
-    const std::uint64_t forks = ForkGuard::forks();
-    EXPECT_FALSE(guard.in_child());
-    const pid_t child = fork();
-    if (child == 0) _exit(guard.in_child() && !ForkGuard().in_child() ? 0 : 1);
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-    EXPECT_FALSE(guard.in_child());
-    EXPECT_EQ(ForkGuard::forks(), forks + 1);
 }
 
 TEST(Copy, LongAndShortAndUnaligned) {
