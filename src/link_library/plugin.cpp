@@ -8,7 +8,7 @@
 
 using namespace offpath;
 
-// NOLINTNEXTLINE: see entry.h about its types
+// NOLINTNEXTLINE: plugin_interface.h describes its types
 extern "C" __attribute__((visibility("default"))) Status offpath_link_open(
     std::size_t options_bytes, const link::HostLinkOptions& options, std::unique_ptr<link::HostLink>& result,
     std::string& problem) {

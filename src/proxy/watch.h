@@ -1,3 +1,4 @@
+// The epoll sets of the daemon and of its proxies. A set only reports which descriptors can be read.
 #pragma once
 
 #include <sys/epoll.h>

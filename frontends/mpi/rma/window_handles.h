@@ -1,7 +1,7 @@
 // The MPI_Win that the program holds for a window on the device: a window of the host's MPI on this process
 // alone. It can be made even where the host's MPI has no windows between nodes, or none at the program's
 // thread level. The host's MPI still handles names, info, error handlers and the program's attributes.
-// Attributes that such a window would report wrongly are answered here (handles.cpp).
+// Attributes that such a window would report wrongly are answered in window_handles.cpp.
 #pragma once
 
 #include <mpi.h>

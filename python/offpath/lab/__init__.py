@@ -1,1 +1,1 @@
-"""Emulated clusters on one machine: see lab/README.md for how they are made."""
+"""Emulated clusters on one machine: docs/lab.md describes them."""
