@@ -118,10 +118,10 @@ class ShmemBench:
     def _before(self, where: str) -> int:
         """What empties the shapers of both ends of a cable. A real link has no burst of two milliseconds; a
         message shorter than that would find it full or spent, by chance."""
-        rate = self.cluster.spec.link.rate
+        link = self.cluster.spec.link
         return (
-            min(2 * network.burst_bytes(rate), SIZES[-1])
-            if where == INTER and self.cluster.namespaced and rate is not None
+            min(2 * network.burst_bytes(link), SIZES[-1])
+            if where == INTER and self.cluster.namespaced and link.rate is not None
             else 0
         )
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from offpath.artifacts import SOURCE_ROOT
+from offpath.lab import network
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def describe_cluster(cluster) -> dict:
         "ranks_per_node": spec.ranks_per_node,
         "link": str(spec.link),
         "link_bits_per_s": spec.link.rate,
+        "link_burst_bytes": network.burst_bytes(spec.link) if spec.link.rate else None,
         "dpu": spec.dpu,
         "pcie": str(spec.pcie) if spec.remote else None,
         "pcie_bits_per_s": spec.pcie.rate if spec.remote else None,

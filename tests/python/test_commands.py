@@ -32,9 +32,26 @@ NODES = [Node(f"node{i}", NodePlacement((0,), (1,)), Holder()) for i in range(2)
 def test_link_is_shaped_at_its_rate_with_a_burst_for_large_segments():
     ((*_, rate, _, burst, _, limit),) = network.shaping_commands("v0", Link(2 * 10**9))
     assert rate == "2000000000bit" and int(burst) >= 256 * 1024 and int(limit) > int(burst)
-    assert network.burst_bytes(10**11) > 10**11 / 8 * 0.001
-    assert network.burst_bytes(10**8) <= 10**8 / 8 * 0.003
+    assert network.burst_bytes(Link(10**11)) > 10**11 / 8 * 0.001
+    assert network.burst_bytes(Link(10**8)) <= 10**8 / 8 * 0.003
     assert network.shaping_commands("v0", Link(None)) == []
+
+
+def test_a_chosen_burst_is_the_buckets_and_holds_two_segments():
+    link = Link(2 * 10**9, burst=132_000)
+    (command,) = network.shaping_commands("v0", link)
+    assert command[command.index("burst") + 1] == "132000"
+    assert network.segment_bytes(link) == 66_000 and str(link) == "2gbit with bursts of 128.9K"
+    assert network.segment_bytes(Link(2 * 10**9, burst=2**20)) == network.segment_bytes(Link(2 * 10**9))
+
+
+@pytest.mark.parametrize(
+    ("burst", "link", "complaint"),
+    [("1K", "2gbit", "32K to 64M"), ("1G", "2gbit", "32K to 64M"), ("128K", "unlimited", "--link")],
+)
+def test_bursts_that_cannot_be_are_refused(offpath, burst, link, complaint):
+    refused = offpath("lab", "run", "--link", link, "--burst", burst, "--", "true")
+    assert refused.returncode == 2 and complaint in refused.stderr + refused.stdout
 
 
 def test_latency_is_split_between_both_ends():

@@ -41,6 +41,15 @@ Latency = Annotated[
         rich_help_panel="Cluster",
     ),
 ]
+Burst = Annotated[
+    str | None,
+    typer.Option(
+        "--burst",
+        metavar="BYTES",
+        help="What a link lets pass at once after a pause (default: 2 ms of its rate).",
+        rich_help_panel="Cluster",
+    ),
+]
 Placement = Annotated[
     str,
     typer.Option(
@@ -218,6 +227,7 @@ def cluster_options(
         "ranks_per_node": (RanksPerNode, ranks_per_node),
         "link": (LinkRate, link),
         "latency": (Latency, "0us"),
+        "burst": (Burst, None),
         "placement": (Placement, placement),
         "turns": (Turns, f"{DEFAULT_US}us"),
         "dpu": (Dpu, dpu),
@@ -282,8 +292,13 @@ def lab_spec(
     timeout: float | None,
     keep_logs: bool = False,
     turns: str = f"{DEFAULT_US}us",
+    burst: str | None = None,
 ) -> LabSpec:
-    network = Link(units.parse_rate(link), units.parse_duration(latency))
+    network = Link(
+        units.parse_rate(link),
+        units.parse_duration(latency),
+        units.parse_size(burst) if burst is not None else None,
+    )
     spec = LabSpec(
         nodes=nodes,
         ranks_per_node=ranks_per_node,

@@ -62,6 +62,7 @@ class LabSpec:
 
     def check(self) -> None:
         network.check_nodes(self.nodes)
+        network.check_burst(self.link)
         turns.check(self.turns_us)
         for value, name, low, high in (
             (self.ranks_per_node, "--ranks-per-node", 1, 1024),

@@ -15,7 +15,7 @@ The functions here are pure: they give command lines.
 from dataclasses import dataclass
 
 from offpath.errors import OffpathError
-from offpath.units import format_rate
+from offpath.units import format_rate, format_size
 
 # Of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include.
 INTERFACE = "v0"
@@ -32,6 +32,7 @@ _QUEUE_BYTES = 64 * 2**20  # no loss: TCP's own window bounds the queue, as cred
 class Link:
     rate: int | None  # bits per second each way; None: not limited
     latency: float = 0.0  # seconds added one way
+    burst: int | None = None  # bytes that pass at once after a pause; None: as many as suit the rate
 
     def __str__(self) -> str:
         return format_rate(self.rate) + self._added()
@@ -41,7 +42,8 @@ class Link:
         return (f"links of {format_rate(self.rate)}" if self.rate else "unlimited links") + self._added()
 
     def _added(self) -> str:
-        return f" with {self.latency * 1e6:g} us added" if self.latency else ""
+        burst = f" with bursts of {format_size(self.burst)}" if self.burst else ""
+        return burst + (f" with {self.latency * 1e6:g} us added" if self.latency else "")
 
 
 def node_name(index: int) -> str:
@@ -178,20 +180,20 @@ def neighbour_commands(interface: str, own: str, addresses: list[str]) -> list[s
     ]
 
 
-def segment_bytes(rate: int | None) -> int:
+def segment_bytes(link: Link) -> int:
     """Largest segment that TCP hands to a link: every one costs a timer on a shaped link, so a millisecond of
-    it as far as segments can be that large."""
-    return (
-        _MAX_SEGMENT_BYTES
-        if rate is None
-        else min(max(rate // 8 // 1000, _MIN_SEGMENT_BYTES), _MAX_SEGMENT_BYTES)
-    )
+    it as far as segments can be that large. The bucket holds two of them."""
+    if link.rate is None:
+        return _MAX_SEGMENT_BYTES
+    largest = _MAX_SEGMENT_BYTES if link.burst is None else min(link.burst // 2, _MAX_SEGMENT_BYTES)
+    return min(max(link.rate // 8 // 1000, _MIN_SEGMENT_BYTES), largest)
 
 
-def burst_bytes(rate: int) -> int:
-    """Two milliseconds of the rate, but never less than what one of the largest segments takes, headers
-    included."""
-    return max(2 * segment_bytes(rate), rate // 8 // 500)
+def burst_bytes(link: Link) -> int:
+    """What a link of limited rate lets pass at once: two milliseconds of the rate, but never less than what
+    two of the largest segments take."""
+    assert link.rate is not None
+    return link.burst or max(2 * segment_bytes(link), link.rate // 8 // 500)
 
 
 def shaping_commands(device: str, link: Link) -> list[list[str]]:
@@ -212,7 +214,7 @@ def shaping_commands(device: str, link: Link) -> list[list[str]]:
                 "rate",
                 f"{link.rate}bit",
                 "burst",
-                str(burst_bytes(link.rate)),
+                str(burst_bytes(link)),
                 "limit",
                 str(_QUEUE_BYTES),
             ]
@@ -236,6 +238,18 @@ def shaping_commands(device: str, link: Link) -> list[list[str]]:
             ]
         )
     return commands
+
+
+def check_burst(link: Link) -> None:
+    if link.burst is None:
+        return
+    if link.rate is None:
+        raise OffpathError("--burst needs links of a limited rate", "add --link, for example --link 2gbit")
+    if not 2 * _MIN_SEGMENT_BYTES <= link.burst <= _QUEUE_BYTES:
+        raise OffpathError(
+            f"--burst {format_size(link.burst)} is out of range",
+            f"use {format_size(2 * _MIN_SEGMENT_BYTES)} to {format_size(_QUEUE_BYTES)}",
+        )
 
 
 def check_nodes(nodes: int) -> None:

@@ -156,7 +156,7 @@ def _connect_by_card(node: Node, link: Link, pcie: Link, addresses: list[str]) -
 def _pair(end: str, other: str, link: Link) -> None:
     run_ip(network.pair_commands(end, other))
     for each in (end, other):
-        segments.set_largest(each, network.segment_bytes(link.rate))
+        segments.set_largest(each, network.segment_bytes(link))
 
 
 def _join(bridge: str, end: str, link: Link) -> None:
