@@ -62,6 +62,15 @@ step remote-fft3d "$offpath" lab compare --dpu remote --nodes 4 --link 500mbit -
     "$build/bin/fft3d" --problem schroedinger --n 192 --variables 4 --iterations 3 --alloc mpi --json -
 step staging "$offpath" bench staging --runs "$runs" @out
 step osu "$offpath" bench osu --nodes 2 @out
+# Target regions need clang 16.
+if [ -x "$build/bin/bench-target" ]; then
+    for dpu in local remote; do
+        step "target-$dpu" "$offpath" bench target --dpu "$dpu" --runs "$runs" @out
+    done
+    step target-across "$offpath" bench target --nodes 2 --link 2gbit --runs "$runs" @out
+fi
+step halo "$offpath" study halo --nodes 2,4 --runs "$runs" @out
+step halo-500mbit "$offpath" study halo --nodes 2,4 --link 500mbit --sizes-1d '' --sizes-2d 512 --sizes-3d 96 --runs "$runs" @out
 
 if [ ${#failed[@]} -gt 0 ]; then
     echo "bench: failed: ${failed[*]}" >&2

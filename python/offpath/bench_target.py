@@ -1,7 +1,11 @@
 """OpenMP target regions on a device beside LLVM's own host plug-in, which runs them in the program's process.
 
 One program (bench/openmp/bench_target.c) measures both in turn, in one session of an emulated node. LLVM's
-plug-in copies with memcpy and calls functions directly, so it shows what crossing to a device costs.
+plug-in copies with memcpy and calls functions directly, so it shows what crossing to a device costs. Beside
+the transfers stand memcpy and, for remote devices, the same bytes over a plain TCP connection.
+
+A second program (bench/openmp/bench_target_mpi.c) measures MPI messages of two ranks: between their hosts,
+between their devices from inside regions, and from a host to a device and back.
 """
 
 import statistics
@@ -13,10 +17,19 @@ from rich.table import Table
 
 from offpath import console, openmp, plots, stats, units
 from offpath.errors import OffpathError
+from offpath.lab import mpi, network
 from offpath.lab.cluster import Cluster, LabSpec, measured
 from offpath.lab.mpi import Engine
 
 PROGRAM = "bench-target"
+MPI_PROGRAM = "bench-target-mpi-openmpi"
+MPI_ENDS = {
+    "host_host": "host and host",
+    "device_device": "device and device",
+    "host_device": "host and device",
+}
+_TRANSFERS = ("map_to", "map_from", "memcpy", "raw_to", "raw_from")
+_REGION_S = 1e-3  # of CPU time, in each region of nowait_1ms
 _LABELS = {
     "offpath": "regions on the device",
     "llvm-host": "LLVM's own plug-in, in the program's process",
@@ -29,9 +42,10 @@ class TargetSpec:
     repeats: int = 500  # of each measurement in a run
 
     def check(self, lab: LabSpec) -> None:
-        if lab.nodes != 1 or lab.ranks_per_node != 1:
+        if lab.nodes not in (1, 2) or lab.ranks_per_node != 1:
             raise OffpathError(
-                "this benchmark is of one node with one program", "leave --nodes and --ranks-per-node out"
+                "this benchmark is of one node with one program, and of MPI between two nodes at most",
+                "use --nodes 1 or 2, and leave --ranks-per-node out",
             )
         for value, name, low, high in (
             (self.runs, "--runs", 1, 1000),
@@ -51,37 +65,60 @@ def engines(program: Path) -> list[Engine]:
 
 
 def measure(cluster: Cluster, spec: TargetSpec) -> list[dict]:
-    """One row a test, amount and engine: medians over the runs, which alternate."""
-    program = cluster.artifacts.program(PROGRAM)
-    command = [str(program), str(spec.repeats)]
-    both = engines(program)
-    taken: dict[str, list[list[dict]]] = {engine.name: [] for engine in both}
+    """One row a test, amount and engine: medians over the runs, which alternate. MPI's two ranks are on the
+    one node, or on one each of the two."""
+    alone, pair = cluster.first(1), cluster.first(cluster.spec.nodes, 2 // cluster.spec.nodes)
+    command = [str(cluster.artifacts.program(PROGRAM)), str(spec.repeats)]
+    with_mpi = [str(cluster.artifacts.program(MPI_PROGRAM)), str(spec.repeats)]
+    raw = [*command, network.pcie_address(0, of_device=False)] if cluster.spec.remote else command
+    device, host = engines(Path(command[0]))
+    jobs = [
+        (alone, device, device, raw),
+        (alone, host, host, command),
+        (pair, device, mpi.OFFPATH, with_mpi),
+    ]
+    taken: list[list[list[dict]]] = [[] for _ in jobs]
     with console.progress() as progress:
-        task = progress.add_task("", total=spec.runs * len(both))
+        task = progress.add_task("", total=spec.runs * len(jobs))
         for run in range(spec.runs):
-            for engine in both:
-                progress.update(task, description=f"run {run + 1} of {spec.runs}: {engine.name}")
-                said = measured(cluster.run(engine, command, capture=True), engine.label, verifies=False)
+            for (part, shown, engine, line), found in zip(jobs, taken, strict=True):
+                what = f"{shown.label}, {Path(line[0]).name}"
+                progress.update(task, description=f"run {run + 1} of {spec.runs}: {what}")
+                said = measured(part.run(engine, line, capture=True), what, verifies=False)
                 if said["devices"] < 1:
-                    raise OffpathError(
-                        f"{engine.label}: OpenMP found no device", "see `offpath info`", code=1
-                    )
-                taken[engine.name].append(said["rows"])
+                    raise OffpathError(f"{what}: OpenMP found no device", "see `offpath info`", code=1)
+                found.append(said["rows"])
                 progress.advance(task)
-    return rows(taken)
+    place = cluster.placements[0]
+    cpus = {device.name: len(place.device), host.name: len(place.host)}
+    return [
+        row
+        for (_, shown, _, _), found in zip(jobs, taken, strict=True)
+        for row in rows(shown.name, found, cpus[shown.name])
+    ]
 
 
-def rows(taken: dict[str, list[list[dict]]]) -> list[dict]:
-    found = []
-    for engine, runs in taken.items():
-        for index, first in enumerate(runs[0]):
-            times = [run[index]["seconds"] for run in runs]
-            amount = {key: first[key] for key in ("bytes", "regions") if key in first}
-            row = {"test": first["test"]} | amount | {"engine": engine, "seconds": statistics.median(times)}
-            if first["test"] in ("map_to", "map_from", "memcpy"):
-                row["bandwidth_Bps"] = first["bytes"] / row["seconds"]
-            row["best_seconds"] = min(run[index]["best_seconds"] for run in runs)
-            found.append(row | {"runs": times})
+def rows(engine: str, runs: list[list[dict]], cpus: int) -> list[dict]:
+    """`cpus`: those that the engine's regions run on."""
+    found: list[dict] = []
+    for index, first in enumerate(runs[0]):
+        times = [run[index]["seconds"] for run in runs]
+        amount = {key: first[key] for key in ("bytes", "regions") if key in first}
+        row = {"test": first["test"]} | amount | {"engine": engine, "seconds": statistics.median(times)}
+        if first["test"] in _TRANSFERS or first["test"].startswith("mpi_bandwidth_"):
+            row["bandwidth_Bps"] = first["bytes"] / row["seconds"]
+        if first["test"] == "nowait_1ms":
+            row["ideal_seconds"] = _REGION_S * max(1.0, first["regions"] / cpus)
+            row["to_ideal"] = row["seconds"] / row["ideal_seconds"]
+        row["best_seconds"] = min(run[index]["best_seconds"] for run in runs)
+        found.append(row | {"runs": times})
+    seconds = {(row["test"], row.get("bytes")): row["seconds"] for row in found}
+    for row in found:
+        if row["test"] in ("map_to", "map_from"):
+            raw = row["test"].replace("map", "raw")
+            for key, reference in (("of_memcpy", "memcpy"), ("of_raw_link", raw)):
+                if beside := seconds.get((reference, row["bytes"])):
+                    row[key] = beside / row["seconds"]
     return found
 
 
@@ -98,60 +135,80 @@ def report(cluster: Cluster, spec: TargetSpec, found: list[dict]) -> dict:
 
 def show(found: dict) -> None:
     table = Table(title=f"target regions: {found['lab']['description']}; medians", title_justify="left")
-    for name in ("test", "amount", *found["engines"], "ratio"):
-        table.add_column(name, justify="left" if name == "test" else "right")
+    for name in ("test", "amount", *found["engines"], "ratio", "of offpath"):
+        table.add_column(name, justify="left" if name in ("test", "of offpath") else "right")
     for offpath in (row for row in found["rows"] if row["engine"] == "offpath"):
         peer = _peer(found, offpath)
         amount = units.format_size(offpath["bytes"]) if "bytes" in offpath else str(offpath["regions"])
         table.add_row(
             offpath["test"],
             amount,
-            *(units.format_seconds(row["seconds"]) for row in (offpath, peer)),
-            f"{offpath['seconds'] / peer['seconds']:.2f}",
+            units.format_seconds(offpath["seconds"]),
+            units.format_seconds(peer["seconds"]) if peer else "",
+            f"{offpath['seconds'] / peer['seconds']:.2f}" if peer else "",
+            _judged(offpath),
         )
     console.out.print(table)
     for name, label in found["engines"].items():
         console.out.print(f"{name}: {label}")
 
 
-def _peer(found: dict, offpath: dict) -> dict:
+def _judged(row: dict) -> str:
+    """A transfer beside memcpy or the bare link, parallel regions beside the time that their cores allow."""
+    if "of_raw_link" in row:
+        return f"{100 * row['of_raw_link']:.0f} % of the link's rate"
+    if "of_memcpy" in row:
+        return f"{100 * row['of_memcpy']:.0f} % of memcpy's rate"
+    if "to_ideal" in row:
+        return f"{row['to_ideal']:.2f} of the ideal time"
+    if "bandwidth_Bps" in row:
+        return f"{row['bandwidth_Bps'] / 1e6:.4g} MB/s"
+    return ""
+
+
+def _peer(found: dict, offpath: dict) -> dict | None:
     same = ("test", "bytes", "regions")
     return next(
-        row
-        for row in found["rows"]
-        if row["engine"] == "llvm-host" and all(row.get(key) == offpath.get(key) for key in same)
+        (
+            row
+            for row in found["rows"]
+            if row["engine"] == "llvm-host" and all(row.get(key) == offpath.get(key) for key in same)
+        ),
+        None,
     )
 
 
 def draw(found: dict, path: Path) -> None:
-    """Bandwidth of mapping by size, and the time of regions that run side by side."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
-    colors = {"offpath": plots.color("offpath"), "llvm-host": plots.color("host")}
-    for engine, color in colors.items():
+    """Bandwidth of mapping by size, the time of regions that run side by side, and that of MPI messages."""
+    figure, (mapping, nowait, latency) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
+    for engine, color in (("offpath", plots.color("offpath")), ("llvm-host", plots.color("host"))):
         mine = [row for row in found["rows"] if row["engine"] == engine]
-        for test, style in (("map_to", "o-"), ("map_from", "s--")):
-            chosen = [row for row in mine if row["test"] == test]
-            left.plot(
-                [row["bytes"] for row in chosen],
-                [row["bandwidth_Bps"] / 1e9 for row in chosen],
-                style,
-                color=color,
-                label=f"{engine}: {test.replace('_', ' ')}",
+        for test, style in (("map_to", "o-"), ("map_from", "s--"), ("memcpy", ":"), ("raw_to", "-.")):
+            if test == "memcpy" and engine != "offpath":
+                continue
+            label = (
+                f"{engine}: {test.replace('_', ' ')}" if test.startswith("map") else test.replace("_", " ")
             )
-        chosen = [row for row in mine if row["test"] == "nowait_1ms"]
-        right.plot(
-            [row["regions"] for row in chosen],
-            [row["seconds"] * 1e3 for row in chosen],
-            "o-",
-            color=color,
-            label=engine,
-        )
-    regions = sorted({row["regions"] for row in found["rows"] if row["test"] == "nowait_1ms"})
-    cpus = max(1, len(found["lab"].get("device_cpus", [])) or 1)
-    ideal = [-(-count // cpus) for count in regions]
-    right.plot(regions, ideal, ":", color="black", label="ideal on the device's cores")
-    left.set(title="update to and from", xscale="log", yscale="log", xlabel="bytes", ylabel="GB/s")
-    right.set(title="nowait regions of 1 ms", xlabel="regions", ylabel="ms")
-    left.legend(fontsize=8)
-    right.legend(fontsize=8)
+            shade = color if test.startswith("map") else "black"
+            _line(mapping, mine, test, "bytes", lambda row: row["bandwidth_Bps"] / 1e9, style, shade, label)
+        _line(nowait, mine, "nowait_1ms", "regions", lambda row: row["seconds"] * 1e3, "o-", color, engine)
+    own = [row for row in found["rows"] if row["engine"] == "offpath"]
+    ideal = "ideal on the device's cores"
+    _line(nowait, own, "nowait_1ms", "regions", lambda row: row["ideal_seconds"] * 1e3, ":", "black", ideal)
+    for (ends, label), color in zip(MPI_ENDS.items(), ("#8d99ae", "#2a9d8f", "#e76f51"), strict=True):
+        test = f"mpi_latency_{ends}"
+        _line(latency, own, test, "bytes", lambda row: row["seconds"] * 1e6, "o-", color, label)
+    mapping.set(title="update to and from", xscale="log", yscale="log", xlabel="bytes", ylabel="GB/s")
+    nowait.set(title="nowait regions of 1 ms", xlabel="regions", ylabel="ms")
+    latency.set(title="MPI messages, one way", xscale="log", yscale="log", xlabel="bytes", ylabel="us")
+    for panel in (mapping, nowait, latency):
+        panel.legend(fontsize=8)
     plots.finish(figure, found, path)
+
+
+def _line(panel, rows: list[dict], test: str, amount: str, value, style: str, color: str, label: str) -> None:
+    chosen = [row for row in rows if row["test"] == test]
+    if chosen:
+        panel.plot(
+            [row[amount] for row in chosen], [value(row) for row in chosen], style, color=color, label=label
+        )

@@ -72,26 +72,45 @@ def test_hosts_and_devices_of_the_lab_communicate(offpath, namespaces, dpu, exam
     assert summary in done.stderr
 
 
-@pytest.mark.parametrize("dpu", ["local", "remote"])
-def test_bench_target_measures_both_ways(offpath, namespaces, tmp_path, dpu):
-    report = tmp_path / "target.json"
-    done = offpath("bench", "target", "--dpu", dpu, "--runs", "1", "--repeats", "10", "--json", str(report))
+_TIMED = {"empty_region", "region_with_int", "map_to", "map_from", "memcpy", "nowait_1ms", "chain"}
+_MPI = {
+    f"mpi_{what}_{ends}"
+    for what in ("latency", "bandwidth")
+    for ends in ("host_host", "device_device", "host_device")
+}
+
+
+@pytest.mark.parametrize(("dpu", "nodes"), [("local", 1), ("remote", 2)])
+def test_bench_target_measures_regions_and_mpi(offpath, namespaces, tmp_path, dpu, nodes):
+    report, picture = tmp_path / "target.json", tmp_path / "target.png"
+    command = ["--dpu", dpu, "--nodes", str(nodes), "--runs", "1", "--repeats", "10"]
+    done = offpath("bench", "target", *command, "--json", str(report), "--plot", str(picture))
     assert done.returncode == 0, done.stderr
-    rows = json.loads(report.read_text())["rows"]
-    assert {row["engine"] for row in rows} == {"offpath", "llvm-host"}
-    assert {row["test"] for row in rows} == {
-        "empty_region",
-        "region_with_int",
-        "map_to",
-        "map_from",
-        "memcpy",
-        "nowait_1ms",
-        "chain",
-    }
-    assert all(row["seconds"] > 0 and ("bytes" in row) != ("regions" in row) for row in rows)
+    found = json.loads(report.read_text())
+    rows = {"offpath": [], "llvm-host": []}
+    for row in found["rows"]:
+        rows[row["engine"]].append(row)
+    link = {"raw_to", "raw_from"} if dpu == "remote" else set()
+    assert {row["test"] for row in rows["llvm-host"]} == _TIMED
+    assert {row["test"] for row in rows["offpath"]} == _TIMED | link | _MPI
+    assert all(row["seconds"] > 0 and ("bytes" in row) != ("regions" in row) for row in found["rows"])
+    for row in found["rows"]:
+        moves = row["test"].startswith(("map", "raw", "memcpy", "mpi_bandwidth"))
+        assert ("bandwidth_Bps" in row) == moves
+    for row in rows["offpath"]:
+        if row["test"].startswith("map"):
+            assert row["of_memcpy"] > 0 and ("of_raw_link" in row) == (dpu == "remote")
+    assert picture.stat().st_size > 0
+
+    # Regions that share a core cannot overlap: the time of all of them is what the core needs for each.
+    cpus = len(found["lab"]["placement"][0]["device"])
+    for row in rows["offpath"]:
+        if row["test"] == "nowait_1ms":
+            assert row["ideal_seconds"] == pytest.approx(1e-3 * max(1, row["regions"] / cpus))
+            assert row["best_seconds"] > 0.99 * row["ideal_seconds"]
 
 
-def test_bench_target_is_of_one_node(offpath):
-    done = offpath("bench", "target", "--nodes", "2")
+def test_bench_target_is_of_one_or_two_nodes(offpath):
+    done = offpath("bench", "target", "--nodes", "3")
     assert done.returncode != 0
-    assert "one node" in done.stderr
+    assert "use --nodes 1 or 2" in done.stderr

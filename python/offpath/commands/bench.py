@@ -388,13 +388,17 @@ def target_(
 ) -> None:
     """OpenMP target regions on the device, beside LLVM's own plug-in, which runs them on the host.
 
+    With them, MPI messages between hosts and devices, from inside regions: of two ranks on the one node, or
+    with --nodes 2 on one each.
+
     Example: offpath bench target --dpu remote --json target.json --plot target.png
     """
     spec = bench_target.TargetSpec(runs, repeats)
     spec.check(lab)
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
-    artifacts.program(bench_target.PROGRAM), artifacts.openmp_plugins, artifacts.device(lab.dpu)
+    artifacts.program(bench_target.PROGRAM), artifacts.program(bench_target.MPI_PROGRAM)
+    artifacts.openmp_plugins, artifacts.device(lab.dpu), artifacts.mpi_preload
     options.enter_lab(lab, no_namespaces)
     with clusters.open_cluster(lab, artifacts) as cluster:
         console.note(cluster.describe())
