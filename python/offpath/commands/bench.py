@@ -86,8 +86,7 @@ def overlap(
     wire: the least time that the link's rate allows.
 
     The host's MPI is also run with its progress thread and with the device's core, and MPICH alone and with
-    its asynchronous progress and that core. What differs from OSU's osu_i... programs is in
-    docs/performance.md.
+    its asynchronous progress and that core. docs/lab.md says what differs from OSU's osu_i... programs.
     """
     _run(
         "overlap",
