@@ -133,7 +133,7 @@ inline constexpr std::size_t internal_bytes = std::size_t{32} << 20;
 [[noreturn]] void fail_lost(const std::string& text);
 // Writes the same line as fail() but does not end the job. For calls that return an error.
 void complain(const std::string& text);
-// For an error that every PE detects in the same call: only PE 0 writes the line.
+// Reports an error that every PE detects in the same call: only PE 0 writes the line.
 void complain_for_all(const std::string& text);
 
 }  // namespace offpath::shmem

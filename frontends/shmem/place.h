@@ -27,7 +27,7 @@ inline bool is_own(SegmentId id, std::size_t offset) {
 
 [[noreturn]] void fail_pe(const Context& context, int pe);
 [[noreturn]] void fail_address(const void* address, std::size_t bytes, int pe);
-// For OFFPATH_SHMEM_CHECK=1: checks that `symmetric` lies in one allocation and `local` is not null.
+// Called with OFFPATH_SHMEM_CHECK=1. Checks that `symmetric` lies in one allocation and `local` is not null.
 void check_place(const void* symmetric, std::size_t bytes, const void* local, int pe);
 
 inline void check_pe(const Context& context, int pe) {

@@ -1,5 +1,5 @@
-// Small operations on windows over the direct path: when an operation may take that path, and who waits for
-// it.
+// Small operations on windows over the direct path: when an operation may take that path, and which calls
+// wait for it.
 //
 // Order. A proxy executes the operations of one path in order, each before the next. Operations that went
 // through this rank's own proxy may still be on their way to the target. So an operation takes the direct

@@ -25,7 +25,7 @@ offpath_status_t check(const char* call, offpath_team_h team, const void* send, 
     return OFFPATH_OK;
 }
 
-// For calls that have a send buffer, a receive buffer, and nothing else that differs between ranks.
+// Serves calls that have a send buffer, a receive buffer, and nothing else that differs between ranks.
 template <typename Builder, typename Build>
 offpath_status_t start(offpath_team& team, Builder* builder, const void* send, void* recv,
                        std::uint64_t detail, std::uint64_t bytes, collectives::Reducing what,

@@ -28,12 +28,11 @@ struct offpath_request {
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
-    offpath_window* window =
-        nullptr;  // that counts it among the watched, or that it flushes, until it is over
+    // The window that counts it among the watched, or that it flushes, until it is over.
+    offpath_window* window = nullptr;
     std::uint32_t target = 0;
     bool updates = false;
-    // For a flush of the window: it covers `unwatched` operations without a request, with numbers up to
-    // `loose`.
+    // A flush of the window covers `unwatched` operations without a request, with numbers up to `loose`.
     bool flushes = false;
     std::uint64_t loose = 0;
     std::uint32_t unwatched = 0;

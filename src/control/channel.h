@@ -77,8 +77,7 @@ class ClientChannel {
     virtual void progress() {}
     virtual void end_progress() {}
 
-    // For sleeping: call enter_wait(), which returns the sequence; check the awaited word; sleep();
-    // leave_wait().
+    // To sleep: call enter_wait(), which returns the sequence; check the awaited word; sleep(); leave_wait().
     std::uint32_t enter_wait();
     // Sleeps until a completion comes after `sequence`, or the timeout passes.
     void sleep(std::uint32_t sequence, std::uint64_t timeout_ns);
@@ -95,8 +94,8 @@ class ClientChannel {
     ClientChannel(CompletionEntry* table, std::uint32_t completions, WaitWords words)
         : table_(table), completions_(completions), words_(words) {}
     const WaitWords& words() const { return words_; }
-    // For channels whose other side does not see `waiting`: called before the sequence is read, and after the
-    // wait.
+    // Only channels whose other side does not see `waiting` need these. They are called before the sequence
+    // is read, and after the wait.
     virtual void announce_wait() {}
     virtual void withdraw_wait() {}
 

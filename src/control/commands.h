@@ -113,7 +113,7 @@ struct BasicSend {
         each(self.team, self.peer, self.tag, self.completion, self.range);
     }
 };
-// From any rank that agrees with `peer` in the bits of `mask`.
+// Receives from any rank that agrees with `peer` in the bits of `mask`.
 struct BasicRecv {
     static constexpr std::uint16_t kind = 9;
     std::uint64_t team = 0;

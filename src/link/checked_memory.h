@@ -21,7 +21,7 @@ class CheckedMemory {
     // been copied.
     Status read(std::uint64_t address, void* destination, std::size_t bytes) const;
     Status write(std::uint64_t address, const void* source, std::size_t bytes) const;
-    // As write(), but in one copy where the presence of the memory can be checked beforehand.
+    // The same as write(), but in one copy where the presence of the memory can be checked beforehand.
     Status put(std::uint64_t address, const void* source, std::size_t bytes) const;
     // Copies within this memory; the ranges must not overlap. It takes one copy where pipes take whole pages.
     Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes) const;

@@ -22,7 +22,7 @@ class CommandStream {
     // False: the client broke the rules; `why` says how. The bytes are copied.
     bool accept(std::uint64_t number, std::span<const std::byte> batch, const char*& why);
 
-    // As ProxyChannel::next.
+    // The same as ProxyChannel::next.
     control::NextRecord next(std::span<const std::byte>& record);
     bool has_records() const { return !ready_.empty(); }
     // Bytes of records returned so far; the client may reuse that much room.

@@ -67,8 +67,8 @@ class DeviceLinks {
 
     // Advances everything without blocking. Returns how many events it handled.
     virtual unsigned progress() = 0;
-    // For sleeping: arm() returns ok when event_fd() will become readable at the next event, and retry when
-    // there is work already.
+    // To sleep: arm() returns ok when event_fd() will become readable at the next event, and retry when there
+    // is work already.
     virtual int event_fd() const = 0;
     virtual Status arm() = 0;
     virtual Counters counters() const = 0;

@@ -97,7 +97,7 @@ bool DeviceRings::flush() {
 // Called when the host can see what was put.
 void DeviceRings::settle() {
     open_ = true;
-    // As in HostRings::tell(), the words must be visible before the look at who sleeps.
+    // As in HostRings::tell(), the words must be visible before this checks whether the host sleeps.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (std::exchange(words_, false) && host_sleeps()) events_.ring();
 }

@@ -28,7 +28,7 @@ class LinkDriver {
     virtual ~LinkDriver() = default;
     // There are batches to send.
     virtual void kick() = 0;
-    // As ClientChannel.
+    // The same as in ClientChannel.
     virtual bool begin_progress() = 0;
     virtual void progress() = 0;
     virtual void end_progress() = 0;

@@ -24,7 +24,7 @@ constexpr std::uint32_t any = UINT32_MAX;
 struct Envelope {
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
-    // Of a receive: the bits of `source` in which a message's source must agree with it.
+    // Used in a receive: the bits of `source` in which a message's source must agree with it.
     std::uint32_t mask = UINT32_MAX;
 };
 

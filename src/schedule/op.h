@@ -111,7 +111,7 @@ struct Slot {
 };
 
 const char* to_string(OpKind kind);
-// For messages: "op 12 (send to rank 3, tag 7)".
+// Describes an op in messages: "op 12 (send to rank 3, tag 7)".
 std::string describe(OpId id, const Op& op);
 
 }  // namespace offpath::schedule

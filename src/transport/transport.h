@@ -90,8 +90,8 @@ class Transport {
 
     // Advances all operations without blocking. Returns how many events it handled; 0: nothing to do.
     virtual unsigned progress() = 0;
-    // For sleeping: arm() returns ok when event_fd() will become readable at the next event, and retry when
-    // there are events already.
+    // To sleep: arm() returns ok when event_fd() will become readable at the next event, and retry when there
+    // are events already.
     virtual int event_fd() const = 0;
     virtual Status arm() = 0;
 

@@ -34,7 +34,7 @@ std::size_t bytes_of(std::size_t n) {
     return bytes_of(n, sizeof(T));
 }
 
-// For values that are defined from shmem_init on.
+// Called by calls whose values are defined from shmem_init on.
 inline int after_init(int value) {
     if (world.pes == 0) [[unlikely]]
         fail_life();
@@ -50,7 +50,7 @@ T* looked_at(T* variables, std::size_t n) {
     return variables;
 }
 
-// For old calls with an int.
+// Serves old calls that take an int.
 inline std::size_t count_of(int n) {
     if (n < 0) fail("the number of elements is below 0");
     return static_cast<std::size_t>(n);

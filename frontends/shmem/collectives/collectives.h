@@ -41,7 +41,7 @@ void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dest_s
                std::ptrdiff_t source_stride, std::size_t element, std::size_t count);
 
 void reduce(Team& team, void* dest, const void* source, std::size_t count, const Reducer& reducer);
-// For the library itself: the data must fit into a cell, and need not be symmetric.
+// The library itself calls this. The data must fit into a cell, and need not be symmetric.
 void combine_small(Team& team, void* dest, const void* source, std::size_t count, const Reducer& reducer);
 
 }  // namespace offpath::shmem

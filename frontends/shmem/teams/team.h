@@ -60,7 +60,7 @@ Team& shared_team();
 
 // The team of a handle; null for SHMEM_TEAM_INVALID. Ends the job if the team was destroyed.
 Team* find_team(void* handle);
-// For collectives: ends the job for SHMEM_TEAM_INVALID too.
+// Collectives call this. It ends the job for SHMEM_TEAM_INVALID too.
 Team& team_of(void* handle);
 
 // The PEs start, start + 2^log_stride, ... as a team, which is made at first use. Collective over them.

@@ -51,9 +51,9 @@ void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
     if (way.probing) say(peer, bytes_of(PeerHello{Kind::hello, 0, peer.job.high, peer.job.low}));
 }
 
-// The silence of one job says nothing about the others, because whoever knows that job's secret can feign it.
-// A connection that jobs share ends when it brings no answer for any of them. So once an operation waits for
-// a peer, or a peer was given up, the other peers on its connection are asked too.
+// The silence of one job says nothing about the others, because any process that knows that job's secret can
+// feign it. A connection that jobs share ends when it brings no answer for any of them. So once an operation
+// waits for a peer, or a peer was given up, the other peers on its connection are asked too.
 void Peers::beat(std::uint64_t now_ns, std::uint64_t limit_ns, const std::function<void()>& mark_awaited) {
     const std::uint64_t passed_ns = std::min(now_ns - beaten_ns_, limit_ns / most_shares);
     beaten_ns_ = now_ns;

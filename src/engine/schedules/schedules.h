@@ -27,7 +27,7 @@ class Schedules final : public Tenant {
           reduce_ops_(*this, core),
           scratch_(core.config.scratch_kept_bytes) {}
 
-    // As Engine::start().
+    // The same as Engine::start().
     Status start(Team& team, const Plan& plan, std::uint32_t sequence,
                  std::span<const memory::HostRange> buffers, Completion* done);
 

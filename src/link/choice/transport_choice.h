@@ -30,7 +30,7 @@ Status make_tcp_way(const std::string& devices, bool listens,
 Status make_rings(const std::string& devices, std::unique_ptr<transport::OneSided>& one_sided,
                   std::string& note);
 
-// For people: what this side offers, and how completions arrive.
+// A text for people: what this side offers, and how completions arrive.
 struct LinkFacts {
     std::string ways, completions;
 };

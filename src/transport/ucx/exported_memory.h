@@ -29,12 +29,12 @@ class DeviceMemory : public memory::ExportedMemory {
   public:
     // Advances reads and writes and calls their completions. Returns how many events it handled.
     virtual unsigned progress() = 0;
-    // For sleeping, as in Transport.
+    // These serve sleeping, as in Transport.
     virtual int event_fd() const = 0;
     virtual Status arm() = 0;
 };
 
-// Where import_region() gets its memory from.
+// import_region() gets its memory from here.
 enum class MemorySource {
     exported,  // a blob that a host packed
     // Memory of this process; the blob is ignored. It tests the data path where nothing can be exported.
