@@ -41,7 +41,7 @@ TEST_P(Allreduce, RecursiveDoublingInTeamsOf1To64) {
 TEST_P(Allreduce, RingInTeamsOf1To64) {
     const bool in_place = GetParam();
     for (std::uint32_t size = 1; size <= 64; ++size)
-        // Less than an element a rank; uneven blocks; one segment to a block, or many.
+        // Fewer elements than ranks; uneven blocks; one or many segments in a block.
         for (std::uint64_t count : {0u, 1u, 16 * size - 3, size <= 9 ? 16 * 40 * size + 5 : 1u}) {
             if (count == 1 && size % 8 != 0) continue;
             for (std::uint64_t segment : {0u, 64u})
@@ -57,7 +57,8 @@ TEST_P(Allreduce, RingInTeamsOf1To64) {
 INSTANTIATE_TEST_SUITE_P(, Allreduce, ::testing::Bool(),
                          [](const auto& instance) { return instance.param ? "InPlace" : "FromSendBuffer"; });
 
-// Sums of floating-point numbers hang on their order: it has to be the same on every rank and in every run.
+// The result of floating-point sums depends on their order. The order must be the same on every rank and in
+// every run.
 TEST(AllreduceOrder, GivesTheSameBitsOnEveryRankInEveryRun) {
     for (std::uint32_t size : {2u, 3u, 5u, 8u, 13u})
         for (bool ring : {false, true}) {
@@ -88,7 +89,8 @@ TEST(AllreduceOrder, GivesTheSameBitsOnEveryRankInEveryRun) {
         }
 }
 
-// The left operand stays where no comparison decides: -0 and +0 must not be chosen by who asks.
+// If the comparison decides nothing, the left operand stays. The choice between -0 and +0 must not depend on
+// the rank.
 TEST(AllreduceOrder, KeepsTheSameOfTwoEqualValues) {
     for (std::uint32_t size : {2u, 3u, 6u, 8u}) {
         std::vector<schedule::Schedule> schedules;

@@ -9,7 +9,8 @@ namespace {
 
 using namespace offpath::testing;
 
-// Counts and displacements of all pairs: counts from 0 up, gaps between the blocks, blocks not in rank order.
+// Counts and displacements of all pairs. Counts start at 0, blocks have gaps between them and are not in rank
+// order.
 class Exchange {
   public:
     Exchange(std::uint32_t size, bool uneven) : size_(size), uneven_(uneven), ranks_(size) {

@@ -29,7 +29,7 @@ bool check_bcast(std::uint32_t size, std::uint32_t root, std::uint64_t bytes, co
         });
 }
 
-// Teams of 1 to 64 ranks with several roots and sizes, also of fewer bytes than ranks.
+// Teams of 1 to 64 ranks with several roots and sizes, including fewer bytes than ranks.
 template <class Builder>
 void check_everywhere(Builder build) {
     for (std::uint32_t size = 1; size <= 64; ++size)

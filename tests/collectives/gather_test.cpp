@@ -11,7 +11,7 @@ namespace {
 
 using namespace offpath::testing;
 
-// Blocks of their own size each, in the root's buffer in another order than that of ranks.
+// Every block has its own size. In the root's buffer the blocks are not in rank order.
 struct Blocks {
     Blocks(std::uint32_t size, bool equal) : bytes(size), offsets(size) {
         std::uint64_t at = equal ? 0 : 2;
@@ -97,7 +97,7 @@ void in_teams(bool equal, CheckOne check_one) {
 }
 
 Schedule gather_linear(TeamShape team, std::uint32_t root, const Blocks& blocks, bool in_place) {
-    // What only the root knows is not there elsewhere.
+    // Arguments that only the root knows are missing on the other ranks.
     const bool is_root = team.rank == root;
     return gatherv_linear(
         team, root, is_root ? 0 : blocks.bytes[team.rank],
@@ -158,7 +158,8 @@ TEST(Gather, BoundsWhatTheRootTakesAtOnce) {
               3u);
 }
 
-// Random graphs: several edges between two ranks, edges to oneself, edges of no bytes, ranks without edges.
+// Random graphs: several edges between two ranks, edges from a rank to itself, edges without bytes, ranks
+// without edges.
 TEST(Neighbor, ExchangesInTeamsOf1To64) {
     for (std::uint32_t size = 1; size <= 64; ++size) {
         struct Edges {

@@ -84,7 +84,7 @@ TEST(Selection, ReducesSmallDataInFewStepsAndLargeDataAtTheRateOfALink) {
     EXPECT_EQ(choose_reduce(64, 1 << 20), ReduceAlgorithm::ring);
 }
 
-// Scratch is what a device pays for a reduction: a few segments, however large the data are.
+// A reduction costs the device scratch memory: a few segments, however large the data are.
 TEST(Selection, BoundsTheScratchOfReductions) {
     const auto scratch = [](const Schedule& schedule) {
         std::uint64_t bytes = 0;

@@ -33,7 +33,8 @@ bool check_team(std::uint32_t size, const Build& build, const Fill& fill, const 
             return false;
         }
     }
-    // Small teams are where a missing dependency can show; there, each rank is also the one that lags behind.
+    // A missing dependency shows best in small teams. There, each rank is also tried as the one that lags
+    // behind.
     const std::uint32_t runs = size <= 5 ? 12 : 3;
     for (std::uint32_t run = 0; run < runs; ++run) {
         std::vector<RankBuffers> buffers;

@@ -16,7 +16,7 @@ using offpath::testing::slots_until_done;
 
 constexpr std::uint64_t chunk = 1 << 10, mebibyte = 1 << 20;
 
-// Time over the least time, for `bytes` through the busiest link.
+// Returns the time relative to the least time for `bytes` through the busiest link.
 double stretch(std::uint32_t size, std::uint64_t bytes, Service service,
                const std::function<Schedule(TeamShape)>& build) {
     std::vector<Schedule> schedules;

@@ -74,7 +74,7 @@ TEST(Channel, RingsOnlyASleepingProxy) {
     EXPECT_EQ(read(pair.proxy->doorbell(), &count, sizeof count), static_cast<ssize_t>(sizeof count));
 }
 
-// A proxy that sleeps and a client that sleeps, turn about: a lost wake-up would cost a second each.
+// The proxy and the client sleep in turn. A lost wake-up would cost a second each time.
 TEST(Channel, LosesNoWakeUp) {
     Pair pair;
     constexpr std::uint32_t rounds = 3000;

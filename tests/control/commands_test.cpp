@@ -55,7 +55,7 @@ TEST(Commands, RefuseEveryShorterAndLongerForm) {
             std::string problem;
             EXPECT_EQ(decode_command(std::span(record).first(length), decoded, problem), Status::protocol);
             EXPECT_FALSE(problem.empty());
-            // The same with a header that agrees with the shorter length.
+            // The same again, with a header that agrees with the shorter length.
             if (length < record_header_bytes) continue;
             auto cut = std::vector(record.begin(), record.begin() + static_cast<std::ptrdiff_t>(length));
             const auto bytes = static_cast<std::uint32_t>(length);

@@ -21,7 +21,7 @@ ThreadState state(char letter, std::uint64_t run_ns = 0) {
     return {true, letter, run_ns};
 }
 
-// Looks every 50 ms until the first question is put; when that was.
+// Looks every 50 ms until the first question is asked. Returns the time of that.
 std::uint64_t until_asked(LifeSigns& signs, std::uint64_t now) {
     for (int i = 0; i < 100; ++i, now += 50 * ms)
         if (signs.look(now, true, {}) == Next::ask) return now;
@@ -29,7 +29,7 @@ std::uint64_t until_asked(LifeSigns& signs, std::uint64_t now) {
     return now;
 }
 
-// Looks every 50 ms at a proxy that does not answer; after how long it is lost, 0: not within 60 s.
+// Looks every 50 ms at a proxy that does not answer. Returns after which time it is lost; 0: not within 60 s.
 template <typename State>
 std::uint64_t until_lost(LifeSigns& signs, std::uint64_t asked, State&& at) {
     for (std::uint64_t passed = 50 * ms; passed < 60'000 * ms; passed += 50 * ms)
@@ -62,11 +62,11 @@ TEST(LifeSigns, StoppedOrHungIsLost) {
 TEST(LifeSigns, TimeWithoutTheCpuDoesNotCount) {
     LifeSigns starved(limit);
     EXPECT_EQ(until_lost(starved, until_asked(starved, 1), [](std::uint64_t) { return state('R', 7); }), 0u);
-    // A tenth of a CPU: ten times as long.
+    // With a tenth of a CPU, the limit is ten times as long.
     LifeSigns slow(limit);
     EXPECT_EQ(until_lost(slow, until_asked(slow, 1), [](std::uint64_t t) { return state('R', t / 10); }),
               10 * limit);
-    // One that has the CPU and never comes round.
+    // The proxy has the CPU, but its loop never comes round.
     LifeSigns endless(limit);
     EXPECT_EQ(until_lost(endless, until_asked(endless, 1), [](std::uint64_t t) { return state('R', t); }),
               limit);
@@ -77,7 +77,7 @@ TEST(LifeSigns, ADebuggerMayTakeItsTime) {
     EXPECT_EQ(until_lost(signs, until_asked(signs, 1), [](std::uint64_t) { return state('t'); }), 0u);
 }
 
-// A program that computes, or was stopped together with its device, looks again after an hour.
+// A program that computed, or that was stopped together with its device, looks again after an hour.
 TEST(LifeSigns, TimeWithoutLooksCountsLittle) {
     LifeSigns signs(limit);
     std::uint64_t now = until_asked(signs, 1);
@@ -88,7 +88,7 @@ TEST(LifeSigns, TimeWithoutLooksCountsLittle) {
     EXPECT_EQ(signs.look(now + 3600'000 * ms, true, {}), Next::ask);
 }
 
-// A program that tests now and then, and computes in between.
+// The program tests now and then, and computes in between.
 TEST(LifeSigns, RareLooksSuffice) {
     LifeSigns signs(limit);
     std::uint64_t now = 1'000 * ms;
@@ -98,7 +98,7 @@ TEST(LifeSigns, RareLooksSuffice) {
     EXPECT_EQ(signs.look(now += 10 * limit, false, state('S')), Next::lost);
 }
 
-// The kernel's words for what a process does.
+// The kernel's letters for the states of a process.
 TEST(LifeSigns, ReadsTheStateOfAThread) {
     const pid_t child = fork();
     if (child == 0) {

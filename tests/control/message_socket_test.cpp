@@ -122,7 +122,7 @@ TEST(TcpSockets, PutMessagesTogetherFromSingleBytes) {
     }
 }
 
-// The other side does not read: messages are kept up to a limit, then refused, and none is lost or cut.
+// The other side does not read. Messages are kept up to a limit and then refused. None is lost or cut.
 TEST(TcpSockets, KeepWhatTheOtherSideDoesNotTakeWithinALimit) {
     Pair pair(true);
     RegisterExported large{1, 0x1000, 4096, std::vector<std::byte>(max_blob_bytes, std::byte{9})};
@@ -163,7 +163,7 @@ TEST(TcpSockets, RefuseFramesThatAreNoMessages) {
     EXPECT_NE(problem.find("no offpath message"), std::string::npos) << problem;
     EXPECT_EQ(answer(8, problem), Status::retry);
     EXPECT_EQ(answer(max_message_bytes, problem), Status::retry);
-    // A machine of the other byte order that sends as it computes.
+    // A machine of the other byte order sends in its own order.
     EXPECT_EQ(answer(__builtin_bswap32(29), problem), Status::version);
     EXPECT_NE(problem.find("byte order"), std::string::npos) << problem;
 }

@@ -21,7 +21,7 @@ TEST(Messages, SurviveTheWire) {
     }
 }
 
-// The kinds are part of the protocol: the place in the variant must not move within a version.
+// The kinds are part of the protocol. Their places in the variant must not move within a version.
 TEST(Messages, KeepTheirKinds) {
     std::uint16_t expected = 1;
     for (const Message& message : samples::messages()) {
@@ -33,7 +33,8 @@ TEST(Messages, KeepTheirKinds) {
     EXPECT_EQ(expected, std::variant_size_v<Message> + 1) << "a message has no sample";
 }
 
-// What other builds, on other machines, send and expect. A change here is a new protocol version.
+// These are the bytes that other builds, on other machines, send and expect. A change here requires a new
+// protocol version.
 TEST(Messages, HaveTheseBytes) {
     const std::vector<std::string> expected{
         "4f46504d0a000100"
@@ -112,7 +113,7 @@ TEST(Messages, RefuseEveryShorterAndLongerForm) {
     }
 }
 
-// A device with many network interfaces has a long description; that must not keep anybody out.
+// A device with many network interfaces has a long description. That must not keep any client out.
 TEST(Messages, CutLongTextsForPeople) {
     Welcome welcome;
     welcome.fabric = std::string(100000, 'f');

@@ -77,7 +77,7 @@ TEST(Ring, IsFullUntilTheConsumerTakes) {
     EXPECT_TRUE(producer.reserve(1025).empty());
 }
 
-// One thread a side; meant to run under the thread sanitizer too.
+// Each side has one thread. The test should run under the thread sanitizer too.
 TEST(Ring, CarriesBetweenTwoThreads) {
     Ring ring;
     constexpr std::uint32_t records = 20000;
@@ -109,7 +109,7 @@ TEST(Ring, CarriesBetweenTwoThreads) {
     EXPECT_TRUE(good);
 }
 
-// What a hostile client could leave in the ring ends in `broken`, never in a read outside it.
+// Anything that a hostile client can leave in the ring ends in `broken`, never in a read outside it.
 TEST(Ring, NoticesNonsense) {
     const auto with = [](std::uint64_t tail, Header header) {
         Ring ring;

@@ -77,7 +77,7 @@ TEST(TcpConnections, SayWhyTheyCannotBeMade) {
     EXPECT_NE(problem.find("nonexistent.invalid"), std::string::npos) << problem;
 }
 
-// A name service that does not answer, in a system of our own: its server takes what is sent and is silent.
+// The name server of this private namespace takes requests and never answers.
 int ask_a_silent_name_service() {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) return 77;
     const int up = socket(AF_INET, SOCK_DGRAM, 0);
@@ -120,7 +120,7 @@ TEST(TcpConnections, DoNotWaitForANameService) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// A listener with a full queue does not answer at all, as a host that is not there.
+// A listener with a full queue does not answer at all, like a host that does not exist.
 TEST(TcpConnections, AreGivenUpInTime) {
     FileDescriptor listener;
     std::uint16_t port = 0;

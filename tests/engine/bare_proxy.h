@@ -29,7 +29,7 @@ class BareProxy final : transport::Handler {
     std::vector<std::byte> address() const { return transport_->address(); }
     void connect(std::span<const std::byte> address) { (void)transport_->connect(address, &endpoint_); }
 
-    // Sends with the pass of that proxy for that job, to the engine of number 1.
+    // Sends to the engine of proxy 1, with that proxy's pass for that job.
     template <typename Header>
     Status say(const BareJob& job, const Header& header, std::span<const std::byte> payload = {}) {
         return say_with({id_, engine::pass_of(job.secret, job.id, id_, 1)}, header, payload);
@@ -48,7 +48,7 @@ class BareProxy final : transport::Handler {
     }
 
     void progress() { transport_->progress(); }
-    // The last message of this kind that it has received.
+    // Returns the last message of this kind that arrived.
     template <typename Header>
     std::optional<Header> heard(engine::Kind kind) const {
         std::optional<Header> found;

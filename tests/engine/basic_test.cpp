@@ -114,7 +114,7 @@ TEST_P(EngineBasic, CloseSessionTellsThePeers) {
     ASSERT_TRUE(world.run_until([&] { return lost_recv.status && lost_send.status; }));
     EXPECT_EQ(*lost_recv.status, Status::peer_lost);
     EXPECT_EQ(*lost_send.status, Status::peer_lost);
-    // A later send gets the error, too.
+    // A later send gets the error too.
     Done late;
     EXPECT_EQ(world.engine_of(0).send(world.team(0), World::range(data.data(), 4), 1, 1, &late),
               Status::peer_lost);
@@ -128,7 +128,8 @@ INSTANTIATE_TEST_SUITE_P(Memory, EngineBasic,
                                     (std::get<1>(made.param) == 1 ? "OneProxy" : "ThreeProxies");
                          });
 
-// An alltoall with an accident after `rounds` rounds: no rank may hang, and no completion may be missing.
+// Runs an alltoall with an accident after `rounds` rounds. No rank may hang, and no completion may be
+// missing.
 void alltoall_with_accident(std::uint32_t rounds, bool kill_proxy) {
     WorldOptions options;
     options.ranks = options.proxies = 4;
@@ -164,7 +165,7 @@ void alltoall_with_accident(std::uint32_t rounds, bool kill_proxy) {
         EXPECT_EQ(world.engine_of(r).outstanding(*world.session(r)), 0u);
 }
 
-// A rank announced it and then died, so the rest cannot be sent.
+// A rank announced this message and then died, so the rest cannot be sent.
 TEST_P(EngineBasic, AMessageOfARankThatIsGoneEndsItsReceive) {
     World world(options(2));
     const std::vector<std::byte> out(50000);
@@ -199,7 +200,7 @@ TEST_P(EngineBasic, MaskedReceivesAndProbesEndWithARankThatTheyName) {
     ASSERT_TRUE(world.run_until([&] { return of_two_or_three.status && probe.status; }));
     EXPECT_EQ(*of_two_or_three.status, Status::peer_lost);
     EXPECT_EQ(*probe.status, Status::peer_lost);
-    // No even rank is gone.
+    // All even ranks are alive.
     EXPECT_FALSE(of_even.status || odd_probe.status);
     Done sent, again;
     world.engine_of(2).send(world.team(2), range, 0, 2, &sent);
@@ -224,7 +225,7 @@ TEST_P(EngineBasic, AMessageThatCannotBeReadEndsItsReceiveAndNoOther) {
     world.engine_of(0).send(world.team(0), World::range(out.data(), 100), 1, 9, &small);
     world.engine_of(0).send(world.team(0), World::range(out.data(), out.size()), 1, 9, &large);
     world.engine_of(0).send(world.team(0), World::range(out.data(), 0), 1, 9, &empty);
-    // A small message that is read at once is not even announced.
+    // A small message that is read at once is never announced.
     Status status = Status::access;
     for (int i = 0; i < 3 && status == Status::access; ++i) {
         Done received;

@@ -13,7 +13,8 @@ constexpr std::uint64_t ms = 1'000'000, limit = 1000 * ms, interval = 125 * ms;
 
 class Beats : public ::testing::Test {
   protected:
-    // One message from rank 1 to rank 0, so that both have a way to each other; then one that never comes.
+    // Rank 1 sends one message to rank 0, so that both have a connection to each other. The next message
+    // never comes.
     void SetUp() override {
         Done sent, received;
         ASSERT_EQ(receive(0, 1, received), Status::in_progress);
@@ -27,7 +28,7 @@ class Beats : public ::testing::Test {
         return world.engine_of(rank).recv(world.team(rank), World::range(in.data(), in.size()), from, 1,
                                           &info, &done);
     }
-    // Time passes for the proxies that are not stopped, until `over` or for at most `most`.
+    // Time passes for the proxies that are not stopped, until `over` holds or `most` has passed.
     template <typename Over>
     std::uint64_t pass(std::uint64_t most, Over&& over) {
         for (std::uint64_t passed = 0; passed < most; passed += interval) {
@@ -83,7 +84,7 @@ TEST_F(Beats, APauseWithinTheLimitIsSurvived) {
     EXPECT_FALSE(waiting.status);
 }
 
-// The asker was stopped itself; the answer may have come meanwhile.
+// The asking proxy was stopped itself, so the answer may have come meanwhile.
 TEST_F(Beats, TimeInWhichNobodyAskedDoesNotCount) {
     pass(limit);
     world.engine_of(0).beat(now += interval, limit);
@@ -104,8 +105,8 @@ TEST_F(Beats, NobodyIsAskedWhenNothingIsOutstanding) {
     EXPECT_EQ(world.engine_of(0).counters().messages_sent, before);
 }
 
-// The engine of proxy 1 with rank 0 of two jobs; rank 1 of both is at proxy 2, which the test plays. Both
-// jobs share the connection there.
+// The engine of proxy 1 has rank 0 of two jobs. Rank 1 of both is at proxy 2, which the test plays. Both jobs
+// share the connection to it.
 class JobsBeats : public ::testing::Test {
   protected:
     struct Part {
@@ -155,7 +156,7 @@ class JobsBeats : public ::testing::Test {
             other.progress();
         }
     }
-    // The other proxy answers for these jobs, whether it is asked or not.
+    // The other proxy answers for these jobs, whether it was asked or not.
     void pass(std::uint64_t time, const std::vector<const Part*>& answered) {
         for (std::uint64_t passed = 0; passed < time; passed += interval) {
             for (const Part* part : answered)
@@ -175,7 +176,7 @@ class JobsBeats : public ::testing::Test {
     std::uint64_t now = 77 * ms;
 };
 
-// With the secret of one job, a proxy can be made to look silent in that job. Other jobs keep their
+// A process with the secret of one job can make a proxy look silent in that job. Other jobs keep their
 // connection.
 TEST_F(JobsBeats, OneJobsSilenceIsNotTheOthers) {
     for (Part* part : {&a, &b}) {
@@ -194,7 +195,8 @@ TEST_F(JobsBeats, OneJobsSilenceIsNotTheOthers) {
     EXPECT_TRUE(other.heard<engine::Keyed>(engine::Kind::keyed).has_value());
 }
 
-// The second job has asked nothing until then. What the first one has on the way must not wait for it.
+// The second job has not asked anything until then. Its operation must not wait for what the first job has
+// outstanding.
 TEST_F(JobsBeats, AConnectionThatBringsNoAnswerEndsForAllJobs) {
     announce(a);
     announce(b);
@@ -220,7 +222,7 @@ TEST_F(JobsBeats, AFarewellIsOfOneJob) {
     EXPECT_FALSE(b.waiting.status);
 }
 
-// What the other side still waits for is no matter of this proxy, which goes round.
+// This proxy works, so it answers, although the job has ended here and the other side still waits.
 TEST_F(JobsBeats, QuestionsOfAJobThatHasEndedAreAnswered) {
     announce(a);
     settle();
@@ -233,7 +235,7 @@ TEST_F(JobsBeats, QuestionsOfAJobThatHasEndedAreAnswered) {
     EXPECT_EQ(heard->word, engine::BeatWord::answer);
 }
 
-// It cannot be answered yet; so the other one asks again.
+// The question cannot be answered yet, so the other proxy asks again.
 TEST_F(JobsBeats, AQuestionMayComeBeforeItsProxyIsAnnounced) {
     say(a, engine::BeatWord::question);
     settle();
@@ -250,7 +252,7 @@ TEST_F(JobsBeats, AQuestionMayComeBeforeItsProxyIsAnnounced) {
     EXPECT_EQ(engine->counters().messages_sent, before + 3 * limit / interval);
 }
 
-// The way to the others, which can be cut: what is connected is lost, and nothing can be connected.
+// The connection to the other proxies can be cut. Then all connections are lost, and no new one can be made.
 class Cuttable final : public transport::Transport {
   public:
     explicit Cuttable(std::unique_ptr<transport::Transport> inner) : inner_(std::move(inner)) {}
@@ -304,8 +306,8 @@ class Cuttable final : public transport::Transport {
     bool cut_ = false;
 };
 
-// Rank 0 of a job whose proxies are too many to be greeted, and rank 1, with whose proxy nothing has been
-// exchanged: rank 0 waits for its message.
+// The job has too many proxies for greetings. Rank 0 waits for a message of rank 1, with whose proxy nothing
+// has been exchanged.
 class LargeJob : public ::testing::Test {
   protected:
     static constexpr engine::ProxyId proxies = 80;
@@ -420,7 +422,7 @@ TEST_F(LargeJob, ALinkThatStaysDownIsTold) {
     EXPECT_EQ(waiting.status, Status::peer_lost);
 }
 
-// What is sent meanwhile connects anew.
+// A message that is sent meanwhile connects anew.
 TEST_F(LargeJob, AMessageGoesWhereAProbeHasFailed) {
     pass(interval);
     transport.cut();

@@ -74,7 +74,7 @@ TEST_P(EngineCollectives, AlltoallSeveralInFlight) {
                     }
                 }
             }
-            // Rank by rank, so that early messages meet ranks that have not started.
+            // The ranks start one after the other, so early messages meet ranks that have not started.
             for (std::uint32_t r = 0; r < n; ++r) {
                 for (std::size_t k = 0; k < runs.size(); ++k) {
                     const memory::HostRange buffers[] = {World::range(runs[k].send[r].data(), n * bytes),
@@ -186,8 +186,8 @@ TEST_P(EngineCollectives, AllgathervUnevenAndBarrier) {
     });
 }
 
-// Reductions with segments of their own size, so that small buffers make many; three tiles for all ops
-// together.
+// Reductions with their own segment size, so that small buffers have many segments. All ops share three
+// tiles.
 TEST_P(EngineCollectives, ReductionsSeveralInFlight) {
     const collectives::Reducing what{schedule::DataType::int32, schedule::Reduction::sum};
     const auto operand = [](std::uint32_t rank, std::size_t i) {

@@ -16,8 +16,8 @@ using schedule::Access;
 using schedule::Builder;
 using schedule::KernelCall;
 
-// Runs kernels 1 to 9, of which each adds its number to every element of its buffers. Only the first in the
-// queue has begun.
+// Runs kernels 1 to 9. Each adds its number to every element of its buffers. Only the first one in the queue
+// has begun.
 class HandKernels final : public engine::Kernels {
   public:
     Status run(std::uint64_t kernel, std::span<const engine::KernelBuffer> buffers,
@@ -83,7 +83,7 @@ class ComputeOps : public ::testing::TestWithParam<std::tuple<memory::BackEnd, s
         ASSERT_EQ(world.engine_of(rank).start(world.team(rank), plan, sequence, range, &done[rank]),
                   Status::in_progress);
     }
-    // Rounds in which nothing is answered.
+    // Runs rounds in which no kernel is answered.
     void settle() {
         for (int i = 0; i < 200; ++i)
             world.round();
@@ -119,7 +119,7 @@ TEST_P(ComputeOps, KernelsAndMessagesDependOnEachOther) {
         start(0, p0, replay);
         start(1, p1, replay);
         settle();
-        // Nothing has left before the kernel's answer.
+        // Nothing is sent before the kernel has answered.
         ASSERT_EQ(kernels[0].waiting(), 1u);
         ASSERT_EQ(kernels[1].waiting(), 0u);
         ASSERT_EQ(values[1], Values(count, -1));
@@ -138,7 +138,7 @@ TEST_P(ComputeOps, KernelsAndMessagesDependOnEachOther) {
     EXPECT_EQ(kernels[0].argument_bytes, 3u * 3 * 2);
 }
 
-// While a kernel runs, what does not depend on it goes on.
+// While a kernel runs, ops that do not depend on it continue.
 TEST_P(ComputeOps, MessagesPassARunningKernel) {
     constexpr std::uint64_t half = bytes / 2;
     Builder b0(0, 2), b1(1, 2);
@@ -233,7 +233,7 @@ TEST_P(ComputeOps, ALostPeerEndsTheInstanceAfterItsKernel) {
     EXPECT_EQ(done[0].status, Status::peer_lost);
 }
 
-// The kernel's answer that comes after the engine has closed is ignored.
+// An answer of the kernel that comes after the engine has closed is ignored.
 TEST_P(ComputeOps, AClosedEngineIgnoresAnswers) {
     Builder b0(0, 2);
     b0.user_slot(bytes);

@@ -27,7 +27,7 @@ struct Pair {
     I index;
 };
 
-// Limits, signs and what is not a number are as likely as anything else.
+// Limits, signed values and NaNs are as likely as any other value.
 template <class T>
 T draw(std::mt19937_64& random) {
     using Limits = std::numeric_limits<T>;
@@ -152,7 +152,7 @@ void check_type(DataType type) {
             continue;
         }
         for (std::size_t count : {0u, 1u, 2u, 3u, 7u, 16u, 31u, 64u, 67u, 300u}) {
-            // Buffers of programs need not be aligned; what lies around them stays.
+            // Buffers of programs need not be aligned. The bytes around them must not change.
             for (std::size_t shift : {0u, 1u}) {
                 std::vector<T> a(count), b(count);
                 for (std::size_t i = 0; i < count; ++i) {

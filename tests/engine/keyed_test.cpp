@@ -207,7 +207,7 @@ TEST_P(EngineMail, WhatIsStoredOutlivesItsSender) {
     Done sent, received;
     send(out.data(), bytes, {9, 1}, &sent);
     world.engine_of(0).keyed_store(world.team(0), 1, {9, 1});
-    // The two may come in another order.
+    // The two messages may arrive in the other order.
     for (int i = 0; i < 100 && !world.run_until([&] { return sent.status.has_value(); }); ++i)
         world.engine_of(0).keyed_store(world.team(0), 1, {9, 1});
     ASSERT_EQ(sent.status, Status::ok);
@@ -241,7 +241,7 @@ TEST_P(EngineMail, NothingIsStoredForASenderThatIsGone) {
     }
 }
 
-// Without memory for it, a message stays where it is.
+// If there is no memory for a message, it stays where it is.
 TEST_P(EngineMail, WhatCannotBeStoredWaitsForItsReceive) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the sanitizer's allocator does not return";

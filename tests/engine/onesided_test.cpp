@@ -40,7 +40,7 @@ TEST_P(OneSided, PutsAndGetsOfAllSizesReachTheRightBytes) {
     std::deque<std::vector<std::byte>> buffers;
     for (std::uint32_t origin = 0; origin < ranks; ++origin) {
         for (std::uint32_t target = 0; target < ranks; ++target) {
-            // Each origin has a slice of each target: nothing is written twice.
+            // Each origin has its own slice of each target, so nothing is written twice.
             std::size_t at = slice * origin;
             while (at < slice * (origin + 1)) {
                 const std::size_t bytes = std::min<std::size_t>(
@@ -218,7 +218,7 @@ TEST_P(OneSided, WhatLeavesTheWindowFailsAndTouchesNothing) {
     EXPECT_EQ(world.engine_of(0).one_sided(*windows.window[0], call, nullptr), Status::invalid);
 }
 
-// However many ask at once, their operands and results take no more memory at the owner than they may.
+// However many ranks ask at once, their operands and results take a bounded amount of memory at the owner.
 TEST_P(OneSided, MemoryAtTheOwnerIsBounded) {
     constexpr std::size_t bytes = 128 << 10, rounds = 12;
     for (const std::uint64_t most : {std::uint64_t{1}, std::uint64_t{300000}}) {
@@ -243,7 +243,7 @@ TEST_P(OneSided, MemoryAtTheOwnerIsBounded) {
         std::memcpy(value.data(), windows.memory[0].data(), bytes);
         EXPECT_EQ(value, std::vector<std::uint64_t>(bytes / 8, rounds * 3));
         for (const auto& each : before) {
-            // Those of one rank are applied in their order, so its last sees all of its own.
+            // Updates of one rank are applied in their order, so its last one sees all of its own.
             EXPECT_GE(each[0], rounds - 1);
             EXPECT_LT(each[0], rounds * 3);
         }
@@ -256,7 +256,7 @@ TEST_P(OneSided, ExclusiveLocksProtectReadModifyWrite) {
     constexpr std::uint32_t ranks = 3, rounds = 10;
     World world(options(ranks));
     Windows windows(world, 8);
-    // Every rank: lock, get, put one more, flush, unlock; all at once.
+    // Every rank does this, all at once: lock, get, put the value plus one, flush, unlock.
     struct Worker {
         std::uint32_t step = 0, round = 0;
         std::uint64_t value = 0;
@@ -328,7 +328,7 @@ TEST_P(OneSided, DynamicRangesComeAndGo) {
     EXPECT_EQ(run(begin), Status::ok);
     EXPECT_EQ(memory, data);
     EXPECT_EQ(run(begin + 1), Status::access);
-    // A detach is done when the outstanding operations are done, and no later one is executed.
+    // A detach ends when the outstanding operations are done. No later operation is executed.
     Done written, detached;
     std::fill(data.begin(), data.end(), std::byte{8});
     ASSERT_EQ(world.engine_of(0).one_sided(*window[0], put(1, begin, data), &written), Status::in_progress);
@@ -380,18 +380,18 @@ TEST_P(OneSided, WhatSpansNeighboursReachesThemAll) {
     EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.begin()));
     EXPECT_EQ(get(0, bytes), Status::ok);
     EXPECT_EQ(back, data);
-    // Small ones, across one border and across two.
+    // Small operations, across one border and across two.
     const std::span<const std::byte> few = std::span(data).first(20);
     EXPECT_EQ(run(put(1, begin + first - 3, few)), Status::ok);
     EXPECT_TRUE(std::equal(few.begin(), few.end(), memory.begin() + first - 3));
     EXPECT_EQ(get(first - 3, 20), Status::ok);
     EXPECT_TRUE(std::equal(few.begin(), few.end(), back.begin()));
-    // Segments, some of which span.
+    // A list of segments, some of which span ranges.
     OneSidedCall scattered = put(1, 0, std::span(data).first(100));
     scattered.segments = {{begin + 5, 10}, {begin + first - 5, 50}, {begin + first + second + 100, 40}};
     EXPECT_EQ(run(scattered), Status::ok);
     EXPECT_TRUE(std::equal(data.begin() + 10, data.begin() + 60, memory.begin() + first - 5));
-    // An update whose third element has its bytes in two ranges.
+    // The third element of this update has its bytes in two ranges.
     std::vector<std::uint64_t> ones(100, 1), before(100), after(100);
     std::memcpy(before.data(), memory.data() + first - 20, 800);
     EXPECT_EQ(run(update<std::uint64_t>(OpKind::accumulate, static_cast<std::uint8_t>(Reduction::sum),
@@ -400,7 +400,7 @@ TEST_P(OneSided, WhatSpansNeighboursReachesThemAll) {
     std::memcpy(after.data(), memory.data() + first - 20, 800);
     for (std::size_t i = 0; i < 100; ++i)
         ASSERT_EQ(after[i], before[i] + 1) << i;
-    // What leaves them is refused, and so is a span of one that has gone.
+    // An operation that leaves the ranges is refused. So is one that spans a range that was detached.
     EXPECT_EQ(run(put(1, begin + 1, data)), Status::access);
     EXPECT_EQ(memory.back(), std::byte{0});
     Done detached;
@@ -521,14 +521,15 @@ TEST_P(OneSided, ARankThatGoesEndsWhatWaitsForIt) {
     EXPECT_TRUE(is_error(*lost.status));
     EXPECT_TRUE(is_error(windows.flush(1)));
     EXPECT_EQ(world.engine_of(1).one_sided(*windows.window[1], put(2, 0, data), nullptr), Status::peer_lost);
-    // The others go on.
+    // The other ranks continue.
     std::vector<std::byte> small(100, std::byte{6});
     windows.start(1, put(0, 50, small));
     EXPECT_EQ(windows.flush(1), Status::ok);
     EXPECT_EQ(windows.memory[0][50], std::byte{6});
 }
 
-// More than may be outstanding to one target, from a rank that dies: the target discards all of it.
+// A rank that dies had more operations to one target than may be outstanding. The target discards all of
+// them.
 TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
     for (const int rounds : {0, 1, 10, 100}) {
         World world(options(3));
@@ -549,7 +550,7 @@ TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
     }
 }
 
-// The origin cannot read its operands any more: its owner waits for none of them.
+// The origin can no longer read its operands. The owner stops waiting for them.
 TEST_P(OneSided, OperandsThatCannotBeReadHoldNothingBack) {
     if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";
     World world(options(2));
@@ -561,7 +562,7 @@ TEST_P(OneSided, OperandsThatCannotBeReadHoldNothingBack) {
     windows.start(0, put(1, 0, std::as_bytes(std::span(ones))));
     world.memory(0).forbid();
     EXPECT_EQ(windows.flush(0), Status::access);
-    // What follows in the lane is done all the same.
+    // Later operations in the lane are done all the same.
     windows.start(0, update(OpKind::accumulate, sum, DataType::uint64, 1, 0,
                             std::span<const std::uint64_t>(ones).first(2)));
     EXPECT_EQ(windows.flush(0), Status::ok);
@@ -617,11 +618,11 @@ TEST(OneSidedBundles, SmallOnesOfARoundTravelTogether) {
     }
     ASSERT_EQ(windows.flush(0), Status::ok);
     EXPECT_EQ(back, words);
-    // 64 requests take less than one message of 8 KiB, or two.
+    // 64 requests fit into one message of 8 KiB, or into two.
     EXPECT_LE(sent() - before, 8u);
 }
 
-// Also where the transport has them fetched, and brings messages late.
+// This also holds if the transport has the messages fetched, and delivers them late.
 TEST(OneSidedBundles, OfLargerOnesHaveManyToo) {
     for (const std::size_t eager : {std::size_t{1} << 20, std::size_t{4} << 10}) {
         WorldOptions options;
@@ -656,7 +657,7 @@ TEST(OneSidedBundles, OfLargerOnesHaveManyToo) {
         }
         ASSERT_EQ(windows.flush(0), Status::ok);
         EXPECT_EQ(back, data);
-        // 14 of them are a message, in both directions.
+        // One message carries 14 of them, in both directions.
         EXPECT_LE(sent() - before, 24u) << eager;
     }
 }
@@ -728,7 +729,7 @@ TEST(OneSidedAtOnce, SpansNeighbours) {
     EXPECT_EQ(at_once(OpKind::get, 6, {}), Status::ok);
     EXPECT_TRUE(std::ranges::equal(result, std::as_bytes(std::span(expected))));
     EXPECT_EQ(at_once(OpKind::put, 14, values), Status::access);
-    // Elements a stride apart: in both ranges, and the last one beside them.
+    // The elements are a stride apart: in both ranges, and the last one beside them.
     call.element = 4;
     call.stride = 16;
     EXPECT_EQ(at_once(OpKind::put, 3, values), Status::ok);
@@ -761,7 +762,7 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         const std::uint64_t word = 40, more = 2;
         const auto operand = std::as_bytes(std::span(&word, 1)), second = std::as_bytes(std::span(&more, 1));
         auto* const there = reinterpret_cast<std::uint64_t*>(windows.memory[1].data());
-        // Out of range, or not what it says.
+        // These requests are out of range, or malformed.
         EXPECT_EQ(at_once(OpKind::put, 4090, operand, 8, result), Status::access);
         EXPECT_EQ(at_once(OpKind::put, 0, operand, 9, result), Status::protocol);
         EXPECT_EQ(at_once(OpKind::get, 0, operand, 8, result), Status::protocol);
@@ -776,7 +777,7 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::access) << "another job";
         call.job.low ^= 1;
         EXPECT_EQ(*there, 0u);
-        // Locks, for who is who he says.
+        // A lock belongs to the rank that the call names as its origin.
         const auto lock = [&](OpKind kind, std::uint32_t origin) {
             call.origin = call.origin_job = origin;
             return at_once(kind, 0, {}, 0, result);
@@ -800,7 +801,7 @@ TEST(OneSidedAtOnce, DoesWhatItCanAndRefusesTheRest) {
         }
         EXPECT_EQ(at_once(OpKind::put, 0, operand, 8, result), Status::ok);
         EXPECT_EQ(*there, 40u);
-        // Layouts that are none, or leave the window.
+        // These layouts are invalid, or leave the window.
         using Layout = std::pair<std::uint64_t, std::uint64_t>;
         for (const auto& [element, stride] : {Layout{3, 8}, Layout{4, 3}, Layout{4, 0}, Layout{16, 16},
                                               Layout{4, UINT64_MAX}, Layout{4, UINT64_MAX / 2 + 8}}) {

@@ -25,7 +25,7 @@ class EngineOps : public ::testing::TestWithParam<std::tuple<BackEnd, std::uint3
     }
 };
 
-// Runs the plans of both ranks, one buffer a rank.
+// Runs the plans of both ranks, with one buffer for each rank.
 void run_pair(World& world, std::uint32_t sequence, engine::Plan& first, engine::Plan& second,
               std::span<double> a, std::span<double> b) {
     Done done[2];
@@ -42,7 +42,7 @@ TEST_P(EngineOps, SignalsGoThereAndBack) {
     World world(options());
     constexpr std::size_t count = 5000, bytes = count * sizeof(double);
     // Rank 0 signals twice. Rank 1 copies its first half when both signals are there, and answers. Rank 0
-    // copies its own when the answer is there.
+    // copies its own first half when the answer is there.
     Builder b0(0, 2), b1(1, 2);
     const auto s0 = b0.user_slot(2 * bytes), s1 = b1.user_slot(2 * bytes);
     const auto first = b0.signal(1, 5), second = b0.signal(1, 5);
@@ -73,7 +73,8 @@ TEST_P(EngineOps, SignalsGoThereAndBack) {
 TEST_P(EngineOps, ReducesReceivedData) {
     World world(options());
     constexpr std::size_t count = 3000, bytes = count * sizeof(double);
-    // Both send their first half to the other, add what comes to it, and copy the sum into the second half.
+    // Both send their first half to the other, add the half that arrives, and copy the sum into the second
+    // half.
     auto build = [&](std::uint32_t rank) {
         Builder b(rank, 2);
         const auto data = b.user_slot(2 * bytes), in = b.scratch_slot(bytes);
@@ -101,8 +102,8 @@ TEST_P(EngineOps, ReducesReceivedData) {
     }
 }
 
-// Memory that is forbidden at any point of a run fails both ranks with that reason and no other, whichever
-// side starts first, in both orders of the loop.
+// Memory is forbidden at every point of a run. Both ranks then fail with that reason and no other, whichever
+// starts first and in both orders of the loop.
 TEST_P(EngineOps, MemoryThatMayNotBeTouchedFailsBothWithThatReason) {
     if (std::get<0>(GetParam()) == BackEnd::map) return;  // mapped memory cannot refuse
     constexpr std::uint32_t blocks = 6;
@@ -133,8 +134,8 @@ TEST_P(EngineOps, MemoryThatMayNotBeTouchedFailsBothWithThatReason) {
                 world.round();
             world.memory(1).forbid();
             ASSERT_TRUE(world.run_until([&] { return done[0].status && done[1].status; }));
-            if (*done[1].status == Status::ok) break;  // it was over before
-            // A sender whose last bytes were on their way already has ended well.
+            if (*done[1].status == Status::ok) break;  // the operation had already ended
+            // A sender whose last bytes were already on their way has ended well.
             if (*done[0].status != Status::ok) {
                 EXPECT_EQ(*done[0].status, Status::access) << late << " after " << rounds << " rounds";
             }
@@ -163,7 +164,8 @@ TEST_P(EngineOps, StartIsCheckedAgainstTheSchedule) {
     EXPECT_EQ(*done.status, Status::ok);
 }
 
-// Both operands in host memory, many tiles long, and several at once: more than there are tiles for.
+// Both operands are in host memory and many tiles long. Several reductions run at once, more than there are
+// tiles for.
 TEST_P(EngineOps, ReducesWhatIsLongerThanItsBuffers) {
     constexpr std::size_t count = 10'007;
     World world(options());
@@ -192,7 +194,7 @@ TEST_P(EngineOps, ReducesWhatIsLongerThanItsBuffers) {
     }
 }
 
-// A session goes while its reductions wait for memory: they end, nothing is written any more, and the buffers
+// A session ends while its reductions wait for memory. They end, nothing is written any more, and the buffers
 // that they held serve the other session.
 TEST_P(EngineOps, GivesTheBuffersOfAReductionBackWhenItsSessionGoes) {
     constexpr std::size_t count = 4000;
@@ -203,7 +205,7 @@ TEST_P(EngineOps, GivesTheBuffersOfAReductionBackWhenItsSessionGoes) {
     for (std::uint32_t rank : {0u, 1u}) {
         schedule::Builder builder(rank, 2);
         const auto a = builder.user_slot(count * 8), b = builder.user_slot(count * 8);
-        // More ops at once than there are tiles for.
+        // There are more ops at once than tiles.
         for (std::size_t part = 0; part < 4; ++part)
             builder.reduce(schedule::DataType::int64, schedule::Reduction::sum, {a, part * count * 2},
                            {b, part * count * 2}, count * 2);
@@ -221,7 +223,7 @@ TEST_P(EngineOps, GivesTheBuffersOfAReductionBackWhenItsSessionGoes) {
             [&] { return world.engine_of(0).close_session(world.session(0), Status::canceled); }));
     }
     ASSERT_TRUE(world.run_until([&] { return done[1].status.has_value(); }));
-    // The other rank's ended because its peer did; its next one has all the buffers.
+    // The other rank's operation ended because its peer did. Its next one can have all buffers.
     std::vector<std::int64_t> again(count, 5);
     const memory::HostRange buffers[] = {World::range(operands[2].data(), count * 8),
                                          World::range(again.data(), count * 8)};

@@ -24,7 +24,7 @@ class VirtualClock final : public Clock {
     std::uint64_t now_ = 1;
 };
 
-// Writes down what is sent.
+// Records the messages that are sent.
 class Recorder final : public transport::Transport {
   public:
     Recorder(std::unique_ptr<transport::Transport> inner, std::uint32_t proxy, std::string& trace)
@@ -117,7 +117,7 @@ class Mixture {
             idle = tick() ? 0 : idle + 1;
         return trace_;
     }
-    // What ranks whose proxy has died had started ends with that.
+    // Operations of ranks whose proxy has died end with that error.
     bool all_over() const {
         return std::all_of(done_.begin(), done_.end(),
                            [&](const Traced& done) { return done.over || !is_there(done.rank); });
@@ -204,7 +204,7 @@ class Mixture {
     std::optional<World> world_;
 };
 
-// Where they differ, for people.
+// Says where two traces differ, for people.
 std::string difference(const std::string& a, const std::string& b) {
     const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     if (at == a.end() && other == b.end()) return {};
@@ -221,7 +221,7 @@ TEST_P(Repeat, EqualSeedsGiveEqualTraces) {
     const std::string trace = first.run();
     EXPECT_TRUE(first.all_over());
     EXPECT_GT(trace.size(), 100'000u);
-    // Memory that other things have used meanwhile lies elsewhere.
+    // Memory that was used for something else meanwhile has other addresses.
     const std::vector<std::vector<std::byte>> between(100, std::vector<std::byte>(777));
     Mixture second(GetParam(), 1, 2);
     EXPECT_EQ(difference(trace, second.run()), "");

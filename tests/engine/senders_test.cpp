@@ -29,7 +29,7 @@ engine::JobSecret secret_of(int value) {
     return secret;
 }
 
-// The engine of proxy 1 with rank 0; ranks 1 and 2 are at the proxies 2 and 3, which the test plays.
+// The engine of proxy 1 has rank 0. Ranks 1 and 2 are at the proxies 2 and 3, which the test plays.
 class Senders : public ::testing::Test {
   protected:
     static constexpr std::uint64_t team_id = 42;
@@ -66,7 +66,7 @@ class Senders : public ::testing::Test {
         return {{Kind::request, sequence, from(rank)}, 5, bytes, token};
     }
     std::uint64_t refused() const { return engine->counters().messages_refused; }
-    // Rank 0 receives from rank 1, whose proxy has been told where to send: to this token.
+    // Rank 0 receives from rank 1. The proxy of rank 1 has been told to send to this token.
     std::uint64_t receive(std::span<std::byte> buffer, Done& done) {
         EXPECT_EQ(engine->recv(*team, World::range(buffer.data(), buffer.size()), 1, 5, nullptr, &done),
                   Status::in_progress);
@@ -95,7 +95,7 @@ TEST_F(Senders, OnlyTheSenderOfATransferWritesIntoIt) {
     const Chunk chunk{Kind::chunk, 64, receive(buffer, done), 0};
     const Finished broken{Kind::broken, static_cast<std::int32_t>(Status::peer_lost), chunk.token};
 
-    // With the pass of a job here, but not of this one; and with the right one, in another's mouth.
+    // First with the pass of another job of this engine, then with the right pass from another proxy.
     engine::Session* its_session = nullptr;
     TestMemory its_memory{memory::BackEnd::cma};
     ASSERT_EQ(engine->open_session(other.id, other.secret, 0, its_memory, &its_session), Status::ok);
@@ -203,7 +203,7 @@ TEST_F(Senders, OnlyTheTargetAnswersAndOnlyTheOriginAsks) {
     EXPECT_EQ(exposed, right);
 }
 
-// A proxy whose rank was faster: it is believed by its pass, and its message waits.
+// A rank may be faster than this one. Its proxy is believed because of its pass, and its message waits.
 TEST_F(Senders, AProxyMaySpeakBeforeItIsAnnounced) {
     const std::vector<std::byte> word(8, std::byte{3});
     EXPECT_EQ(second.say(job, request(1, 8, 0), word), Status::ok);
@@ -223,8 +223,8 @@ TEST_F(Senders, AProxyMaySpeakBeforeItIsAnnounced) {
     EXPECT_FALSE(never.status.has_value());
 }
 
-// An announcement of one job about a proxy does not affect other jobs: here it says that the proxy is where
-// the stranger is.
+// What one job announces about a proxy does not affect other jobs. Here the announcement gives a stranger's
+// address for the proxy.
 TEST_F(Senders, AJobsAnnouncementsHoldForThatJobOnly) {
     engine::Session* its_session = nullptr;
     TestMemory its_memory{memory::BackEnd::cma};
@@ -248,7 +248,7 @@ TEST_F(Senders, AJobHasOneSecret) {
     EXPECT_EQ(engine->open_session(job.id, job.secret, 1, memory, &another), Status::ok);
 }
 
-// With room for a hundred messages of eight bytes.
+// There is room for a hundred messages of eight bytes.
 class Crowded : public Senders {
   protected:
     static constexpr std::uint64_t room = 100;
@@ -265,7 +265,7 @@ TEST_F(Crowded, TeamsThatNobodyMakesTakeTheirShareOnly) {
         settle();
     }
     EXPECT_EQ(refused(), 50u);
-    // They end with their job, and so does what they took.
+    // They end with their job, and the room that they took becomes free.
     while (!engine->close_session(session, Status::canceled))
         settle();
     ASSERT_EQ(engine->open_session(job.id, job.secret, 0, memory, &session), Status::ok);
@@ -275,7 +275,7 @@ TEST_F(Crowded, TeamsThatNobodyMakesTakeTheirShareOnly) {
     EXPECT_EQ(refused(), 50u);
 }
 
-// A rank far ahead of the others is given up before it takes all memory, and the others stay.
+// A rank that is too far ahead of the others is given up before it takes all memory. The other ranks stay.
 TEST_F(Crowded, ARankTooFarAheadIsGone) {
     for (const Kind kind : {Kind::request, Kind::eager}) {
         if (team == nullptr) {
@@ -297,7 +297,7 @@ TEST_F(Crowded, ARankTooFarAheadIsGone) {
             settle();
         }
         EXPECT_EQ(done.status, Status::peer_lost);
-        // What was received is no longer in the way.
+        // Messages that were received no longer count.
         for (std::uint32_t i = 0; kind == Kind::request && i < room; ++i) {
             Done taken;
             ASSERT_EQ(engine->recv(*team, World::range(buffer.data(), 8), 1, 5, nullptr, &taken),
@@ -308,7 +308,7 @@ TEST_F(Crowded, ARankTooFarAheadIsGone) {
     }
 }
 
-// A basic message out of order waits for those before it, and counts while it does.
+// A basic message out of order waits for those before it, and counts while it waits.
 TEST_F(Crowded, MessagesOutOfOrderTakeTheirShareOnly) {
     announce();
     make_team();
@@ -326,7 +326,8 @@ TEST_F(Crowded, MessagesOutOfOrderTakeTheirShareOnly) {
             EXPECT_EQ(taken.status, Status::ok) << i;
         }
     };
-    // Backwards, and the last of them twice: as many as there is room for, and what they took comes back.
+    // The messages come backwards, and the last of them twice. As many fit as there is room for, and their
+    // room becomes free again.
     for (std::uint32_t i = room - 1; i > 0; --i)
         say(i);
     say(room - 1);
@@ -342,7 +343,7 @@ TEST_F(Crowded, MessagesOutOfOrderTakeTheirShareOnly) {
     EXPECT_EQ(done.status, Status::peer_lost);
 }
 
-// The same for what is asked of windows: out of order, or held back until what was before it is done.
+// The same for requests about windows. They are out of order, or held back until earlier ones are done.
 class CrowdedWindow : public Crowded {
   protected:
     void make_window() {
@@ -354,7 +355,7 @@ class CrowdedWindow : public Crowded {
         ASSERT_EQ(engine->recv(*team, World::range(buffer_.data(), 8), 1, 6, nullptr, &lost),
                   Status::in_progress);
     }
-    // sender: of the transfer that would bring the operand, but never begins.
+    // `sender`: of the transfer that would bring the operand but never begins.
     void put(std::uint32_t sequence, std::uint64_t offset, bool ordered = false, std::uint64_t sender = 0) {
         engine::OneSidedHeader header{};
         header.kind = Kind::one_sided;
@@ -384,7 +385,7 @@ TEST_F(CrowdedWindow, RequestsOutOfOrderTakeTheirShareOnly) {
     make_window();
     for (std::uint32_t i = room - 1; i > 0; --i)
         put(i, 8 * i);
-    put(room - 1, 0);  // it came before: neither done nor kept
+    put(room - 1, 0);  // a repetition: neither done nor kept
     EXPECT_EQ(memory_, std::vector<std::byte>(memory_.size()));
     put(0, 0);
     EXPECT_EQ(std::count(memory_.begin(), memory_.end(), std::byte{3}), 8 * room);
@@ -429,7 +430,7 @@ TEST(Passes, AreOfOneJobAndOneDirection) {
         engine::pass_of(secret, {1, 3}, 3, 4), engine::pass_of(secret, {2, 2}, 3, 4),
         engine::pass_of(secret_of(6), {1, 2}, 3, 4)};
     EXPECT_EQ(passes.size(), 5u);
-    // Computed with another implementation of HMAC-SHA256.
+    // The expected value was computed with another implementation of HMAC-SHA256.
     EXPECT_EQ(engine::pass_of(secret, {1, 2}, 3, 4), 0xf8167a97820b7e4au);
 }
 
@@ -455,7 +456,7 @@ TEST(Slab, TokensTellNothingOfTheNextOnes) {
         drawn.insert(other->token >> 24);
         second.give_back(other);
     }
-    // Of 2^40, so that two alike are rare.
+    // Tokens are drawn from 2^40 values, so two equal ones are rare.
     EXPECT_GE(drawn.size(), 1999u);
 }
 

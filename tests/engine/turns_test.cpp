@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(All, Turns,
                                     std::to_string(std::get<1>(instance.param)) + "_proxies";
                          });
 
-// The words of `places`, by as many calls as their number needs.
+// Transfers the words of `places`, with as many calls as their number requires.
 std::vector<OneSidedCall> calls(OpKind kind, std::uint32_t target, std::span<const std::uint64_t> places,
                                 std::uint32_t* operands, std::uint32_t* results) {
     std::vector<OneSidedCall> made;
@@ -57,7 +57,7 @@ std::vector<OneSidedCall> calls(OpKind kind, std::uint32_t target, std::span<con
     return made;
 }
 
-// Some of the words of a window, in any order, no two side by side.
+// Returns some of the words of a window, in any order, no two of them adjacent.
 std::vector<std::uint64_t> some_places(std::mt19937& random, std::size_t count) {
     std::vector<std::uint64_t> places(count);
     for (std::size_t i = 0; i < count; ++i)
@@ -118,7 +118,8 @@ TEST_P(Turns, OthersOperationsAreDoneWhileAHugeOneIsUnderWay) {
             world.round();
         ASSERT_FALSE(over());
 
-        // Of another rank: a few pieces, and more than a message carries, to the same target and to another.
+        // Operations of another rank: a few pieces, and more than one message carries, to the same target and
+        // to another.
         const std::vector<std::uint64_t> few = {2 * huge + 1, 2 * huge + 3, 2 * huge + 5};
         std::vector<std::uint32_t> ours(few.size(), 9), fetched(few.size());
         std::vector<std::byte> long_one(20000, std::byte{1});
@@ -157,7 +158,7 @@ TEST_P(Turns, OthersOperationsAreDoneWhileAHugeOneIsUnderWay) {
     }
 }
 
-// Each fetched value occurs once: no other update came between the reading and the writing of an update.
+// Each fetched value occurs once. So no other update came between the reading and the writing of an update.
 TEST_P(Turns, UpdatesStayAtomicAndInTheirOrder) {
     constexpr std::size_t count = 3000;
     constexpr std::uint32_t ranks = 4, times = 4;
@@ -227,7 +228,7 @@ TEST_P(Turns, WhatIsOrderedComesBehindAllPieces) {
     ASSERT_EQ(windows.flush(0), Status::ok);
 }
 
-// The origin's session ends, or the target's, while pieces wait for their turn.
+// The session of the origin or of the target ends while pieces wait for their turn.
 TEST_P(Turns, WhatWaitsEndsWithItsSession) {
     constexpr std::size_t count = 60000;
     for (const std::uint32_t leaver : {0u, 1u}) {
@@ -256,7 +257,7 @@ TEST_P(Turns, WhatWaitsEndsWithItsSession) {
                        world.engine_of(stays).outstanding(*world.session(stays)) == 0;
             }));
             EXPECT_NE(*huge.status, Status::ok);
-            // Others do not notice.
+            // The other ranks do not notice.
             for (OneSidedCall& call : calls(kind, 3, places, operands.data(), results.data()))
                 windows.start(2, std::move(call));
             EXPECT_EQ(windows.flush(2, 3), Status::ok);

@@ -38,7 +38,7 @@ class TestMemory final : public memory::HostMemory {
     bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
         return kind_ == memory::BackEnd::cma;
     }
-    // From now on nothing may access the memory; outstanding operations complete without an error.
+    // From now on nothing may access the memory. Outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }
     // Completes the operations that were started so far.
     bool progress() {
@@ -150,14 +150,14 @@ class World {
     TestMemory& memory(std::uint32_t rank) { return *memories_[rank]; }
     engine::Session* session(std::uint32_t rank) { return sessions_[rank]; }
     std::uint32_t ranks() const { return options_.ranks; }
-    // Whether the proxy that serves the rank lives.
+    // True: the proxy that serves the rank is alive.
     bool is_there(std::uint32_t rank) const { return engines_[proxy_of(rank)] != nullptr; }
 
     static memory::HostRange range(const void* data, std::size_t bytes) {
         return {0, reinterpret_cast<std::uint64_t>(data), bytes};
     }
 
-    // One round of the loops of all proxies. False: nothing moved.
+    // Runs one round of the loops of all proxies. False: nothing moved.
     bool round() {
         bool moved = false;
         for (std::size_t p = 0; p < engines_.size(); ++p) {

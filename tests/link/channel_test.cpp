@@ -20,7 +20,7 @@ std::uint64_t id_of(std::span<const std::byte> record) {
     return UINT64_MAX;
 }
 
-// Short and long commands in turn; long ones travel in messages of their own.
+// Short and long commands alternate. Long ones travel in messages of their own.
 TEST_P(ChannelTest, CommandsComeInOrder) {
     Joined joined(GetParam());
     constexpr std::uint64_t commands = 3000;
@@ -122,7 +122,7 @@ TEST_P(ChannelTest, CompletionsReachSleepersAndSpinners) {
     EXPECT_EQ(done, rounds);
 }
 
-// More completions at once than a message holds.
+// More completions come at once than one message holds.
 TEST_P(ChannelTest, ManyCompletionsAtOnce) {
     Joined joined(GetParam());
     const std::uint32_t all = joined.client->completions();

@@ -118,7 +118,7 @@ inline std::vector<Way> all_ways() {
     return ways;
 }
 
-// For a single operation.
+// A completion of a single operation.
 struct Arrival : Completion {
     Arrival() {
         function = [](Completion* self, Status with) {

@@ -10,7 +10,7 @@ namespace {
 
 using memory::StagingDirection;
 
-// A link over loopback, and a stranger that reaches both of its ends.
+// A link over loopback, and a stranger that can reach both of its ends.
 class Malformed : public testing::Test {
   protected:
     Malformed()
@@ -71,7 +71,7 @@ TEST_F(Malformed, RandomBytesHarmNobody) {
     for (int i = 0; i < 20000; ++i) {
         std::vector<std::byte> head(random() % 60), body(random() % 200);
         if (random() % 2 == 0) {
-            // Almost right, under another token.
+            // The message is correct except for its token.
             Header made = header(static_cast<Kind>(random() % 8), 77, body.size());
             made.count = static_cast<std::uint32_t>(random() % 10);
             const HeaderBytes encoded = encode_header(made);
@@ -91,7 +91,7 @@ TEST_F(Malformed, RandomBytesHarmNobody) {
     EXPECT_TRUE(works());
 }
 
-// Under the right token: the session ends with a reason.
+// The token is right, so the session ends with a reason.
 TEST_F(Malformed, CommandsTwiceBreakTheLink) {
     const auto bytes = pattern_bytes(1, 16);
     for (int i = 0; i < 2; ++i)
@@ -145,7 +145,7 @@ TEST_F(Malformed, DataForAnotherPlaceBreaksTheLink) {
 TEST_F(Malformed, ShortDataIsNotTaken) {
     std::vector<std::byte> to(100);
     Arrival arrival;
-    // Of memory that the host cannot read, so that the true answer is an error; the lie comes first.
+    // The host cannot read this memory, so the true answer is an error. The false answer comes first.
     ASSERT_EQ(joined_.transfers->start(StagingDirection::to_device, 64, to.data(), 100, &arrival),
               Status::in_progress);
     joined_.transfers->progress();
@@ -171,7 +171,7 @@ TEST_F(Malformed, ADeviceThatLiesLosesItsHost) {
     EXPECT_NE(why.find("completions"), std::string::npos) << why;
 }
 
-// Right token, right kinds, random contents.
+// The token and the kinds are right, and the contents are random.
 TEST_F(Malformed, RandomContentsUnderTheRightTokenEndTheSessionOnly) {
     std::mt19937_64 random(5);
     for (int i = 0; i < 3000; ++i) {
@@ -183,7 +183,7 @@ TEST_F(Malformed, RandomContentsUnderTheRightTokenEndTheSessionOnly) {
         if (made.kind == Kind::data || made.kind == Kind::store)
             made.id = static_cast<std::uint32_t>(random() % 4);
         to_device(made, body);
-        // To the host only what writes nowhere: a device may write into its client's memory.
+        // The host gets only kinds that write nothing, because a device may write into its client's memory.
         if (made.kind != Kind::store) to_host(made, body);
         joined_.step();
         std::span<const std::byte> record;

@@ -14,7 +14,7 @@ std::uint64_t number(const void* address) {
     return reinterpret_cast<std::uint64_t>(address);
 }
 
-// Pages with one in the middle that may be taken away.
+// Three pages. The one in the middle can be unmapped.
 class Pages {
   public:
     Pages()

@@ -15,7 +15,7 @@
 namespace offpath::link::test {
 namespace {
 
-// A host here and a device in another process, joined as the environment says.
+// A host in this process and a device in another one, joined as the environment says.
 struct WithDevice {
     WithDevice() {
         std::string problem;
@@ -28,7 +28,7 @@ struct WithDevice {
         while (wanted && host->rings() != "remote memory" && std::chrono::steady_clock::now() < deadline)
             usleep(1000);
     }
-    // A command, and its completion by what the channel offers to a waiting thread.
+    // Posts a command and waits for its completion by the means that the channel offers to a waiting thread.
     Status call() {
         control::CompletionEntry& entry = client->completion(0);
         entry.word.store(0, std::memory_order_relaxed);
@@ -146,7 +146,7 @@ TEST(Rings, EitherSideMayRefuse) {
         EXPECT_EQ(joined.host->rings(), "messages");
         EXPECT_EQ(joined.call(), Status::ok);
     }
-    // The device alone.
+    // Only the device works here.
     auto [device, host] = rings_way(ucx_way(), "one_side", "posix").make_one_sided();
     auto [device_side, host_side] = ucx_way().make();
     const auto links = make_device_links(std::move(device_side), nullptr);
@@ -186,7 +186,7 @@ TEST(Rings, AutomaticWhereTheyArePassive) {
     EXPECT_NE(note.find("carrier-pigeon"), std::string::npos) << note;
 }
 
-// A peer that writes into a window what no honest peer would write.
+// A hostile peer writes into a window what no honest peer would write.
 class Scribbler {
   public:
     Scribbler(const std::vector<std::byte>& both) {
@@ -235,7 +235,7 @@ TEST(RingsMalformed, WordsThatAreNoStatusAreErrors) {
     EXPECT_EQ(joined.client->post(control::DestroyTeam{1}), Status::ok);
 }
 
-// A host can only make the device send messages.
+// The worst that a host can do is to make the device send messages.
 TEST(RingsMalformed, AnyWordInTheDevicesWindowIsTaken) {
     Joined joined(rings_way(loopback_way("loopback", {}), "rings", "posix"));
     Scribbler host(joined.link->address());
@@ -252,7 +252,8 @@ TEST(RingsMalformed, AnyWordInTheDevicesWindowIsTaken) {
     EXPECT_FALSE(joined.link->lost());
 }
 
-// A client's both comes from outside: whatever is wrong about it is an error, or messages.
+// Both halves of a client's offer come from outside. Any mistake in them is an error, or makes completions
+// messages.
 TEST(RingsMalformed, KeysThatAreNoneAreRefused) {
     auto [device, host] = rings_way(loopback_way("loopback", {}), "rings", "posix").make_one_sided();
     auto& hub = make_hub();

@@ -52,7 +52,7 @@ TEST(Scheduling, ShortSlicesAreTheThreadsOwn) {
     EXPECT_EQ(own().runtime, before) << "nobody else's";
 }
 
-// Another policy was chosen on purpose.
+// The user chose another policy on purpose.
 TEST(Scheduling, OtherPoliciesAreLeftAlone) {
     std::thread([] {
         const sched_param none{};

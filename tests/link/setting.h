@@ -1,4 +1,4 @@
-// For tests that depend on the environment.
+// Environment variables of tests that depend on them.
 #pragma once
 
 #include <cstdlib>

@@ -109,7 +109,7 @@ TEST_P(StagingTest, BadAddressesAreErrors) {
         static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     auto* const forbidden =
         static_cast<std::byte*>(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    // Of one size the hole is in a short part at the end.
+    // With one size, the hole is in a short part at the end.
     const std::size_t cut = std::size_t{part_bytes} + 100;
     for (const std::size_t size : {std::size_t{1}, page, cut, bytes}) {
         const std::byte* const broken = size == bytes ? hole
@@ -134,7 +134,7 @@ TEST_P(StagingTest, BadAddressesAreErrors) {
     munmap(forbidden, bytes);
 }
 
-// A completion that starts the next transfer, as the engine does.
+// The completion starts the next transfer, as the engine's do.
 TEST_P(StagingTest, CompletionsMayStartTransfers) {
     Joined joined(GetParam());
     struct Chain : Completion {
@@ -189,7 +189,7 @@ TEST_P(StagingTest, StopWaitsForWhatIsOnItsWay) {
 
 TEST_P(StagingTest, AbandonEndsEverythingAtOnce) {
     constexpr std::size_t bytes = 4 << 20;
-    // The host's end looks at them until it ends.
+    // The host's end uses these until it ends.
     std::vector<std::byte> from(bytes), to(bytes), local(bytes);
     Joined joined(GetParam());
     Arrival in, out;

@@ -118,7 +118,7 @@ TEST(Wire, RefusesWhatIsNone) {
     EXPECT_FALSE(items(Kind::commands, 0, 33 << 10));
 }
 
-// Whatever decodes encodes to the same bytes again: nothing is ignored.
+// Any bytes that can be decoded encode to the same bytes again, so nothing is ignored.
 TEST(Wire, RandomBytesDecodeToThemselvesOrNotAtAll) {
     std::mt19937_64 random(7);
     int decoded = 0;

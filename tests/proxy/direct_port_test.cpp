@@ -71,7 +71,7 @@ class Stranger : public transport::Handler {
         const direct::Bundle header{direct::Kind::requests, count};
         (void)transport_->post(*endpoint_, direct::bytes_of(header), requests);
     }
-    // Proves who he is.
+    // Proves that this caller knows the job's secret.
     bool enter(const control::Secret& secret) {
         call();
         if (!until([&] { return challenge.has_value(); })) return false;
@@ -83,7 +83,7 @@ class Stranger : public transport::Handler {
         made.mac = control::handshake_mac(secret, challenge->nonce, nonce, made);
         return made;
     }
-    // False: not within `seconds`.
+    // False: `over` did not hold within `seconds`.
     template <typename Over>
     bool until(Over&& over, double seconds = 5) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
@@ -141,12 +141,12 @@ TEST(DirectPort, LetsInWhoKnowsTheSecretAndProvesThatItDoes) {
     ASSERT_TRUE(caller.until([&] { return caller.welcome.has_value(); }));
     EXPECT_EQ(caller.welcome->mac,
               control::handshake_mac(secret, caller.challenge->nonce, caller.nonce, *caller.welcome));
-    // There is no such window.
+    // The window does not exist.
     caller.ask(caller.welcome->token);
     ASSERT_TRUE(caller.until([&] { return caller.answer.has_value(); }));
     EXPECT_EQ(caller.answer->number, 99u);
     EXPECT_EQ(static_cast<Status>(caller.answer->status), Status::access);
-    // The job's last rank goes.
+    // The last rank of the job leaves.
     port.port.forget(job, 4);
     EXPECT_TRUE(caller.until([&] { return caller.lost; }));
 }
@@ -164,7 +164,7 @@ TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
         EXPECT_FALSE(wrong.welcome.has_value());
     }
     {
-        // Repeating what another client has sent does not help, because the challenge differs.
+        // Repeating another client's messages does not help, because the challenge differs.
         Stranger first(port), second(port);
         first.call();
         ASSERT_TRUE(first.until([&] { return first.challenge.has_value(); }));
@@ -181,7 +181,7 @@ TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
         EXPECT_FALSE(second.welcome.has_value());
     }
     {
-        // A rank that is not served here.
+        // The rank is not served here.
         Stranger unknown(port);
         unknown.call();
         ASSERT_TRUE(unknown.until([&] { return unknown.challenge.has_value(); }));
@@ -202,7 +202,7 @@ TEST(DirectPort, AnswersRequestsThatCameTogether) {
         direct::append(bundle, Stranger::request_of(caller.welcome->token, number), operands);
     caller.ask_together(3, bundle);
     ASSERT_TRUE(caller.until([&] { return caller.answers.size() >= 3; }));
-    // There is no such window.
+    // The window does not exist.
     for (std::size_t i = 0; i < 3; ++i) {
         EXPECT_EQ(caller.answers[i].number, 5 + i);
         EXPECT_EQ(static_cast<Status>(caller.answers[i].status), Status::access);
@@ -255,7 +255,7 @@ TEST(DirectPort, CutsOffWhoseBundlesAreNone) {
         << "a request in somebody else's name";
     EXPECT_FALSE(victim.lost);
     EXPECT_TRUE(victim.answers.empty());
-    // Nor does it get answers that were others'.
+    // It does not get answers that belong to others either.
     victim.ask_together(1, well(victim.welcome->token));
     ASSERT_TRUE(victim.until([&] { return !victim.answers.empty(); }));
     EXPECT_EQ(victim.answers.size(), 1u);
@@ -275,7 +275,7 @@ TEST(DirectPort, SaysNothingToWhoHasProvedNothing) {
     EXPECT_FALSE(caller.until([&] { return caller.answer.has_value(); }, 0.2));
 }
 
-// An address with a port would have the device connect to wherever a stranger likes.
+// If a call could carry an address with a port, a stranger could make the device connect anywhere.
 TEST(DirectPort, ConnectsToNobody) {
     Port port;
     auto victim = make_tcp(true);
@@ -305,7 +305,7 @@ TEST(DirectPort, KeepsABoundedNumberOfStrangers) {
     }
     EXPECT_TRUE(callers[0]->until([&] { return callers[0]->lost; }));
     EXPECT_TRUE(callers[4]->until([&] { return callers[4]->lost; }));
-    // Who has proved who he is stays.
+    // A caller that has proved its identity stays.
     callers[1]->ask(callers[1]->welcome->token);
     EXPECT_TRUE(callers[1]->until([&] { return callers[1]->answer.has_value(); }));
 }

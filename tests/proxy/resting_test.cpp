@@ -14,7 +14,7 @@ TEST(Resting, SpinsThenYieldsThenSleeps) {
     std::uint64_t now = 1'000'000;
     EXPECT_EQ(resting.next(now), Next::spin);
     EXPECT_EQ(resting.next(now + spin - 1), Next::spin);
-    // This thread may have been pushed out before, which halves the time once.
+    // This thread may have been preempted before, which halves the time once.
     Next next = resting.next(now + spin);
     for (int i = 0; next == Next::sleep && i < 200; ++i) {
         now += 10 * spin;

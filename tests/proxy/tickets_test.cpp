@@ -58,7 +58,7 @@ TEST_F(TicketsTest, AJobLeavesWhileARankIsIn) {
     EXPECT_TRUE(enters(job, 1, third));
 }
 
-// Of more jobs than are remembered, those left out are not let in again either.
+// More jobs have ended than are remembered. Forgotten ones are not admitted again either.
 TEST_F(TicketsTest, ForgottenJobsStayEnded) {
     for (std::uint64_t i = 0; i <= Tickets::max_ended; ++i) {
         TicketUse use;

@@ -22,10 +22,10 @@ long syncs[sync_count][SHMEM_SYNC_SIZE];
 unsigned char work[room];
 std::size_t next_sync = 0;
 unsigned turn = 0;
-// Fewer sizes, for where each call takes long.
+// Fewer sizes, for calls that take long.
 bool few = false;
 
-// A collective on a set of PEs, of a team or active set.
+// The set of PEs that a collective runs on: a team or an active set.
 struct Set {
     std::vector<int> pes;  // world numbers
     shmem_team_t team = SHMEM_TEAM_INVALID;
@@ -43,13 +43,13 @@ long* fresh_sync() {
     return syncs[next_sync++ % sync_count];
 }
 
-// PEs that were not in the last set have counted less.
+// PEs that were not in the last set have counted fewer calls.
 void begin_set() {
     turn = 0;
     next_sync = 0;
 }
 
-// The same on every PE for the element `i` that the PE with this world number contributes to call `call`.
+// The element `i` that the PE with this world number contributes to call `call`. Every PE computes the same.
 long value(int pe, std::size_t i, unsigned call) {
     return static_cast<long>((static_cast<std::size_t>(pe) * 7 + i * 3 + call) % 5) + 1;
 }
@@ -63,7 +63,7 @@ T* dest_of(unsigned call) {
     return reinterpret_cast<T*>(dests[call % 2]);
 }
 
-// A dest that is used again needs a sync, which the standard leaves to the program; two buffers take turns.
+// Before a dest is used again, the program must sync. Two buffers are used in turn, so every second call does.
 void buffers_free(const Set& set) {
     if (++turn % 2 == 0) {
         if (set.team != SHMEM_TEAM_INVALID)
@@ -175,7 +175,7 @@ void old_reductions(const Set& set) {
 #undef CASE
 }
 
-// `read` gives the element that belongs at each place of dest.
+// `read` returns the element that belongs at a place of dest.
 template <class T>
 void expect(const T* dest, std::size_t count, const char* what,
             const std::function<long(std::size_t)>& wanted) {
@@ -193,7 +193,7 @@ void broadcast(const Set& set, std::size_t count, int root, bool root_too, Call 
     fill<T>(set, c, count);
     T* dest = dest_of<T>(c);
     std::memset(dest, 0, count * sizeof(T));
-    // No PE writes into a dest before the PE of that dest has entered.
+    // No PE writes into a dest before the PE that owns it has entered.
     if (set.team != SHMEM_TEAM_INVALID)
         shmem_team_sync(set.team);
     else

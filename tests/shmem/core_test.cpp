@@ -15,7 +15,7 @@ using namespace offpath::shmem;
 
 namespace {
 
-// Static symmetric memory: initialised and not.
+// Static symmetric memory, initialised and uninitialised.
 std::uint64_t static_words[4096] = {7, 8, 9};
 std::uint64_t static_zeros[1 << 16];
 std::uint64_t static_counter = 1000;
@@ -38,7 +38,7 @@ std::uint64_t* allocate(std::size_t words) {
     return static_cast<std::uint64_t*>(memory);
 }
 
-// All PEs put to all PEs, into slots by origin; then all get from all.
+// All PEs put to all PEs, into slots by origin. Then all PEs get from all PEs.
 void move(const char* name, std::uint64_t* slots, std::size_t words, bool nbi) {
     Context& context = default_context();
     const auto pes = static_cast<std::size_t>(n_pes());
@@ -83,14 +83,14 @@ void strided(std::uint64_t* area) {
     get_strided(context, got.data(), area, 2, 5, 8, count, right);
     for (std::size_t i = 0; i < count; ++i)
         require(got[i * 2] == value_of(my_pe(), i * 3), "strided get");
-    // The low halves of its words: more elements than one request takes.
+    // The low halves of its words. There are more elements than one request takes.
     std::vector<std::uint16_t> halves(count * 5);
     get_strided(context, halves.data(), area, 1, 4, 2, halves.size(), right);
     for (std::size_t i = 0; i < halves.size(); ++i)
         require(halves[i] == static_cast<std::uint16_t>(i % 5 == 0 ? value_of(my_pe(), i / 5 * 3) : 0),
                 "strided get of many");
     meet();
-    // And their high bytes, after something that must not overtake them.
+    // Their high bytes, after an operation that must not overtake them.
     std::vector<std::uint8_t> bytes(count * 5, 0xff);
     put_strided(context, reinterpret_cast<std::uint8_t*>(area) + 7, bytes.data(), 8, 1, 1, bytes.size(),
                 right);
@@ -113,7 +113,7 @@ void atomics(std::uint64_t* word, const char* name) {
     constexpr std::uint64_t rounds = 200;
     *word = 0;
     meet();
-    // All PEs update PE 0's word, so that updates by itself, by PEs of its node and by its proxy coincide.
+    // All PEs update PE 0's word. So updates by PE 0 itself, by PEs of its node and by its proxy coincide.
     std::vector<std::uint64_t> drawn;
     for (std::uint64_t i = 0; i < rounds; ++i) {
         std::uint64_t former = 0;
@@ -130,7 +130,7 @@ void atomics(std::uint64_t* word, const char* name) {
     require(total == (rounds * pes << 32) + rounds * pes, std::string(name) + ": sums");
     meet();
 
-    // All kinds on 4 and 8 bytes of the PE to the right, one after the other.
+    // All kinds of updates, on 4 and 8 bytes of the next PE, one after the other.
     const int right = (my_pe() + 1) % n_pes();
     for (const std::size_t element : {4u, 8u}) {
         std::uint64_t model = 0xf0f0;
@@ -191,7 +191,7 @@ void order(std::uint64_t* area, std::size_t words, bool nbi) {
         for (std::size_t i = 0; i < words; ++i)
             require(area[i] == value_of(left, i + round), "a flag came before its data");
         quiet(context);
-        // The left one may write again.
+        // The previous PE may write again.
         amo(context, Amo::set, 8, ready, 2 * round - 1, 0, nullptr, left, false);
         quiet(context);
         wait_for(ready, 2 * round - 1);
@@ -212,7 +212,7 @@ void order(std::uint64_t* area, std::size_t words, bool nbi) {
 }
 
 void team_context() {
-    // The PEs backwards.
+    // The PEs in reverse order.
     std::vector<int> backwards;
     for (int pe = n_pes(); pe > 0; --pe)
         backwards.push_back(pe - 1);

@@ -58,7 +58,7 @@ void do_wrong(const std::string& what) {
     if (what == "wait_local") shmem_long_wait_until(&local, SHMEM_CMP_EQ, 5);
     if (what == "null") shmem_putmem(heap, nullptr, 8, 0);
     if (what == "device") {
-        // The one that was started for this job, by the directory's only pid file.
+        // The daemon that was started for this job. The only pid file in the directory names it.
         for (const auto& file : std::filesystem::directory_iterator(std::getenv("OFFPATH_DIR"))) {
             if (file.path().extension() != ".pid") continue;
             pid_t pid = 0;
@@ -87,7 +87,7 @@ void wait_for_the_dead(const std::string& what) {
     shmem_long_wait_until(&word, SHMEM_CMP_EQ, 77);
 }
 
-// Every PE asks for the same and gets nothing.
+// Every PE asks for the same amount and gets nothing.
 void ask_too_much(const std::string& what) {
     void* got = nullptr;
     if (what == "malloc") got = shmem_malloc(std::size_t{1} << 45);

@@ -59,7 +59,8 @@ TEST(HeapLayout, ResizesWithinItsRoom) {
     EXPECT_FALSE(layout.resize(block + 64, 1));
 }
 
-// Against a model that knows only which bytes are taken; a second layout gets the same calls.
+// The layout is compared with a model that knows only which bytes are taken. A second layout gets the same
+// calls.
 TEST(HeapLayout, NeverGivesAByteTwiceAndAlwaysTheSame) {
     std::mt19937 random(5);
     constexpr std::size_t bytes = 1 << 16;

@@ -15,7 +15,7 @@ void exclusive(int which, int rounds, bool by_test) {
         else
             shmem_set_lock(&locks[which]);
         SAME(shmem_long_atomic_fetch_inc(&inside[which], 0), 0);
-        // Read, change, write: not atomic, but for the lock.
+        // Reads, changes and writes. Only the lock makes this atomic.
         const long now = shmem_long_g(&count[which], 0);
         shmem_long_p(&count[which], now + 1, 0);
         shmem_quiet();
@@ -40,12 +40,12 @@ int main() {
     totals(0, 100L * n);
     exclusive(1, 20, true);
     totals(1, 20L * n);
-    // Nested, and asked for in both ways.
+    // The locks are nested, and taken by both calls.
     shmem_set_lock(&locks[0]);
     exclusive(1, 3, shmem_my_pe() % 2 == 0);
     shmem_clear_lock(&locks[0]);
     totals(1, 23L * n);
-    // Without putting what was written in order: that is what shmem_clear_lock does.
+    // No fence or quiet follows the write: shmem_clear_lock must order it.
     static long last;
     for (int i = 0; i < 30; ++i) {
         shmem_set_lock(&locks[0]);

@@ -9,7 +9,7 @@ namespace {
 
 std::uint64_t static_words[3] = {1, 2, 3};
 
-// Every PE finds the same offset from the first allocation.
+// Every PE gets the same offset from the first allocation.
 void same_everywhere(const char* base, const void* memory) {
     static long mine;
     mine = static_cast<const char*>(memory) - base;
@@ -46,7 +46,7 @@ int main() {
         shmem_malloc_with_hints(64, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
     same_everywhere(first, hinted);
     std::memset(zeros, 7, 2100);
-    // Grows, stays, shrinks: what was there is there.
+    // The block grows, stays and shrinks. Its contents must survive.
     auto* grown = static_cast<unsigned char*>(shmem_realloc(zeros, 500000));
     same_everywhere(first, grown);
     SAME(grown[0], 7);
@@ -59,7 +59,7 @@ int main() {
         SAME(again[i], 0);
     SAME(first[999], 0x55);
 
-    // The last byte of a large block, of both PEs.
+    // The last byte of a large block, on both PEs.
     constexpr std::size_t large = 40 << 20;
     auto* const block = static_cast<unsigned char*>(shmem_malloc(large));
     HOLDS(block != nullptr);
@@ -84,7 +84,8 @@ int main() {
     shmem_barrier_all();
     SAME(block[5], left + 10);
 
-    // As many of one size as there are, then all given back in another order: all is there again.
+    // Allocates as many blocks of one size as there are, and frees them in another order. Then all memory is
+    // available again.
     std::vector<void*> many;
     for (int i = 0; i < 200; ++i)
         many.push_back(shmem_malloc(static_cast<std::size_t>(1 + i * 37)));

@@ -40,7 +40,7 @@ void add_all(const Calls<T>& calls, T* memory, std::size_t count) {
         calls.ctx_add_nbi(context, memory, mine.data(), count, pe);
         calls.add(memory, blocking.data(), count, pe);
         calls.ctx_add(context, memory, blocking.data(), count, pe);
-        // `blocking` may be written at once.
+        // The source of the blocking call may be written at once.
         std::fill(blocking.begin(), blocking.end(), T{1000});
     }
     calls.add(memory, mine.data(), 0, (me + 1) % pes);

@@ -57,7 +57,7 @@ void split_2d() {
             wanted += me / w * w + i;
         shmem_long_sum_reduce(x, &sum, &mine, 1);
         SAME(sum, wanted);
-        // A team of a team.
+        // A team is made from a team.
         shmem_team_t rest;
         const int size = shmem_team_n_pes(y);
         SAME(shmem_team_split_strided(y, size - 1, -1, size, nullptr, 0, &rest), 0);
@@ -83,7 +83,7 @@ void configurations() {
     shmem_team_destroy(team);
 }
 
-// Every PE finds out, also those whose own arguments are right.
+// Every PE gets the error, even if its own arguments are right.
 void refused() {
     const int n = shmem_n_pes();
     shmem_team_t team = SHMEM_TEAM_WORLD, other = SHMEM_TEAM_WORLD;
@@ -111,8 +111,7 @@ void refused() {
     HOLDS(team == SHMEM_TEAM_INVALID);
 }
 
-// More teams at a time than there is room for are refused on all PEs alike, and may be made again when others
-// have gone.
+// If there are too many teams, all PEs refuse alike. When others have been destroyed, new ones can be made.
 void many() {
     for (int round = 0; round < 3; ++round) {
         std::vector<shmem_team_t> teams;
@@ -147,7 +146,7 @@ void contexts() {
     HOLDS(of_ctx == team);
     SAME(shmem_ctx_get_team(plain, &of_ctx), 0);
     HOLDS(of_ctx == SHMEM_TEAM_WORLD);
-    // By the reversed team's numbers, to the next PE of the team.
+    // Sends to the next PE of the team, by the numbers of the reversed team.
     const int to = (shmem_team_my_pe(team) + 1) % n;
     const int to_world = shmem_team_translate_pe(team, to, SHMEM_TEAM_WORLD);
     const int from_world =

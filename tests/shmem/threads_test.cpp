@@ -37,7 +37,7 @@ void work(int thread, std::uint64_t* area, int& wrong) {
         shmem_ctx_quiet(context);
         for (std::size_t i = 0; i < words; ++i)
             wrong += back[i] != data[i];
-        // The left one's data may change once both have looked.
+        // The previous PE's data may change once both have looked.
         shmem_ctx_uint64_atomic_inc(context, &area[words], left);
         shmem_ctx_quiet(context);
         shmem_uint64_wait_until(&area[words], SHMEM_CMP_GE, round);

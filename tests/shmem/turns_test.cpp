@@ -34,7 +34,7 @@ void ring_and_sum() {
 
 }  // namespace
 
-// In the place of the client's own.
+// Takes the place of the client's own handler.
 extern "C" __attribute__((visibility("default"))) offpath_status_t offpath_finalize(
     offpath_context_h context) {
     if (!quick) usleep(static_cast<useconds_t>(pe) * 100'000);

@@ -79,7 +79,7 @@ void clear() {
         SAME(shmem_##NAME##_wait_until_any(at, n, status, SHMEM_CMP_EQ, 9), SIZE_MAX);                     \
         SAME(shmem_##NAME##_wait_until_any(at, 0, nullptr, SHMEM_CMP_EQ, 9), SIZE_MAX);                    \
         SAME(shmem_##NAME##_test_any(at, n, status, SHMEM_CMP_EQ, 9), SIZE_MAX);                           \
-        /* Whoever asks again and again gets every index. */                                               \
+        /* Repeated calls return every index in the end. */                                                \
         bool seen[n] = {};                                                                                 \
         for (std::size_t k = 0; k < 2 * n; ++k)                                                            \
             seen[shmem_##NAME##_wait_until_any(at, n, nullptr, SHMEM_CMP_EQ, 9)] = true;                   \

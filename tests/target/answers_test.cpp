@@ -91,7 +91,7 @@ TEST(Answers, TellOutputAndTheEnd) {
     EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
     EXPECT_EQ(world.told, std::vector<std::string>{"hello\n"});
     EXPECT_EQ(world.answers.why(), "a_function ended with signal 11 (Segmentation fault)");
-    // Whoever asks later is told the same.
+    // Later callers get the same error.
     EXPECT_EQ(world.answers.wait(world.answers.expect()).status, Status::peer_lost);
 }
 
@@ -116,7 +116,7 @@ TEST(Answers, EndAtNonsense) {
         ASSERT_EQ(world.ends.host->write(bytes_of(head)), sizeof head);
         EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
     }
-    // Records that are shorter or longer than they can be.
+    // These records are shorter or longer than their kind allows.
     for (const Kind kind : {Kind::done, Kind::data, Kind::output, Kind::lost}) {
         World world;
         const auto number = world.answers.expect();

@@ -22,7 +22,7 @@ std::vector<std::byte> numbered(std::size_t bytes) {
     return data;
 }
 
-// Reads until `bytes` are there, asleep while nothing is.
+// Reads until `bytes` have come, and sleeps while there is nothing to read.
 std::vector<std::byte> read_all(Line& line, std::size_t bytes) {
     std::vector<std::byte> data(bytes);
     std::size_t done = 0;
@@ -94,7 +94,7 @@ TEST_P(Lines, WakeASleeperForBytesAndForACall) {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
             wake();
         });
-        ends.host->sleep(40'000'000);  // shorter than a look at the other side's life
+        ends.host->sleep(40'000'000);  // shorter than the interval at which the other side's life is checked
         other.join();
         return std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(39);
     };
@@ -117,7 +117,7 @@ TEST_P(Lines, WakeNobodyWhileAttended) {
     std::thread sleeper([&] { ends.host->sleep(30'000'000); });
     EXPECT_EQ(ends.program->write(data), data.size());
     sleeper.join();
-    // Whoever attended leaves, and what is there wakes the next.
+    // When the attending thread leaves, data that are there wake the next thread.
     ends.host->leave();
     EXPECT_EQ(read_all(*ends.host, data.size()), data);
 }

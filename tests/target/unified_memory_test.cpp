@@ -13,14 +13,14 @@ namespace {
 
 const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-// Addresses that nothing else has.
+// Addresses that nothing else uses.
 std::uint64_t free_addresses(std::size_t pages) {
     void* const place = mmap(nullptr, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(place, pages * page);
     return reinterpret_cast<std::uint64_t>(place);
 }
 
-// A program that has some pages from `begin` on, kept elsewhere.
+// A program that has some pages from `begin` on. Their bytes are kept elsewhere.
 struct Program final : ProgramMemory {
     explicit Program(std::size_t pages) : bytes(pages * page), begin(free_addresses(pages)) {}
     std::size_t read(std::uint64_t address, std::span<std::byte> into) override {
@@ -94,7 +94,7 @@ TEST(UnifiedMemory, ComesInLargerPartsWhenReadInOrder) {
     World world(1000);
     for (std::size_t i = 0; i < 1000;) {
         ASSERT_TRUE(world.memory->fault(world.begin + i * page, 0));
-        // What came with it needs no fault of its own.
+        // Pages that came together with it cause no fault of their own.
         unsigned char present;
         while (i < 1000 && mincore(reinterpret_cast<void*>(world.begin + i * page), page, &present) == 0 &&
                (present & 1) != 0)
@@ -107,7 +107,7 @@ TEST(UnifiedMemory, ThatTheProgramLacksIsAnError) {
     World world(2);
     EXPECT_FALSE(world.memory->fault(8, 0));
     EXPECT_FALSE(world.memory->fault(world.begin + (1 << 30), 0));
-    // A jump into data.
+    // The function jumps into data.
     EXPECT_FALSE(world.memory->fault(world.begin, world.begin));
 }
 

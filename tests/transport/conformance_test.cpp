@@ -90,7 +90,7 @@ class Conformance : public testing::TestWithParam<std::string> {
         return pump({a.get(), b.get()}, done, limit);
     }
 
-    // Whether large payload comes without being asked for, and what has come stays.
+    // True: large payload arrives without being fetched, and stays where it arrived.
     static bool pushes() { return GetParam() == "tcp"; }
 
     Recorder at_a, at_b;
@@ -224,7 +224,8 @@ TEST_P(Conformance, ManyInFlightBothWays) {
     }
 }
 
-// The payload waits for as long as the receiver likes, at the sender but over tcp; other traffic goes on.
+// The payload waits until the receiver fetches it. Except over tcp it waits at the sender. Other traffic
+// continues.
 TEST_P(Conformance, RendezvousWaitsUntilFetched) {
     constexpr std::size_t count = 40, bytes = 300000;
     std::deque<Counted> sent(count), fetched(count);
@@ -249,7 +250,7 @@ TEST_P(Conformance, RendezvousWaitsUntilFetched) {
         fetched[seed].start(b->fetch(message.rendezvous, got[seed].data(), bytes, &fetched[seed]));
         seeds.push_back(seed);
     }
-    // In an order of the transport's choice the small post may stand among the first `count`.
+    // The transport chooses the order, so the small message may be among the first `count`.
     auto& last = at_b.messages.back();
     if (last.rendezvous) {
         std::uint64_t seed = 0;
@@ -270,7 +271,7 @@ TEST_P(Conformance, RendezvousWaitsUntilFetched) {
     }
 }
 
-// Where the transport says that pushing is better, what is not larger comes with the message.
+// A transport says up to which size pushing is better. Payload up to that size comes with its message.
 TEST_P(Conformance, PushedPayloadComesWithItsMessage) {
     ASSERT_EQ(a->post(*to_b, Header{1, 0}.view(), {}), Status::ok);
     ASSERT_EQ(b->post(*to_a, Header{1, 0}.view(), {}), Status::ok);
@@ -389,7 +390,7 @@ TEST_P(Conformance, SelfEndpoint) {
 }
 
 TEST_P(Conformance, ArmedDescriptorWakesUp) {
-    // Connections are made lazily: settle them first.
+    // Connections are made at the first use, so both sides connect before the measurement.
     ASSERT_EQ(a->post(*to_b, Header{1, 0}.view(), {}), Status::ok);
     ASSERT_EQ(b->post(*to_a, Header{1, 0}.view(), {}), Status::ok);
     ASSERT_TRUE(pump_both([&] { return at_b.messages.size() == 1 && at_a.messages.size() == 1; }));
@@ -400,7 +401,7 @@ TEST_P(Conformance, ArmedDescriptorWakesUp) {
             EXPECT_EQ(a->post(*to_b, Header{i, 0}.view(), {}), Status::ok);
             a->progress();
         }
-        // Keep a going until all has left it.
+        // `a` must continue until everything has left it.
         for (int i = 0; i < 1000; ++i)
             a->progress();
     });
@@ -434,7 +435,7 @@ TEST_P(Conformance, IdleTransportSleeps) {
         pollfd poller{b->event_fd(), POLLIN, 0};
         wake_ups += poll(&poller, 1, 100);
     }
-    // A few come late from connecting; a descriptor that stays readable would bring thousands.
+    // A few events come late, from connecting. A descriptor that stays readable would bring thousands.
     EXPECT_LT(wake_ups, 10);
 }
 
@@ -449,7 +450,7 @@ TEST_P(Conformance, RubbishAddressIsAnError) {
     EXPECT_EQ(endpoint, nullptr);
 }
 
-// Disconnecting ends what is in flight, and only inside progress().
+// Disconnecting ends the operations in flight, but only inside progress().
 TEST_P(Conformance, DisconnectEndsWhatIsInFlight) {
     constexpr std::size_t count = 8, bytes = 1 << 20;
     const auto payload = make_payload(1, bytes);
@@ -474,7 +475,7 @@ TEST_P(Conformance, DisconnectEndsWhatIsInFlight) {
         EXPECT_TRUE(each.always_allowed || each.status == Status::ok);
     }
     EXPECT_TRUE(at_a.lost.empty());
-    // The payloads are gone; asking for them is an error, not a crash.
+    // The payloads are gone. Fetching one is an error, not a crash.
     std::vector<std::byte> got(bytes);
     std::deque<Counted> fetched(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -495,7 +496,7 @@ TEST_P(Conformance, DisconnectEndsWhatIsInFlight) {
         EXPECT_TRUE(is_error(fetched[i].status) || (fetched[i].status == Status::ok && pushes()));
 }
 
-// Nothing may be leaked or called twice when a transport ends with work in flight.
+// When a transport ends with work in flight, nothing leaks and no completion is called twice.
 TEST_P(Conformance, DestructionEndsWhatIsInFlight) {
     constexpr std::size_t count = 8, bytes = 1 << 20;
     const auto payload = make_payload(1, bytes);
@@ -514,7 +515,7 @@ TEST_P(Conformance, DestructionEndsWhatIsInFlight) {
         EXPECT_EQ(fetched[i].calls, 1);
 }
 
-// Each transport in a thread of its own, as proxies are; then one of them ends while the other fetches from
+// Each transport runs in its own thread, like those of proxies. One of them ends while the other fetches from
 // it.
 TEST_P(Conformance, OneThreadEach) {
     if ((GetParam() == "ucx_shm" || GetParam() == "ucx_any") && offpath::test::emulated())
@@ -572,7 +573,7 @@ TEST_P(Conformance, OneThreadEach) {
         EXPECT_EQ(each.calls, 1);
     stop = true;
     receiver.join();
-    b.reset();  // before what it may still complete
+    b.reset();  // must end before the buffers that it may still complete
 }
 
 TEST_P(Conformance, DescribesItself) {

@@ -19,7 +19,7 @@ TEST(ExportedMemory, ProbeSaysWhetherAndWhy) {
     EXPECT_EQ(facts.exported_memory_works, probe.works);
     EXPECT_EQ(facts.exported_memory_compiled, probe.compiled);
     if (probe.works) return;
-    // The two sides say so, too, instead of handing out something that cannot work.
+    // The two sides report this too. They must not hand out memory that cannot work.
     std::unique_ptr<memory::HostExporter> exporter;
     std::string problem;
     if (open_host_exporter({}, exporter, problem) == Status::ok) {

@@ -91,7 +91,7 @@ TEST(Faulty, FailedSendsSendNothing) {
     EXPECT_EQ(pair.at_b.messages.size(), good);
 }
 
-// For every seed and every point at which the endpoint is lost.
+// Every seed is combined with every point at which the endpoint can be lost.
 TEST(Faulty, LostEndpointEndsEveryOperationOnce) {
     const auto payload = make_payload(1, 5000);
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -105,7 +105,7 @@ bool pump(std::initializer_list<Transport*> transports, Done done, std::chrono::
     return true;
 }
 
-// Whether this process may open this many descriptors.
+// True: this process may open this many descriptors.
 inline bool room_for_descriptors(rlim_t count) {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;

@@ -31,7 +31,7 @@ class Windows : public testing::TestWithParam<std::string> {
         remote_.reset();
         window_.reset();
     }
-    // Until all that was put can be seen.
+    // Waits until the target sees everything that was put.
     Status flush() {
         Counted flushed;
         flushed.start(remote_->flush(&flushed));
@@ -57,7 +57,7 @@ TEST_P(Windows, WhatIsPutArrives) {
     EXPECT_TRUE(std::ranges::all_of(memory, [](std::byte each) { return each == std::byte{}; }));
     const auto payload = make_payload(1, 1000);
     for (std::size_t at = 0; at < 1000; at += 50) {
-        // The source may go as soon as the call is over.
+        // The source may be freed as soon as the call returns.
         std::vector<std::byte> piece(payload.begin() + static_cast<std::ptrdiff_t>(at),
                                      payload.begin() + static_cast<std::ptrdiff_t>(at + 50));
         ASSERT_EQ(remote_->put(at, piece), Status::ok);
@@ -78,7 +78,7 @@ TEST_P(Windows, PutsOutsideAreRefused) {
     EXPECT_EQ(window_->memory()[999], std::byte{1});
 }
 
-// Ends in the middle: no completion is called afterwards, and late bytes do no harm.
+// The writer ends in the middle. Afterwards no completion is called, and late bytes do no harm.
 TEST_P(Windows, EndWhileSomethingIsUnderWay) {
     Counted flushed;
     const std::vector<std::byte> bytes(64, std::byte{1});

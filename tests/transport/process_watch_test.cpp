@@ -12,7 +12,7 @@
 namespace offpath::transport::ucx {
 namespace {
 
-// A child that sleeps, and what it says of itself.
+// A child that sleeps, and the identity that it reports.
 struct Child {
     Child() {
         int pipes[2];
@@ -73,7 +73,7 @@ TEST(ProcessWatch, KnowsWhatItCannotSee) {
     elsewhere = child.process;
     ++elsewhere.ipc_space;
     EXPECT_EQ(watch.watch(elsewhere, this, fd), ProcessWatch::Seen::not_visible);
-    // The pid was used again by another process.
+    // Another process has reused the pid.
     Process before = child.process;
     --before.start;
     EXPECT_EQ(watch.watch(before, this, fd), ProcessWatch::Seen::dead);

@@ -60,7 +60,7 @@ class BarePeer {
         offpath::write_little(bytes, tcp::prefix_bytes + 16, static_cast<unsigned>(socket_), 4);
         return bytes;
     }
-    // The listener has ended it.
+    // True: the listener has closed this connection.
     bool dropped() const {
         pollfd entry{socket_, POLLIN, 0};
         std::byte bytes[64];
@@ -78,7 +78,7 @@ class TcpPeers : public testing::Test {
   protected:
     void SetUp() override { here->set_handler(&heard); }
     bool wait(const std::function<bool()>& done) { return pump({here.get()}, done); }
-    // A peer that follows the protocol is served.
+    // A peer that follows the protocol gets service.
     void expect_service() {
         const auto friendly = make(false);
         Recorder at_friend;
@@ -95,7 +95,7 @@ class TcpPeers : public testing::Test {
     Recorder heard;
 };
 
-// Each of these ends its connection and nothing else.
+// Each of these inputs ends its own connection and nothing else.
 TEST_F(TcpPeers, NonsenseEndsTheConnection) {
     const auto with = [](std::vector<std::byte> bytes, std::size_t at, unsigned value) {
         bytes[at] = static_cast<std::byte>(value);
@@ -135,7 +135,7 @@ TEST_F(TcpPeers, NonsenseEndsTheConnection) {
     expect_service();
 }
 
-// A status that no sender sends.
+// The frame has a status that no sender sends.
 TEST_F(TcpPeers, NonsenseBehindThePayloadEndsTheConnection) {
     std::vector<std::byte> place(10000);
     Counted fetched;
@@ -153,7 +153,7 @@ TEST_F(TcpPeers, NonsenseBehindThePayloadEndsTheConnection) {
     expect_service();
 }
 
-// Whatever the pieces in which it comes.
+// The stream may be cut into pieces anywhere.
 TEST_F(TcpPeers, FramesMayComeByteByByte) {
     std::vector<std::byte> place(tcp::inline_bytes + 1);
     Counted fetched;
@@ -183,7 +183,7 @@ TEST_F(TcpPeers, FramesMayComeByteByByte) {
     EXPECT_EQ(heard.messages[2].bytes, 0u);
 }
 
-// Wherever it ends, what waits for it ends too.
+// Wherever the stream is cut off, the operations that wait for its rest end too.
 TEST_F(TcpPeers, HalfAFrameAndTheEnd) {
     std::vector<std::byte> place(20000);
     std::deque<Counted> fetched;
@@ -211,7 +211,7 @@ TEST_F(TcpPeers, HalfAFrameAndTheEnd) {
     expect_service();
 }
 
-// As a node's ranks do, at once, while the device does something else.
+// The ranks of a node all connect at once like this, while the device does something else.
 TEST_F(TcpPeers, ManyMayConnectAtOnce) {
     constexpr std::size_t count = 200;
     std::vector<std::unique_ptr<Transport>> hosts;
@@ -234,7 +234,7 @@ TEST_F(TcpPeers, ManyMayConnectAtOnce) {
     EXPECT_TRUE(at_hosts.lost.empty());
 }
 
-// There was none, and then another part of the process released some.
+// The process has no descriptor left. Later another part of it releases some.
 TEST_F(TcpPeers, DescriptorsMayRunOutForAWhile) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer needs descriptors of its own to look at memory";
@@ -258,7 +258,7 @@ TEST_F(TcpPeers, DescriptorsMayRunOutForAWhile) {
         {here.get(), host.get()}, [&] { return heard.messages.size() == 1; }, 5s));
 }
 
-// Descriptors that strangers hold are there for others.
+// Descriptors that strangers hold are freed for honest peers.
 TEST_F(TcpPeers, StrangersGiveWayWhereDescriptorsRunOut) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer needs descriptors of its own to look at memory";
@@ -275,7 +275,7 @@ TEST_F(TcpPeers, StrangersGiveWayWhereDescriptorsRunOut) {
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     rlimit none = before;
-    // All that is in use, and nothing else.
+    // The limit leaves the descriptors that are in use, and no others.
     const int next = dup(0);
     close(next);
     none.rlim_cur = static_cast<rlim_t>(next);
@@ -286,7 +286,7 @@ TEST_F(TcpPeers, StrangersGiveWayWhereDescriptorsRunOut) {
     EXPECT_TRUE(served);
 }
 
-// A peer that knows the address, but to which nothing here connects, cannot take all descriptors either.
+// These peers know the address, but nothing here connects to them. They cannot take all descriptors either.
 TEST_F(TcpPeers, WhoIsWantedByNobodyGivesWay) {
     if (!room_for_descriptors(1500)) GTEST_SKIP() << "fewer than 1500 descriptors may be open";
     std::deque<BarePeer> peers;
@@ -306,7 +306,7 @@ std::size_t resident_bytes() {
     return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Who announces much and sends nothing costs nothing.
+// A peer that announces a large payload and sends nothing costs no memory.
 TEST_F(TcpPeers, AnnouncedPayloadTakesNoMemory) {
     const std::size_t before = resident_bytes();
     std::deque<BarePeer> peers;
@@ -322,7 +322,7 @@ TEST_F(TcpPeers, AnnouncedPayloadTakesNoMemory) {
         here->discard(message.rendezvous);
 }
 
-// A handler without memory loses that connection; the transport goes on.
+// A handler that runs out of memory loses that connection. The transport continues.
 TEST_F(TcpPeers, AHandlerMayThrow) {
     heard.then = [](const Incoming&) { throw std::bad_alloc(); };
     const BarePeer peer(*here);
@@ -331,7 +331,7 @@ TEST_F(TcpPeers, AHandlerMayThrow) {
     EXPECT_TRUE(wait([&] { return peer.dropped(); }));
     heard.then = nullptr;
     expect_service();
-    // One that throws in a completion leaves the others theirs.
+    // A completion that throws does not keep the others from being called.
     struct Throwing : Completion {
     } throwing;
     throwing.function = [](Completion*, Status) { throw std::bad_alloc(); };
@@ -349,7 +349,7 @@ TEST_F(TcpPeers, AHandlerMayThrow) {
     expect_service();
 }
 
-// Who takes nothing for 8 s counts as gone, and who sleeps meanwhile is woken.
+// A peer that takes no data for 8 s counts as lost. The sender is woken for this if it sleeps.
 TEST(TcpSlow, WhoTakesNothingIsLost) {
     auto a = make(false), b = make();
     Recorder at_a;
@@ -373,8 +373,8 @@ TEST(TcpSlow, WhoTakesNothingIsLost) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, 16s);
 }
 
-// Who connects and says nothing has 5 s, who is connected to and does not answer 8 s, also where both sides
-// sleep.
+// A connecting peer has 5 s to say something, and a peer that was connected to has 8 s to answer. This holds
+// also if both sides sleep.
 TEST(TcpSlow, WhoSaysNothingIsGivenUp) {
     auto a = make(false), b = make();
     Recorder at_a;

@@ -24,12 +24,12 @@ std::unique_ptr<Transport> make(bool listens = true) {
     return transport;
 }
 
-// Large payload goes where `place` says.
+// A handler that has large payload written to `place`.
 struct Placing : Handler {
     Transport* here = nullptr;
     std::byte* place = nullptr;
     std::size_t small = 0;
-    std::vector<std::byte> first_bytes;  // of small ones
+    std::vector<std::byte> first_bytes;  // of small messages
     std::deque<Counted> fetched;
     unsigned lost = 0;
     void on_message(const Incoming& message) override {
@@ -79,7 +79,7 @@ class Tcp : public testing::Test {
     Endpoint* to_b = nullptr;
 };
 
-// Wherever the hole is: in what the socket takes first, later, or at the end.
+// The hole may be in what the socket takes first, in what it takes later, or at the end.
 TEST_F(Tcp, MemoryThatIsNotThereCostsItsOwnMessageOnly) {
     ASSERT_TRUE(a->checks_memory());
     const auto payload = make_payload(3, Pages::bytes);
@@ -100,7 +100,7 @@ TEST_F(Tcp, MemoryThatIsNotThereCostsItsOwnMessageOnly) {
     EXPECT_EQ(at_b.lost, 0u);
 }
 
-// The hole comes while the payload is on its way.
+// The memory disappears while the payload is on its way.
 TEST_F(Tcp, MemoryMayVanishOnTheWay) {
     constexpr std::size_t bytes = std::size_t{64} << 20;
     const auto map = [] {
@@ -121,8 +121,8 @@ TEST_F(Tcp, MemoryMayVanishOnTheWay) {
     EXPECT_TRUE(pump({a.get(), b.get()}, [&] { return at_b.small == 1; }));
 }
 
-// A host does not listen: what its device sends waits for the host's connections, one each, in order.
-// More than one call of the system takes, and their memory is the caller's again at once.
+// There are more messages than one system call takes. They leave together, and the caller may reuse their
+// memory at once.
 TEST_F(Tcp, HeldMessagesLeaveTogether) {
     std::array<std::byte, 100> payload{};
     const auto post = [&](std::uint32_t count) {
@@ -174,7 +174,7 @@ TEST(TcpPassive, SendsOverTheOthersConnections) {
             pump({host.get(), device.get()}, [&] { return at_host.messages.size() == 2 && sent.done(); }));
         for (auto& message : at_host.messages)
             if (message.rendezvous != nullptr) host->discard(message.rendezvous);
-        // The end of one connection is the end of that endpoint only, on both sides.
+        // The end of one connection ends that endpoint only, on both sides.
         host->disconnect(to_device[0]);
         ASSERT_TRUE(pump({host.get(), device.get()}, [&] { return !at_device.lost.empty(); }));
         EXPECT_EQ(at_device.lost, std::vector<Endpoint*>{to_host[0]});
@@ -184,7 +184,7 @@ TEST(TcpPassive, SendsOverTheOthersConnections) {
     }
 }
 
-// Of several addresses one that works is found.
+// One working address among several is enough.
 TEST(TcpAddresses, OneThatWorksIsEnough) {
     auto here = make(false), there = make();
     Recorder at_here, at_there;
@@ -201,7 +201,7 @@ TEST(TcpAddresses, OneThatWorksIsEnough) {
     ASSERT_EQ(here->connect(tcp::encode(address), &endpoint), Status::ok);
     ASSERT_EQ(here->post(*endpoint, Header{1, 0}.view(), {}), Status::ok);
     EXPECT_TRUE(pump({here.get(), there.get()}, [&] { return at_there.messages.size() == 1; }));
-    // With the wrong number there is no answer, and the endpoint is lost.
+    // An address with the wrong number gets no answer, and the endpoint is lost.
     address.id[0] ^= std::byte{1};
     ASSERT_EQ(here->connect(tcp::encode(address), &endpoint), Status::ok);
     EXPECT_TRUE(pump({here.get(), there.get()}, [&] { return !at_here.lost.empty(); }));
@@ -216,7 +216,7 @@ TEST(TcpAddresses, MissingDevicesAreNamed) {
     EXPECT_NE(problem.find("nope0"), std::string::npos) << problem;
 }
 
-// People who connect and say nothing, nonsense, or the right thing with the wrong number.
+// Strangers connect and say nothing, or nonsense, or send a correct hello with the wrong number.
 TEST(TcpStrangers, HarmNobody) {
     if (!room_for_descriptors(1500)) GTEST_SKIP() << "fewer than 1500 descriptors may be open";
     auto a = make(), b = make();

@@ -16,7 +16,7 @@
 namespace offpath::transport::test {
 namespace {
 
-// The program peer_main.cpp, running.
+// A running peer_main.cpp.
 class Peer {
   public:
     Peer(const std::string& tls, const std::string& mode) {
@@ -33,7 +33,7 @@ class Peer {
         close(to[0]);
         close(from[1]);
         in_ = to[1];
-        // UCX may print warnings there, too.
+        // UCX may print warnings there too.
         std::string line;
         for (char letter = 0; read(from[0], &letter, 1) == 1;) {
             if (letter != '\n')
@@ -187,7 +187,7 @@ TEST_P(UcxProcess, KilledReceiverEndsEverythingOnce) {
     expect_dead(*endpoint);
     transport->disconnect(endpoint);
 
-    // The connection to another peer works as before.
+    // The connection to another peer still works.
     recorder.messages.clear();
     Endpoint* alive = meet(other);
     ASSERT_NE(alive, nullptr);
@@ -196,7 +196,7 @@ TEST_P(UcxProcess, KilledReceiverEndsEverythingOnce) {
     EXPECT_EQ(recorder.lost.size(), 1u);
 }
 
-// With payloads pushed into a connection whose other side does not read: they end, too.
+// Payloads that were pushed into a connection whose other side does not read end too.
 TEST_P(UcxProcess, KilledReceiverEndsWhatWasPushed) {
     Peer victim(tls(), "hold");
     Endpoint* endpoint = meet(victim);
@@ -229,7 +229,8 @@ TEST_P(UcxProcess, KilledSenderLeavesOffersThatFail) {
     ASSERT_TRUE(pump_here([&] { return recorder.messages.size() == 8; }));
     std::vector<std::byte> got(1 << 20);
     std::deque<Counted> fetched(6);
-    // Two may be outstanding, two are asked for before the death is known, two after, two are given up.
+    // Two fetches are outstanding at the death. Two are started before the death is known, and two after. Two
+    // messages are discarded.
     const auto fetch = [&](std::size_t i) {
         fetched[i].start(
             transport->fetch(recorder.messages[i].rendezvous, got.data(), got.size(), &fetched[i]));
@@ -252,7 +253,7 @@ TEST_P(UcxProcess, KilledSenderLeavesOffersThatFail) {
     expect_dead(*endpoint);
 }
 
-// With nothing outstanding, and asleep: the death must wake the sleeping side.
+// Nothing is outstanding, and this side sleeps. The death must wake it.
 TEST_P(UcxProcess, KilledPeerWakesASleeper) {
     Peer victim(tls(), "echo");
     Endpoint* endpoint = meet(victim);
