@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 std::map<int, std::string> descriptors() {
     std::map<int, std::string> found;
-    std::error_code gone;  // the descriptor of the listing itself
+    std::error_code gone;  // the descriptor of this listing itself
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
         const std::string target = fs::read_symlink(entry.path(), gone);
         if (!gone) found[std::stoi(entry.path().filename())] = target;
@@ -27,8 +27,7 @@ std::map<int, std::string> descriptors() {
     return found;
 }
 
-// How a rank makes its child: by the C library, which calls what was registered with pthread_atfork, or past
-// it.
+// How a rank makes its child: through the C library, which calls the handlers of pthread_atfork, or past it.
 enum class How : std::uint8_t { fork, clone };
 
 class Children : public testing::TestWithParam<How> {};
@@ -70,7 +69,7 @@ TEST_P(Children, DoNotKeepADeadRankAlive) {
     EXPECT_EQ(kill(child, SIGKILL), 0) << "the child ended early";
 }
 
-// What init opened is /dev/null in a child, and the parent goes on.
+// Descriptors that init opened are /dev/null in a child. The parent continues.
 TEST(Descriptors, OfARankAreClosedInItsChildren) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());

@@ -48,7 +48,7 @@ std::uint64_t* values(offpath_context_h context, std::size_t count, std::uint64_
     return at;
 }
 
-// Each ends as its own kernel does, and an error stops none of those behind it.
+// Each operation ends with the result of its own kernel. An error stops none of the later ones.
 TEST_P(KernelsAhead, EndAsTheirKernelsDo) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -77,7 +77,7 @@ TEST_P(KernelsAhead, EndAsTheirKernelsDo) {
     EXPECT_TRUE(daemon.running());
 }
 
-// A kernel with copies reads what those in front of it have written, and nothing of those behind it.
+// A kernel with copies reads what earlier kernels have written, and nothing that later ones write.
 TEST_P(KernelsAhead, KeepTheirPlaceAmongCopies) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         constexpr std::size_t n = 3000, rounds = 20;
@@ -128,7 +128,7 @@ TEST_P(KernelsAhead, RunBeforeTheirUnload) {
     }));
 }
 
-// Those that were done when their process ended stay done; all others are canceled, and do nothing later.
+// Kernels that were done when their process ended stay done. All others are canceled, and do nothing later.
 TEST_P(KernelsAhead, AreCanceledWithTheirProcess) {
     Job job(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -168,7 +168,7 @@ TEST_P(KernelsAhead, AreCanceledWithTheirProcess) {
     EXPECT_TRUE(daemon.running());
 }
 
-// A kernel that crashes ends itself and those that its process already had, however many.
+// A kernel that crashes ends itself and all kernels that its process already had.
 TEST_P(KernelsAhead, AreCanceledByACrash) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();

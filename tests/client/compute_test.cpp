@@ -30,7 +30,7 @@ TEST_P(Compute, GivesTheRightValues) {
         offpath_context_h context = me.init();
         offpath_kernel_h combine = load(context, "test_combine");
         for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{1001}, std::size_t{700001}}) {
-            // Each of the three in ordinary memory, then inside an allocation.
+            // Each of the three buffers is in ordinary memory first, then inside an allocation.
             for (unsigned mapped = 0; mapped < 8; ++mapped) {
                 std::vector<double> ordinary[3];
                 double* at[3];
@@ -74,7 +74,7 @@ TEST_P(Compute, GivesTheRightValues) {
     }));
 }
 
-// What a kernel writes to a copy that it may only read stays there.
+// A kernel may write to a copy that it should only read. The writes stay in the copy.
 TEST_P(Compute, ReadsWhatItMayOnlyRead) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -88,7 +88,7 @@ TEST_P(Compute, ReadsWhatItMayOnlyRead) {
     }));
 }
 
-// Many at once, each of which needs what the one before wrote, whether that was copied or not.
+// There are many kernels at once. Each needs what the one before wrote, whether that was copied or not.
 TEST_P(Compute, KeepsTheOrder) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -181,7 +181,7 @@ TEST_P(Compute, SaysWhatIsWrong) {
               std::pair(-12, OFFPATH_ERR_SYSTEM), std::pair(1, OFFPATH_ERR_SYSTEM)})
             expect(run(result, returned, {}), status, "kernel that returns " + std::to_string(returned));
         expect(run(load(context, "test_throw"), 0, {}), OFFPATH_ERR_SYSTEM, "an exception");
-        // Memory that is not there, to be read and to be written.
+        // One buffer that is to be read is missing, and one that is to be written.
         void* hole = mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         for (const offpath_access_t access : {OFFPATH_IN, OFFPATH_OUT})
             expect(run(result, 0, {{hole, 1 << 20, access}}), OFFPATH_ERR_ACCESS, "a hole");
@@ -192,7 +192,7 @@ TEST_P(Compute, SaysWhatIsWrong) {
     EXPECT_TRUE(daemon.running());
 }
 
-// What a library remembers stays until it is unloaded.
+// The static data of a library stay until it is unloaded.
 TEST_P(Compute, KeepsTheLibrarysMemory) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -203,7 +203,7 @@ TEST_P(Compute, KeepsTheLibrarysMemory) {
                 expect(run(count, 0, {{&calls, sizeof calls, OFFPATH_OUT}}), OFFPATH_OK, "count");
                 require(calls == i, "calls so far");
             }
-            // Runs that were started go first.
+            // Kernels that were started come before the unload.
             offpath_request_h request = start(count, 0, {{&calls, sizeof calls, OFFPATH_OUT}});
             expect(offpath_kernel_unload(count), OFFPATH_OK, "unload");
             expect(finish(request), OFFPATH_OK, "the last one");
@@ -213,7 +213,7 @@ TEST_P(Compute, KeepsTheLibrarysMemory) {
     }));
 }
 
-// A crash ends what its process had started, and nothing else; the library comes back.
+// A crash ends what its process had started, and nothing else. The library can be loaded again.
 TEST_P(Compute, SurvivesCrashes) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -229,7 +229,7 @@ TEST_P(Compute, SurvivesCrashes) {
             me.barrier();
             for (const char* way : {"test_crash", "test_leave"}) {
                 offpath_kernel_h crash = load(context, way);
-                // All three are there before the crash.
+                // All three are at the process before the crash.
                 offpath_request_h before = start(sleeper, 200, {});
                 offpath_request_h crashed = start(crash, 0, {});
                 offpath_request_h behind = start(count, 0, {{&calls, sizeof calls, OFFPATH_OUT}});
@@ -282,7 +282,7 @@ TEST_P(Compute, LetsCommunicationGoOn) {
     }));
 }
 
-// Freed memory waits for the kernel, whose process then maps what comes at the same place.
+// Freeing memory waits for the kernel. Afterwards the kernel's process maps new memory at the same address.
 TEST_P(Compute, FreesMemoryAfterItsKernels) {
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -362,7 +362,7 @@ TEST(KernelHosts, EndWithTheirClient) {
         EXPECT_EQ(job.wait(20), std::vector<int>{killed ? -1 : 0});
         EXPECT_TRUE(gone_within(host, 5)) << daemon.log();
     }
-    // Nothing is left behind. (The first count may have held the connection that found the daemon ready.)
+    // No descriptor is left behind. (The first count may include the connection that found the daemon ready.)
     for (int i = 0; i < 400 && daemon.descriptors() > descriptors; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_LE(daemon.descriptors(), descriptors);

@@ -17,7 +17,7 @@ std::uint64_t by_short_way(offpath_context_h context) {
 
 constexpr std::uint64_t base_offset = 4096, room = 64 << 10;
 
-// `count` operations of `bytes` each, side by side, of rank 0 on rank 1.
+// `count` operations of `bytes` each, side by side, from rank 0 to rank 1.
 struct Batch {
     Batch(const Fixture& fixture, std::size_t count_, std::size_t bytes_)
         : f(fixture), count(count_), bytes(bytes_), data(count_ * bytes_), back(data.size()) {}
@@ -93,7 +93,7 @@ TEST_F(Direct, TakesTheShortWayByItself) {
     });
 }
 
-// Updates of one element, in the order in which they were started, whatever comes between.
+// Updates of one element take effect in the order in which they were started, whatever comes between.
 TEST_F(Direct, KeepsUpdatesOfABatchInOrder) {
     on_two_proxies(2, [](const Rank& me) {
         Fixture f(me);
@@ -123,7 +123,7 @@ TEST_F(Direct, KeepsUpdatesOfABatchInOrder) {
                         if (expected == operand) expected = wanted[0];
                     }
                     expect(status, OFFPATH_OK, "update");
-                    // By the own proxy, behind which no update may go the short way.
+                    // This one goes through the own proxy. No later update may overtake it on the short way.
                     if (round % 4 == 3 && i == 20)
                         expect(offpath_accumulate(f.window, large.data(), large.size() / 8, OFFPATH_UINT64,
                                                   OFFPATH_SUM, &far, nullptr),
@@ -137,7 +137,7 @@ TEST_F(Direct, KeepsUpdatesOfABatchInOrder) {
     });
 }
 
-// Whole elements, also where the operands of an update are cut.
+// Only whole elements change, even where the operands of an update are cut.
 TEST_F(Direct, UpdatesManyElements) {
     on_two_proxies(3, [](const Rank& me) {
         Fixture f(me);
@@ -189,7 +189,7 @@ TEST_F(Direct, TellsErrorsOfABatch) {
     });
 }
 
-// Results wait in the sockets, in the path's books and at the device: a bounded number.
+// Only a bounded number of results wait in the sockets, in the path's books and at the device.
 TEST_F(Direct, StartsVeryManyWithoutAFlush) {
     on_two_proxies(2, [](const Rank& me) {
         Fixture f(me);
@@ -212,7 +212,7 @@ TEST_F(Direct, StartsVeryManyWithoutAFlush) {
     });
 }
 
-// A number that only the holder of the lock changes, by put and get; locks and unlocks take both ways.
+// Only the holder of the lock changes this number, by put and get. Locks and unlocks take both ways.
 TEST_F(Direct, LocksExclude) {
     on_two_proxies(3, [](const Rank& me) {
         Fixture f(me);
@@ -239,7 +239,7 @@ TEST_F(Direct, LocksExclude) {
         me.barrier();
         if (me.rank == 0) require(f.words()[base_offset / 8] == rounds * me.size, "nobody else was in it");
         me.barrier();
-        // Alone, both of rank 1's and 2's locks at rank 0 are free; one of them has another proxy.
+        // Rank 1 and then rank 2 is alone, so its locks at rank 0 are free. One of the two has another proxy.
         for (std::uint32_t rank = 1; rank < me.size; ++rank) {
             if (me.rank == rank)
                 for (int i = 0; i < 100; ++i) {
@@ -283,7 +283,7 @@ TEST_F(Direct, ALockThatIsHeldIsRefusedAtOnce) {
             expect(offpath_request_wait(waiting), OFFPATH_OK, "the lock");
             offpath_request_free(waiting);
             expect(offpath_window_unlock(f.window, 1), OFFPATH_OK, "unlock");
-            // Not held: told by the next flush.
+            // The lock is not held. The next flush reports that.
             f.flush();
             expect(offpath_window_unlock(f.window, 1), OFFPATH_OK, "unlock of what is not held");
             f.flush(OFFPATH_ERR_INVALID);

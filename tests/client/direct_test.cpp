@@ -14,7 +14,7 @@ TEST_F(Direct, MovesAndUpdates) {
     for (const std::uint32_t ranks : {2u, 3u, 5u}) {
         on_two_proxies(ranks, [](const Rank& me) {
             Fixture f(me);
-            // Two of three share a proxy, and have no path.
+            // Two of the three ranks share a proxy, and have no path between them.
             offpath_context_info_t info{};
             info.struct_size = sizeof info;
             expect(offpath_context_query(f.context, &info), OFFPATH_OK, "query");
@@ -44,7 +44,7 @@ TEST_F(Direct, MovesAndUpdates) {
             expect(offpath_direct_put(f.window, f.base, 65537, f.right, 0), OFFPATH_ERR_UNAVAILABLE,
                    "more than goes this way");
             me.barrier();
-            // All ranks draw from a counter at rank 0, by both ways.
+            // All ranks draw from a counter at rank 0, on both ways.
             constexpr int draws = 300;
             std::array<std::uint64_t, draws> tickets{};
             const std::uint64_t one = 1;
@@ -74,7 +74,7 @@ TEST_F(Direct, MovesAndUpdates) {
             me.barrier();
             if (me.rank == 0) require(f.words()[1] == std::uint64_t{draws} * me.size, "the sum of all draws");
             me.barrier();
-            // Swaps: every rank changes the word of its right neighbour from its own number to another one.
+            // Every rank swaps the word of its right neighbour from its own number to another one.
             const std::uint64_t from = 0, to = me.rank + 100;
             std::uint64_t was = 7;
             if (path) {
@@ -88,7 +88,7 @@ TEST_F(Direct, MovesAndUpdates) {
                                              16),
                        OFFPATH_OK, "fetch");
                 require(was == to, "what stays");
-                // Wrong in itself, or out of range: nothing happens.
+                // Malformed and out of range requests change nothing.
                 expect(offpath_direct_get(f.window, &was, 8, f.right, window_bytes - 4), OFFPATH_ERR_ACCESS,
                        "get outside");
                 expect(f.put(was, window_bytes - 4), OFFPATH_OK, "put outside");
@@ -111,7 +111,8 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
             const std::uint64_t word = 5;
             std::uint64_t got = 0;
             offpath_request_h request = nullptr;
-            // Without a request: until it is known to be done, for which the first that comes asks.
+            // A put without a request holds others back until it is known to be done. The first of these asks
+            // the proxy.
             expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
             expect(f.put(word), OFFPATH_ERR_UNAVAILABLE, "put behind a put");
             const offpath_status_t behind = offpath_direct_get(f.window, &got, 8, 1, 1024);
@@ -119,7 +120,7 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
                     "a get behind a put");
             f.flush();
             expect(f.put(word), OFFPATH_OK, "put behind a flush");
-            // With a request: only what is ordered behind it waits.
+            // A put with a request holds back only what is ordered behind it.
             expect(offpath_put(f.window, &word, 8, &place, &request), OFFPATH_OK, "put");
             expect(f.put(word), OFFPATH_OK, "put beside a put with a request");
             expect(offpath_window_fence(f.window, 1), OFFPATH_OK, "fence");
@@ -151,7 +152,7 @@ TEST_F(Direct, MovesStridedElements) {
             std::vector<std::byte> sent(10000), got(sent.size());
             for (std::size_t i = 0; i < sent.size(); ++i)
                 sent[i] = static_cast<std::byte>(1 + i % 251);
-            // In one request and in two.
+            // The elements fit into one request or need two.
             for (const std::size_t element : {2, 4, 8, 10, 48}) {
                 for (const std::size_t stride : {element, element + 3, 5 * element}) {
                     const std::size_t count = sent.size() / element, begin = 4096;
@@ -173,7 +174,7 @@ TEST_F(Direct, MovesStridedElements) {
                     require(std::memcmp(got.data(), sent.data(), count * element) == 0, "the same elements");
                 }
             }
-            // Out of the window with the last element; and what is no layout.
+            // The last element leaves the window, or the layout is invalid.
             const auto get = [&](std::size_t element, std::size_t count, std::size_t stride) {
                 return offpath_direct_get_strided(f.window, got.data(), element, count, stride, 1, 0);
             };
@@ -187,7 +188,7 @@ TEST_F(Direct, MovesStridedElements) {
     });
 }
 
-// A program may never flush what it put before it gets.
+// A program may never flush between its puts and its gets.
 TEST_F(Direct, ComesBackWithoutAFlush) {
     on_two_proxies(2, [](const Rank& me) {
         Fixture f(me);
@@ -203,7 +204,7 @@ TEST_F(Direct, ComesBackWithoutAFlush) {
                     require(now() - begin < 10, "no direct operation any more");
                 require(got == word, "what was put before");
             }
-            // The program's flush reports an error of a put, whichever flush came before.
+            // The program's own flush reports an error of a put, even if the library flushed before.
             const std::uint64_t word = 9;
             const ByOwnProxy outside(1, window_bytes, 8);
             std::uint64_t got = 0;
@@ -253,7 +254,7 @@ TEST_F(Direct, IsNotOvertakenByWhatGoesByTheOwnProxy) {
                 });
             require(took > pause_s / 2, "an update does not wait for the direct one before it");
             f.flush();
-            // A flush waits for both ways, also one that is a request.
+            // A flush waits for both ways, even if it is a request.
             require(held_up(me, direct, [&] { f.flush(); }) > pause_s / 2, "the flush does not wait");
             took = held_up(me, direct, [&] {
                 offpath_request_h request = nullptr;
@@ -291,7 +292,7 @@ TEST_F(Direct, ManyGoByTheOwnProxy) {
     });
 }
 
-// A flag behind data, in all mixtures of the two ways.
+// A flag follows data, in all mixtures of the two ways.
 TEST_F(Direct, FlagsComeBehindData) {
     on_two_proxies(3, [](const Rank& me) {
         Fixture f(me);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t most_ranks = 32;
 
-// What the launcher's server holds, in memory of all processes.
+// The data store of the launcher's server, in memory that all processes share.
 class SharedBoard final : public Board {
   public:
     explicit SharedBoard(std::uint32_t rank) : rank_(rank) {}
@@ -86,7 +86,7 @@ class ExchangeTreeTest : public testing::Test {
         }
         SharedBoard::close();
     }
-    // `body` says whether all was right.
+    // `body` returns whether everything was right.
     pid_t start(const std::function<bool()>& body) {
         const pid_t pid = fork();
         if (pid == 0) _exit(body() ? 0 : 1);
@@ -108,7 +108,7 @@ class ExchangeTreeTest : public testing::Test {
     std::vector<pid_t> running_;
 };
 
-// Every rank says who it is and in which program, in records of several sizes.
+// Every rank sends its number and that of its program, in records of several sizes.
 bool exchange(ExchangeTree& tree, std::uint32_t rank, std::uint32_t size, std::uint32_t program) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{70'000}, std::size_t{1000}}) {
         std::vector<std::byte> mine(bytes, static_cast<std::byte>(16 * program + rank));
@@ -168,7 +168,7 @@ TEST_F(ExchangeTreeTest, ProgramsInTurnAreKeptApart) {
         processes.push_back(start([=] {
             for (std::uint32_t program = 0; program < 12; ++program) {
                 if (!run_program(rank, size, 2, program)) return false;
-                // Another one is late each time.
+                // Each time another rank is late.
                 if (program % size == rank) std::this_thread::sleep_for(std::chrono::milliseconds(20));
             }
             return true;
@@ -178,7 +178,7 @@ TEST_F(ExchangeTreeTest, ProgramsInTurnAreKeptApart) {
 }
 
 TEST_F(ExchangeTreeTest, KilledProcessesAreReplacedUntilTheTreeStands) {
-    // 0 above 1 above 2 above 3; 0 comes last.
+    // Rank 0 is the root, 1 its child, then 2, then 3. Rank 0 comes last.
     constexpr std::uint32_t size = 4;
     const auto run = [&](std::uint32_t rank) { return start([=] { return run_program(rank, size, 1, 7); }); };
     const auto wait_published = [](std::uint32_t rank, std::uint32_t times) {
@@ -189,7 +189,7 @@ TEST_F(ExchangeTreeTest, KilledProcessesAreReplacedUntilTheTreeStands) {
     wait_published(1, 1);
     wait_published(2, 1);
     for (const std::uint32_t rank : {3u, 2u, 1u, 2u}) {
-        // Also once they are connected, and sometimes while they connect.
+        // They are killed after they have connected, and sometimes while they connect.
         std::this_thread::sleep_for(std::chrono::milliseconds(30 * (rank % 2)));
         end(processes[rank]);
         processes[rank] = run(rank);

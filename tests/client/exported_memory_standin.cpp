@@ -20,7 +20,7 @@ struct Range {
     std::uint64_t pid = 0, address = 0, bytes = 0;
 };
 
-// Refused, as a card refuses what it cannot register.
+// The export is refused, like a card that cannot register the memory.
 constexpr std::size_t refused_bytes = 12345;
 
 class Device final : public DeviceMemory {

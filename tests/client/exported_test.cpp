@@ -37,7 +37,7 @@ std::uint64_t staged(offpath_context_h context) {
     return counters.agent_bytes;
 }
 
-// Rank 0's to rank 1's.
+// Moves data of rank 0 to rank 1.
 void transfer(const Rank& me, offpath_team_h world, char* memory, std::size_t length, char fill) {
     std::memset(memory, me.rank == 0 ? fill : 0, length);
     offpath_request_h request = nullptr;
@@ -74,7 +74,7 @@ TEST_F(Exported, RegisteredMemoryNeedsNobodyHere) {
     }));
 }
 
-// Regions may overlap: what is a region of the device already is not exported twice.
+// Regions may overlap. Memory that is already a region of the device is not exported again.
 TEST_F(Exported, RegionsOverlapAndComeAgain) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -109,7 +109,7 @@ TEST_F(Exported, RegionsOverlapAndComeAgain) {
     }));
 }
 
-// What cannot be exported is staged.
+// Memory that cannot be exported is staged.
 TEST_F(Exported, WhatCannotBeExportedIsStaged) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -124,7 +124,7 @@ TEST_F(Exported, WhatCannotBeExportedIsStaged) {
     }));
 }
 
-// Deregistering waits for what still uses the memory.
+// Deregistering waits for operations that still use the memory.
 TEST_F(Exported, RegionEndsAfterItsLastUse) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();

@@ -32,7 +32,7 @@ void send_raw(int socket, const std::vector<std::byte>& bytes) {
     (void)send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-// What the daemon answers; a Goodbye stands for "it hung up".
+// Returns the daemon's answer. A Goodbye means that it closed the connection.
 Message answer(int socket) {
     Message message = control::Goodbye{};
     std::vector<FileDescriptor> descriptors;
@@ -69,7 +69,7 @@ TEST(Faults, OneRankWithoutADaemonFailsAll) {
         if (me.rank == 2) mine.directory = empty.path();
         offpath_context_h context = nullptr;
         expect(mine.try_init(&context), OFFPATH_ERR_UNAVAILABLE, "init");
-        // A second attempt, with the mistake corrected.
+        // A second attempt has the mistake corrected.
         context = me.init();
         expect(offpath_finalize(context), OFFPATH_OK, "finalize");
     }));
@@ -200,7 +200,7 @@ TEST(Faults, MalformedClientsHarmNobody) {
     EXPECT_LE(daemon.descriptors(), descriptors) << "descriptors were left open";
 }
 
-// Nonsense in the ring: the session ends with a word to its client, and nothing else.
+// The ring holds nonsense. The session ends with a reason for its client, and nothing else suffers.
 TEST(Faults, RefusalsDoNotFillTheLog) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
@@ -304,7 +304,8 @@ TEST_P(Killed, DaemonEndsOperationsWithPeerLost) {
     EXPECT_LT(now() - killed, 10);
 }
 
-// Two nodes; the daemon of one of them dies. Its own ranks lose their proxy, the others their peers.
+// There are two nodes, and the daemon of one dies. Its own ranks lose their proxy, the others lose their
+// peers.
 TEST_P(Killed, DaemonOfOneNodeEndsTheOperationsOfAll) {
     if (geteuid() != 0) GTEST_SKIP() << "host names need root";
     TemporaryDirectory directory;
@@ -318,7 +319,7 @@ TEST_P(Killed, DaemonOfOneNodeEndsTheOperationsOfAll) {
     wait_until_started(job);
     const double killed = now();
     two.signal(SIGKILL);
-    // Over shared memory a process counts as alive until its parent has asked for its exit code.
+    // Over shared memory, a process counts as alive until its parent has collected its exit code.
     EXPECT_EQ(two.wait(), -1);
     EXPECT_EQ(job.wait(20), zeros(4));
     EXPECT_LT(now() - killed, 10);

@@ -21,7 +21,8 @@ void record_step(offpath_group_h group, offpath_kernel_h kernel, std::uint64_t a
     expect(offpath_group_compute(group, kernel, &add, sizeof add, &buffer, 1), OFFPATH_OK, "record a kernel");
 }
 
-// Each rank: kernel, send to the right, receive from the left, kernel on what came. One start a round.
+// Each rank runs a kernel, sends to the right, receives from the left, and runs a kernel on what came. One
+// start is one round.
 TEST_P(GroupCompute, KernelsAndMessagesDependOnEachOther) {
     EXPECT_TRUE(all_right(3, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -36,7 +37,7 @@ TEST_P(GroupCompute, KernelsAndMessagesDependOnEachOther) {
                 std::uint64_t* arrived = own + n;
                 offpath_group_h group = nullptr;
                 expect(offpath_group_create(world, &group), OFFPATH_OK, "create");
-                // Recorded in an order that only the dependencies put right.
+                // The recording order is wrong. Only the dependencies correct it.
                 expect(offpath_group_recv(group, arrived, n * 8, (me.rank + 2) % 3, 7), OFFPATH_OK, "recv");
                 record_step(group, step, 5, own, n * 8);
                 expect(offpath_group_send(group, own, n * 8, (me.rank + 1) % 3, 7), OFFPATH_OK, "send");
@@ -63,7 +64,8 @@ TEST_P(GroupCompute, KernelsAndMessagesDependOnEachOther) {
     }));
 }
 
-// A crash ends the start on all ranks and is told with kernel and signal; the group can be started again.
+// A crash ends the start on all ranks, and the log names the kernel and the signal. The group can be started
+// again.
 TEST_P(GroupCompute, ACrashEndsTheStartOnAllRanks) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -121,7 +123,7 @@ TEST_P(GroupCompute, SaysWhatIsWrong) {
                "after the end");
         expect(offpath_group_start(group), OFFPATH_OK, "start");
         expect(offpath_group_wait(group), OFFPATH_ERR_MEMORY, "what the kernel returned");
-        // A kernel that has been unloaded.
+        // The kernel has been unloaded.
         expect(offpath_kernel_unload(result), OFFPATH_OK, "unload");
         expect(offpath_group_start(group), OFFPATH_OK, "start");
         expect(offpath_group_wait(group), OFFPATH_ERR_INVALID, "an unloaded kernel");
@@ -130,7 +132,7 @@ TEST_P(GroupCompute, SaysWhatIsWrong) {
     EXPECT_TRUE(daemon.running());
 }
 
-// A rank that dies ends the start of the other one, whose kernel has not returned yet.
+// When a rank dies, the start of the other rank ends, although its kernel has not returned yet.
 TEST_P(GroupCompute, EndsWhenAPeerDies) {
     Job job(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();

@@ -59,7 +59,7 @@ std::string key_path(const std::string& directory) {
     return directory + "/key";
 }
 
-// The same key for all daemons of a directory.
+// Writes the key. All daemons of a directory use the same one.
 void make_key(const std::string& directory) {
     if (fs::exists(key_path(directory))) return;
     const int fd = open(key_path(directory).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -69,7 +69,7 @@ void make_key(const std::string& directory) {
     close(fd);
 }
 
-// The key, as a pipe brings it: then it belongs to no file, and kernels may be those of the daemon's user.
+// Passes the key through a pipe. It then belongs to no file, and kernels may run as the daemon's user.
 int key_pipe(const std::string& directory) {
     std::ifstream file(key_path(directory), std::ios::binary);
     const std::string key(std::istreambuf_iterator<char>(file), {});
@@ -80,15 +80,15 @@ int key_pipe(const std::string& directory) {
     return ends[0];
 }
 
-// The port of the daemon that serves this host name from a directory; without a daemon, one where none
-// listens.
+// The port of the daemon that serves this host name from a directory. Without a daemon it is a port where
+// nothing listens.
 std::string port_in(const std::string& path) {
     std::string port = "1";
     std::ifstream(path) >> port;
     return port;
 }
 
-// -2 while it runs.
+// Returns -2 while the process runs.
 int collect(pid_t pid, double seconds) {
     const double give_up = now() + seconds;
     while (true) {
@@ -158,7 +158,7 @@ DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::stri
         if (!host.empty() && !become_host(host)) _exit(126);
         const int err = open((log_path_ + ".err").c_str(), O_WRONLY | O_CREAT, 0600);
         dup2(err, 2);
-        // Out of each other's way first.
+        // Both descriptors move away first, so that neither dup2 overwrites one of them.
         const int ready_end = fcntl(ready[1], F_DUPFD_CLOEXEC, 10), key_end = fcntl(key, F_DUPFD_CLOEXEC, 10);
         dup2(ready_end, 3);
         if (key >= 0) dup2(key_end, 4);

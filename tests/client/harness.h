@@ -54,7 +54,7 @@ class DaemonProcess {
     bool ready_ = false;
 };
 
-// What a rank knows about itself, and its context.
+// A rank's numbers and its context.
 struct Rank {
     std::uint32_t rank = 0, size = 1;
     std::string directory;

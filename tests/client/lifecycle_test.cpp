@@ -56,7 +56,7 @@ TEST(Lifecycle, TellsItsClientsWhenItIsStopped) {
                "recv");
         static_cast<std::atomic<std::uint32_t>*>(me.shared)->fetch_add(1);
         expect(offpath_request_wait(request), OFFPATH_ERR_PEER_LOST, "wait");
-        // What is started afterwards fails too, now or when it is waited for.
+        // Operations that are started afterwards fail too, at the start or at the wait.
         offpath_status_t status = offpath_ibarrier(me.world(context), &request);
         if (status == OFFPATH_OK) status = offpath_request_wait(request);
         expect(status, OFFPATH_ERR_PEER_LOST, "barrier afterwards");
@@ -142,7 +142,7 @@ std::size_t resident_bytes(pid_t pid) {
     return resident * 4096;
 }
 
-// A large client leaves no large daemon.
+// A large client does not leave the daemon large.
 TEST(Lifecycle, GivesMemoryBack) {
     TemporaryDirectory directory;
     DaemonProcess daemon{directory.path()};

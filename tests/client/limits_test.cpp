@@ -12,7 +12,7 @@ namespace offpath::test {
 namespace {
 
 constexpr std::uint32_t ranks = 1 << 18;
-// Both as proxy/session.h has them.
+// proxy/session.h has both limits.
 constexpr std::uint64_t max_members = 1 << 22, window_members = 8;
 static_assert(2 * window_members * ranks + ranks > max_members && window_members * ranks < max_members);
 
@@ -33,7 +33,7 @@ offpath_context_h init_for_all(const Rank& me) {
     return context;
 }
 
-// As offpath_window_create does, but for the other ranks' part.
+// Does the same as offpath_window_create, without the other ranks' part.
 template <typename Command>
 Status ask(offpath_context& context, std::uint64_t window) {
     offpath_request* request = nullptr;
@@ -49,7 +49,7 @@ Status ask(offpath_context& context, std::uint64_t window) {
     return status;
 }
 
-// A message to itself goes through it.
+// Sends a message from this rank to itself through the team.
 offpath_status_t use(offpath_team_h team) {
     int out = 5, in = 0;
     offpath_request_h send = nullptr, recv = nullptr;
@@ -75,12 +75,12 @@ TEST(Limits, RanksOfTeamsAndWindowsAreCounted) {
     ASSERT_TRUE(daemon.ready()) << daemon.log();
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = init_for_all(me);
-        // One window fits beside the team of all, a second one does not, until the first has gone.
+        // One window fits beside the team of all ranks. A second one fits only after the first has ended.
         require(ask<control::CreateWindow>(*context, 1) == Status::ok, "the first window");
         require(ask<control::CreateWindow>(*context, 2) == Status::memory, "the second window");
         require(ask<control::DestroyWindow>(*context, 1) == Status::ok, "the end of the first window");
         require(ask<control::CreateWindow>(*context, 3) == Status::ok, "a window in its place");
-        // Teams fill what is left.
+        // Teams fill the rest.
         std::uint64_t left = max_members - (window_members + 1) * ranks, id = 1;
         for (; left >= ranks; left -= ranks)
             expect(use(make_team(context, id++)), OFFPATH_OK, "a team that fits");
@@ -90,7 +90,7 @@ TEST(Limits, RanksOfTeamsAndWindowsAreCounted) {
         expect(use(make_team(context, id++)), OFFPATH_ERR_PEER_LOST, "a team too many");
     }));
     EXPECT_NE(daemon.log().find("all teams together may have 0 more"), std::string::npos) << daemon.log();
-    // The daemon goes on, for others.
+    // The daemon continues for other clients.
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
         offpath_request_h request = nullptr;

@@ -50,8 +50,8 @@ TEST_P(Memory, SaysHowItIsReached) {
     }));
 }
 
-// Memory that the program has mapped from a file of its own is reached as what offpath has allocated; only a
-// file that cannot shrink is taken.
+// The program has mapped memory from a file of its own. The device reaches it like memory that offpath has
+// allocated. Only a file that cannot shrink is accepted.
 TEST_P(Memory, OfTheProgramIsShared) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -92,7 +92,7 @@ TEST_P(Memory, OfTheProgramIsShared) {
     }));
 }
 
-// The transfer fails, with the right error, on the rank whose buffer it is; the session goes on.
+// The transfer fails with the right error, on the rank that owns the buffer. The session continues.
 TEST_P(Memory, ThatCannotBeReadFailsTheTransferOnly) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -116,7 +116,7 @@ TEST_P(Memory, ThatCannotBeReadFailsTheTransferOnly) {
     }));
 }
 
-// Freeing waits for what still uses the memory.
+// Freeing waits for operations that still use the memory.
 TEST_P(Memory, IsLetGoOfAfterItsLastUse) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
@@ -153,7 +153,8 @@ TEST_P(Memory, IsLetGoOfAfterItsLastUse) {
     }));
 }
 
-// In place it needs a copy, which no machine has the memory for: an error, and the context lives.
+// In place, the call needs a copy that is larger than any machine's memory. The call fails, and the context
+// survives.
 TEST(Memory, RunningOutOfItIsAnError) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the sanitizer's allocator ends the program instead of throwing";

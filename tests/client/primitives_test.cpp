@@ -165,7 +165,7 @@ TEST_P(Primitives, ReportTruncationAndShortMessages) {
     }));
 }
 
-// More operations at once than there are completion slots, and handles given back before the end.
+// There are more operations at once than completion slots, and handles are given back before the end.
 TEST_P(Primitives, OutgrowTheCompletionTable) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         constexpr std::uint32_t count = 6000;
@@ -204,8 +204,8 @@ TEST_P(Primitives, RunGroupsWithManyBuffersAndBarriers) {
             expect(offpath_group_send(group, &out[i], 4, right, i % 3), OFFPATH_OK, "send");
             expect(offpath_group_recv(group, &in[i], 4, left, i % 3), OFFPATH_OK, "recv");
         }
-        // Data from the left are passed on to the right, so after two steps every rank has its second
-        // neighbour's data.
+        // Data from the left are passed on to the right. After two steps every rank has the data of the rank
+        // two places to its left.
         expect(offpath_group_barrier(group), OFFPATH_OK, "barrier");
         expect(offpath_group_send(group, in.data(), pieces * 4, right, 5), OFFPATH_OK, "send");
         expect(offpath_group_recv(group, onward.data(), pieces * 4, left, 5), OFFPATH_OK, "recv");
@@ -263,7 +263,7 @@ TEST_P(Primitives, RefuseWrongArguments) {
 TEST_P(Primitives, WorkOnTeamsOfAnyOrder) {
     EXPECT_TRUE(all_right(5, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
-        // The odd ranks, and the even ranks backwards.
+        // One team has the odd ranks, the other the even ranks in reverse order.
         const std::vector<std::uint32_t> members =
             me.rank % 2 != 0 ? std::vector<std::uint32_t>{1, 3} : std::vector<std::uint32_t>{4, 2, 0};
         for (std::uint64_t round = 0; round < 3; ++round) {
@@ -286,7 +286,7 @@ TEST_P(Primitives, WorkOnTeamsOfAnyOrder) {
     }));
 }
 
-// More schedules than either side keeps.
+// There are more schedules than either side keeps.
 TEST_P(Primitives, ForgetSchedulesAndBuildThemAgain) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();

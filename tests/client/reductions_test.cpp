@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Others, Reductions,
                                           testing::Values(Reach::mapped, Reach::staged)),
                          name_of);
 
-// An array of a rank, which knows whether everything in it is as it should be.
+// An array of a rank. It knows which contents it must have.
 class Array {
   public:
     Array(offpath_context_h context, Reach reach, std::size_t count) {
@@ -87,7 +87,7 @@ std::int64_t operand(std::uint32_t rank, std::size_t i) {
     return static_cast<std::int64_t>((rank + 1) * 1000003 + i * 7);
 }
 
-// Over the ranks [0, ranks).
+// Sums over the ranks [0, ranks).
 std::int64_t sum(std::uint32_t ranks, std::size_t i) {
     std::int64_t total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
@@ -256,7 +256,7 @@ TEST_P(Reductions, GatherAndScatter) {
                     placed.check("gather in place", rank * unit, unit, of(rank));
                     varied.check("gatherv", offsets[rank] / 8, numbers[rank], of(rank));
                 }
-                // And back again.
+                // Scatters send the gathered blocks back.
                 waiting.started(offpath_iscatter(world, is_root ? gathered.data() : nullptr, equal_got.data(),
                                                  8 * unit, root, waiting.next()),
                                 "iscatter");
@@ -278,7 +278,7 @@ TEST_P(Reductions, GatherAndScatter) {
     }));
 }
 
-// Every rank has edges to itself, twice to the next one, and back, in the order of the sender.
+// Every rank has edges to itself, two edges to the next rank, and one back, in the order of the sender.
 TEST_P(Reductions, Neighbourhoods) {
     EXPECT_TRUE(all_right(ranks(), directory.path(), [this](const Rank& me) {
         offpath_context_h context = me.init();
@@ -291,7 +291,7 @@ TEST_P(Reductions, Neighbourhoods) {
             const std::size_t out_numbers[] = {unit, 2 * unit, 3 * unit, 4 * unit};
             std::size_t send_bytes[4], send_offsets[4], recv_bytes[4], recv_offsets[4];
             Array send(context, reach(), 10 * unit), recv(context, reach(), 10 * unit);
-            // Which edge of its sender each incoming one is, as the k-th that it has to us.
+            // The k-th incoming edge from a sender belongs to the sender's k-th edge to this rank.
             std::size_t edge[4] = {}, at = 0;
             for (int e = 0; e < 4; ++e) {
                 send_bytes[e] = 8 * out_numbers[e];

@@ -85,7 +85,7 @@ control::RemoteHello hello_for(const Message& challenge, const control::Key& key
     return hello;
 }
 
-// A daemon that listens, with a key of its own.
+// A daemon that listens, with its own key.
 class Remote : public testing::Test {
   protected:
     void SetUp() override { ASSERT_TRUE(daemon.ready()) << daemon.log(); }
@@ -93,7 +93,7 @@ class Remote : public testing::Test {
         setenv("OFFPATH_DEVICES", where.c_str(), 1);
         setenv("OFFPATH_KEY_FILE", key_file.c_str(), 1);
     }
-    // Ranks of a job that attaches here.
+    // Makes a body whose ranks attach to this daemon.
     Job::Body here(const Job::Body& body) const {
         return [this, body](const Rank& me) {
             attach_to(daemon.address(), key);
@@ -105,7 +105,7 @@ class Remote : public testing::Test {
     DaemonProcess daemon{directory.path(), {"--listen", "127.0.0.1:0", "--key-file", key}};
 };
 
-// In a rank: an init that fails, and what is said about it.
+// Called in a rank whose init fails. Returns the text of the error.
 std::string failing_init(const Rank& me, offpath_status_t wanted) {
     const std::string path = me.directory + "/said";
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600), err = dup(2);
@@ -160,7 +160,7 @@ TEST_F(Remote, SaysHowMemoryIsReached) {
         })));
 }
 
-// Only one rank can read the key.
+// The key can be read on one rank only.
 TEST_F(Remote, GivesTheSecretToAllRanks) {
     EXPECT_TRUE(all_right(3, directory.path(), [this](const Rank& me) {
         attach_to(daemon.address(), me.rank == 1 ? key : "/nonexistent/key");
@@ -219,7 +219,7 @@ TEST_F(Remote, TellsStrangersNothing) {
     std::byte bytes[256];
     EXPECT_EQ(recv(stranger.get(), bytes, sizeof bytes, MSG_DONTWAIT), 33) << "a challenge and no more";
     EXPECT_EQ(bytes[0], std::byte{29});
-    // An HTTP client, for one, gets no answer at all.
+    // An HTTP client, for example, gets no answer at all.
     (void)send(stranger.get(), "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
     MessageSocket socket = MessageSocket::over_tcp(FileDescriptor(dup(stranger.get())));
     EXPECT_TRUE(std::holds_alternative<control::Goodbye>(next(socket))) << "it hangs up";
@@ -232,14 +232,14 @@ TEST_F(Remote, RefusesWhoDoesNotKnowTheKey) {
     EXPECT_TRUE(std::holds_alternative<control::Goodbye>(next(socket)));
     EXPECT_NE(daemon.log().find("it does not know the key"), std::string::npos) << daemon.log();
 
-    // What was right in one handshake is wrong in another.
+    // A proof that was right in one handshake is wrong in another.
     MessageSocket first = MessageSocket::over_tcp(connect_to(daemon.address()));
     const auto hello = hello_for(next(first), key_of());
     MessageSocket second = MessageSocket::over_tcp(connect_to(daemon.address()));
     (void)next(second);
     ASSERT_EQ(second.send(hello), Status::ok);
     EXPECT_EQ(next(second), Message(control::Refusal{Status::access, "not authenticated"}));
-    // The right key, with an address of the link that is none: known, but not served.
+    // The key is right, but the address of the link is invalid. The client is known, and gets no service.
     ASSERT_EQ(first.send(hello), Status::ok);
     const Message answer = next(first);
     const auto* refusal = std::get_if<control::Refusal>(&answer);
@@ -268,7 +268,7 @@ TEST_F(Remote, TellsOtherVersionsAndMachinesSo) {
     EXPECT_NE(refusal([](auto&) {}, true).find("byte order"), std::string::npos);
 }
 
-// Past the handshake: a client that does not keep to the rules loses its session, with a word why.
+// After the handshake, a client that breaks the rules loses its session and is told why.
 class RemoteSession : public Remote {
   protected:
     void SetUp() override {
@@ -291,7 +291,7 @@ class RemoteSession : public Remote {
     MessageSocket socket;
 };
 
-// Whether the device imports is found out when it starts; none of the machines that build this can.
+// A device finds out at its start whether it can import memory. No machine that builds this can.
 TEST_F(RemoteSession, HasNoRegionsThatTheDeviceCannotReach) {
     (void)socket.send(control::RegisterRegion{1, 0x1000, 4096});
     EXPECT_EQ(next(socket), Message(control::RegionReply{1, Status::unsupported, 0, 0}));
@@ -321,7 +321,7 @@ TEST_F(RemoteSession, EndsAtAFrameThatIsTooLong) {
     expect_refusal(Status::protocol, "a frame of 65535 bytes");
 }
 
-// What a client says about a device that is not what it should be. `play` is the device.
+// What a client reports if the device is not what it should be. `play` acts as the device.
 class WrongDevice : public testing::Test {
   protected:
     void SetUp() override {
@@ -459,7 +459,7 @@ TEST_F(Remote, SaysThatItsOwnNetworkDeviceIsNotThere) {
                           })));
 }
 
-// A job that goes on until it is told to stop, and checks what it gets.
+// A job that continues until it is told to stop, and checks the data that it receives.
 void busy_job(const Rank& me) {
     offpath_context_h context = me.init();
     offpath_team_h world = me.world(context);
@@ -482,7 +482,7 @@ void busy_job(const Rank& me) {
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
 }
 
-// A copy of a job's secret admits clients while the job runs, not after its end, and only for a limited time.
+// A copy of a job's secret admits clients only while the job runs, and only for a limited time.
 TEST_F(Remote, ASecretEndsWithItsJob) {
     const auto now_s = static_cast<std::uint64_t>(time(nullptr));
     const auto answer = [&](std::uint64_t issued) {
@@ -495,7 +495,7 @@ TEST_F(Remote, ASecretEndsWithItsJob) {
     };
     EXPECT_NE(answer(now_s - 601).find("good for 600 s"), std::string::npos);
     EXPECT_NE(answer(now_s + 400).find("clocks"), std::string::npos);
-    // Let in, and out again, since what it says of its link is no address.
+    // The client is admitted and then refused, because its link address is invalid.
     EXPECT_EQ(answer(now_s).find("has ended"), std::string::npos);
     std::string last;
     for (const double give_up = now() + 5; last.find("has ended") == std::string::npos && now() < give_up;)
@@ -517,7 +517,7 @@ TEST_F(Remote, RunsNoKernelsUnlessToldTo) {
     EXPECT_NE(daemon.log().find("--allow-kernels"), std::string::npos);
 }
 
-// If told to, the daemon runs libraries of the given directory, as a user that cannot read the key.
+// With --allow-kernels, the daemon runs libraries of the given directory, as a user that cannot read the key.
 TEST(RemoteKernels, AreOfTheirDirectoryAndOfAnotherUser) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to run kernels as another user";
     TemporaryDirectory directory;
@@ -585,7 +585,8 @@ TEST_F(Remote, StrangersHarmNobody) {
             EXPECT_TRUE(std::holds_alternative<control::Challenge>(last) ||
                         last == Message(control::Refusal{Status::access, "not authenticated"}));
     }
-    // More than are kept at a time: the oldest are dropped, and an honest client is still admitted.
+    // There are more strangers than the daemon keeps. The oldest are dropped, and an honest client is still
+    // admitted.
     for (int i = 0; i < 300; ++i)
         silent.push_back(MessageSocket::over_tcp(connect_to(daemon.address())));
     EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
@@ -606,7 +607,7 @@ TEST_F(Remote, StrangersHarmNobody) {
     EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 100) << "strangers fill the log";
 }
 
-// A program that unmaps what it sends, or what it receives into: that operation fails, and nothing else does.
+// A program unmaps a buffer that it sends from or receives into. That operation fails, and nothing else does.
 TEST_F(Remote, UnmappedBuffersEndTheirOwnOperationOnly) {
     EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
                               offpath_context_h context = me.init();
@@ -635,7 +636,8 @@ TEST_F(Remote, UnmappedBuffersEndTheirOwnOperationOnly) {
     EXPECT_EQ(daemon.log().find("ends:"), std::string::npos) << daemon.log();
 }
 
-// Takes the device's memory: schedules of 30,000 ops each, one after the other, until the device refuses.
+// Uses up the device's memory: starts schedules of 30,000 ops each, one after the other, until the device
+// refuses.
 void take_all_memory(const Rank& me) {
     offpath_context_h context = me.init();
     const std::string path = me.directory + "/said";
@@ -661,7 +663,7 @@ void take_all_memory(const Rank& me) {
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
 }
 
-// One job asks for more memory than the device has: only that job gets an error.
+// One job asks for more memory than the device has. Only that job gets an error.
 TEST_F(Remote, OutOfMemoryIsOneJobsAffair) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "sanitizers need address space without a limit";
@@ -674,7 +676,7 @@ TEST_F(Remote, OutOfMemoryIsOneJobsAffair) {
     ASSERT_EQ(prlimit(daemon.pid(), RLIMIT_AS, &limit, nullptr), 0);
     EXPECT_TRUE(all_right(1, directory.path(), here(take_all_memory)));
     EXPECT_NE(daemon.log().find("no memory left"), std::string::npos) << daemon.log();
-    // What it took has been given back.
+    // The memory that it took has been given back.
     EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
                               offpath_context_h context = me.init();
                               gather_once(context, me);
@@ -685,7 +687,7 @@ TEST_F(Remote, OutOfMemoryIsOneJobsAffair) {
     EXPECT_TRUE(daemon.running());
 }
 
-// Those who stay silent are dropped after 5 s.
+// Strangers that stay silent are dropped after 5 s.
 TEST_F(Remote, DropsSilentStrangers) {
     MessageSocket socket = MessageSocket::over_tcp(connect_to(daemon.address()));
     const double start = now();
@@ -695,7 +697,7 @@ TEST_F(Remote, DropsSilentStrangers) {
     EXPECT_LT(now() - start, 7);
 }
 
-// The device's system stops, without a word: no connection is closed.
+// The device's system stops without a word. No connection is closed.
 TEST_F(Remote, SilentDeviceIsLost) {
     Job job(2, directory.path(), here([](const Rank& me) {
                 offpath_context_h context = me.init();
@@ -722,7 +724,7 @@ TEST_F(Remote, SilentDeviceIsLost) {
     daemon.wait();
 }
 
-// The host's system stops: its peers hear of it, the device serves on.
+// The host's system stops. Its peers are told, and the device continues to serve others.
 TEST_F(Remote, SilentHostIsLost) {
     Job job(2, directory.path(), here([](const Rank& me) {
                 offpath_context_h context = me.init();
@@ -760,8 +762,8 @@ double own_cpu_seconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// A program that computes for long does not look like one that has died, to either side, and what keeps it
-// alive costs next to nothing.
+// A program that computes for long does not look dead to either side. What keeps it alive costs next to
+// nothing.
 TEST_F(Remote, LongComputationsAreNoLoss) {
     EXPECT_TRUE(all_right(2, directory.path(), here([](const Rank& me) {
                               offpath_context_h context = me.init();

@@ -29,7 +29,7 @@ std::vector<pid_t> threads_of(pid_t process) {
     return found;
 }
 
-// By waiting or by testing; ordinary memory by cma or staged.
+// The rank waits or tests, and its ordinary memory is reached by cma or staged.
 struct Way {
     bool by_test;
     const char* back_end;
@@ -72,7 +72,7 @@ TEST_P(Stopped, DaemonIsToldAndTouchesNothingWhenItGoesOn) {
             shared->fetch_add(1);
         }
         expect(status, OFFPATH_ERR_PEER_LOST, "the end of the job");
-        // The buffer is the program's again.
+        // The program may use the buffer again.
         std::fill(in.begin(), in.end(), 'm');
         shared[1].fetch_add(1);
         while (shared[2].load() == 0)
@@ -120,8 +120,9 @@ TEST_P(Stopped, DaemonEndsQuestionsToIt) {
     daemon.signal(SIGCONT);
 }
 
-// Two nodes, joined by TCP; the device of one is stopped, and the other's ranks only receive, so that nothing
-// of theirs waits in a connection. Both sides learn it; the stopped device, when it goes on, too.
+// Two nodes are joined by TCP. The device of one is stopped, and the ranks of the other only receive, so
+// nothing of theirs waits in a connection. Both sides notice it. So does the stopped device when it
+// continues.
 TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
     if (geteuid() != 0) GTEST_SKIP() << "host names need root";
     setenv("OFFPATH_LOST_AFTER_S", "1", 1);
@@ -137,7 +138,7 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
         offpath_team_h world = me.world(context);
         std::vector<char> buffer(300'000);
         offpath_status_t status = OFFPATH_OK;
-        // Ten messages, then one that never comes.
+        // Ten messages arrive. The next one never comes.
         for (std::uint32_t i = 0; status == OFFPATH_OK && i <= 10; ++i) {
             if (me.rank == 1 && i == 10) break;
             offpath_request_h request = nullptr;
@@ -152,7 +153,7 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
         shared[1].fetch_add(1);
         while (shared[2].load() == 0)
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        // The ranks of the device that goes on: its way to the other one is given up on both sides.
+        // The device of rank 1 continues. The connection between the devices is given up on both sides.
         if (me.rank == 1) {
             offpath_request_h request = nullptr;
             status = offpath_recv_offload(world, buffer.data(), buffer.size(), 0, 99, &request);
@@ -166,7 +167,7 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
     });
     wait_until_started(job, 20);
     const double stopped = now();
-    // Not before the last receive has begun and the devices have heard of each other.
+    // By then the last receive has begun and the devices have heard of each other.
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     two.signal(SIGSTOP);
     auto* const shared = static_cast<std::atomic<std::uint32_t>*>(job.shared());
@@ -181,7 +182,7 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
     unsetenv("UCX_TLS");
 }
 
-// What its ranks' peers have asked it for directly ends, too.
+// Direct requests of its ranks' peers to the stopped device end too.
 TEST(StoppedElsewhere, DaemonEndsWhatWasAskedDirectly) {
     if (geteuid() != 0) GTEST_SKIP() << "host names need root";
     if (remote_mode()) GTEST_SKIP() << "ranks with a device of its own system have no direct paths";
@@ -212,7 +213,7 @@ TEST(StoppedElsewhere, DaemonEndsWhatWasAskedDirectly) {
     unsetenv("UCX_TLS");
 }
 
-// A pause in a debugger, longer than the limit, harms nothing; nor does a wait that is long by itself.
+// A pause in a debugger that is longer than the limit does no harm. Neither does a long wait.
 TEST(StoppedByADebugger, DaemonIsNotLost) {
     setenv("OFFPATH_LOST_AFTER_S", "1", 1);
     TemporaryDirectory directory;
@@ -239,7 +240,7 @@ TEST(StoppedByADebugger, DaemonIsNotLost) {
     });
     wait_until_started(job, 1);  // the first round is over
     auto* const shared = static_cast<std::atomic<std::uint32_t>*>(job.shared());
-    // All of its threads, as a debugger does.
+    // All threads are stopped, as a debugger does it.
     std::vector<pid_t> held;
     for (const pid_t thread : threads_of(daemon.pid())) {
         if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 &&

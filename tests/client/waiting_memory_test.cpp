@@ -38,7 +38,7 @@ class LateMemory {
     bool made() const { return made_; }
     char* data() const { return static_cast<char*>(memory_); }
 
-    // Until `over`; from now on.
+    // Serves pages from now on, until `over`.
     void serve(const std::atomic<bool>& over) const {
         std::vector<char> content(page, 'p');
         while (!over) {
@@ -59,12 +59,12 @@ class LateMemory {
     bool made_ = false;
 };
 
-// Without it the kernel itself may not wait for such pages.
+// Without userfaultfd for kernel faults, the kernel itself may not wait for such pages.
 bool allowed() {
     return LateMemory().made();
 }
 
-// Exchanges of ranks that have nothing to do with it.
+// Exchanges between ranks that do not use such memory.
 void others(const Rank& me) {
     offpath_context_h context = me.init();
     offpath_team_h world = me.world(context);
@@ -79,7 +79,7 @@ void others(const Rank& me) {
     expect(offpath_finalize(context), OFFPATH_OK, "finalize");
 }
 
-// Sends and receives, small and large, from and to memory that never answers.
+// Sends and receives, small and large, use memory that never answers.
 TEST(WaitingMemory, HoldsUpNobodyElse) {
     if (!allowed()) GTEST_SKIP() << "userfaultfd with faults of the kernel needs a privilege";
     TemporaryDirectory directory;
@@ -156,7 +156,7 @@ TEST(WaitingMemory, ThatAnswersLateIsCopiedAsAnyOther) {
     }));
 }
 
-// Put, got and accumulated as many pieces; meanwhile the same rank's operations elsewhere are done.
+// Many pieces are put, got and accumulated. Meanwhile the same rank's operations on other memory complete.
 TEST(WaitingMemory, OfAWindowHoldsUpItsPiecesOnly) {
     if (!allowed()) GTEST_SKIP() << "userfaultfd with faults of the kernel needs a privilege";
     TemporaryDirectory directory;
@@ -220,7 +220,7 @@ TEST(WaitingMemory, OfAWindowHoldsUpItsPiecesOnly) {
     }));
 }
 
-// Pages that were never touched, and files: they are there or come at once.
+// Pages that were never touched, and files: their contents exist already or come at once.
 TEST(WaitingMemory, OrdinaryPagesThatAreNotThereYet) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());

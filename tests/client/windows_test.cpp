@@ -25,7 +25,7 @@ void windows_body(const Rank& me) {
     offpath_context_h context = me.init();
     offpath_team_h world = me.world(context);
     constexpr std::size_t bytes = 300000;
-    // Memory of both sorts: mapped by the device and ordinary.
+    // Memory of both kinds: mapped by the device, and ordinary.
     void* base = nullptr;
     std::vector<std::byte> ordinary;
     if (me.rank % 2 == 0) {
@@ -49,7 +49,7 @@ void windows_body(const Rank& me) {
     expect(offpath_request_free(request), OFFPATH_OK, "free");
     require(back == data, "what was put is not what is there");
 
-    // Every other element of 2000, by segments.
+    // Segments cover every other element of 2000.
     std::vector<offpath_segment_t> segments;
     for (std::uint64_t i = 0; i < 1000; ++i)
         segments.push_back({210000 + i * 8, 4});
@@ -61,7 +61,7 @@ void windows_body(const Rank& me) {
     expect(offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr), OFFPATH_OK, "flush");
     require(std::equal(back.begin(), back.begin() + 1000, data.begin()), "segments");
 
-    // A counter at rank 0: the tickets of all ranks differ.
+    // All ranks draw tickets from a counter at rank 0. The tickets differ.
     me.barrier();
     constexpr int draws = 200;
     std::array<std::uint64_t, draws> tickets{};
@@ -82,7 +82,7 @@ void windows_body(const Rank& me) {
     require(count == std::uint64_t{draws} * me.size, "the sum of all draws");
     me.barrier();
 
-    // A flag behind a fence: who sees it sees the data before it.
+    // A flag follows data behind a fence. A rank that sees the flag also sees the data.
     place = at(right, 4096);
     offpath_place_t flag = at(right, 16);
     auto* const own_flag = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(base) + 16);
@@ -105,7 +105,7 @@ void windows_body(const Rank& me) {
         me.barrier();
     }
 
-    // A counter that only its lock protects.
+    // Only its lock protects this counter.
     place = at(0, 8);
     for (int i = 0; i < 20; ++i) {
         std::uint64_t value = 0;
@@ -126,7 +126,8 @@ void windows_body(const Rank& me) {
     expect(offpath_window_flush(window, 0, nullptr), OFFPATH_OK, "flush");
     require(count == std::uint64_t{20} * me.size, "what the lock protects");
 
-    // Out of range: an error of the next flush, and of a request; the rest goes on.
+    // An operation out of range is an error of the next flush, or of its request. The other operations
+    // complete.
     place = at(right, bytes - 3);
     expect(offpath_put(window, &count, 8, &place, nullptr), OFFPATH_OK, "put outside");
     expect(offpath_window_flush(window, right, nullptr), OFFPATH_ERR_ACCESS, "flush after it");
@@ -136,7 +137,7 @@ void windows_body(const Rank& me) {
     expect(offpath_window_flush(window, right, nullptr), OFFPATH_OK, "a flush after a request");
     expect(offpath_window_flush(window, right, nullptr), OFFPATH_OK, "flush");
 
-    // More operations than may be outstanding.
+    // There are more operations than may be outstanding.
     place = at(right, 16);
     for (int i = 0; i < 20000; ++i)
         expect(offpath_put(window, &one, 8, &place, nullptr), OFFPATH_OK, "many puts");
@@ -223,7 +224,8 @@ TEST(Windows, ATeamOutlivesItsWindows) {
     })) << daemon.log();
 }
 
-// What the library flushes by itself, because of another window, is not lost.
+// The library may flush a window by itself, because of another window. An error that it finds then is not
+// lost.
 TEST(Windows, ErrorsAreToldByTheirOwnWindow) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
@@ -259,7 +261,7 @@ TEST(Windows, ErrorsAreToldByTheirOwnWindow) {
     })) << daemon.log();
 }
 
-// A flush that is not done yet makes no room: the device holds a bounded number of operations.
+// A flush that is not done yet makes no room, so the device holds a bounded number of operations.
 TEST(Windows, FlushesThatAreNotOverDoNotCount) {
     if (remote_mode()) GTEST_SKIP() << "the count does not know how a rank is attached";
     TemporaryDirectory directory;
@@ -302,7 +304,8 @@ TEST(Windows, FlushesThatAreNotOverDoNotCount) {
     EXPECT_EQ(job.wait(40), (std::vector<int>{0, 0})) << daemon.log();
 }
 
-// The memory of a window is unmapped and mapped again at the same address: what comes late must not find it.
+// The memory of a window is unmapped, and other memory mapped at the same address. Late data must not reach
+// it.
 TEST(Windows, AnOldWindowIsNeverWrittenThrough) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
@@ -325,7 +328,8 @@ TEST(Windows, AnOldWindowIsNeverWrittenThrough) {
             offpath_place_t place = at(1 - me.rank, 0);
             expect(offpath_put(window, ones.data(), bytes, &place, nullptr), OFFPATH_OK, "put");
             offpath_place_t far = at(1 - me.rank, addresses[1 - me.rank]);
-            // Rank 1 detaches while rank 0's put is on its way: that arrives whole, in part, or not at all.
+            // Rank 1 detaches while rank 0's put is on its way. The put arrives whole, in part, or not at
+            // all.
             offpath_request_h late = nullptr;
             if (me.rank == 0)
                 expect(offpath_put(dynamic, ones.data(), bytes, &far, &late), OFFPATH_OK, "late put");
@@ -342,7 +346,7 @@ TEST(Windows, AnOldWindowIsNeverWrittenThrough) {
             }
             me.barrier();
             if (me.rank == 1) {
-                // Through the old attachment nothing comes any more either.
+                // Nothing arrives through the old attachment any more.
                 const auto* words = static_cast<const std::uint64_t*>(again);
                 for (std::size_t i = 0; i < bytes / 8; ++i)
                     require(words[i] == 0, "new memory was written through an old window");
@@ -362,7 +366,7 @@ TEST(Windows, AnOldWindowIsNeverWrittenThrough) {
     })) << daemon.log();
 }
 
-// Attached ranges end with their window: their memory can be given back.
+// Attached ranges end with their window. Their memory can then be freed.
 TEST(Windows, AttachedMemoryIsFreeAfterTheEnd) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
@@ -384,8 +388,8 @@ TEST(Windows, AttachedMemoryIsFreeAfterTheEnd) {
     })) << daemon.log();
 }
 
-// After the end of a window its outstanding operations no longer count. A put outside another window is
-// reported by that window's flush, and not by the put after it, which would have flushed.
+// After a window's end, its outstanding operations no longer count. A put outside another window is reported
+// by that window's flush. The put after it, which would have flushed before, does not report it.
 TEST(Windows, PutsIntoAnEndedWindowDoNotCount) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
@@ -425,7 +429,7 @@ TEST(Windows, AKilledDaemonEndsEverythingWithAnError) {
         expect(offpath_window_lock(window, 0, OFFPATH_LOCK_EXCLUSIVE, &lock), OFFPATH_OK, "lock");
         auto* ready = static_cast<std::atomic<std::uint32_t>*>(me.shared) + 16;
         ready->fetch_add(1);
-        // One of the two waits for a lock that it never gets; then all fails.
+        // One of the two ranks waits for a lock that it never gets. Then everything fails.
         const offpath_status_t status = offpath_request_wait(lock);
         require(status == OFFPATH_OK || status == OFFPATH_ERR_PEER_LOST, "lock");
         const double begun = now();

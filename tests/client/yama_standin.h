@@ -10,7 +10,7 @@
 
 namespace offpath::test {
 
-// "any", the number of a process, or an empty text.
+// Returns "any", the number of a process, or an empty text.
 std::string tracer_of(pid_t process);
 
 }  // namespace offpath::test

@@ -42,7 +42,7 @@ TEST_F(Yama, WhatTheHostsMpiHasLetInStaysIn) {
     DaemonProcess daemon(directory_.path());
     ASSERT_TRUE(daemon.ready()) << daemon.log();
     EXPECT_TRUE(all_right(2, directory_.path(), [](const Rank& me) {
-        // As Open MPI and UCX do in MPI_Init.
+        // Open MPI and UCX make this call in MPI_Init.
         require(prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) == 0, "prctl");
         offpath_context_h context = me.init();
         require(tracer_of(getpid()) == "any", "other ranks are let in: " + tracer_of(getpid()));

@@ -63,7 +63,7 @@ T* dest_of(unsigned call) {
     return reinterpret_cast<T*>(dests[call % 2]);
 }
 
-// Before a dest is used again, the program must sync. Two buffers are used in turn, so every second call does.
+// Before a dest is used again, the program must sync. Two buffers take turns, so every second call does it.
 void buffers_free(const Set& set) {
     if (++turn % 2 == 0) {
         if (set.team != SHMEM_TEAM_INVALID)

@@ -44,14 +44,14 @@ OFFPATH_API int test_combine(const void* arguments, size_t argument_bytes, void*
     return 0;
 }
 
-// Each element becomes 3 * element + argument, modulo 2^64; scribbles over what it may only read.
-// Whom the kernel runs as.
+// Writes the user that the kernel runs as.
 OFFPATH_API int test_user(const void*, size_t, void* const* buffers, const size_t*, size_t) {
     const std::uint32_t user = geteuid();
     std::memcpy(buffers[0], &user, sizeof user);
     return 0;
 }
 
+// Each element becomes 3 * element + argument, modulo 2^64.
 OFFPATH_API int test_step(const void* arguments, size_t, void* const* buffers, const size_t* bytes, size_t) {
     std::uint64_t add;
     std::memcpy(&add, arguments, sizeof add);
@@ -61,12 +61,13 @@ OFFPATH_API int test_step(const void* arguments, size_t, void* const* buffers, c
     return 0;
 }
 
+// Overwrites a buffer that it may only read.
 OFFPATH_API int test_scribble(const void*, size_t, void* const* buffers, const size_t* bytes, size_t) {
     std::memset(buffers[0], 0xff, bytes[0]);
     return 0;
 }
 
-// Tells what it was given.
+// Reports the buffers and arguments that it was given.
 OFFPATH_API int test_describe(const void* arguments, size_t argument_bytes, void* const* buffers,
                               const size_t* bytes, size_t count) {
     auto* out = static_cast<std::uint64_t*>(buffers[0]);
@@ -109,7 +110,7 @@ OFFPATH_API int test_throw(const void*, size_t, void* const*, const size_t*, siz
     throw std::bad_alloc();
 }
 
-// `arguments`: two paths. Makes the first and waits for the second.
+// `arguments` has two paths. The kernel makes the first file and waits for the second.
 OFFPATH_API int test_meet(const void* arguments, size_t argument_bytes, void* const*, const size_t*, size_t) {
     const std::string paths = text(arguments, argument_bytes);
     const std::string mine = paths.substr(0, paths.find(' ')), other = paths.substr(paths.find(' ') + 1);
