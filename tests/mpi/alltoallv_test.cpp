@@ -14,7 +14,7 @@ struct Counts {
     int elements = 0;  // that the buffer holds
 };
 
-// Units that rank `from` sends to rank `to`. `shape` picks the mixture.
+// Returns how many units rank `from` sends to rank `to`. `shape` selects the mixture.
 int units(int shape, int from, int to) {
     switch (shape) {
         case 0:
@@ -32,7 +32,7 @@ int units(int shape, int from, int to) {
     }
 }
 
-// Blocks backwards with gaps, so that displacements are in no order.
+// Blocks in reversed places with gaps, so that displacements are in no order.
 Counts lay_out(const check::Type& type, int ranks, const std::function<int(int)>& units_of) {
     Counts result;
     result.displs.resize(static_cast<std::size_t>(ranks));
@@ -45,7 +45,7 @@ Counts lay_out(const check::Type& type, int ranks, const std::function<int(int)>
     return result;
 }
 
-// The same blocks seen from the middle of the buffer: half of the displacements are negative.
+// The same blocks, with the pointer in the middle of the buffer. Half of the displacements are negative.
 int move_to_middle(Counts& counts) {
     const int middle = counts.elements / 2;
     for (int& displ : counts.displs)

@@ -22,7 +22,7 @@ void same(const char* what, Offloaded offloaded, Host host) {
     check::that(expected_class != MPI_SUCCESS, "{}: the host's MPI accepts it", what);
     check::that(expected_class == got_class, "{}: error class {} instead of {}", what, got_class,
                 expected_class);
-    // Once, but for neighbours without a topology in Open MPI 4.1.
+    // It runs once, except for neighbours without a topology in Open MPI 4.1.
     check::that(host_calls > 0 && handler_calls == host_calls,
                 "{}: the error handler ran {} times instead of {}", what, handler_calls, host_calls);
 }
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     SAME("null communicator", Ibarrier, (MPI_COMM_NULL, &r));
     SAME("negative count of requests", Waitall, (-1, &r, MPI_STATUSES_IGNORE));
 
-    // A type is asked again once it is committed.
+    // The type was refused before. After its commit it must be accepted.
     PMPI_Type_commit(&raw);
     MPI_Ibcast(s, 2, raw, 0, w, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);

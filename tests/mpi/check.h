@@ -40,7 +40,7 @@ void that(bool good, fmt::format_string<Args...> what, Args&&... args) {
     if (!good) fail(fmt::format(what, std::forward<Args>(args)...));
 }
 
-// The failures of the whole job. Call it before MPI_Finalize.
+// Returns the number of failures of the whole job. Call it before MPI_Finalize.
 inline int total_failures() {
     int mine = failures.load();
     int all = 0;

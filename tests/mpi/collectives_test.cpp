@@ -62,7 +62,7 @@ void allgather(const Case& c, bool in_place) {
             });
 }
 
-// Blocks of different sizes, some empty, in reversed places with gaps.
+// Blocks of different sizes, some of them empty, in reversed places with gaps.
 void allgatherv(const Case& c, bool in_place) {
     const int ranks = check::size_of(c.comm);
     const int rank = check::rank_of(c.comm);
@@ -108,7 +108,7 @@ void all_operations(const Case& c) {
     bcast(c, check::size_of(c.comm) - 1);
 }
 
-// MPI_BOTTOM with absolute addresses: only the datatype knows where the data lie.
+// MPI_BOTTOM with absolute addresses. Only the datatype knows where the data lie.
 void absolute_addresses() {
     int value = check::rank_of(MPI_COMM_WORLD) == 0 ? 4711 : 0;
     const int one = 1;
@@ -124,7 +124,7 @@ void absolute_addresses() {
     check::that(value == 4711, "ibcast with MPI_BOTTOM gave {}", value);
 }
 
-// A predefined type with a gap between its parts and its end.
+// This predefined type has a gap between its parts and its end.
 void predefined_with_gaps() {
     struct Pair {
         double value;
@@ -145,7 +145,7 @@ void predefined_with_gaps() {
     check::that(good, "iallgather of MPI_DOUBLE_INT");
 }
 
-// Memory that the device maps, and the barrier.
+// The device maps this memory. The barrier is tested here too.
 void mapped_memory_and_barrier() {
     const auto ranks = static_cast<std::size_t>(check::size_of(MPI_COMM_WORLD));
     const int count = 40000;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int count = 3000;
 
-// One rank's outstanding all-gather on a communicator.
+// An all-gather of one rank that is outstanding on a communicator.
 struct Pending {
     std::vector<int> send, recv;
     std::vector<int> expected;
@@ -45,7 +45,7 @@ void use_and_free(MPI_Comm& comm, const std::string& name) {
     MPI_Comm_free(&comm);
 }
 
-// The user's attribute: its callbacks run as often as the user duplicates and frees, no more.
+// The callbacks of the user's attribute run as often as the user duplicates and frees, and not more often.
 int copies = 0;
 int deletions = 0;
 int on_copy(MPI_Comm, int, void*, void* value, void* copy, int* flag) {
@@ -160,7 +160,7 @@ void non_blocking_dup() {
     use_and_free(copy, "idup");
 }
 
-// An Ialltoallv of one int a pair.
+// An MPI_Ialltoallv with one int for each pair.
 class SmallPairs {
   public:
     SmallPairs(MPI_Comm comm, int seed) : ones_(static_cast<std::size_t>(check::size_of(comm)), 1) {
@@ -191,7 +191,7 @@ void freed_while_pending() {
         MPI_Comm_dup(MPI_COMM_WORLD, &copy);
         pending.push_back(post(copy, fmt::format("dup {} freed early", i)));
         pending.push_back(post(copy, fmt::format("dup {} freed early, again", i)));
-        // Small pairs of an Ialltoallv live on a communicator of their own, which must outlive this one too.
+        // Small pairs of an MPI_Ialltoallv use a communicator of their own, which must outlive this one too.
         small.push_back(std::make_unique<SmallPairs>(copy, i));
         MPI_Comm_free(&copy);
     }
@@ -201,7 +201,7 @@ void freed_while_pending() {
         one->finish();
 }
 
-// MPI_Comm_disconnect ends what is pending first.
+// MPI_Comm_disconnect completes pending operations first.
 void disconnected_while_pending() {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
@@ -212,7 +212,7 @@ void disconnected_while_pending() {
     finish(pending);
 }
 
-// Handles come back: what was known of a freed communicator must not stick to the next one.
+// The host's MPI reuses handles. Knowledge about a freed communicator must not apply to the next one.
 void many_one_after_the_other() {
     const int rank = check::rank_of(MPI_COMM_WORLD);
     for (int i = 0; i < 20; ++i) {

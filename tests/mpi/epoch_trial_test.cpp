@@ -8,7 +8,7 @@ namespace {
 using offpath::mpi::EpochTrial;
 using offpath::mpi::Way;
 
-// Runs epochs of these costs; returns how many went by the device.
+// Runs epochs with these costs. Returns how many went by the device.
 int run(EpochTrial& trial, int epochs, std::uint64_t host_ns, std::uint64_t device_ns,
         std::uint32_t operations = 1) {
     int by_device = 0;
@@ -62,7 +62,7 @@ TEST(EpochTrial, ANeighboursFindingHoldsForAWhile) {
     trial.follow(neighbour);
     EXPECT_FALSE(trial.is_fresh());
     EXPECT_EQ(run(trial, 128, 20'000, 5'000), 0);
-    // Then it is found wrong.
+    // After that the finding is tested, and proves wrong.
     EXPECT_GT(run(trial, 100, 20'000, 5'000), 95);
 }
 
@@ -78,7 +78,7 @@ TEST(EpochTrial, ATargetThatLeavesMpiIsNotWaitedForAgain) {
     run(trial, 100, 20'000, 30'000);
     trial.ended(Way::host, 1, 200'000'000);
     EXPECT_EQ(run(trial, 64, 200'000'000, 3'000'000), 64);
-    // Then it is asked once more.
+    // After that it is tried once more.
     EXPECT_EQ(trial.next(), Way::host);
 }
 

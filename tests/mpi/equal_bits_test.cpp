@@ -15,13 +15,13 @@ namespace {
 constexpr int calls = 40;
 constexpr std::size_t below = 12'000, above = 40'000;  // doubles, on both sides of the switch-over
 
-// Different in every run.
+// The delays differ in every run.
 std::mt19937& delays() {
     static std::mt19937 generator{std::random_device{}()};
     return generator;
 }
 
-// As of a program that computes, or of a rank that is held up.
+// Delays this rank, like a program that computes or a process that is not scheduled.
 void dawdle() {
     const std::chrono::microseconds time{delays()() % 400};
     if (delays()() % 8 == 0) return std::this_thread::sleep_for(4 * time);
@@ -33,7 +33,7 @@ void dawdle() {
 template <typename T>
 std::vector<T> operands(std::size_t count) {
     std::mt19937 generator{static_cast<unsigned>(check::rank_of(MPI_COMM_WORLD) + 1)};
-    // Of many sizes, so that the order of a sum shows, and of products that stay finite.
+    // The operands have many magnitudes, so the order of a sum shows, and their products stay finite.
     std::uniform_real_distribution<double> exponent{-6, 6}, factor{1, 2};
     std::vector<T> values(count);
     for (T& value : values)
@@ -55,7 +55,7 @@ void repeat(const char* name, std::size_t count, Start start) {
                        &requests[1]);
         dawdle();
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-        // Where trials are agreed on.
+        // The ranks agree on trials in this call.
         double time = MPI_Wtime(), latest = 0;
         MPI_Allreduce(&time, &latest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         if (call == 0) first = result;

@@ -28,7 +28,7 @@ struct Broadcasts {
     std::vector<MPI_Request> requests;
 };
 
-// Rank 0 tells the others to begin when it has started all of its own.
+// Rank 0 tells the others to begin when it has started all its own operations.
 void meet_late(int ranks) {
     int token = 5;
     if (rank != 0) {
@@ -47,7 +47,7 @@ void far_ahead(int ranks, MPI_Comm comm) {
     broadcasts.wait();
 }
 
-// Each time after another number of calls.
+// The message comes after a different number of calls each time.
 void freed(int ranks) {
     for (int count = 28; count < 36; ++count) {
         MPI_Comm comm;

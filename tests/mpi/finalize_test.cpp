@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     PMPI_Alltoall(send.data(), count, MPI_INT, expected.data(), count, MPI_INT, MPI_COMM_WORLD);
     MPI_Request_free(&second);
     MPI_Finalize();
-    // What was posted by all is done when MPI has ended.
+    // Operations that all ranks have posted are done when MPI has ended.
     if (recv != expected) {
         std::fprintf(stderr, "rank %d: FAILED data after MPI_Finalize\n", mine);
         return 1;

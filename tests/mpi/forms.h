@@ -78,7 +78,8 @@ void compare_forms(const std::string& what, const Data& recv, const Forms& forms
 #define OFFPATH_TEST_INIT(Name) MPIX_##Name##_init
 #define OFFPATH_TEST_HAS_INIT 1
 #endif
-// Not where they may stay on the host: MPICH 4.0's own persistent calls fail with "invalid communicator".
+// Persistent forms are left out where they may stay on the host: MPICH 4.0's own fail with "invalid
+// communicator".
 #if defined(OFFPATH_TEST_HAS_INIT) && defined(OPEN_MPI)
 #define OFFPATH_TEST_PERSISTENT(Name, ...)                                   \
     [=](void* to, MPI_Request* request) {                                    \

@@ -28,7 +28,7 @@ void load_driver() {
 
 enum class Where { host, gpu, managed };
 
-// Ints at one of these places, by rank, so that those of one call differ.
+// Ints in one of these places. The place depends on the rank, so the buffers of one call differ.
 class Buffer {
   public:
     Buffer(std::size_t ints, int value) : ints_(ints) {
@@ -146,7 +146,7 @@ void reductions() {
     scanned.expect(Ints(count, rank() * (rank() + 1) / 2), "iexscan");
 }
 
-// Every second int.
+// Transfers every second int.
 void with_gaps() {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_vector(count, 1, 2, MPI_INT, &type);
@@ -174,7 +174,7 @@ void messages(int tag) {
     MPI_Sendrecv(out.data(), count, MPI_INT, next, tag, any.data(), count, MPI_INT, MPI_ANY_SOURCE, tag,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     any.expect(Ints(count, previous), "receive from any source");
-    // No more than a header's room, from the host: the front end receives it and copies.
+    // The message comes from the host and is not larger than a header. The front end receives it and copies.
     const Buffer few(2, -1);
     const Ints two = {rank(), rank()};
     MPI_Isend(two.data(), 2, MPI_INT, next, tag, MPI_COMM_WORLD, &requests[0]);
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
             finish(request);
         }
         load_driver();
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // as a driver takes to come up
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a driver needs some time to start
     }
     for (int root = 0; root < ranks(); ++root) {
         broadcast(root);

@@ -7,7 +7,7 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-// How many messages that are only waited for it takes.
+// Returns after how many messages that are only waited for the habit is settled.
 int until_settled(WaitingHabit& habit) {
     int count = 0;
     for (; !habit.only_waits(); ++count)
@@ -41,7 +41,7 @@ TEST(WaitingHabit, TakesTwiceAsManyEachTimeItIsBroken) {
     }
 }
 
-// Exchanges of a trial in which each engine costs what is given, and how many of them were the host's.
+// Runs exchanges of a trial in which each engine has the given cost. Returns how many were the host's.
 int exchanges_on_host(RouteTrial& trial, int count, double device, double host) {
     int on_host = 0;
     for (int i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ TEST(RouteTrial, EndsEarlyWhereOneIsFarBehind) {
     RouteTrial slow_device, slow_host;
     EXPECT_EQ(exchanges_on_host(slow_device, 60, 3.0, 1.0), 59);
     EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 3.0), 2);
-    // The device is tried at first, and after 64, 128, ... exchanges.
+    // The device is tried at first, and again after 64, 128, ... exchanges.
     EXPECT_EQ(exchanges_on_host(slow_device, 100'000, 3.0, 1.0), 100'000 - 10);
 }
 

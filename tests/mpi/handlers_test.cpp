@@ -33,7 +33,7 @@ int class_of(int error) {
     return its_class;
 }
 
-// After an error: what the handlers sent, and messages of all sizes in their order.
+// After an error, checks the message that the handlers sent, and messages of all sizes in their order.
 void go_on(const char* what, MPI_Comm comm) {
     check::that(handled >= 1, "{}: the handler was not called", what);
     handled = 0;
@@ -68,8 +68,8 @@ void wrong_types(MPI_Comm comm, [[maybe_unused]] bool threads) {
         check::that(class_of(error) == MPI_ERR_TYPE, "a send with a wrong type: error {}", error);
         go_on("a send", comm);
 #ifdef MPICH_NUMVERSION
-        // With MPI_THREAD_MULTIPLE, MPICH 4.0 ends a program whose handler calls MPI. This library makes only
-        // what it does under its lock better.
+        // With MPI_THREAD_MULTIPLE, MPICH 4.0 ends a program whose handler calls MPI. This library can only
+        // correct what happens under its own lock.
         if (threads) break;
 #endif
         error = MPI_Irecv(memory.data(), count, never_committed, previous, tag, comm, &request);
@@ -82,7 +82,7 @@ void wrong_types(MPI_Comm comm, [[maybe_unused]] bool threads) {
     MPI_Type_free(&never_committed);
 }
 
-// Open MPI itself delivers nothing to that rank after such an error.
+// Open MPI itself delivers nothing more to that rank after such an error.
 #ifndef OPEN_MPI
 void no_buffer(MPI_Comm comm) {
     std::vector<char> memory(small), buffer(MPI_BSEND_OVERHEAD + 8);
@@ -118,7 +118,7 @@ void truncation(MPI_Comm comm) {
                     error = status.MPI_ERROR;
                 }
             }
-// MPICH 5.0 says that all went well when the program's own error handler was called.
+// MPICH 5.0 reports success when the program's own error handler was called.
 #if !defined(MPI_ABI) && !(defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000)
             check::that(class_of(error) == MPI_ERR_TRUNCATE, "{} bytes, form {}: error {}", size, form,
                         error);
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(talk, &handler);
     MPI_Comm_set_errhandler(comm, handler);
-    // MPICH's waits call this one.
+    // MPICH's waits call this handler.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Errhandler_free(&handler);
     wrong_types(comm, wanted == MPI_THREAD_MULTIPLE);

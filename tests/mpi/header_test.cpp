@@ -37,7 +37,7 @@ TEST(Header, DiffersEachTime) {
     EXPECT_NE(first, second);
 }
 
-// Over nothing, over an older header, or over bytes of the program; in whatever order it comes.
+// The header arrives over zeros, over an older header, or over bytes of the program, and in any order.
 TEST(Header, IsNoneUntilItHasComeWhole) {
     open_headers(draw_header_secret(), 5);
     std::mt19937 random(1);

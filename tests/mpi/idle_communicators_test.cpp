@@ -12,7 +12,7 @@ namespace {
 constexpr int communicators = 100;
 constexpr int small = 4, large = 2000;  // ints, on either side of the switch-over
 
-// What stays on the host.
+// Calls that stay on the host.
 void use_on_host(MPI_Comm comm) {
     const int rank = check::rank_of(comm);
     const int size = check::size_of(comm);

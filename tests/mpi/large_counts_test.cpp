@@ -42,7 +42,7 @@ void check_message(const std::vector<char>& in, int bytes, const MPI_Status& sta
                 how, bytes);
 }
 
-// Both ends of every message use other calls, as neighbours differ in `wide`.
+// The two ends of a message use different calls, because neighbours differ in `wide`.
 void messages() {
     std::vector<char> attached(large + MPI_BSEND_OVERHEAD + 1000);
     MPI_Buffer_attach(attached.data(), static_cast<int>(attached.size()));
@@ -131,7 +131,7 @@ void messages() {
     MPI_Buffer_detach(&address, &bytes);
 }
 
-// Receive and send behind one request, waited for and tested, alone and among others.
+// A receive and a send share one request. It is waited for and tested, alone and among others.
 void isendrecv() {
     MPI_Datatype gaps;
     PMPI_Type_vector(1, 3, 5, MPI_CHAR, &gaps);
@@ -169,7 +169,7 @@ void isendrecv() {
             good = good && spread_out[i] == (i % 5 < 3 ? expected[i] : before[i]);
         check::that(good, "isendrecv_replace of {} elements with gaps", bytes);
     }
-    // To and from MPI_PROC_NULL, and in one direction only.
+    // Messages to and from MPI_PROC_NULL, and in one direction only.
     std::vector<char> in(large, 9);
     const std::vector<char> out = filled(large, rank);
     MPI_Request request;
@@ -182,7 +182,7 @@ void isendrecv() {
     // For a receive from MPI_PROC_NULL, MPICH 4.0 reports rank 0 as the source.
     check::that(from == MPI_PROC_NULL || (status.MPI_SOURCE == from && in == filled(large, from)),
                 "isendrecv along a line: source {}", status.MPI_SOURCE);
-    // A receive that is too short is told so.
+    // A receive that is too short returns an error.
     int error = MPI_SUCCESS;
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Isendrecv(out.data(), large, MPI_BYTE, next, 16, in.data(), large / 2, MPI_BYTE, previous, 16,
@@ -246,7 +246,7 @@ void collectives() {
         done(request);
         compare("ialltoallv");
 
-        // The arrays may be gone once a persistent request is made.
+        // The program may free the arrays once the persistent request is made.
         if (wide) {
             auto counts = wide_send_counts, counts2 = wide_recv_counts;
             auto places = wide_send_at, places2 = wide_recv_at;
@@ -338,7 +338,8 @@ void one_sided() {
     MPI_Win_free(&win);
 }
 
-// More elements with gaps than are told to the target's device at a time; `gets` elements are got of `n`.
+// Puts `n` elements with gaps, more than one message tells the target's device about, and gets `gets` of them
+// back.
 void one_sided_with_gaps(MPI_Count n, MPI_Count gets) {
     const auto value = [](MPI_Count i, int from) { return static_cast<char>(i * 7 / 4093 + i + from); };
     const auto elements = static_cast<std::size_t>(n);
@@ -385,7 +386,7 @@ void one_sided_with_gaps(MPI_Count n, MPI_Count gets) {
     MPI_Type_free(&spread);
 }
 
-// More elements than an int counts, in one message and in one broadcast.
+// One message and one broadcast of more elements than an int can count.
 void huge() {
     const auto n = static_cast<MPI_Count>((std::size_t{1} << 31) + 5);
     std::vector<char> data(static_cast<std::size_t>(n), static_cast<char>(rank));
@@ -417,7 +418,7 @@ void huge() {
     check::that(is_of(5), "a huge broadcast");
 }
 
-// More elements with gaps than an int counts, to and from plain bytes, and replaced (12 GiB).
+// More elements with gaps than an int can count, sent to and from plain bytes, and replaced (12 GiB).
 void huge_with_gaps() {
     const auto n = static_cast<MPI_Count>((std::size_t{1} << 31) + 5);
     const auto value = [](std::size_t i) { return static_cast<char>(i * 7 / 4093 + 1); };

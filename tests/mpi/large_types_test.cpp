@@ -74,7 +74,7 @@ void broadcast(const Type& type) {
     check::that(data == expected, "ibcast of {}", type.name);
 }
 
-// The other end describes the same bytes by ints.
+// The other end describes the same bytes with ints.
 void message(const Type& type) {
     const int size = check::size_of(MPI_COMM_WORLD);
     const int rank = check::rank_of(MPI_COMM_WORLD);
@@ -94,7 +94,7 @@ void message(const Type& type) {
     check::that(packed(back, type) == expected, "receive of {}", type.name);
 }
 
-// Each rank adds to the next one's memory.
+// Each rank adds to the memory of the next one.
 void accumulate(const Type& type) {
     const int size = check::size_of(MPI_COMM_WORLD);
     const int rank = check::rank_of(MPI_COMM_WORLD);

@@ -20,7 +20,7 @@ namespace {
 constexpr int ints = 1 << 14;
 int rank, other;
 
-// A sum that is started; its result is looked at when it has gone well.
+// A started sum. Its result is checked if it succeeds.
 struct Sum {
     std::vector<int> mine = std::vector<int>(ints, 0), all = std::vector<int>(ints, 0);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -43,15 +43,15 @@ struct Sum {
     bool wait() { return ended(MPI_Wait(&request, MPI_STATUS_IGNORE)); }
 };
 
-// One way to use a communicator: makes `calls` collectives, of which the first has this number. Returns how
-// many failed.
+// One way to use a communicator. `use` makes `calls` collectives, the first one with this number, and returns
+// how many failed.
 struct Way {
     const char* name;
     int calls;
     std::function<int(MPI_Comm comm, int number)> use;
 };
 
-// Ended by MPI_Test alone.
+// Only MPI_Test ends this sum.
 int tested(MPI_Comm comm, int number) {
     Sum sum;
     if (!sum.start(comm, number)) return 1;
@@ -63,7 +63,8 @@ int tested(MPI_Comm comm, int number) {
 
 constexpr int at_once = 6;
 
-// Several at a time, ended in another order, with small ones of the host's between them.
+// Several sums are outstanding at once and ended in another order, with small ones of the host's between
+// them.
 int several(MPI_Comm comm, int number) {
     std::vector<Sum> sums(at_once);
     std::vector<int> small(at_once);
@@ -85,8 +86,8 @@ int several(MPI_Comm comm, int number) {
     return failed;
 }
 
-// Rank 0 waits for a message that rank 1 sends when it has started the same collective, inside the host's
-// MPI.
+// Rank 0 waits, inside the host's MPI, for a message that rank 1 sends when it has started the same
+// collective.
 int with_message(MPI_Comm comm, int number) {
     Sum sum;
     const bool started = sum.start(comm, number);
@@ -113,7 +114,8 @@ int probed(MPI_Comm comm, int number) {
     return failed;
 }
 
-// Between a collective of the device and its end, a small blocking one of the host's and a new communicator.
+// Between a collective of the device and its end come a small blocking one of the host's and a new
+// communicator.
 int among_others(MPI_Comm comm, int number) {
     Sum sum;
     const bool started = sum.start(comm, number);
@@ -126,14 +128,14 @@ int among_others(MPI_Comm comm, int number) {
     return started && sum.wait() ? 0 : 1;
 }
 
-// Blocking ones only.
+// Only blocking collectives.
 int blocking(MPI_Comm comm, int number) {
     Sum sum;
     sum.set(number);
     return sum.ended(MPI_Allreduce(sum.mine.data(), sum.all.data(), ints, MPI_INT, MPI_SUM, comm)) ? 0 : 1;
 }
 
-// Persistent ones only, made before the loss.
+// Only persistent collectives, made before the loss.
 class Persistent {
   public:
     explicit Persistent(MPI_Comm comm) {
@@ -199,8 +201,8 @@ int main(int argc, char** argv) {
             }
             fmt::print("rank {}, {}: {} collectives failed, the last in round {}\n", rank, ways[i].name,
                        failed, last);
-            // In a round: those that were outstanding. In the next one at most: those that this rank started
-            // before the other could tell it.
+            // In the round of the loss, the outstanding collectives fail. In the next one, only those can
+            // fail that this rank started before the other could tell it.
             check::that(last <= 2 && failed <= 2 * ways[i].calls, "{}: {} failed, the last in round {}",
                         ways[i].name, failed, last);
         }

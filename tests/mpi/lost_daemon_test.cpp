@@ -20,8 +20,8 @@ int main(int argc, char** argv) {
                              &request);
     };
 
-    // First by all ranks. Then by rank 0 alone, whose operation cannot end. Then by the others, without a
-    // daemon.
+    // First all ranks start one. Then rank 0 alone does, so its operation cannot end. Then the others do,
+    // without a daemon.
     post();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const int rank = check::rank_of(MPI_COMM_WORLD);

@@ -15,8 +15,7 @@
 
 namespace {
 
-// The front end makes a communicator with one PMPI_Allgather of the host's. A thread that comes back from it
-// waits here.
+// The front end makes a communicator with one PMPI_Allgather. The thread waits here when that returns.
 std::atomic<bool> holds_threads{false}, thread_is_held{false};
 
 constexpr int ints = 1 << 14;
@@ -51,7 +50,7 @@ int use_at_once() {
     int token = 1;
     MPI_Send(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
     failed += started && second.wait() ? 0 : 1;
-    // Rank 1 would wait for ever in a collective that this rank takes for the device's.
+    // Rank 1 would wait for ever in a collective that this rank believes to be on the device.
     if (failed != 1) {
         check::fail(fmt::format("{} of 2 sums failed", failed));
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -71,7 +70,7 @@ int make_slowly() {
     for (int there = 0; there == 0;)
         MPI_Iprobe(0, 5, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
     MPI_Recv(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    // Rank 0 sent its letter before the token. Each of these calls looks for letters.
+    // Rank 0 sent its notice of the loss before the token. Each of these calls looks for such notices.
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     for (int there = 0; std::chrono::steady_clock::now() < end; std::this_thread::yield())
         MPI_Iprobe(0, 6, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);

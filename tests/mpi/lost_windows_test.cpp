@@ -70,7 +70,7 @@ bool put(Memory& window, By by, MPI_Comm comm, std::int64_t first) {
     for (int i = 0; i < longs; ++i)
         check::that(window.data[i] == first + other + i, "number {} of a window is {}, not {}", i,
                     window.data[i], first + other + i);
-    // Nobody puts again before all have looked.
+    // No rank puts again before all ranks have checked their numbers.
     PMPI_Barrier(MPI_COMM_WORLD);
     return true;
 }
@@ -109,14 +109,14 @@ int main(int argc, char** argv) {
             int failed = 0;
             while (failed < 20 && !put(each.window, each.by, comm, 2000))
                 ++failed;
-            // The epochs that were open or began before all ranks had met: at most one that a fence opened
-            // before the loss, and one in which the loss was met.
+            // Which epochs may fail: those that were open or began before all ranks had met. At most one was
+            // opened by a fence before the loss, and one met the loss.
             check::that(failed <= 2, "{}: {} epochs failed after the loss", each.name, failed);
             for (int round = 0; round < 3; ++round)
                 check::that(put(each.window, each.by, comm, 3000 + 100 * round),
                             "{}: an epoch failed after another one had worked", each.name);
         }
-        // Memory that is attached after the loss.
+        // Memory is attached after the loss.
         std::vector<std::int64_t> later(8);
         check::that(MPI_Win_attach(dynamic.win, later.data(), 64) == MPI_SUCCESS &&
                         MPI_Win_detach(dynamic.win, later.data()) == MPI_SUCCESS,

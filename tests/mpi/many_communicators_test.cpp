@@ -10,7 +10,7 @@ namespace {
 
 constexpr int block = 40;  // ints; below the switch-over
 
-// One rank's outstanding MPI_Ialltoallv; the values name the sender and the communicator.
+// An outstanding MPI_Ialltoallv of one rank. The values name the sender and the communicator.
 struct Pending {
     std::vector<int> send, recv, counts, places;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -43,7 +43,7 @@ void finish(Pending& pending, MPI_Comm comm, int seed) {
     check::that(good, "data of communicator {}", seed);
 }
 
-// Odd ranks start them backwards, which MPI allows on different communicators.
+// Odd ranks start them in reverse order, which MPI allows on different communicators.
 void use_at_once(std::span<const MPI_Comm> comms) {
     const auto count = static_cast<int>(comms.size());
     std::vector<Pending> pending(comms.size());
@@ -75,7 +75,7 @@ void as_many_as_the_host_has(int wanted) {
     free_all(comms);
 }
 
-// Ranks in other orders and parts of the world, made and freed again and again.
+// Ranks in other orders and parts of the world are made into communicators and freed, again and again.
 void of_every_shape() {
     const int rank = check::rank_of(MPI_COMM_WORLD);
     for (int round = 0; round < 20; ++round) {
@@ -84,7 +84,8 @@ void of_every_shape() {
         MPI_Comm_split(MPI_COMM_WORLD, (rank + round) % 2, rank, &comms[1]);
         MPI_Comm_split(MPI_COMM_WORLD, 0, (rank + round) % 5, &comms[2]);
         use_at_once(comms);
-        // What is freed with an operation pending keeps its messages apart from those of the next one.
+        // A communicator that is freed with an operation pending keeps its messages apart from those of the
+        // next one.
         Pending pending;
         MPI_Comm freed = MPI_COMM_NULL;
         MPI_Comm_dup(comms[0], &freed);

@@ -42,7 +42,7 @@ Ints counts_of(const Ints& peers, const check::Type& type, const std::function<i
     return counts;
 }
 
-// In reversed order with gaps.
+// The blocks are in reversed order with gaps.
 Ints places_of(const Ints& counts, int& elements) {
     Ints places(counts.size());
     elements = 1;
@@ -115,7 +115,8 @@ void different_blocks(const Around& a, const check::Type& send_type, const check
                                rp, recv_type.type, a.comm),
                          forms);
 
-    // The same by types and bytes; every other block as plain ints.
+    // The same exchange with one type and a byte displacement for each block. Every other block is plain
+    // ints.
     const auto by_bytes = [](const Ints& p, const check::Type& type) {
         std::vector<MPI_Aint> result;
         for (const int place : p)

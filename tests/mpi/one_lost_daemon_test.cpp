@@ -26,7 +26,7 @@ int class_of(int error) {
     return its_class;
 }
 
-// Both directions. Returns whether it went well.
+// Sends in both directions. Returns whether both messages arrived.
 bool exchange(int serial, int source) {
     std::vector<int> out(ints, 10 * serial + rank), in(ints, -1);
     MPI_Request requests[2];
@@ -52,8 +52,8 @@ bool sum(MPI_Comm comm) {
     return true;
 }
 
-// A sum and an exchange of blocks of several sizes that were made once, with the arrays of their counts and
-// their datatype gone.
+// Persistent operations: a sum, and an exchange of blocks of several sizes. The arrays of their counts and
+// their datatype were freed.
 class Persistent {
   public:
     explicit Persistent(MPI_Comm comm) {
@@ -108,7 +108,7 @@ class Persistent {
     MPI_Request requests_[2];
 };
 
-// How many rounds of `round` it took until one went well on both ranks; -1: none of `most` did.
+// Returns how many calls of `round` it took until one succeeded on both ranks; -1: none of `most` did.
 template <typename Round>
 int rounds_until_it_works(int most, Round round) {
     for (int i = 0; i < most; ++i) {
@@ -125,7 +125,7 @@ bool put(MPI_Win win, int* memory) {
     if (MPI_Win_fence(0, win) != MPI_SUCCESS) return false;
     if (MPI_Put(&value, 1, MPI_INT, other, 0, 1, MPI_INT, win) != MPI_SUCCESS) return false;
     if (MPI_Win_fence(0, win) != MPI_SUCCESS) return false;
-        // The puts of MPICH 4.0 itself, without this library, do not arrive here.
+        // In MPICH 4.0, puts do not arrive here, even without this library.
 #ifdef OPEN_MPI
     check::that(*memory == 100 + other, "a put brought {}", *memory);
 #endif
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     check::that(last_failed <= 4, "{} of {} exchanges failed, the last one {}", failed, exchanges,
                 last_failed);
 
-    // What met the loss is known now, to the rank with the daemon that lives too.
+    // The loss is known now, even to the rank whose daemon lives.
     MPI_Comm made;
     MPI_Comm_dup(MPI_COMM_WORLD, &made);
     for (int i = 0; i < 5; ++i)
@@ -179,8 +179,8 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&made);
     check::that(works_with_a_new_window(), "a new window failed");
 
-    // Old communicators: the collectives that meet the loss end with errors, and none after. Among blocking
-    // collectives of the host's:
+    // On old communicators, the collectives that meet the loss end with errors, and later ones succeed. The
+    // first case has blocking collectives of the host's among them.
     constexpr int most = 3;
     int one = 1, ranks = 0;
     check::that(rounds_until_it_works(most,
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
                                           return works;
                                       }) >= 0,
                 "the collectives of an old communicator do not come back");
-    // Alone, and with starts of persistent ones.
+    // The next cases have no blocking collectives, first without and then with starts of persistent ones.
     check::that(rounds_until_it_works(most, [&] { return sum(started); }) >= 0,
                 "an old communicator does not come back where collectives are only started");
     check::that(rounds_until_it_works(most, [&] { return on_world->run(); }) >= 0,

@@ -41,7 +41,7 @@ void check_status(const MPI_Status& status, int source, int tag, int bytes, cons
                 status.MPI_SOURCE, status.MPI_TAG, count, cancelled, source, tag, bytes);
 }
 
-// The data of a posted receive come while the receiver only looks at its memory.
+// The data of a posted receive arrive while the receiver only looks at its memory.
 void arrives_at_a_busy_receiver() {
     std::vector<char> in(large, 0), out = filled(large, 3);
     out.back() = 1;
@@ -91,7 +91,7 @@ void nobody() {
     check::that(flag == 1 && status.MPI_SOURCE == MPI_PROC_NULL, "a probe of nobody");
 }
 
-// A synchronous send is not done before its receive; a buffered one is done before there is any.
+// A synchronous send is not done before its receive. A buffered one is done before there is a receive.
 void modes() {
     std::vector<char> in(large), attached(large + MPI_BSEND_OVERHEAD + 1000);
     for (int bytes : {61, small, middle, large}) {
@@ -139,7 +139,7 @@ int class_of(int error) {
     return its_class;
 }
 
-// MPICH 5.0 says that all went well when the program's own error handler was called.
+// MPICH 5.0 reports success when the program's own error handler was called.
 #if defined(MPI_ABI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000)
 constexpr bool counts_errors = false;
 #else
@@ -151,14 +151,14 @@ void count_error(MPI_Comm*, int*, ...) {
     ++errors_handled;
 }
 
-// Too long for the receive: an error there, none at the sender, and the next message is as it should be.
+// A message that is too long is an error of its receive, but not of its sender. The next message is intact.
 void truncation() {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Errhandler counting = MPI_ERRORS_RETURN;
     if (counts_errors) MPI_Comm_create_errhandler(count_error, &counting);
     MPI_Comm_set_errhandler(comm, counting);
-    // MPICH's waits call this one.
+    // MPICH's waits call this handler.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
     if (counts_errors) MPI_Errhandler_free(&counting);
     for (int bytes : {small, middle, large}) {
@@ -189,7 +189,7 @@ void truncation() {
                     for (int flag = 0; flag == 0 && error == MPI_SUCCESS;)
                         error = MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
                 }
-                // Of a wait for several, MPI libraries call one handler or another.
+                // In a wait for several requests, MPI libraries differ in the handler that they call.
                 check::that(form == 0 || !counts_errors || errors_handled == 1,
                             "{} bytes into {}, form {}: {} errors handled", bytes, room, form,
                             errors_handled);
@@ -210,7 +210,7 @@ void truncation() {
     MPI_Comm_free(&comm);
 }
 
-// Cancelled receives leave the order of the others as it is.
+// Cancelled receives do not change the order of the others.
 void cancelling() {
     for (int capacity : {8, small, large}) {
         for (int source : {previous, int{MPI_ANY_SOURCE}}) {
@@ -231,7 +231,7 @@ void cancelling() {
             MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
             check::that(in == filled(large, previous), "the message after a cancelled receive is wrong");
             check::that(cancelled_in == std::vector<char>(large, 1), "a cancelled receive was written to");
-            // Numbers go on.
+            // The numbers of messages continue.
             MPI_Irecv(in.data(), large, MPI_BYTE, previous, 8, MPI_COMM_WORLD, &requests[0]);
             PMPI_Barrier(MPI_COMM_WORLD);
             MPI_Send(out.data(), middle, MPI_BYTE, next, 8, MPI_COMM_WORLD);
@@ -239,7 +239,7 @@ void cancelling() {
             check_status(status, previous, 8, middle, "after that");
         }
     }
-    // One that is matched cannot be cancelled.
+    // A receive that is matched cannot be cancelled.
     std::vector<char> in(large), out = filled(large, rank);
     MPI_Request receive, send;
     MPI_Irecv(in.data(), large, MPI_BYTE, previous, 9, MPI_COMM_WORLD, &receive);
@@ -254,7 +254,7 @@ void cancelling() {
 }
 
 void freeing() {
-    // A communicator, a datatype and a request that are freed while a message is outstanding.
+    // A communicator, a datatype and a request are freed while a message is outstanding.
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Datatype pairs;
@@ -280,7 +280,7 @@ void freeing() {
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-// A persistent message goes on when its communicator was freed.
+// A persistent message still works when its communicator has been freed.
 void persistent_outlives() {
     for (int bytes : {small, large}) {
         MPI_Comm comm;
@@ -322,7 +322,7 @@ void disconnecting() {
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Part of a derived element: what came of it is there, and MPI_Get_elements counts it.
+// The message ends inside a derived element. That part arrives, and MPI_Get_elements counts it.
 void parts_of_elements() {
     MPI_Datatype triple;
     MPI_Type_vector(3, 1, 2, MPI_INT, &triple);
@@ -349,7 +349,7 @@ void parts_of_elements() {
     MPI_Type_free(&triple);
 }
 
-// A send waits for a receiver that sits in a collective call with its receive, of any source, posted.
+// A send waits for a receiver that is in a collective call and has posted its receive, from any source.
 void a_receiver_in_a_collective() {
     std::vector<char> in(large), out = filled(large, rank);
     MPI_Request request;
@@ -363,8 +363,8 @@ void a_receiver_in_a_collective() {
     check::that(in == filled(large, previous), "a message to a receiver in a collective");
 }
 
-// More large sends than may be on the device at once end while their receiver, whose receives are posted, is
-// in a collective of the host's MPI.
+// There are more large sends than may be on the device at once. They end while their receiver, which has
+// posted its receives, is in a collective of the host's MPI.
 void many_large_sends() {
     constexpr int messages = 1100, bytes = 20000;
     const std::vector<char> out = filled(bytes, 7);
@@ -384,8 +384,8 @@ void many_large_sends() {
                     "message {} of many", i / bytes);
 }
 
-// Waits of offpath's own take pending receives further: those of offloaded collectives and of windows. The
-// message is more than a device takes in for a receiver that does not look.
+// offpath's own waits, for offloaded collectives and windows, advance pending receives. The message is larger
+// than a device stores for a receiver that does not look.
 void waits_look_after_receives() {
     constexpr int bytes = 270 << 20;
     std::vector<char> data(rank < 2 ? bytes : 0, static_cast<char>(rank));
@@ -443,12 +443,12 @@ int main(int argc, char** argv) {
     next = (rank + 1) % size;
     previous = (rank + size - 1) % size;
     const std::pair<const char*, void (*)()> parts[] = {
-        // The host's MPI alone does not do this.
+        // The host's MPI alone fails this.
         {"busy", size > 1 && std::getenv("LD_PRELOAD") != nullptr ? arrives_at_a_busy_receiver : nobody},
         {"sendrecv", sendrecv},
         {"nobody", nobody},
         {"modes", modes},
-        // To itself, Open MPI 4.1 writes past the receive without an error.
+        // In messages to the same rank, Open MPI 4.1 writes past the receive without an error.
         {"truncation", size > 1 ? truncation : nobody},
         {"cancelling", cancelling},
         {"freeing", freeing},

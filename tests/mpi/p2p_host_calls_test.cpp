@@ -28,7 +28,7 @@ Bytes filled(int bytes, int serial) {
 int serial = 0;
 MPI_Win window;
 
-// What a rank sits in.
+// The calls in which a rank waits.
 void barrier() {
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -101,7 +101,7 @@ void during_a_call(const char* name, void (*call)()) {
     check_message(in, status, serial, name);
 }
 
-// Receives behind one with a wildcard, and one that is started again.
+// There are receives behind one with a wildcard, and one that is started again.
 void behind_a_wildcard() {
     Bytes first(large), second(large), third(large);
     MPI_Request requests[3];
@@ -126,7 +126,7 @@ void behind_a_wildcard() {
     serial += 3;
 }
 
-// A message that is unpacked, into memory whose gaps are not touched.
+// The message is unpacked into memory whose gaps must not change.
 void unpacked() {
     constexpr int blocks = large / 8;
     MPI_Datatype every_other;
@@ -150,7 +150,7 @@ void unpacked() {
     MPI_Type_free(&every_other);
 }
 
-// Only the sender of a message that is too long goes on as if nothing had happened.
+// The message is too long. Its sender succeeds all the same.
 void too_long() {
     Bytes in(large / 2, 0);
     MPI_Request request;
@@ -169,7 +169,8 @@ void too_long() {
     MPI_Comm_free(&returns);
 }
 
-// What looks like nothing that has come stays pending, can be taken back, and does not keep the memory.
+// The buffer looks as if nothing had arrived. The receive stays pending, can be cancelled, and does not keep
+// the memory.
 void nothing_comes() {
     Bytes in(large, 5);
     MPI_Request request;
@@ -184,8 +185,8 @@ void nothing_comes() {
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-// As many messages as may be on the device wait there for receives to come; others go by the host's MPI, into
-// receives that were posted to the device, too.
+// As many messages as the device may hold wait there for receives. The others go by the host's MPI, also into
+// receives that were posted to the device.
 void more_than_the_device_holds() {
     constexpr int waiting = 1100, bytes = 5000, huge = 20 << 20, early_tag = 30, any_tag = 31,
                   waiting_tag = 32;
@@ -220,7 +221,7 @@ void more_than_the_device_holds() {
     MPI_Waitall(waiting, sent.data(), MPI_STATUSES_IGNORE);
 }
 
-// All others send to rank 0.
+// All other ranks send to rank 0.
 void all_to_one() {
     const auto count = static_cast<std::size_t>(size - 1);
     std::vector<Bytes> in(rank == 0 ? count : 0, Bytes(large));

@@ -24,7 +24,7 @@ int class_of(int error) {
     return its_class;
 }
 
-// Around the ring. Returns whether all of it went well, else both calls' errors are what they should be.
+// Sends around the ring. Returns whether all of it succeeded. If not, checks the errors of both calls.
 bool exchange(int source, const char* when) {
     std::fill(in.begin(), in.end(), -1);
     MPI_Request requests[2];
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     in.resize(ints);
     check::that(exchange(previous, "before"), "a message failed while the daemon lived");
 
-    // Messages wait at the device for receives, and receives for messages, when it dies.
+    // When the daemon dies, messages wait at the device for receives, and receives for messages.
     std::vector<int> never(ints, 7), taken_back(ints, 7);
     MPI_Request sent, cancelled;
     MPI_Isend(out.data(), ints, MPI_INT, next, 2, MPI_COMM_WORLD, &sent);

@@ -29,7 +29,8 @@ std::uint8_t byte_of(std::uint32_t id, std::size_t i) {
     return static_cast<std::uint8_t>((id * 2654435761U + i * 40503U + (i >> 8) * 97U) >> 5);
 }
 
-// Bytes with gaps, so that they have to be packed. Not ints: a message of single bytes may end within one.
+// Bytes with gaps, so that they must be packed. They are not ints, because a message of single bytes may end
+// inside one.
 MPI_Datatype gaps_type() {
     static MPI_Datatype type = [] {
         MPI_Datatype made, resized;
@@ -42,7 +43,7 @@ MPI_Datatype gaps_type() {
     return type;
 }
 
-// Memory for a message, in the form of its datatype.
+// Memory for a message, laid out as its datatype says.
 class Buffer {
   public:
     Buffer(std::size_t bytes, bool with_gaps)
@@ -54,7 +55,7 @@ class Buffer {
     int count() const { return static_cast<int>(gaps_ ? bytes_ / 4 : bytes_); }
     MPI_Datatype type() const { return gaps_ ? gaps_type() : MPI_BYTE; }
     std::size_t bytes() const { return bytes_; }
-    // What lies in no element is as it was.
+    // Bytes that belong to no element are unchanged.
     bool gaps_untouched() const {
         for (std::size_t i = 0; gaps_ && i < bytes_ * 3; ++i) {
             if (i % 12 >= 4 && memory_[i] != 0xEE) return false;
@@ -108,7 +109,7 @@ class Round {
         return sizes[common_() % std::size(sizes)];
     }
 
-    // The same on every rank.
+    // The plan is the same on every rank.
     void plan() {
         std::uint32_t id = seed_ * 7919;
         for (std::size_t comm = 0; comm < comms_.size(); ++comm) {
@@ -136,7 +137,8 @@ class Round {
         });
     }
 
-    // One receive for each message. Wildcards only where they cannot take what another receive has to get.
+    // Plans one receive for each message. A wildcard is used only if it cannot take a message that another
+    // receive needs.
     void plan_receives() {
         std::vector<std::vector<int>> any(comms_.size(), std::vector<int>(static_cast<std::size_t>(size_)));
         for (auto& comm : any) {
@@ -145,7 +147,7 @@ class Round {
         }
         const bool everything_wild = own_() % 5 == 0;
         std::vector<const Sent*> order(mine_.begin(), mine_.end());
-        // Any order that keeps that of each source and communicator.
+        // Any order is right that keeps the order of each source and communicator.
         std::vector<std::size_t> key(order.size());
         std::shuffle(order.begin(), order.end(), own_);
         std::vector<std::pair<std::pair<int, int>, std::vector<const Sent*>>> lanes;
@@ -214,7 +216,7 @@ class Round {
             post(r);
     }
 
-    // With all messages sent: any way to receive.
+    // All messages have been sent, so any way to receive works.
     void receive_all() {
         for (Receive& r : receives_) {
             const MPI_Comm comm = comm_of(r.comm);
@@ -290,7 +292,7 @@ class Round {
         }
     }
 
-    // All requests of a kind, in one of the ways to complete them.
+    // Completes all requests of one kind in one of the ways.
     void complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses) {
         const int count = static_cast<int>(requests.size());
         statuses.resize(requests.size());

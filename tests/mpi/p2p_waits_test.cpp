@@ -16,10 +16,11 @@ namespace {
 
 constexpr int large = 300000, header = 61;
 constexpr int tag = 7;
-// Of a habit, before it was ever broken and after that; one more, as a message may cross what is told.
+// After how many messages a habit settles: at first, after it was broken, and after it was broken often. One
+// is added, because a message may cross the receiver's notice.
 constexpr int soon = 2 + 1, later = 4 + 1, much_later = 40;
 
-// Open MPI 4.1 writes behind receives within a node that are too short for a message.
+// Open MPI 4.1 writes past receives within a node that are too short for their message.
 #ifdef OPEN_MPI
 constexpr bool cuts_off = false;
 #else
@@ -50,13 +51,13 @@ void compute(double seconds) {
     }
 }
 
-// Both have come here.
+// Returns when both ranks of the pair have come here.
 void meet() {
     PMPI_Sendrecv(nullptr, 0, MPI_BYTE, other, 1, nullptr, 0, MPI_BYTE, other, 1, MPI_COMM_WORLD,
                   MPI_STATUS_IGNORE);
 }
 
-// How long the next message is for the host's MPI.
+// Returns the length that the next message has for the host's MPI.
 int next_is(int its_tag) {
     MPI_Status status;
     int bytes = -1;
@@ -77,7 +78,7 @@ void receive(int serial, int its_tag, const char* where) {
     check::that(in == filled(large, serial), "{}: message {} is wrong", where, serial);
 }
 
-// Messages from the even rank, each sent and received by blocking calls. Returns how many came with a header.
+// The even rank sends messages, by blocking calls on both sides. Returns how many came with a header.
 int one_way(int count, int its_tag, const char* where) {
     int headers = 0;
     for (int i = 0; i < count; ++i) {
@@ -99,7 +100,7 @@ void settles() {
     check::that(headers >= 2 && headers <= soon, "{} headers before messages go by the host", headers);
 }
 
-// Whether the message arrives while its receiver looks at its memory alone.
+// Returns whether the message arrives while its receiver only looks at its memory.
 bool arrives(int serial, int its_tag, double patience) {
     Bytes in(large, 0);
     MPI_Request request;
@@ -112,7 +113,7 @@ bool arrives(int serial, int its_tag, double patience) {
     }
     MPI_Irecv(in.data(), large, MPI_BYTE, other, its_tag, MPI_COMM_WORLD, &request);
     meet();
-    compute(0.0005);  // long, however soon it arrives
+    compute(0.0005);  // counts as computing, however soon the message arrives
     const volatile char* last = in.data() + large - 1;
     for (const double until = now() + patience; *last == 0 && now() < until;) {
     }
@@ -153,8 +154,8 @@ void sender_computes() {
     }
 }
 
-// With several outstanding messages both ways are tried: the host's, as for the single message before, the
-// device's, and the host's again. What follows depends on their times.
+// With several outstanding messages, both ways are tried: the host's as before, then the device's, then the
+// host's again. The later choice depends on their times.
 void several() {
     one_way(soon + 3, tag + 3, "before several");
     for (int round = 0; round < 8; ++round) {
@@ -185,9 +186,9 @@ void several() {
     }
 }
 
-// As many benchmarks do: one buffer for all receives. What is in it afterwards is any of the messages, so
-// these are equal; no header may be lost in it. The receiver's own memory is soon all that is used: the
-// sender sends no headers any more, also when it computes.
+// Many benchmarks use one buffer for all receives. Any of the messages may be in it afterwards, so they are
+// equal here, and no header may be lost in it. Soon only the receiver's own memory is used: the sender no
+// longer sends headers, even if it computes.
 void one_buffer() {
     constexpr std::size_t many = 8;
     constexpr int rounds = 16, agreed = 8;
@@ -212,8 +213,8 @@ void one_buffer() {
     }
 }
 
-// Sends of every kind go without a header where the receiver was promised so; one of a header's own length
-// has one all the same.
+// Sends of every kind go without a header where this was promised to the receiver. Only a message of a
+// header's own length still has one.
 void one_buffer_and_other_sends() {
     Bytes attached(large + MPI_BSEND_OVERHEAD);
     const int lengths[] = {large, 61, large};
@@ -240,7 +241,7 @@ void one_buffer_and_other_sends() {
     MPI_Buffer_detach(&detached, &bytes);
 }
 
-// Both send and receive at a time, and wait at once.
+// Both ranks send and receive at once, and wait immediately.
 void exchanges() {
     for (int round = 0; round < 20; ++round) {
         const Bytes out = filled(large, round + rank), expected = filled(large, round + other);
@@ -258,8 +259,8 @@ void exchanges() {
     }
 }
 
-// Messages of the host's MPI under the numbers of receives that the device was asked for: of all lengths, too
-// long ones, and with one that is taken back among them.
+// The device was asked for receives, but their messages come by the host's MPI. They have all lengths, some
+// are too long, and one receive is cancelled.
 void early_ones_meet_the_host() {
     const int lengths[] = {large, 100, large, 5000, large, 61, large, 0, 4096, large};
     constexpr int count = 10;
@@ -282,7 +283,7 @@ void early_ones_meet_the_host() {
         std::vector<std::size_t> places;
         for (std::size_t i = 0; i < requests.size(); ++i)
             places.push_back(i);
-        if (round == 1) {  // the others move up
+        if (round == 1) {  // the later receives move up
             MPI_Cancel(&requests[3]);
             MPI_Wait(&requests[3], &statuses[3]);
             places.erase(places.begin() + 3);
@@ -309,7 +310,7 @@ void early_ones_meet_the_host() {
     }
 }
 
-// A receive that is posted, and a collective of the host's MPI before anybody waits for it.
+// A receive is posted, and a collective of the host's MPI comes before the wait for it.
 void past_a_barrier() {
     one_way(much_later, tag + 5, "before a barrier");
     Bytes in(large);
@@ -323,7 +324,7 @@ void past_a_barrier() {
     check::that(in == filled(large, 4), "a message past a barrier");
 }
 
-// All ways to send and to receive, of data with gaps too, in phases that are only waited for and others.
+// All ways to send and to receive, also of data with gaps. Some phases only wait, others compute.
 class Mixture {
   public:
     Mixture() : random_(seed + static_cast<unsigned>(std::min(rank, other))) {
@@ -418,7 +419,7 @@ class Mixture {
         }
         for (std::size_t i = 0; i < plan_.size(); ++i) {
             const One& one = plan_[i];
-            // The receiver's own choice of a type; never decides on anything of the sender's.
+            // The receiver chooses its type alone. This must not affect the sender.
             const bool gaps = one.gaps != 0 && one.receive_way % 2 == 0;
             const MPI_Datatype type = gaps ? gaps_ : MPI_BYTE;
             const int count = gaps ? largest / 2 : largest;
@@ -485,7 +486,7 @@ int main(int argc, char** argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     const bool watched = std::getenv("LD_PRELOAD") != nullptr;
     if (other < size) {
-        if (watched) {  // the host's MPI alone has no headers
+        if (watched) {  // the host's MPI alone uses no headers
             settles();
             receiver_computes();
             sender_computes();

@@ -169,7 +169,7 @@ void status_while_active() {
     check::that(inactive(a.request), "inactive after the wait");
 }
 
-// Arrays are overwritten, the datatype and the communicator freed, before the first start.
+// Before the first start, arrays are overwritten, and the datatype and the communicator are freed.
 void nothing_left_but_the_request() {
     const int ranks = check::size_of(MPI_COMM_WORLD);
     const auto n = static_cast<std::size_t>(ranks);
@@ -227,7 +227,7 @@ void nothing_left_but_the_request() {
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         check::that(recv == expected, "allgatherv of a freed datatype, start {}", round);
         check::that(all_recv == all_expected, "alltoallv of a freed datatype, start {}", round);
-        // Not before: Open MPI's own need both as long as the request lives, and 1 rank runs on those.
+        // Open MPI's own operations need both as long as the request lives, and with 1 rank those are used.
         if (ranks > 1 && round == 0) MPI_Comm_free(&comm);
     }
     MPI_Request_free(&requests[0]);
@@ -237,7 +237,7 @@ void nothing_left_but_the_request() {
     PMPI_Type_free(&kept);
 }
 
-// The host's persistent messages together with offloaded ones.
+// The host's persistent messages and offloaded operations are started together.
 void with_the_hosts_own() {
     const int ranks = check::size_of(MPI_COMM_WORLD);
     const int rank = check::rank_of(MPI_COMM_WORLD);
@@ -259,14 +259,14 @@ void with_the_hosts_own() {
     MPI_Request_free(&requests[2]);
 }
 
-// Only the calls that make persistent operations come in one order on all ranks, not their starts; others of
-// the communicator may come between.
+// Persistent operations must be made in one order on all ranks, but may be started in any. Other operations
+// of the communicator may come between.
 void started_in_any_order() {
     const int ranks = check::size_of(MPI_COMM_WORLD);
     const int rank = check::rank_of(MPI_COMM_WORLD);
     const auto n = static_cast<std::size_t>(ranks);
     std::vector<int> word(count), vector_in(n * count, -1), all_in(n, -1);
-    // Pairs of both kinds, of one size with those of the second request.
+    // Some pairs go to the device and some to the host. One size is that of the second request.
     std::vector<int> counts(n), gaps(n);
     for (int r = 0; r < ranks; ++r) {
         counts[static_cast<std::size_t>(r)] = (rank + r) % 2 == 0 ? 7 : count;
@@ -305,7 +305,7 @@ void started_in_any_order() {
         MPI_Request_free(&requests[static_cast<std::size_t>(i)]);
 }
 
-// The host's MPI may reuse the handle of an offloaded request: MPICH 4.0 keeps some properties of the old
+// The host's MPI may reuse the handle of an offloaded request. MPICH 4.0 keeps some properties of the old
 // one.
 void a_hosts_collective_after_ours() {
     const auto first = [](void* in, void* inout, int* length, MPI_Datatype*) {
@@ -337,7 +337,7 @@ int main(int argc, char** argv) {
     nothing_left_but_the_request();
     with_the_hosts_own();
     started_in_any_order();
-    // One is never freed: MPI_Finalize has to cope.
+    // One is never freed. MPI_Finalize has to cope with that.
     auto* left = new Repeated(MPI_COMM_WORLD);
     left->new_data(1);
     MPI_Start(&left->request);

@@ -48,7 +48,7 @@ struct Pending {
     std::size_t compared = std::numeric_limits<std::size_t>::max();  // ints
 };
 
-// One step of the program. Everything that ranks have to agree on comes from the common random numbers.
+// One step of the program. Everything that the ranks must agree on comes from the common random numbers.
 class Step {
   public:
     Step(Random& common, const Place& place, const std::vector<Type>& types, int number)
@@ -94,7 +94,7 @@ class Step {
         values.push_back(0);
         return values.data();
     }
-    // Blocks one behind the other with a gap; gives the number of elements, too.
+    // Returns places for blocks in sequence with gaps, and the number of elements that they take.
     int* places(Pending& p, const int* counts, int entries, std::size_t& elements) {
         Ints& values = p.kept.emplace_back();
         int place = 1;
@@ -106,7 +106,7 @@ class Step {
         elements = static_cast<std::size_t>(place);
         return values.data();
     }
-    // Elements that rank `from` sends to rank `to`.
+    // Returns how many elements rank `from` sends to rank `to`.
     int between(int from, int to) const {
         switch (shape_) {
             case 0:
@@ -169,7 +169,7 @@ class Step {
                     FORMS(Reduce_scatter_block, reduce_scatter_block, from, to, count, MPI_INT, op, comm);
                 break;
         }
-        // In place, what lies behind the result is the library's own.
+        // In place, the library may use the memory behind the result.
         if (in_place_ && kind >= 4) --p.compared;
     }
 
@@ -275,7 +275,7 @@ class Step {
                     p, [&](int r) { return pair(r, rank); }, ranks);
                 const int* rp = places(p, rc, ranks, elements);
                 room(p, elements);
-                // Of one rank, Open MPI 4.1's MPI_Alltoallw takes displacements for elements.
+                // With one rank, Open MPI 4.1's MPI_Alltoallw takes displacements as numbers of elements.
                 if (kind == 14 || ranks == 1) {
                     name_ = "alltoallv";
                     p.forms = FORMS(Alltoallv, alltoallv, from, sc, sp, type, to, rc, rp, type, comm);
@@ -380,7 +380,7 @@ void check_result(const Pending& p, unsigned seed, const char* form) {
                 "seed {}: {}, {}", seed, p.text, form);
 }
 
-// Waits for one of the pending operations, or for all, through one of the request calls.
+// Completes one of the pending operations, or all, with one of the request calls.
 void wait_for_some(std::list<Pending>& pending, Random& own, unsigned seed) {
     std::vector<MPI_Request> requests;
     for (const Pending& p : pending)
@@ -465,7 +465,7 @@ void run(unsigned seed, int steps, const std::vector<Place>& all, const std::vec
     Random own(seed * 1000 + static_cast<unsigned>(check::rank_of(MPI_COMM_WORLD)));
     std::list<Pending> pending;
     for (int step = 0; step < steps; ++step) {
-        // Two colours of "parity" are two communicators: each takes the same numbers.
+        // The two colours of "parity" are two communicators. Both draw the same numbers.
         const Place& place = all[static_cast<std::size_t>(below(common, static_cast<int>(all.size())))];
         Pending p;
         Random of_step(common());

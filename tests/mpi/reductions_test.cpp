@@ -28,7 +28,7 @@ struct Type {
     unsigned kinds;
     std::size_t extent;
     std::function<void(std::byte* element, int value)> set;
-    // By value: padding is free, and the sign of a zero depends on the order of operands.
+    // Compares values, because padding is arbitrary and the sign of a zero depends on the order of operands.
     std::function<bool(const std::byte* a, const std::byte* b)> same;
 };
 
@@ -205,8 +205,8 @@ void scans(const Case& c) {
     c.compare("exscan", recv, FORMS(Exscan, exscan, from, to, c.count, c.type.mpi, c.op.mpi, c.comm));
 }
 
-// What the receive buffer of an exclusive scan's first rank says decides nothing, and it stays as it is; nor
-// do buffers of no elements decide.
+// The receive buffer of an exclusive scan's first rank must not affect the choice, and does not change.
+// Buffers without elements must not affect it either.
 void insignificant_buffers() {
     const int rank = check::rank_of(MPI_COMM_WORLD);
     const std::vector<int> send(2000, rank + 1);
@@ -234,7 +234,7 @@ void insignificant_buffers() {
 
 void reduce(Case c, int root) {
 #if defined(MPICH_VERSION)
-    // MPICH's own blocking one crashes there.
+    // MPICH's own blocking form crashes there.
     if (c.in_place) c.forms &= ~check::waited;
 #endif
     const bool is_root = check::rank_of(c.comm) == root;
@@ -256,7 +256,7 @@ void reduce_scatter(const Case& c) {
     const Bytes recv = c.in_place ? send : operands(c.type, all, 2);
     const void* from = c.in_place ? MPI_IN_PLACE : static_cast<const void*>(send.data());
     const int* array = counts.data();
-    // In place, what lies behind the result is the library's own.
+    // In place, the library may use the memory behind the result.
     const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(check::rank_of(c.comm))]);
     const auto compare = [&](const std::string& call, std::size_t elements, const check::Forms& forms) {
         check::compare_forms(c.text(call), recv, forms, c.forms, [&](const Bytes& a, const Bytes& b) {
@@ -278,7 +278,7 @@ void all_calls(const Case& c) {
     reduce_scatter(c);
 }
 
-// Associative, not commutative: the first operand.
+// This operation is associative and not commutative: it returns the first operand.
 void first(void* in, void* inout, int* count, MPI_Datatype*) {
     std::memcpy(inout, in, static_cast<std::size_t>(*count) * sizeof(long));
 }

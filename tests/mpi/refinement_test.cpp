@@ -59,7 +59,7 @@ class Exchange {
     std::vector<int> send_, received_;
 };
 
-// Several in flight, of different sizes, waited for or tested.
+// Several operations of different sizes are in flight, and are waited for or tested.
 void exchange(MPI_Comm comm, int round, const char* where) {
     Exchange small(comm, 500, 3 * round), middle(comm, 6'000, 3 * round + 1),
         large(comm, largest, 3 * round + 2);
@@ -74,7 +74,7 @@ void exchange(MPI_Comm comm, int round, const char* where) {
     large.verify(where);
 }
 
-// One rank posts much that the others come to later; in between, only messages order them.
+// One rank posts many operations that the others reach later. Between them only messages order the ranks.
 void run_ahead(MPI_Comm comm, int round) {
     const int rank = check::rank_of(comm), size = check::size_of(comm);
     std::vector<int> data(20'000, rank == 0 ? round : -1);
@@ -97,7 +97,7 @@ void run_ahead(MPI_Comm comm, int round) {
                 "ibcast in round {}", round);
 }
 
-// A blocking collective that no rank leaves before all have entered.
+// Calls a blocking collective that no rank leaves before all have entered.
 void meet(MPI_Comm comm, int which) {
     const int size = check::size_of(comm);
     int one = 1, sum = 0;
@@ -109,7 +109,7 @@ void meet(MPI_Comm comm, int which) {
     check::that(which % 3 != 2 || std::count(all.begin(), all.end(), 1) == size, "allgather");
 }
 
-// A program that only waits for a while, computes for a while, and so on, on all ranks or on one of them.
+// The program waits for a while, computes for a while, and so on. All ranks do so, or one of them.
 void phases(MPI_Comm comm) {
     constexpr int calls = 50;
     constexpr std::size_t ints = 80'000;
@@ -141,7 +141,7 @@ void all_rounds(bool switches) {
         if (switches && rank == 0 && round % 3 == 2) MPI_Pcontrol(1);
         for (int turn = 0; turn < 3; ++turn) {
             exchange(MPI_COMM_WORLD, 3 * round + turn, "world");
-            // Halves are never agreed on by themselves in odd rounds: they learn of switches through the
+            // In odd rounds the halves have no agreement of their own. They learn of switches through the
             // world.
             exchange(half, 3 * round + turn, "half");
             if (round % 2 == 0) MPI_Barrier(half);
@@ -159,7 +159,7 @@ void all_rounds(bool switches) {
     MPI_Comm_free(&dup);
 }
 
-// Some ranks have posted on the halves before the world meets, some post only afterwards.
+// Some ranks post on the halves before the world meets, others only afterwards.
 void meet_in_between() {
     const int rank = check::rank_of(MPI_COMM_WORLD);
     MPI_Comm half = MPI_COMM_NULL;

@@ -16,7 +16,7 @@ constexpr int rounds = 3;
 
 int rank, size, next, previous;
 
-// Pages at one address, which are others after each renew().
+// Pages at one address. After each renew() they are new ones.
 class Pages {
   public:
     explicit Pages(std::size_t bytes, void* where = nullptr) : bytes_(bytes) { map(where); }
@@ -28,7 +28,7 @@ class Pages {
         munmap(memory_, bytes_);
         map(memory_);
     }
-    // Whether nothing is there.
+    // True: nothing is mapped there.
     static bool is_free(std::size_t bytes, void* where) {
         void* const found =
             mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -66,8 +66,8 @@ bool all_are(const int* first, int value) {
 
 constexpr int unused = 0x5A5A5A5A;
 
-// An operation from `send` to `recv` in each round, the pages being new ones each time; then another one, of
-// other memory, which must leave the newest pages alone.
+// In each round the pages are new, and an operation goes from `send` to `recv`. Then another operation uses
+// other memory and must leave the newest pages alone.
 template <typename Move>
 void in_new_pages(const char* what, std::size_t send_blocks, std::size_t recv_blocks, Move move) {
     Pages send(send_blocks * block_bytes), recv(recv_blocks * block_bytes);
@@ -124,7 +124,7 @@ void sends(const char* what, const Pages& send, const Pages& recv, int round) {
     }
 }
 
-// `recv` is the window, and `send` what is put, and gotten to.
+// `recv` is the window. The data of `send` are put and got.
 void with_window(const char* what, MPI_Win win, MPI_Aint there, const Pages& send, const Pages& recv,
                  int round) {
     recv.fill(0);
@@ -162,7 +162,7 @@ void attached(const char* what, const Pages& send, const Pages& recv, int round)
     MPI_Win_detach(ranges, recv.ints());
 }
 
-// Memory of MPI_Alloc_mem, which the device has mapped too, is given back, and its address used again.
+// Memory of MPI_Alloc_mem, which the device has mapped too, is freed, and its address is used again.
 void after_alloc_mem() {
     const std::size_t bytes = block_bytes * static_cast<std::size_t>(size);
     // The host's MPI keeps such memory. With offpath it is unmapped, and its address is free unless it was

@@ -8,7 +8,7 @@ namespace {
 
 using Requests = std::vector<MPI_Request>;
 
-// A mixture of operations, whose data are checked at the end.
+// A mixture of operations. Their data are checked at the end.
 class Mixture {
   public:
     explicit Mixture(int seed) {
@@ -81,7 +81,7 @@ class Mixture {
     Mixture(const Mixture&) = delete;
     Mixture& operator=(const Mixture&) = delete;
 
-    // After `form` of waiting has ended everything.
+    // Called after `form` of waiting has ended everything.
     void check_all(const char* form) {
         for (std::size_t i = 0; i < requests.size(); ++i) {
             check::that(requests[i] == MPI_REQUEST_NULL || requests[i] == persistent_,
@@ -197,7 +197,7 @@ void test_forms() {
     });
 }
 
-// Freeing or cancelling a collective's request is an error in MPI; it must not hang or crash all the same.
+// In MPI it is an error to free or cancel a collective's request. It must not hang or crash.
 void freed_and_cancelled() {
     std::vector<int> data(5000, check::rank_of(MPI_COMM_WORLD) == 0 ? 7 : 0);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -209,8 +209,8 @@ void freed_and_cancelled() {
     MPI_Cancel(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     check::that(second[4999] == 8, "a cancelled ibcast gave {}", second[4999]);
-    // Operations of a communicator begin in order, but may end in any: only the end of MPI makes sure of the
-    // first.
+    // Operations of a communicator begin in order, but may end in any order. Only the end of MPI guarantees
+    // the first one.
     static std::vector<int> kept;
     kept.swap(data);
 }

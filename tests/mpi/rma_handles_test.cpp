@@ -115,7 +115,7 @@ void test_window(MPI_Comm comm) {
     MPI_Win_free(&win);
 }
 
-// The program says who serves a window.
+// The hints of the program say who serves a window: the host's MPI or the device.
 void test_hints() {
     for (const char* who : {"host", "device"}) {
         MPI_Info info = MPI_INFO_NULL;

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     check::that(result != MPI_SUCCESS, "windows work without their daemon");
     check::that(took.count() < 10, "the loss was noticed after {:.1f} s only", took.count());
 
-    // A window can be given up, and the host's MPI still works.
+    // The window can be freed, and the host's MPI still works.
     if (rank == 0) check::that(MPI_Win_unlock(0, win) != MPI_SUCCESS, "unlock without a daemon");
     check::that(MPI_Win_free(&win) != MPI_SUCCESS, "MPI_Win_free says nothing");
     int sum = 1;

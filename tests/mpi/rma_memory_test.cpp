@@ -19,7 +19,7 @@ std::vector<MPI_Aint> addresses_of(const void* mine) {
     return all;
 }
 
-// Ints of two ranges that lie side by side; the first of them ends in the middle of an int.
+// The ints lie in two adjacent ranges. The first range ends in the middle of an int.
 void test_neighbours(int* memory, int count) {
     std::fill_n(memory, count, 0);
     MPI_Win win = MPI_WIN_NULL;
@@ -45,7 +45,7 @@ void test_neighbours(int* memory, int count) {
     MPI_Get_accumulate(few.data(), 10, MPI_INT, more.data(), 10, MPI_INT, right, there + 4 * (border - 5), 10,
                        MPI_INT, MPI_SUM, win);
     MPI_Win_flush(right, win);
-    // Runs with gaps between them, of which one has the border in it.
+    // Pieces with gaps between them. The border lies inside one of them.
     MPI_Datatype other = MPI_DATATYPE_NULL;
     MPI_Type_vector(4, 3, 6, MPI_INT, &other);
     MPI_Type_commit(&other);
@@ -74,7 +74,7 @@ void test_neighbours(int* memory, int count) {
     MPI_Win_free(&win);
 }
 
-// Memory that is freed while windows have it: other ranks continue to use it, and no rank waits.
+// Memory is freed while windows use it. Other ranks continue to use it, and no rank waits.
 void test_freed() {
     constexpr int count = 1 << 16;
     for (const bool dynamic : {false, true}) {
@@ -101,7 +101,7 @@ void test_freed() {
         MPI_Win_fence(0, win);
         MPI_Get(back.data(), 10, MPI_INT, right, there, 10, MPI_INT, win);
         MPI_Win_fence(0, win);
-        // The hosts' libraries may have given it to others.
+        // The host's libraries may have reused the memory.
         if (std::getenv("KEEPS_FREED") != nullptr)
             check::that(back[0] == me && back[9] == -1, "a get from memory that was freed");
         if (dynamic) MPI_Win_detach(win, base);

@@ -38,7 +38,8 @@ std::vector<Shape> make_shapes() {
     return shapes;
 }
 
-// Every rank puts to its right and gets the data back, from contiguous ints and from as many pieces.
+// Every rank puts to its right neighbour and gets the data back, from contiguous ints and from as many
+// pieces.
 void test_moves(const Shape& at_origin, const Shape& at_target) {
     const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
     const auto ints = static_cast<std::size_t>(room), count = static_cast<std::size_t>(pieces);
@@ -65,7 +66,7 @@ void test_moves(const Shape& at_origin, const Shape& at_target) {
     MPI_Win_free(&win);
 }
 
-// All ranks add to the same pieces of one of them, and count in a word beside them meanwhile.
+// All ranks add to the same pieces of one rank. Meanwhile they count in a word beside them.
 void test_sums(const Shape& shape) {
     const int target = ranks - 1;
     constexpr int times = 3, counts = 20;
@@ -91,7 +92,7 @@ void test_sums(const Shape& shape) {
         last = ticket;
     }
     MPI_Win_unlock_all(win);
-    // Updates of one rank are done in their order.
+    // Updates of one rank take effect in their order.
     check::that(
         std::ranges::all_of(before, [](int each) { return each >= times && each < (times + 1) * ranks; }),
         "what was there before, {}", shape.name);

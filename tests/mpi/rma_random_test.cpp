@@ -40,7 +40,7 @@ MPI_Datatype strided(int blocks, int length, int stride) {
     return type;
 }
 
-// One operation of the program, the same on all ranks; `origin` does it, `target` expects it.
+// One operation of the program, the same on all ranks. `origin` executes it, and `target` expects it.
 void operate(Program& program, State& s, bool passive) {
     const int origin = program.below(s.ranks);
     const int target = program.below(s.ranks);
@@ -99,7 +99,7 @@ void operate(Program& program, State& s, bool passive) {
     MPI_Type_free(&type);
 }
 
-// Puts of one epoch may overlap those of the same origin: its later ones must follow a flush.
+// Puts of one epoch may overlap others of the same origin. The later ones must then follow a flush.
 void epoch(Program& program, State& s) {
     const int sync = program.below(3);
     if (sync == 0) MPI_Win_fence(0, s.win);

@@ -26,7 +26,7 @@ MPI_Win create(WindowMemory<int>& memory, int disp_unit = sizeof(int)) {
     return win;
 }
 
-// Around the operations of an access epoch to `target`, in one of the ways to have one.
+// Encloses the operations of an access epoch to `target`, with one of MPI's kinds of synchronisation.
 enum class Sync { fence, pscw, lock, exclusive, lock_all };
 constexpr Sync all_syncs[] = {Sync::fence, Sync::pscw, Sync::lock, Sync::exclusive, Sync::lock_all};
 
@@ -50,7 +50,7 @@ struct Epoch {
         if (sync == Sync::exclusive) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
         if (sync == Sync::lock_all) MPI_Win_lock_all(0, win);
     }
-    // All ranks' operations are visible afterwards.
+    // Afterwards all ranks' operations are visible.
     void end() {
         switch (sync) {
             case Sync::fence:
@@ -74,7 +74,7 @@ struct Epoch {
                 break;
         }
         MPI_Barrier(MPI_COMM_WORLD);
-        // Local loads after a remote epoch.
+        // Local loads follow a remote epoch.
         MPI_Win_lock(MPI_LOCK_SHARED, me, 0, win);
         MPI_Win_sync(win);
         MPI_Win_unlock(me, win);
@@ -84,7 +84,7 @@ struct Epoch {
     int to;
 };
 
-// Every rank puts to its right, with every datatype at either end, and gets the data back.
+// Every rank puts to its right neighbour, with every datatype at either end, and gets the data back.
 void test_types(Sync sync) {
     std::vector<check::Type> types = check::make_types();
     const int right = (me + 1) % ranks;
@@ -104,7 +104,7 @@ void test_types(Sync sync) {
         Epoch epoch(sync, win, right, left);
         MPI_Put(source.data(), from_count, from.type, right, 2, to_count, to.type, win);
         epoch.end();
-        // The same by MPI itself: to its left's data, and into the same place.
+        // MPI_Sendrecv gives the expected data, moved by the host's MPI.
         std::vector<int> expected = check::untouched(room);
         PMPI_Sendrecv(source.data(), from_count, from.type, right, 3, expected.data() + 2, to_count, to.type,
                       left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -121,7 +121,7 @@ void test_types(Sync sync) {
     };
     for (const check::Type& from : types) {
         for (const check::Type& to : types) {
-            // All pairs by fences, each type at each end by the others.
+            // With fences, all pairs of types are tested. Otherwise both ends have the same type.
             if (sync == Sync::fence || from.name == to.name) pair(from, to);
         }
     }
@@ -129,7 +129,7 @@ void test_types(Sync sync) {
     check::free_types(types);
 }
 
-// Large strided puts and updates, and types that are freed while operations are pending.
+// Large strided puts and updates. Types are freed while operations are pending.
 void test_freed_types() {
     const int right = (me + 1) % ranks;
     const int left = (me + ranks - 1) % ranks;
@@ -190,8 +190,7 @@ void test_updates() {
     test_update<std::uint32_t>(MPI_UINT32_T, "uint32", MPI_LAND, 4, 0, 0);
 }
 
-// Pairs have gaps, whose contents are undefined and must not disturb. (Open MPI 4.1 writes beyond the
-// window.)
+// Pairs have gaps with undefined contents, which must not disturb. (Open MPI 4.1 writes beyond the window.)
 void test_pairs() {
     struct Pair {
         double value;
@@ -215,12 +214,12 @@ void test_pairs() {
                 if (value > best.value) best = {value, r};
             }
             const Pair& found = memory[static_cast<std::size_t>(i)];
-            // At 0 the smallest index wins, and that is the -1 with which it began.
+            // If the values are equal, the smallest index wins. That is the initial -1 here.
             good = good && found.value == best.value && found.index == best.index;
         }
         check::that(good, "MPI_MAXLOC by all ranks");
     }
-    // Put of pairs by a type that skips every other one.
+    // Pairs are put with a type that skips every other one.
     MPI_Win_fence(0, win);
     MPI_Datatype other = MPI_DATATYPE_NULL;
     MPI_Type_vector(10, 1, 2, MPI_DOUBLE_INT, &other);
@@ -233,7 +232,7 @@ void test_pairs() {
     MPI_Win_free(&win);
 }
 
-// Counters from which all ranks draw, locks made of atomic operations, and locks of MPI.
+// All ranks draw from counters, and use locks made of atomic operations and locks of MPI.
 void test_atomics() {
     constexpr int draws = 60;
     std::int64_t* memory = nullptr;
@@ -260,7 +259,7 @@ void test_atomics() {
     }
     check::that(std::is_sorted(tickets.begin(), tickets.end()), "tickets of one rank out of order");
 
-    // A lock by compare_and_swap around a read-modify-write of plain gets and puts.
+    // A lock made of compare_and_swap protects a read-modify-write by plain gets and puts.
     for (int i = 0; i < 5; ++i) {
         const std::int64_t free = 0;
         const std::int64_t mine = me + 1;
@@ -319,7 +318,7 @@ void test_requests() {
     std::vector<int> fetched(count, -1);
     MPI_Rget_accumulate(sums.data(), count, MPI_INT, fetched.data(), count, MPI_INT, right, 2 * count, count,
                         MPI_INT, MPI_REPLACE, win, &requests[1]);
-    // Every third int: what is unpacked must be there when the request is done.
+    // The type has every third int. The unpacked data must be there when the request is done.
     MPI_Datatype third = MPI_DATATYPE_NULL;
     MPI_Type_vector(500, 1, 3, MPI_INT, &third);
     MPI_Type_commit(&third);
@@ -335,7 +334,7 @@ void test_requests() {
     for (int i = 0; i < 1500; ++i)
         good = good && sparse[static_cast<std::size_t>(i)] ==
                            (i % 3 == 0 && i / 3 < 500 ? source[static_cast<std::size_t>(i / 3)] : -7);
-    // MPICH 4.0 itself loses bytes here now and then, as the type is freed while they are on their way.
+    // MPICH 4.0 itself sometimes loses bytes here, because the type is freed while they are on their way.
     check::that(good || by_host, "rget into every third int");
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -345,7 +344,7 @@ void test_requests() {
     MPI_Win_free(&win);
 }
 
-// What a request used for its packing is free again when it is done, without a flush.
+// When a request is done, its packing memory is free again, without a flush.
 void test_packed_requests() {
     const int right = (me + 1) % ranks;
     constexpr int count = 1 << 20, rounds = 40;
@@ -372,7 +371,7 @@ void test_packed_requests() {
     MPI_Type_free(&halves);
 }
 
-// Types that are known by their precision only.
+// These types are defined only by their precision.
 void test_chosen_types() {
     const int right = (me + 1) % ranks;
     MPI_Datatype integer = MPI_DATATYPE_NULL;
@@ -396,7 +395,7 @@ void handle(MPI_Win*, int* error, ...) {
     PMPI_Error_class(*error, &handled_class);
 }
 
-// What fails at the target is told by the request's end, to the window.
+// A failure at the target is reported when the request ends, to the window's error handler.
 void test_failed_request() {
     MPI_Win win = MPI_WIN_NULL;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -449,7 +448,7 @@ void test_dynamic() {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_detach(win, first.data());
     MPI_Win_detach(win, second.data());
-    // What is still attached goes with the window, and may then be freed.
+    // Memory that is still attached ends with the window, and may be freed afterwards.
     void* mapped = nullptr;
     MPI_Alloc_mem(1 << 18, MPI_INFO_NULL, &mapped);
     MPI_Win_attach(win, mapped, 1 << 18);
@@ -457,7 +456,7 @@ void test_dynamic() {
     MPI_Free_mem(mapped);
 }
 
-// Windows on a communicator that is freed before them, of different sizes and units, and attributes.
+// Windows of different sizes and units on a communicator that is freed before them, and attributes.
 void test_windows() {
     MPI_Comm half = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, ranks > 3 ? me % 2 : 0, -me, &half);
@@ -485,7 +484,7 @@ void test_windows() {
                 "put by units of the target");
     MPI_Win_free(&win);
 
-    // Several windows at a time, one of no bytes.
+    // Several windows exist at a time, one of them without bytes.
     WindowMemory<int> one(10, 0);
     MPI_Win a = create(one);
     MPI_Win b = MPI_WIN_NULL;
@@ -508,7 +507,7 @@ int flavor_of(MPI_Win win) {
     return found != 0 ? *flavor : -1;
 }
 
-// What a window says of itself and its memory, in the words of the call that made it.
+// What a window reports about itself and its memory depends on the call that made it.
 void test_flavors() {
     constexpr MPI_Aint bytes = 200000;
     void* base = nullptr;
@@ -533,8 +532,8 @@ void test_flavors() {
     MPI_Win_free(&win);
 }
 
-// A window is freed when its epoch is over, while requests of its operations have not been waited for, and
-// its memory, its group and the types are gone too.
+// A window is freed after its epoch. Requests of its operations have not been waited for, and its memory, its
+// group and the types are gone too.
 void test_freed_windows() {
     const int right = (me + 1) % ranks;
     const int left = (me + ranks - 1) % ranks;
@@ -660,7 +659,7 @@ void test_busy_target() {
         MPI_Win_unlock(target, win);
         const double took = MPI_Wtime() - begun;
         check::that(got[1000] == 1 && ticket >= 1 && ticket <= ranks, "what a busy target has");
-        // The target sleeps for 3 s: an operation that needs its process takes that long.
+        // The target sleeps for 3 s. An operation that needs the target's process takes that long.
         check::that(took < 2.6, "a busy target kept its origin waiting for {} s", took);
     } else {
         usleep(3'000'000);
@@ -688,7 +687,7 @@ int main(int argc, char** argv) {
     test_freed_windows();
     if (!by_host) test_packed_requests();
     test_chosen_types();
-    // What the host's MPI makes of these is its own affair, and a busy target keeps it waiting.
+    // The host's MPI may handle these cases differently, and a busy target makes it wait.
     if (!by_host && ranks > 1) {
         test_pairs();
         test_errors();

@@ -44,7 +44,7 @@ void share(const Shared& shared, int thread) {
         MPI_Win_flush(target, shared.win);
         check::that(in == out, "thread {}, round {}: what was put to rank {}", thread, round, target);
         check::that(before >= 0 && before < long{rounds} * threads * size, "a counter was {}", before);
-        // A lock made of compare and swap, around a counter that is only read and written.
+        // A lock made of compare-and-swap protects a counter that is only read and written.
         const long zero = 0, mine = rank * threads + thread + 1;
         for (long owner = -1; owner != 0;) {
             MPI_Compare_and_swap(&mine, &zero, &owner, MPI_LONG, 0, 3, shared.win);
@@ -73,7 +73,7 @@ void use_own(MPI_Comm comm, int thread) {
                     "thread {}: rank {} put {} in a fence", thread, from,
                     memory[static_cast<std::size_t>(from)]);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
-    // A sum that is read and written under an exclusive lock.
+    // An exclusive lock protects a sum that is read and written.
     for (int round = 0; round < rounds; ++round) {
         long value = 0;
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);

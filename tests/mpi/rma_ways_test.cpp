@@ -30,7 +30,7 @@ std::int64_t sum_of_ranks() {
     return std::int64_t{ranks} * (ranks - 1) / 2;
 }
 
-// One epoch of lock_all over many barriers, with updates by all ranks of all others, and a shared counter.
+// One epoch of lock_all lasts over many barriers. All ranks update all others, and a shared counter.
 void test_lock_all() {
     Memory at(MPI_COMM_WORLD, 4);
     MPI_Win_lock_all(0, at.win);
@@ -54,7 +54,7 @@ void test_lock_all() {
     check::that(drawn_by_all == count * (count - 1) / 2, "a counter gave numbers twice or never");
 }
 
-// Operations that were not flushed when the ranks meet, and requests that are pending then.
+// Operations are not flushed when the ranks meet, and requests are pending then.
 void test_pending() {
     constexpr int longs = 20000;
     Memory at(MPI_COMM_WORLD, longs);
@@ -93,7 +93,7 @@ void test_exclusive() {
         ++value;
         MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, at.win);
         MPI_Win_unlock(0, at.win);
-        // One rank keeps a lock that no other rank wants while all meet: the way must not change.
+        // One rank keeps a lock that no other rank wants while all meet. The way must not change then.
         if (me == ranks - 1) MPI_Win_lock(MPI_LOCK_SHARED, me, 0, at.win);
         MPI_Barrier(MPI_COMM_WORLD);
         if (me == ranks - 1) MPI_Win_unlock(me, at.win);
@@ -105,7 +105,7 @@ void test_exclusive() {
     }
 }
 
-// Fences, one after the other and with other epochs between them.
+// Fences follow each other, or have other epochs between them.
 void test_fences() {
     Memory at(MPI_COMM_WORLD, ranks);
     MPI_Win_fence(MPI_MODE_NOPRECEDE, at.win);
@@ -113,7 +113,7 @@ void test_fences() {
         const std::int64_t value = round * 100 + me;
         for (int target = 0; target < ranks; ++target)
             MPI_Put(&value, 1, MPI_INT64_T, target, me, 1, MPI_INT64_T, at.win);
-        // Not a place to change: the epoch is open.
+        // The way cannot change here, because the epoch is open.
         if (round % 3 == 0) MPI_Barrier(MPI_COMM_WORLD);
         const bool last = round % 4 == 0;
         MPI_Win_fence(last ? MPI_MODE_NOSUCCEED : 0, at.win);
@@ -121,7 +121,7 @@ void test_fences() {
             check::that(at.data[static_cast<std::size_t>(rank)] == round * 100 + rank,
                         "round {}: a put between fences", round);
         if (!last) {
-            // The next puts may not come before all have looked.
+            // The next puts must not come before all ranks have checked their data.
             MPI_Win_fence(0, at.win);
             continue;
         }
@@ -137,7 +137,7 @@ void test_fences() {
     MPI_Win_fence(MPI_MODE_NOSUCCEED, at.win);
 }
 
-// Post, start, complete, wait: each rank puts to its right.
+// Post, start, complete and wait: each rank puts to its right neighbour.
 void test_groups() {
     if (ranks == 1) return;
     Memory at(MPI_COMM_WORLD, 1);
@@ -167,7 +167,7 @@ void test_groups() {
     MPI_Group_free(&left_group);
 }
 
-// Memory that is attached by one way and reached by the other, on part of the ranks.
+// Some ranks attach memory on one way and reach it on the other.
 void test_dynamic() {
     MPI_Comm half = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &half);
@@ -199,8 +199,8 @@ void test_dynamic() {
     MPI_Comm_free(&half);
 }
 
-// Ranks that compute: the window begins with the host's MPI and is on the device in the end. The summary
-// tells how many operations went there.
+// The ranks compute. The window begins with the host's MPI and ends on the device. The summary counts the
+// operations there.
 void test_evidence() {
     Memory at(MPI_COMM_WORLD, 1);
     const std::int64_t one = 1;
@@ -217,7 +217,7 @@ void test_evidence() {
     check::that(at.data[0] == rounds, "{} updates have come, of {}", at.data[0], rounds);
 }
 
-// Ranks that compute only while there is no window. The summary tells that no window began on the device.
+// The ranks compute only while there is no window. The summary shows that no window began on the device.
 void test_between() {
     const int right = (me + 1) % ranks;
     const std::int64_t mine = me;

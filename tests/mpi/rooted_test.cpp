@@ -56,7 +56,7 @@ void scatter(const Case& c) {
                          c.forms);
 }
 
-// Blocks of different sizes, some empty, in reversed places with gaps; half of the displacements are
+// Blocks of different sizes, some of them empty, in reversed places with gaps. Half of the displacements are
 // negative.
 struct Blocks {
     Ints counts, displs;

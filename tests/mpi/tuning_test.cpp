@@ -236,7 +236,7 @@ TEST(Choices, SaysWhatIsNew) {
     EXPECT_TRUE(choices.next(Op::ibcast, Form::blocking, 8192).reason == HostReason::switched_off);
 }
 
-// Two kinds of one operation and size: one is tried on the other engine, the other stays.
+// One operation has two sizes. One of them is tried on the other engine, and the other must stay.
 TEST(Choices, WhatHasToStayOnItsEngineIsNotTried) {
     const Table none;
     for (const std::uint64_t bytes : {128 * kib, 512 * kib}) {  // on both sides of the switch-over
@@ -258,9 +258,9 @@ TEST(Choices, WhatHasToStayOnItsEngineIsNotTried) {
 
 // --- refinement -----------------------------------------------------------------------------------------
 
-// A program on some ranks that computes for `gap_s` between post and wait, in a world where engines cost what
-// they cost, and meets every `meet_every` calls, where it agrees at times and whenever that is wanted.
-// `skew`: ranks see different times.
+// A program on some ranks that computes for `gap_s` between post and wait. The engines have the given costs.
+// The ranks meet every `meet_every` calls. There they agree at regular times and whenever one of them wants
+// it. `skew`: ranks see different times.
 class Program {
   public:
     Program(int ranks, const Table& table, Cost host, Cost device, double gap_s, int meet_every = 5)
@@ -270,7 +270,7 @@ class Program {
                 std::make_unique<Choices>(defaults(), table, TeamShape{4, 2}, Slot::usual_first_trial));
     }
 
-    // Returns the calls that went to the device. All ranks must do alike at every call.
+    // Returns how many calls went to the device. All ranks must choose alike at every call.
     int run(int calls, std::uint64_t bytes) {
         int on_device = 0;
         for (int i = 0; i < calls; ++i) {
@@ -287,7 +287,7 @@ class Program {
         host_ = host;
         device_ = device;
     }
-    // Rank 0 computes, the others too unless `only_one`.
+    // Rank 0 computes. The others do too unless `only_one`.
     void compute(double gap_s, bool only_one = false) {
         gap_s_ = gap_s;
         only_one_ = only_one;
@@ -486,7 +486,7 @@ TEST(Refinement, MediansTakeNoNoticeOfOneLateCall) {
 
 // --- the pace of agreements -----------------------------------------------------------------------------
 
-// A rank may count a call in either way, so ranks that count differently must agree in the same call.
+// Ranks may count a call differently. They must agree in the same call all the same.
 TEST(Pace, RanksThatCountDifferentlyAgreeInTheSameCall) {
     Pace plain, quiet;
     for (int round = 0; round < 4; ++round) {

@@ -58,7 +58,7 @@ void freed_while_pending(MPI_Datatype& type, std::vector<int>& data) {
     check::that(data[0] == 7 && data[3 * count - 2] == 7, "a broadcast whose type was freed");
 }
 
-// In a ring, by the device.
+// Sends in a ring, through the device.
 void message(MPI_Datatype& type, std::vector<int>& data) {
     const int size = check::size_of(MPI_COMM_WORLD);
     const int rank = check::rank_of(MPI_COMM_WORLD);
@@ -94,7 +94,7 @@ void one_sided(MPI_Datatype& type, std::vector<int>& data) {
     MPI_Win_free(&win);
 }
 
-// What another type refers to lives as long as that one.
+// A type that another type refers to lives as long as that one.
 void part_of_another(MPI_Datatype& type, std::vector<int>& data) {
     MPI_Datatype whole = MPI_DATATYPE_NULL;
     collective(type, data);
@@ -108,7 +108,7 @@ void part_of_another(MPI_Datatype& type, std::vector<int>& data) {
     MPI_Type_free(&whole);
 }
 
-// Never freed by anybody: MPICH counts at its end what was made of it (run.sh).
+// This type is never freed. MPICH reports at its end what was made of it (run.sh).
 void predefined_with_a_gap() {
     std::vector<double> pairs(2 * count);
     MPI_Request request = MPI_REQUEST_NULL;

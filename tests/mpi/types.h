@@ -38,7 +38,7 @@ inline std::vector<Type> make_types() {
     const int places[] = {5, 0, 2};
     PMPI_Type_indexed(3, lengths, places, MPI_INT, &made);
     add("indexed", made, 7);
-    // The size equals the extent and every int occurs once, but not in order.
+    // The size equals the extent. Every int occurs once, but out of order.
     const int halves[] = {3, 3};
     const int swapped[] = {3, 0};
     PMPI_Type_indexed(2, halves, swapped, MPI_INT, &made);

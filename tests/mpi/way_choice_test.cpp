@@ -19,7 +19,7 @@ TEST(WayChoice, BeginsWithTheHost) {
 
 TEST(WayChoice, LittleEvidenceChangesNothing) {
     WayChoice choice;
-    // A rank that fills its arrays before the first operation.
+    // The rank fills its arrays before the first operation.
     EXPECT_EQ(choice.next({ms, ms}), Way::host);
     EXPECT_FALSE(WayChoice::is_enough({ms, ms}));
     WayChoice device(Way::device);
