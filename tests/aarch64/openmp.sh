@@ -29,7 +29,7 @@ command -v mpicc.openmpi >/dev/null || {
     exit 0
 }
 read -ra flags <<<"$(mpicc.openmpi --showme:compile) $(mpicc.openmpi --showme:link)"
-for source in "$here"/../examples/openmp/mpi_*.c "$here"/openmp/mpi_types.c "$here"/openmp/mpi_regions_at_once.c; do
+for source in "$here"/../examples/openmp/mpi_*.c "$here"/openmp/mpi_types.c "$here"/openmp/mpi_regions_at_once.c "$here"/openmp/mpi_operations.c; do
     expected=${source%.*}.txt
     [ -e "$expected" ] || expected=$here/openmp/no_errors.txt
     make "$source" "${flags[@]}"

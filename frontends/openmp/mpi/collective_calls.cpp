@@ -58,6 +58,14 @@ std::vector<std::size_t> in_bytes(const int* numbers, std::size_t size, MPI_Data
     return bytes;
 }
 
+// The same with a datatype for each.
+std::vector<std::size_t> in_bytes(const int* numbers, std::size_t size, const MPI_Datatype* types) {
+    std::vector<std::size_t> bytes(size);
+    for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = bytes_of(numbers[i], types[i]);
+    return bytes;
+}
+
 std::size_t size_at_root(const Communicator& communicator, int root) {
     return root_in(communicator, root) == communicator.rank ? communicator.size : 0;
 }
@@ -175,6 +183,19 @@ COLLECTIVE(Alltoallv, Ialltoallv,
            return offpath_ialltoallv(team.devices.get(), origin(send), send_bytes.data(), send_offsets.data(),
                                      receive, receive_bytes.data(), receive_offsets.data(), request);)
 
+// Displacements are in bytes here.
+COLLECTIVE(Alltoallw, Ialltoallw,
+           (const void* send, const int* send_counts, const int* send_places, const MPI_Datatype* send_types,
+            void* receive, const int* receive_counts, const int* receive_places,
+            const MPI_Datatype* receive_types),
+           const std::size_t sends = send == MPI_IN_PLACE ? 0 : team.size;
+           const auto send_bytes = in_bytes(send_counts, sends, send_types);
+           const auto send_offsets = in_bytes(send_places, sends, MPI_BYTE);
+           const auto receive_bytes = in_bytes(receive_counts, team.size, receive_types);
+           const auto receive_offsets = in_bytes(receive_places, team.size, MPI_BYTE);
+           return offpath_ialltoallv(team.devices.get(), origin(send), send_bytes.data(), send_offsets.data(),
+                                     receive, receive_bytes.data(), receive_offsets.data(), request);)
+
 COLLECTIVE(Allreduce, Iallreduce, (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op),
            return offpath_iallreduce(team.devices.get(), origin(send), receive, elements(count),
                                      element_of(type, op), reduction_of(op), request);)
@@ -196,3 +217,10 @@ COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
            (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op),
            return offpath_ireduce_scatter_block(team.devices.get(), origin(send), receive, elements(count),
                                                 element_of(type, op), reduction_of(op), request);)
+
+COLLECTIVE(Reduce_scatter, Ireduce_scatter,
+           (const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op),
+           std::vector<std::size_t> each(team.size);
+           for (std::size_t i = 0; i < each.size(); ++i) each[i] = elements(counts[i]);
+           return offpath_ireduce_scatter(team.devices.get(), origin(send), receive, each.data(),
+                                          element_of(type, op), reduction_of(op), request);)

@@ -1,19 +1,15 @@
-// Windows: memory of every rank's device that the other devices read, write and update. The target's proxy
-// executes the operations. A window that is made with the key REMOTE_DEST_HETERO is one of hosts and devices
+// Windows: memory of every rank's device that the other devices read, write and update: how they are made and
+// synchronized. A window that is made with the key REMOTE_DEST_HETERO is one of hosts and devices
 // (mpi/rma/mixed_windows.h).
+#include "openmp/mpi/windows.h"
+
 #include "mpi/runtime/mixed_teams.h"
-#include "openmp/mpi/communicators.h"
-#include "openmp/mpi/datatypes.h"
-#include "openmp/mpi/errors.h"
 #include "openmp/mpi/handles.h"
 #include "openmp/mpi/info.h"
-
-#include <offpath/windows.h>
 
 #include <atomic>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace offpath::region_mpi {
 
@@ -21,30 +17,15 @@ namespace teams = mpi::mixed_teams;
 
 namespace {
 
-// What a rank exposes, as the host's front end tells it, too.
-struct Exposed {
-    std::uint64_t bytes = 0, unit = 1;
-};
-
-struct Window {
-    offpath_window_h window = nullptr;
-    SharedTeam team;
-    std::vector<Exposed> exposed;  // by member of the team
-    bool mixed = false;            // of hosts and devices
-    std::atomic<bool> to_hosts{false};
-};
 Handles<MPI_Win, Window, true> handles;
+
+}  // namespace
 
 Window& window_of(MPI_Win handle) {
     Window* const window =
         handle == MPI_WIN_NULL || own(handle) == MPI_WIN_NULL ? nullptr : handles.find(handle);
     if (window == nullptr) throw MpiError{MPI_ERR_WIN, "it is no window of a target region"};
     return *window;
-}
-
-template <typename Body>
-int in_window(const char* call, MPI_Win handle, Body&& body) {
-    return in_call(call, MPI_COMM_WORLD, [&](Communicator&) { body(window_of(handle)); });
 }
 
 std::uint32_t target_in(const Window& window, int target) {
@@ -56,29 +37,7 @@ std::uint32_t target_in(const Window& window, int target) {
     return teams::member(rank, window.to_hosts ? teams::End::host : teams::End::device);
 }
 
-offpath_place_t place_in(const Window& window, int target, MPI_Aint displacement) {
-    offpath_place_t place{};
-    place.target = target_in(window, target);
-    if (displacement < 0) throw MpiError{MPI_ERR_DISP, "the displacement is negative"};
-    place.offset = static_cast<std::uint64_t>(displacement) * window.exposed[place.target].unit;
-    return place;
-}
-
-std::size_t agreed_bytes(int count, MPI_Datatype type, int target_count, MPI_Datatype target_type) {
-    const std::size_t bytes = bytes_of(count, type);
-    if (bytes != bytes_of(target_count, target_type))
-        throw MpiError{MPI_ERR_ARG, "origin and target have different sizes"};
-    return bytes;
-}
-
-offpath_type_t element_of(MPI_Datatype type, offpath_reduction_t reduction) {
-    const offpath_type_t element = type_of(type).element;
-    const bool moves = reduction == OFFPATH_REPLACE || reduction == OFFPATH_NO_OP;
-    if (element == offpath_type_t{} ||
-        (!moves && offpath_reduction_supported(context(), element, reduction) != OFFPATH_OK))
-        throw MpiError{MPI_ERR_OP, "the device does not know this reduction for this datatype"};
-    return element;
-}
+namespace {
 
 void wait_for(offpath_request_h request, const char* what) {
     const offpath_status_t status = offpath_request_wait(request);
@@ -207,52 +166,4 @@ OFFPATH_FLUSH(flush_local)
 OFFPATH_EXPORT int MPI_Win_sync(MPI_Win win) {
     return in_window("MPI_Win_sync", win,
                      [](Window&) { std::atomic_thread_fence(std::memory_order_seq_cst); });
-}
-
-OFFPATH_EXPORT int MPI_Put(const void* origin, int count, MPI_Datatype type, int target,
-                           MPI_Aint displacement, int target_count, MPI_Datatype target_type, MPI_Win win) {
-    return in_window("MPI_Put", win, [&](Window& window) {
-        if (target == MPI_PROC_NULL) return;
-        const offpath_place_t place = place_in(window, target, displacement);
-        check(offpath_put(window.window, origin, agreed_bytes(count, type, target_count, target_type), &place,
-                          nullptr),
-              "put");
-    });
-}
-
-OFFPATH_EXPORT int MPI_Get(void* origin, int count, MPI_Datatype type, int target, MPI_Aint displacement,
-                           int target_count, MPI_Datatype target_type, MPI_Win win) {
-    return in_window("MPI_Get", win, [&](Window& window) {
-        if (target == MPI_PROC_NULL) return;
-        const offpath_place_t place = place_in(window, target, displacement);
-        check(offpath_get(window.window, origin, agreed_bytes(count, type, target_count, target_type), &place,
-                          nullptr),
-              "get");
-    });
-}
-
-OFFPATH_EXPORT int MPI_Accumulate(const void* origin, int count, MPI_Datatype type, int target,
-                                  MPI_Aint displacement, int target_count, MPI_Datatype target_type,
-                                  MPI_Op op, MPI_Win win) {
-    return in_window("MPI_Accumulate", win, [&](Window& window) {
-        if (target == MPI_PROC_NULL) return;
-        const offpath_place_t place = place_in(window, target, displacement);
-        const offpath_reduction_t reduction = reduction_of(op);
-        (void)agreed_bytes(count, type, target_count, target_type);
-        check(offpath_accumulate(window.window, origin, static_cast<std::size_t>(count),
-                                 element_of(type, reduction), reduction, &place, nullptr),
-              "accumulate");
-    });
-}
-
-OFFPATH_EXPORT int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
-                                    MPI_Aint displacement, MPI_Op op, MPI_Win win) {
-    return in_window("MPI_Fetch_and_op", win, [&](Window& window) {
-        if (target == MPI_PROC_NULL) return;
-        const offpath_place_t place = place_in(window, target, displacement);
-        const offpath_reduction_t reduction = reduction_of(op);
-        check(offpath_get_accumulate(window.window, origin, result, 1, element_of(type, reduction), reduction,
-                                     &place, nullptr),
-              "fetch_and_op");
-    });
 }
