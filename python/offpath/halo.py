@@ -79,20 +79,26 @@ class HaloSpec:
         ]
 
 
-def contenders(artifacts: Artifacts) -> list[Contender]:
-    """Those that are built: variant target needs clang 16."""
-    return [
-        contender
-        for contender in CONTENDERS
-        if contender.variant != "target" or (artifacts.root / TARGET_REGIONS).exists()
-    ]
+def left_out(artifacts: Artifacts, dpu: str) -> dict[str, str]:
+    """The variants that cannot run here, and why."""
+    reasons = {}
+    if not (artifacts.root / TARGET_REGIONS).exists():
+        reasons["target"] = "it was not built, for lack of clang 16"
+    if dpu != "local":
+        reasons["schedule"] = "its devices map the hosts' memory, which needs --dpu local"
+    return reasons
+
+
+def contenders(artifacts: Artifacts, dpu: str) -> list[Contender]:
+    missing = left_out(artifacts, dpu)
+    return [contender for contender in CONTENDERS if contender.variant not in missing]
 
 
 def measure(cluster: Cluster, spec: HaloSpec) -> list[dict]:
     rows = []
-    there = contenders(cluster.artifacts)
-    if len(there) < len(CONTENDERS):
-        console.note("variant target is left out: it was not built, for lack of clang 16")
+    there = contenders(cluster.artifacts, cluster.spec.dpu)
+    for variant, reason in left_out(cluster.artifacts, cluster.spec.dpu).items():
+        console.note(f"variant {variant} is left out: {reason}")
     progress = console.progress()
     with progress:
         task = progress.add_task("", total=len(spec.settings()) * spec.runs * len(there))

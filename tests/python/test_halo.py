@@ -36,11 +36,11 @@ def test_rows_are_medians_and_ratios_to_blocking_mpi():
 
 
 def test_a_build_without_clang_has_no_variant_target(tmp_path):
-    assert [each.variant for each in halo.contenders(Artifacts(tmp_path))][-1] == "schedule"
+    assert [each.variant for each in halo.contenders(Artifacts(tmp_path), "local")][-1] == "schedule"
     library = tmp_path / halo.TARGET_REGIONS
     library.parent.mkdir()
     library.touch()
-    assert halo.contenders(Artifacts(tmp_path)) == list(CONTENDERS)
+    assert halo.contenders(Artifacts(tmp_path), "local") == list(CONTENDERS)
     taken = {contender.name: [run(1.0)] for contender in CONTENDERS if contender.variant != "target"}
     assert len(halo.rows_of(SETTING, taken)) == len(CONTENDERS) - 1
 
@@ -103,14 +103,23 @@ def test_a_small_session(offpath, namespaces, build, programs, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     assert found["study"] == "halo" and found["periodic"]
-    assert len(found["rows"]) == 4 * len(halo.contenders(build))
+    assert len(found["rows"]) == 4 * len(halo.contenders(build, "local"))
     by_setting = {(row["nodes"], row["dims"]): row["checksum"] for row in found["rows"]}
     # The same domain on other numbers of nodes.
     assert by_setting[1, 2] == by_setting[2, 2] and by_setting[1, 3] == by_setting[2, 3]
     assert picture.stat().st_size > 10000
 
 
-def test_devices_with_machines_of_their_own_are_refused(offpath):
-    done = offpath("study", "halo", "--dpu", "remote")
-    assert done.returncode != 0
-    assert "its devices map the hosts' memory: --dpu local" in done.stderr
+def test_devices_with_machines_of_their_own_leave_out_the_schedule(
+    offpath, namespaces, build, programs, tmp_path
+):
+    report = tmp_path / "h.json"
+    domain = ["--sizes-1d", "", "--sizes-2d", "60", "--sizes-3d", "", "--steps", "3", "--runs", "1"]
+    done = offpath("study", "halo", "--dpu", "remote", "--nodes", "2", *domain, "--json", str(report))
+    assert done.returncode == 0, done.stderr
+    assert "variant schedule is left out: its devices map the hosts' memory" in done.stderr
+    found = json.loads(report.read_text())
+    shown = [(row["variant"], row["library"]) for row in found["rows"]]
+    assert shown == [(each.variant, each.engine.name) for each in halo.contenders(build, "remote")]
+    assert {"mpi", "group"} <= {variant for variant, _ in shown} and ("schedule", "offpath") not in shown
+    assert len({row["checksum"] for row in found["rows"]}) == 1
