@@ -1,7 +1,7 @@
-// The grid of ranks: a box cut into equal subdomains, one a rank, with periodic neighbours.
+// The grid of ranks. It cuts the box into equal subdomains, one for each rank, with periodic neighbours.
 //
-// The grid is the one with the smallest surface between subdomains, as miniMD chooses it. Immutable; any
-// thread.
+// Of all possible grids, this is the one with the smallest surface between subdomains, which miniMD chooses
+// too. Objects are immutable, so any thread may use them.
 #pragma once
 
 #include <mpi.h>
@@ -13,17 +13,19 @@
 
 namespace minimd {
 
-// Where a rank of the grid is acted for: a process of the communicator, which may act for several.
+// The process that acts for a rank of the grid. A process may act for several ranks.
 struct Seat {
     int process = 0;
-    int index = 0;  // among those of the process
+    int index = 0;  // the rank's index among those of the process
 };
 
 class Decomposition {
   public:
-    // Collective over `comm`, which must outlive this and is not duplicated.
+    // Builds the grid of the ranks of `comm`. The communicator is not duplicated and must outlive this
+    // object. Collective over `comm`.
     Decomposition(MPI_Comm comm, const Vec3& box);
-    // As rank `rank` of a grid of seats.size() ranks, whose messages go from seat to seat in `comm`.
+    // Builds a grid of seats.size() ranks, seen from its rank `rank`. A seat of the grid is a process of
+    // `comm`, and messages go from seat to seat.
     Decomposition(MPI_Comm comm, const Vec3& box, int rank, std::vector<Seat> seats);
 
     MPI_Comm comm() const { return comm_; }
@@ -35,10 +37,11 @@ class Decomposition {
     const Vec3& lo() const { return lo_; }
     const Vec3& hi() const { return hi_; }
 
-    // The rank `steps` places away in dimension `dim`, periodically.
+    // Returns the rank that is `steps` places away in dimension `dim`, periodically.
     int neighbor(int dim, int steps) const;
-    // Whom a message to a rank of the grid goes to in comm(), and under which tag, so that it meets its
-    // receive. `kind` < 128.
+    // The process of comm() that acts for rank `rank` of the grid, and the tag of a message from rank `from`
+    // to rank `to`. The tag tells the message from those of other ranks that the same two processes act for.
+    // `kind` is less than 128.
     int process(int rank) const {
         return seats_.empty() ? rank : seats_[static_cast<std::size_t>(rank)].process;
     }
@@ -48,7 +51,7 @@ class Decomposition {
                              seats_[static_cast<std::size_t>(to)].index);
     }
 
-    // Bounds of the subdomain at `place` in `dim`; every rank computes the same numbers.
+    // The lower bound in `dim` of the subdomain at `place`. Every rank computes exactly the same number.
     double lower_bound(int dim, int place) const { return box_[dim] * place / grid_[dim]; }
     bool contains(const Vec3& x) const {
         for (int d = 0; d < 3; ++d)
@@ -63,7 +66,7 @@ class Decomposition {
     int rank_ = 0;
     Vec3 box_, lo_{}, hi_{};
     std::array<int, 3> grid_{1, 1, 1}, place_{};
-    std::vector<Seat> seats_;  // empty: every rank is its own process
+    std::vector<Seat> seats_;  // empty: every rank is a process of its own
 };
 
 }  // namespace minimd

@@ -1,13 +1,14 @@
-// Ghosts: images of atoms near this rank's subdomain, sent by the ranks that own them, straight, in one
+// Ghosts: images of atoms near this rank's subdomain. The ranks that own the atoms send them directly, in one
 // round.
 //
-// A build decides at each re-neighbouring who needs what; update() then brings the positions of every step,
-// reverse() takes forces on ghosts home. Each has a start and a finish, between which the caller may compute
-// on anything that is not a ghost's. The same lists carry one number an atom (EAM's densities). All are
-// collective; one thread at a time.
+// A build decides at each re-neighbouring which rank needs which atoms. update() then sends the positions of
+// every step, and reverse() sends the forces on ghosts back to the owners of the atoms. Each of the two has a
+// start and a finish. Between them the caller may compute on everything except ghosts. The same lists carry
+// one number for each atom, for instance EAM's densities. All calls are collective unless stated otherwise,
+// and one thread at a time makes them.
 //
-// A carrier (halo_carrier.h) may take the numbers instead of MPI. When it is lost, ranks agree on what has
-// arrived where, the rest is sent again by MPI, and MPI goes on.
+// A carrier (halo_carrier.h) may move the numbers instead of MPI. When the carrier is lost, the ranks agree
+// on what has arrived at which rank, MPI sends the rest again, and the halo continues with MPI.
 #pragma once
 
 #include <mpi.h>
@@ -30,13 +31,14 @@ class Halo {
   public:
     using Shell = typename PairSearch<Real>::Shell;
 
-    // Images within `range` of the subdomain: in the upward directions only for Shell::eighth. `column_side`
-    // as in Columns. `blocking`: what MPI moves is waited for where it is started.
+    // Has the images within `range` of the subdomain, only in the upward directions for Shell::eighth.
+    // `column_side` is that of Columns. If `blocking`, what MPI moves is waited for where it is started.
     Halo(const Decomposition& decomposition, double range, Shell shell, double column_side,
          bool blocking = false);
 
-    // Sends everybody's ghosts; then gives those that came slots behind those of this rank's atoms. zones[0]
-    // is not touched. In between the ghosts of another halo may move.
+    // Sends this rank's atoms to the ranks that need them as ghosts, then gives the ghosts that arrived slots
+    // behind those of this rank's atoms. zones[0] is not changed. Between the two calls, the ghosts of
+    // another halo may move.
     void start_build(const Particles<Real>& particles);
     void finish_build(Particles<Real>& particles, std::vector<Zone<Real>>& zones);
 
@@ -47,28 +49,31 @@ class Halo {
         finish_update(particles);
     }
 
-    // Adds `f` of ghosts to that of their atoms. From start to finish, ghosts' forces must stay as they are.
+    // Adds the forces in `f` on ghosts to the forces on their atoms. From start to finish, the forces on
+    // ghosts must not change.
     void start_reverse(const Real* f);
     void finish_reverse(Real* f);
 
-    // The same for one number a slot.
+    // Do the same for one number in each slot.
     void start_update_scalar(const Real* per_slot);
     void finish_update_scalar(Real* per_slot);
     void start_reverse_scalar(const Real* per_slot);
     void finish_reverse_scalar(Real* per_slot);
 
-    // Between a start and its finish: lets MPI move what it has to move. Local.
+    // Lets MPI progress between a start and its finish. Local.
     void poll();
 
-    // Are there other ranks with ghosts of this one's atoms?
+    // Whether other ranks have ghosts of this rank's atoms, or this rank has ghosts of theirs.
     bool travels() const { return !plan_.peers.empty(); }
 
-    // From the next build on, `carrier` moves what it can, unless it is null. It outlives this.
+    // From the next build on, `carrier` moves what it can. Null: MPI moves everything. The carrier must
+    // outlive this object.
     void use(HaloCarrier<Real>* carrier) { carrier_ = carrier; }
     bool has_carrier() const { return carrier_ != nullptr; }
-    // Before anything else that ranks do together than moves: a carrier may be lost for others only. From
-    // start to finish nothing that waits for other ranks. While a move is under way it is put off: ranks may
-    // exchange atoms till that is finished, and then settle.
+    // Ranks call these before they do anything together other than moves, because the carrier may be lost for
+    // some of the ranks only. Between start and finish, nothing may wait for other ranks. While a move is
+    // outstanding, nothing is settled: the ranks may then exchange atoms until the move is finished, and
+    // settle afterwards.
     void start_settle();
     void finish_settle();
     void settle() {
@@ -76,24 +81,25 @@ class Halo {
         finish_settle();
     }
 
-    // What the build found out, as numbers appended to `plan`, and a halo of the same grid that takes it over
-    // from another process: it updates and reverses the same ghosts without a build of its own.
+    // describe() appends the result of the build to `plan`, as numbers. adopt() takes over the plan of
+    // another process with the same grid. This halo then updates and reverses the same ghosts without a build
+    // of its own.
     void describe(std::vector<std::int32_t>& plan) const { plan_.describe(plan); }
     void adopt(Layout layout, std::span<const std::int32_t> plan);
 
-    // Time in calls of MPI and of carriers.
+    // Seconds on a core in calls of MPI and of carriers.
     double calls() const { return calls_.seconds(); }
     std::size_t ghosts() const { return ghosts_; }
-    // Bytes that an update takes to other ranks.
+    // Bytes that an update sends to other ranks.
     std::size_t bytes_per_update() const;
-    // Bytes that carriers have taken from here.
+    // Bytes that carriers have taken from this rank.
     std::size_t bytes_carried() const { return numbers_carried_ * sizeof(Real); }
 
   private:
     struct Buffers {
         std::vector<Real> out, in;
     };
-    // What a carrier moves, or moved.
+    // A move that a carrier has started or finished.
     struct Carried {
         Move move{};
         const Real* out = nullptr;
@@ -106,7 +112,7 @@ class Halo {
         return numbers_per_atom(move) * (homeward(move) ? plan_.atoms_out(peer) : peer.slots_in.size());
     }
 
-    // `pack(peer, to)` writes what goes to a peer, `unpack(peer, from)` reads what came.
+    // `pack(peer, to)` writes the numbers for a peer, and `unpack(peer, from)` reads those that came from it.
     template <typename Pack>
     void start(Move move, const Pack& pack);
     template <typename Pack>
@@ -116,19 +122,20 @@ class Halo {
     void pack_positions(const Particles<Real>& particles, const GhostPeer& peer, Real* out) const;
     template <typename Unpack>
     void finish(Move move, const Unpack& unpack);
-    static int tag_of(Move move);  // but for those of a build
+    static int tag_of(Move move);  // of moves other than a build's
     void post_receive(std::size_t p, Move move, int tag, MPI_Request& request);
     void post_send(std::size_t p, Move move, int tag, const Real* from, MPI_Request& request);
     void wait(std::vector<MPI_Request>& requests);
-    void await(std::vector<MPI_Request>& requests);  // patiently if there is a carrier
+    void await(std::vector<MPI_Request>& requests);  // without occupying the core if there is a carrier
 
     void plan_carrier();
-    // Tells all ranks whether the carrier is lost for this one, and what it finished. If it is lost for
-    // anybody it is not used any more, and what everybody finished is returned; else nothing. Collective.
+    // Tell all ranks whether this rank has lost the carrier and how many moves it has finished. If any rank
+    // has lost the carrier, no rank uses it any more, and finish_agreement() returns the number of finished
+    // moves of each rank. Otherwise it returns nothing. Collective.
     void start_agreement(bool lost);
     std::vector<std::int64_t> finish_agreement();
-    // What those behind this rank lack of what it has finished. Throws SimulationError if it is not there
-    // any more.
+    // Sends the last finished move again to the ranks that lack it. Throws SimulationError if a rank lacks
+    // more than this rank has kept.
     void send_again(const std::vector<std::int64_t>& finished, std::vector<MPI_Request>& requests);
     void hand_over();
 
@@ -143,13 +150,13 @@ class Halo {
     std::size_t ghosts_ = 0;
 
     HaloCarrier<Real>* carrier_ = nullptr;
-    bool planned_ = false;        // the carrier knows the ghosts
-    Carried current_;             // `out` is null while nothing is under way there
-    Carried last_, before_last_;  // that were finished
-    std::int64_t finished_ = 0;   // moves of carriers
+    bool planned_ = false;        // the carrier knows the ghosts of the last build
+    Carried current_;             // `out` is null while the carrier has no move outstanding
+    Carried last_, before_last_;  // finished moves
+    std::int64_t finished_ = 0;   // number of moves that carriers have finished
     std::size_t numbers_carried_ = 0;
 
-    // While ranks make sure of each other: what they tell.
+    // What each rank tells the others when they agree on the state of the carrier.
     struct Word {
         std::int64_t finished, lost;
     };

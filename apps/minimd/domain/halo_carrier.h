@@ -1,4 +1,4 @@
-// What a halo exchanges, and who may take it from rank to rank in place of MPI.
+// The moves of a halo, and the interface of what may carry them from rank to rank instead of MPI.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace minimd {
 
-// From owners to ghosts, three numbers an atom or one; or from ghosts home.
+// Moves go from owners to ghosts (positions, values) or back home (forces, sums). Positions and forces are
+// three numbers for each atom, values and sums are one.
 enum class Move { positions, values, forces, sums };
 
 constexpr std::size_t numbers_per_atom(Move move) {
@@ -17,31 +18,31 @@ constexpr bool homeward(Move move) {
     return move == Move::forces || move == Move::sums;
 }
 
-// One of a rank's: all carriers of a job are of one kind, and see the same moves in the same order.
+// One rank's carrier. All carriers of a job are of the same kind and see the same moves in the same order.
 template <typename Real>
 class HaloCarrier {
   public:
     virtual ~HaloCarrier() = default;
 
-    // So many atoms go to a peer and come from it in a move from owners to ghosts; in one homeward the other
-    // way round.
+    // How many atoms go to a peer and come from it in a move from owners to ghosts. In a homeward move the
+    // two change places.
     struct Traffic {
         int rank = 0;
         std::int32_t out = 0, in = 0;
     };
-    // After each build of the halo. `both_ways`: with moves homeward. The first is collective; false, on all
-    // ranks alike: it cannot, and is not to be used. If a later one cannot, the carrier is lost: finish()
-    // says so.
+    // Prepares for the ghosts of a new build. `both_ways`: there will be homeward moves, too. The first call
+    // is collective. If it returns false, it does so on all ranks, and the carrier must not be used. If a
+    // later call fails, the carrier is lost, and finish() reports it.
     virtual bool plan(const std::vector<Traffic>& peers, bool both_ways) = 0;
     virtual bool carries(Move move) const = 0;
 
-    // Room for what the next such move takes away, peer by peer. It stays as it is until the move after that
-    // one is finished, since somebody may have to be sent it again.
+    // Returns the place for the numbers that the next such move sends, peer by peer. They stay unchanged
+    // until the move after that one is finished, because they may have to be sent again.
     virtual Real* out(Move move) = 0;
-    // Sends it.
+    // Starts to send the numbers at out().
     virtual void start(Move move) = 0;
-    // Waits for what has come, peer by peer, which stays until the next start. Null: the carrier is lost, for
-    // all ranks, of which some have finished this move.
+    // Waits for the numbers that arrive and returns them, peer by peer. They stay until the next start.
+    // Returns null if the carrier is lost for all ranks. Some of the ranks may have finished this move then.
     virtual const Real* finish(Move move) = 0;
     virtual bool can_be_lost() const = 0;
 };

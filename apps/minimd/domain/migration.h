@@ -1,8 +1,8 @@
-// Atoms that left their rank's subdomain go to its neighbours', dimension by dimension.
+// Sends atoms that left this rank's subdomain to its neighbours, dimension by dimension.
 //
-// What happened is remembered until the next start(), so that another array of three numbers an atom (forces
-// that were computed elsewhere meanwhile) can follow the atoms: follow(). One thread at a time; finish() and
-// follow() are collective.
+// The object remembers which atoms moved until the next start(). Another array of three numbers for each
+// atom, for instance forces that a device computed meanwhile, can therefore follow the atoms: see follow().
+// One thread at a time. finish() and follow() are collective.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@
 
 namespace minimd {
 
-// Atoms that went where the simulation cannot follow. Names the step and an atom.
+// Atoms moved to where the simulation cannot follow them. The message names the step and an atom.
 struct SimulationError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The same on every rank, with the same words.
+// The same error, thrown on every rank with the same message.
 struct CommonSimulationError : SimulationError {
     using SimulationError::SimulationError;
 };
@@ -36,15 +36,15 @@ class Migration {
 
     explicit Migration(const Decomposition& decomposition);
 
-    // Wraps positions into the box and exchanges atoms; the first leave with start(). After finish() this
-    // rank has atoms 0 ... size() - 1, whose data are in the old slots or were received. Both throw
-    // SimulationError for an atom that is not a number, or that has passed a whole subdomain since the last
-    // time.
+    // Wraps positions into the box and exchanges atoms. start() sends the first of those that leave. After
+    // finish() this rank has atoms 0 ... size() - 1, whose data are in the old slots or were received. Both
+    // throw SimulationError for an atom whose position is not a number, or that moved further than one
+    // subdomain since the last exchange.
     void start(const Particles<Real>& particles, std::int64_t step);
-    // `patient`: waits for others as patience.h does, not as MPI does.
+    // If `patient`, waits for other ranks as described in patience.h, without occupying the core.
     void finish(bool patient = false);
 
-    // Time in calls of MPI, of all of them.
+    // Seconds on a core in calls of MPI, over all exchanges.
     double calls() const { return calls_.seconds(); }
 
     std::size_t size() const { return x_.size(); }
@@ -52,23 +52,25 @@ class Migration {
     const std::vector<Real>& y() const { return y_; }
     const std::vector<Real>& z() const { return z_; }
 
-    // Puts atom order[s] into slot s, a filler where that is -1. `particles` is still that of start().
+    // Puts atom order[s] into slot s, or a filler if order[s] is -1. `particles` must be unchanged since
+    // start().
     void settle(Particles<Real>& particles, const std::vector<std::int32_t>& order);
 
-    // Takes three numbers an atom, as blocks in the old slots, to the new slots of settle(). Fillers get 0.
-    // Those of `more`, which is like the first, are added unless it is null.
+    // Copies an array of three numbers for each atom, in blocks of the old slots, to the new slots of
+    // settle(). Fillers get 0. If `more` is not null, it has the form of `old_blocks`, and its numbers are
+    // added.
     void follow(const Real* old_blocks, Real* new_blocks, const Real* more = nullptr) const;
 
-    // What follow() needs, as numbers appended to `record`; and to follow what happened in another process of
-    // the same grid.
+    // describe() appends to `record` the numbers that follow() needs. adopt() takes them over, so that
+    // follow() repeats an exchange of another process with the same grid.
     void describe(std::vector<std::int32_t>& record) const;
     void adopt(Layout layout, std::span<const std::int32_t> record);
 
-    // The positions before settle(), ghosts included, until the next one.
+    // The positions before settle(), ghosts included. They stay until the next settle().
     const AlignedVector<Real>& old_x() const { return new_x_; }
 
-    // Where the atom of a new slot was: an old slot, or minus one minus the number of a received atom.
-    // filler_origin for fillers.
+    // For each new slot, where its atom was: an old slot, or -1 - i for the received atom i. filler_origin
+    // for fillers.
     const std::vector<std::int32_t>& origin_of_slot() const { return origin_of_slot_; }
 
   private:
@@ -83,7 +85,8 @@ class Migration {
         std::int32_t received = 0;
     };
 
-    // Of all dimensions in which there are other ranks, one after the other.
+    // Exchange the atoms that leave in one dimension. finish() calls them for each dimension that has other
+    // ranks.
     void send(int dimension);
     void receive(int dimension, bool patient);
     void stay(Real x, Real y, Real z, std::int32_t origin) {
@@ -97,15 +100,15 @@ class Migration {
     CallTime calls_;
     Layout layout_;
     std::vector<Real> x_, y_, z_;
-    std::vector<std::int32_t> origin_;  // of atom i, as origin_of_slot()
+    std::vector<std::int32_t> origin_;  // of atom i, in the form of origin_of_slot()
     std::vector<std::int32_t> origin_of_slot_;
     std::vector<Traveller> leaving_;
     std::vector<std::int32_t> leaving_origin_;
     std::vector<Traveller> received_;
     std::size_t received_count_ = 0;
     std::int64_t step_ = 0;
-    std::vector<int> dimensions_;                // with other ranks
-    std::array<std::vector<Traveller>, 2> out_;  // on their way down and up
+    std::vector<int> dimensions_;                // that have other ranks
+    std::array<std::vector<Traveller>, 2> out_;  // atoms on their way down and up
     std::array<MPI_Request, 2> sends_;
     std::array<std::array<Pass, 2>, 3> passes_;  // by dimension, then down and up
     AlignedVector<Real> new_x_, new_v_;

@@ -1,7 +1,8 @@
-// Waits for what other ranks send in a rebuild, where a device brings the ghosts of other steps and hosts
-// that wait for it sleep. Ranks that share a core get there one after the other, and one that asks again and
-// again, though it gives way in between, takes time from the one that it waits for: after a short while it
-// naps between two looks.
+// A wait for other ranks that does not occupy the core for long.
+//
+// In a rebuild, several ranks may share a core, and hosts that wait for a device sleep. A rank that polls
+// without a pause takes time from the very rank that it waits for, even if it yields between two polls. So it
+// polls for a short time, and then sleeps between polls.
 #pragma once
 
 #include <time.h>
@@ -10,7 +11,7 @@
 
 namespace minimd {
 
-// Until look() says that it is there.
+// Blocks until look() returns true. look() is called again and again by this thread.
 template <typename Look>
 void wait_patiently(const Look& look) {
     using Clock = std::chrono::steady_clock;

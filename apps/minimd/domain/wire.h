@@ -1,4 +1,4 @@
-// MPI's names for the numbers that travel.
+// MPI's datatypes for the numbers that ranks send, and the tags of their messages.
 #pragma once
 
 #include <mpi.h>
@@ -16,7 +16,7 @@ inline MPI_Datatype mpi_type<double>() {
     return MPI_DOUBLE;
 }
 
-// Messages of different kinds between two ranks.
+// The tags tell messages of different kinds between two ranks apart.
 enum Tag : int {
     tag_migration = 100,
     tag_migration_follow = 110,
@@ -24,7 +24,7 @@ enum Tag : int {
     tag_ghosts,
     tag_update,
     tag_reverse,
-    // Between a host and its device.
+    // Messages between a host and its device.
     tag_command,
     tag_device_numbers,
     tag_device_reals

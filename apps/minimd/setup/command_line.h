@@ -1,7 +1,7 @@
-// The command line: miniMD's flags, and ours.
+// The command line: miniMD's flags, and this program's own.
 //
-// What is given there replaces what the input file says. A flag that is given twice counts as the last. The
-// object has to live until settings() was called.
+// A flag overrides the input file. If a flag is given more than once, the last one counts. The object must
+// live until settings() has been called.
 #pragma once
 
 #include <mpi.h>
@@ -18,8 +18,9 @@
 
 namespace minimd {
 
-// miniMD has flags of several letters behind one dash (-nx, -gn), which no parser of today takes: these are
-// `argv` with two. Ends with a null pointer; points into `argv` and into constants.
+// Returns `argv` with two dashes before miniMD's flags of several letters (-nx, -gn), because the parser does
+// not accept those with one dash. The vector ends with a null pointer. It points into `argv` and to
+// constants.
 std::vector<char*> with_double_dashes(int argc, char** argv);
 
 class CommandLine {
@@ -29,7 +30,7 @@ class CommandLine {
     CommandLine(const CommandLine&) = delete;
     CommandLine& operator=(const CommandLine&) = delete;
 
-    // Reads the input file and applies what was parsed. Throws UsageError on every rank alike. Collective.
+    // Reads the input file and applies the parsed flags. Throws UsageError on every rank. Collective.
     Settings settings(MPI_Comm comm) const;
 
   private:
@@ -44,7 +45,7 @@ class CommandLine {
     std::optional<Units> units_;
     std::optional<Potential> potential_;
     std::optional<std::string> data_file_;
-    Settings flags_;  // what has no counterpart in the input file
+    Settings flags_;  // values that the input file does not have
     std::vector<std::string> ignored_;
 };
 

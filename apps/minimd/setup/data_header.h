@@ -14,11 +14,11 @@ struct DataHeader {
     Vec3 lo{}, hi{};
 };
 
-// Reads from the first line on. Ends at the title of the first section, which is then the source's line, or
-// at the end of the file. Throws UsageError.
+// Reads the header from the first line on. Stops at the title of the first section, which is then the
+// source's current line, or at the end of the file. Throws UsageError.
 DataHeader read_data_header(LineSource& lines);
 
-// The words of the line are the title of a section of LAMMPS data files, of any atom style.
+// Whether the current line is the title of a section of LAMMPS data files, of any atom style.
 bool is_section_title(const LineSource& lines);
 
 }  // namespace minimd

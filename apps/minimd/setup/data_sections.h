@@ -17,8 +17,9 @@ struct DataContents {
     std::vector<std::string> skipped;  // titles of sections, with their lines
 };
 
-// Reads from the title that `lines` is at to the end. Calls `atom` for each line of Atoms (positions as they
-// stand) and `velocity` for each of Velocities (id and v alone). Throws UsageError.
+// Reads from the title that `lines` is at to the end of the file. Calls `atom` for each line of Atoms, with
+// positions as the file has them, and `velocity` for each line of Velocities, with id and v set. Throws
+// UsageError.
 DataContents read_data_sections(LineSource& lines, const DataHeader& header,
                                 const std::function<void(const AtomRecord&)>& atom,
                                 const std::function<void(const AtomRecord&)>& velocity);

@@ -1,7 +1,8 @@
-// Files of embedded-atom potentials: DYNAMO's funcfl format, for one element.
+// Files of embedded-atom potentials in DYNAMO's funcfl format, for one element.
 //
-// Line 1 is a title; line 2 atomic number, mass, lattice constant and structure; line 3 nrho, drho, nr, dr
-// and cutoff; then nrho values of F(rho), nr of the effective charge Z(r), nr of the density, several a line.
+// Line 1 is a title. Line 2 has the atomic number, mass, lattice constant and structure. Line 3 has nrho,
+// drho, nr, dr and the cutoff. The nrho values of F(rho), nr values of the effective charge Z(r) and nr
+// values of the density follow, several on a line.
 #pragma once
 
 #include <mpi.h>
@@ -14,14 +15,15 @@
 
 namespace minimd {
 
-// Throws UsageError with name and line.
+// Parses the file's text. `name` appears in errors. Throws UsageError with name and line.
 EamTables parse_funcfl(std::istream& in, const std::string& name);
 
-// Where a file of this name is looked for, in this order: as it stands, then, if it has no folder, in those
-// of LAMMPS_POTENTIALS and of LAMMPS's packages.
+// Returns the paths at which a file of this name is looked for, in order: the name as given; then, if it has
+// no folder, the folders of LAMMPS_POTENTIALS and those of LAMMPS's packages.
 std::vector<std::string> eam_places(const std::string& name);
 
-// Throws UsageError on every rank, which says where was looked. Collective.
+// Reads the first of these files that exists. Throws UsageError on every rank, which lists the paths that
+// were tried. Collective.
 EamTables read_eam(const std::string& name, MPI_Comm comm);
 
 }  // namespace minimd

@@ -1,4 +1,4 @@
-// Whether ranks can hold what a run asks for: told before atoms are made, rather than when memory ends.
+// Checks whether ranks can hold what a run asks for, before atoms are made and memory runs out.
 #pragma once
 
 #include "minimd/base/settings.h"
@@ -6,9 +6,9 @@
 
 namespace minimd {
 
-// `atoms`: of the whole system. Throws UsageError with what would help, on every rank alike: for a box that
-// is no number in the run's precision, more atoms than a rank can count, or a cutoff that reaches over more
-// copies of the box, or atoms, than that.
+// `atoms` is the number of atoms of the whole system. Throws UsageError with a remedy, on every rank, if the
+// box cannot be represented in the run's precision, if a rank would have more atoms than it can count, or if
+// the cutoff reaches over more copies of the box, or more atoms, than a rank can handle.
 void check_feasible(const Settings& settings, const Decomposition& decomposition, double atoms);
 
 }  // namespace minimd

@@ -1,7 +1,7 @@
-// Text that people wrote, line by line: every mistake is reported as FILE:LINE: expected ..., found '...'.
+// Text that people wrote, line by line. Every mistake is reported as FILE:LINE: expected ..., found '...'.
 //
-// A LineSource reads a stream that it does not own, once, forwards. Throws mpi_support::UsageError. One
-// thread.
+// A LineSource reads a stream once, from beginning to end. It does not own the stream. Errors are
+// mpi_support::UsageError. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace minimd {
 
-// The whole word as a number, or nothing. Infinities and NaN are none.
+// Convert the whole word to a number. Return nothing if it is not a number, or is infinite or NaN.
 std::optional<double> to_double(std::string_view word);
 std::optional<std::int64_t> to_integer(std::string_view word);
 
@@ -22,9 +22,9 @@ class LineSource {
   public:
     LineSource(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
 
-    // Goes to the next line, which comes without its end; false: there is none.
+    // Goes to the next line, which is kept without its line end. Returns false if there is none.
     bool next();
-    // The same, where a line has to be.
+    // Goes to the next line, and reports an error if there is none.
     void need(const std::string& expected);
 
     const std::string& name() const { return name_; }
@@ -32,20 +32,21 @@ class LineSource {
     std::string_view line() const { return line_; }
     // The blank-separated words of the line.
     const std::vector<std::string_view>& words() const { return words_; }
-    // Takes what begins with the first '#' from the line; comment() has what follows that sign.
+    // Removes the first '#' and what follows it from the line. comment() then returns the text behind the
+    // '#'.
     void drop_comment();
     std::string_view comment() const { return comment_; }
 
-    // Word `at` of the line as a number inside [low, high]; `what` names it in the message.
+    // Returns word `at` of the line as a number in [low, high]. `what` names the value in the message.
     double number_at(std::size_t at, const std::string& what,
                      double low = -std::numeric_limits<double>::max(),
                      double high = std::numeric_limits<double>::max()) const;
-    // A number above 0, and large enough to be divided by.
+    // Returns a number that is above 0 and large enough to divide by.
     double positive_at(std::size_t at, const std::string& what) const;
     std::int64_t integer_at(std::size_t at, const std::string& what, std::int64_t low,
                             std::int64_t high) const;
 
-    // "FILE:LINE: expected `expected`, found the line".
+    // Throws "FILE:LINE: expected `expected`, found ...", with the whole line unless `found` is given.
     [[noreturn]] void fail(const std::string& expected) const;
     [[noreturn]] void fail(const std::string& expected, std::string_view found) const;
 

@@ -1,8 +1,9 @@
 // Velocities as miniMD draws them, and their exact sums.
 //
-// Each component is k / (2^31 - 1) with a whole number k from Park and Miller's minimal standard generator
-// (Communications of the ACM 31, 1988), seeded with the number of the lattice site and advanced by 6 draws
-// for each component. Sums of k and k^2 are whole numbers, so they do not depend on any order.
+// Each component is k / (2^31 - 1), where the whole number k comes from Park and Miller's minimal standard
+// generator (Communications of the ACM 31, 1988). The generator is seeded with the number of the lattice site
+// and advanced by 6 draws for each component. Sums of k and k^2 are whole numbers, so they do not depend on
+// the order of the atoms.
 #pragma once
 
 #include <mpi.h>
@@ -18,18 +19,19 @@ using Draws = std::array<std::uint32_t, 3>;
 
 inline constexpr std::uint64_t park_miller_modulus = 2147483647;
 
-// `site` >= 1; sites beyond the modulus repeat the first ones.
+// Returns the draws of a lattice site. `site` is at least 1. Sites beyond the modulus repeat the first ones.
 Draws draws_of_site(std::int64_t site);
 
 class DrawSums {
   public:
     void add(const Draws& draws);
-    // Over all ranks, on every rank. Collective.
+    // Adds up the sums of all ranks, on every rank. Collective.
     void reduce(MPI_Comm comm);
 
-    // Of the velocities k / (2^31 - 1), for `atoms` draws of each component.
+    // Returns the mean of the velocities k / (2^31 - 1) in each dimension. `atoms` is the number of draws of
+    // each component.
     Vec3 mean(std::int64_t atoms) const;
-    // Sum over components and atoms of the squared distance to the mean.
+    // Returns the sum, over components and atoms, of the squared distance to the mean.
     double squares_about_mean(std::int64_t atoms) const;
 
   private:

@@ -1,4 +1,4 @@
-// Where a run's atoms come from: a restart file, a LAMMPS data file, or else the lattice.
+// The source of a run's atoms: a restart file, a LAMMPS data file, or else the lattice.
 #pragma once
 
 #include <mpi.h>
@@ -18,21 +18,21 @@ class SystemSource {
   public:
     virtual ~SystemSource() = default;
 
-    // What the decomposition divides.
+    // The box that the decomposition divides.
     virtual const Vec3& box() const = 0;
-    // Of all ranks.
+    // The number of atoms of the whole system.
     virtual std::int64_t atoms() const = 0;
-    // This rank's part; once. Collective.
+    // Returns this rank's part of the system. May be called once. Collective.
     virtual System load(const Decomposition& decomposition) = 0;
-    // What the report should say after load().
+    // Remarks for the report, complete after load().
     const std::vector<std::string>& notes() const { return notes_; }
 
   protected:
     std::vector<std::string> notes_;
 };
 
-// What `settings` name. `mass` of the potential's file replaces every other one. `settings` has to outlive
-// the result. Throws UsageError on every rank. Collective.
+// Opens the source that `settings` name. `mass`, if given, is that of the potential's file and replaces every
+// other one. `settings` must outlive the result. Throws UsageError on every rank. Collective.
 std::unique_ptr<SystemSource> open_source(const Settings& settings, MPI_Comm comm,
                                           std::optional<double> mass = std::nullopt);
 
