@@ -1,5 +1,5 @@
-// The time that this thread is on a core in calls that communicate. What it does before and after them, such
-// as to pack, is not in it, nor is the time in which it waits off its core. One thread at a time.
+// Measures the time that this thread spends on a core in calls that communicate. It excludes the work around
+// the calls, such as packing, and the time in which the thread waits off its core. One thread at a time.
 #pragma once
 
 #include <time.h>

@@ -1,4 +1,4 @@
-// The largest settings that make sense; beyond them numbers of atoms or steps would overflow.
+// The largest values that settings may have. With larger ones, numbers of atoms or steps would overflow.
 #pragma once
 
 namespace minimd {

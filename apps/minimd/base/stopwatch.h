@@ -1,4 +1,4 @@
-// Wall-clock time and this thread's time on a core, lap by lap. One thread at a time.
+// Measures wall-clock time and this thread's time on a core, lap by lap. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace minimd {
 
-// Seconds: by the clock, and those of them that this thread was on a core.
+// Seconds by the clock, and the part of them that this thread was on a core.
 struct Elapsed {
     double wall = 0.0, core = 0.0;
     Elapsed& operator+=(const Elapsed& other) {
@@ -19,7 +19,7 @@ struct Elapsed {
 
 class Stopwatch {
   public:
-    // Adds the time since the last lap (or the start) to `into`.
+    // Adds the time since the last lap, or since the start, to `into`.
     void lap(Elapsed& into) {
         const double core = thread_cpu_seconds();
         into.core += core - last_core_;

@@ -1,4 +1,4 @@
-// What turns masses, velocities and virials into temperatures and pressures, in each system of units.
+// Factors that turn masses, velocities and virials into temperatures and pressures, in each system of units.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr UnitConstants constants_of(Units units) {
                               : UnitConstants{1.036427e-04, 8.617343e-05, 1.602176e+06};
 }
 
-// Degrees of freedom whose centre of mass is at rest, times Boltzmann's constant.
+// The degrees of freedom of `atoms` atoms whose centre of mass is at rest, times Boltzmann's constant.
 constexpr double freedom_energy(Units units, std::int64_t atoms) {
     return static_cast<double>(3 * atoms - 3) * constants_of(units).boltzmann;
 }

@@ -1,7 +1,7 @@
-// A zone of space cut into columns along z, and the atoms of each column in order of z.
+// Cuts a zone of space into columns along z, and orders the atoms of each column by z.
 //
-// Consecutive slots of a column are neighbours in space, so clusters and blocks are compact. Positions
-// outside the rectangle count to the column at its edge.
+// Consecutive slots of a column are neighbours in space, so clusters and blocks are compact. A position
+// outside the rectangle belongs to the column at its edge.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ namespace minimd {
 template <typename Real>
 class Columns {
   public:
-    // Columns of about `side` x `side` over [lo, hi) of x and y. Their number follows from that, 1 at least;
-    // `counts` overrides it where positive.
+    // Makes columns of about `side` x `side` over [lo, hi) of x and y. That determines their number, which is
+    // at least 1. Positive `counts` override it.
     void set_up(std::array<double, 2> lo, std::array<double, 2> hi, double side,
                 std::array<int, 2> counts = {0, 0});
 
-    // Deals atoms at (x[i], y[i], z[i]) out to slots from `first_slot` on. order[s - first_slot] becomes the
-    // i of the atom in slot s, or -1. Returns the slot after the last, a multiple of the layout's granule
-    // like the first.
+    // Assigns atoms at (x[i], y[i], z[i]) to slots from `first_slot` on. order[s - first_slot] becomes the
+    // index i of the atom in slot s, or -1 for a filler. Returns the slot after the last one. Both slots are
+    // multiples of the layout's granule.
     std::int32_t sort(Layout layout, std::int32_t first_slot, std::span<const Real> x,
                       std::span<const Real> y, std::span<const Real> z, std::vector<std::int32_t>& order);
 
@@ -32,7 +32,7 @@ class Columns {
     int column(int cx, int cy) const { return cx * counts_[1] + cy; }
     double edge(int dim, int at) const { return lo_[dim] + at * width_[dim]; }
     double width(int dim) const { return width_[dim]; }
-    // The column's index in `dim` that holds `value`, clamped.
+    // The index in `dim` of the column that holds `value`, or of the nearest column.
     int index(int dim, Real value) const {
         const auto at = static_cast<int>((value - static_cast<Real>(lo_[dim])) * inverse_[dim]);
         return at < 0 ? 0 : at >= counts_[dim] ? counts_[dim] - 1 : at;

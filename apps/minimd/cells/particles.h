@@ -1,7 +1,7 @@
 // A rank's atoms in their slots: its own first, then the ghosts, zone by zone.
 //
-// `x` and `f` have room for all slots, `v`, `id` and `type` for the rank's own. Fillers have id 0, no
-// velocity and no force. One thread at a time changes it.
+// `x` and `f` have room for all slots, `v`, `id` and `type` for the rank's own slots. Fillers have id 0, no
+// velocity and no force. One thread at a time changes the object.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace minimd {
 template <typename Real>
 struct Particles {
     Layout layout;
-    std::int32_t atoms = 0;        // of this rank
-    std::int32_t local_slots = 0;  // theirs, fillers included
-    std::int32_t slots = 0;        // with the ghosts'
+    std::int32_t atoms = 0;        // this rank's own
+    std::int32_t local_slots = 0;  // slots of own atoms, fillers included
+    std::int32_t slots = 0;        // with those of the ghosts
     AlignedVector<Real> x, v, f;
     std::vector<std::int64_t> id;
     std::vector<std::int32_t> type;
@@ -26,7 +26,7 @@ struct Particles {
     std::size_t reals(std::int32_t slot_count) const { return 3 * static_cast<std::size_t>(slot_count); }
 };
 
-// As it is before the first exchange: atom i of `list` in slot i, then fillers.
+// Puts atom i of `list` into slot i and adds fillers, for use before the first exchange of atoms.
 template <typename Real>
 Particles<Real> in_slots(Layout layout, const AtomList& list) {
     Particles<Real> p;
@@ -50,7 +50,7 @@ Particles<Real> in_slots(Layout layout, const AtomList& list) {
     return p;
 }
 
-// A place for an atom's three numbers apart from the slots, for what travels.
+// An atom's three numbers in one place, for messages.
 template <typename Real>
 struct Triple {
     Real x, y, z;

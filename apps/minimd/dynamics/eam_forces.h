@@ -1,8 +1,8 @@
-// Forces of the embedded-atom method: densities, their embedding, forces; with what travels between ranks
-// hidden behind pairs that do not need it.
+// Forces of the embedded-atom method: densities, embedding, forces. While numbers travel between ranks, the
+// rank computes pairs that do not need them.
 //
-// An eighth shell leaves parts of an atom's density with ghosts of it, which go home first; in all shells the
-// derivatives of the embedding energy then go out to ghosts. One caller at a time.
+// With an eighth shell, a ghost holds a part of its atom's density, which first goes home. With every shell,
+// the derivatives of the embedding energy then go out to the ghosts. One caller at a time.
 #pragma once
 
 #include <vector>
@@ -13,11 +13,11 @@
 
 namespace minimd {
 
-// The polynomials of pairs.
+// The polynomials of density and pair energy, as the kernels read them.
 template <typename Real>
 class EamPairTable {
   public:
-    // Throws UsageError where densities and energies are not at the same distances.
+    // Throws UsageError if densities and energies are not tabulated at the same distances.
     explicit EamPairTable(const EamTables& tables);
     EamPairTable(const EamPairTable&) = delete;
     EamPairTable& operator=(const EamPairTable&) = delete;
@@ -32,34 +32,35 @@ class EamPairTable {
 template <typename Real>
 class EamForces final : public Forces<Real> {
   public:
-    // `tables` outlive this. Their cutoff, not that of the settings, counts; throws UsageError if
-    // the lists do not reach so far.
+    // `tables` must outlive this object. Their cutoff is used, not that of the settings. Throws UsageError if
+    // the lists do not reach that far.
     EamForces(const Settings& settings, const Kernels<Real>& kernels, const EamTables& tables);
 
     EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                          bool energy, Times& times) override;
 
-    // The same in pieces, for pairs of `lists`, which are as `neighborhood` makes them, and positions of
-    // `slots` slots at `x`. Local.
+    // The same computation in pieces, over the pairs of `lists`, which have the form that `neighborhood`
+    // makes, and for positions of `slots` slots at `x`. Local.
     //
-    // Sets the densities, of ghosts what this rank's pairs add to them. Returns the pair energies.
+    // Sets the densities. A ghost's density is the part that this rank's pairs add. Returns the pair
+    // energies.
     double all_densities(const Real* x, std::int32_t slots, const Neighborhood<Real>& neighborhood,
                          const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& density);
-    // Sets the derivatives of the embedding energies of slots that hold atoms. Returns the energies.
+    // Sets the derivatives of the embedding energies, for slots that hold atoms. Returns the energies.
     double embed(const Real* x, Layout layout, std::int32_t slots, const Real* density, Real* derivative);
     // Sets the forces of the pairs of the last all_densities(). Returns the virial.
     double all_forces(const Real* x, std::int32_t slots, const Neighborhood<Real>& neighborhood,
                       const Real* derivative, bool energy, AlignedVector<Real>& f);
 
     const EamTable<Real>& table() const { return table_.table(); }
-    // What keeps the pairs, for those who compute parts of them.
+    // The loops, which keep the pairs, for a caller that computes only a part of them.
     EamLoops<Real>& loops() { return loops_; }
 
   private:
-    // Pair energies.
+    // Adds the densities of one part of the pairs. Returns the pair energies.
     double densities(const Real* x, const Neighborhood<Real>& neighborhood,
                      const std::vector<PairLists>& lists, PairPart part, bool energy, Real* density);
-    // The virial.
+    // Adds the forces of one part of the pairs. Returns the virial.
     double forces(const Real* x, const Neighborhood<Real>& neighborhood, const Real* derivative,
                   PairPart part, bool energy, Real* f);
 

@@ -1,5 +1,5 @@
-// The forces of a step: some pairs that need no ghosts while those travel, then those that do, then, while
-// forces on ghosts travel home, the rest.
+// The forces of a step. Some pairs that need no ghosts are computed while ghosts travel. The pairs that need
+// ghosts follow. The rest is computed while forces on ghosts travel home.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ class Forces {
   public:
     virtual ~Forces() = default;
 
-    // Can parts of the pairs be computed apart (rows())?
+    // Whether rows() can compute the forces of a part of the pairs.
     virtual bool divisible() const { return false; }
 
-    // Sets the forces on this rank's atoms. `fresh`: ghosts are where they should be; else their update is
-    // started and finished here. Collective. The energy is meaningful if it was asked for.
+    // Sets the forces on this rank's atoms. If `fresh`, ghosts are up to date. Otherwise this function starts
+    // and finishes their update. The energy is meaningful only if `energy`. Collective.
     virtual EnergyVirial compute(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                                  bool energy, Times& times) = 0;
 };
@@ -38,7 +38,8 @@ class LennardJonesForces final : public Forces<Real> {
 
     bool divisible() const override { return true; }
 
-    // Adds to `f`, whose size is a multiple of a block, the forces of `parts`, each by a thread of its own.
+    // Adds the forces of `parts` to `f`, each part on a thread of its own. The size of `f` is a multiple of a
+    // block.
     EnergyVirial rows(const Real* x, std::span<const PairRows> parts, bool both_sides, bool energy,
                       AlignedVector<Real>& f);
 
@@ -50,8 +51,8 @@ class LennardJonesForces final : public Forces<Real> {
 
     const Kernels<Real>& kernels_;
     LjParameters parameters_;
-    int pieces_;    // of a part, between which MPI is called
-    int slowness_;  // of a device that simulates on its own: compute() computes so many times
+    int pieces_;    // pieces of a part, between which MPI is polled
+    int slowness_;  // for a device that simulates on its own: how many times compute() repeats its work
     std::vector<AlignedVector<Real>> thread_f_;  // of all threads but the first
     AlignedVector<Real> spare_f_;
 };

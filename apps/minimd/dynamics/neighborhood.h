@@ -1,5 +1,4 @@
-// Everything that is made anew at a re-neighbouring: who owns which atom, in which slot, with which ghosts
-// and pairs.
+// Everything that a re-neighbouring makes anew: the owner of each atom, its slot, the ghosts and the pairs.
 #pragma once
 
 #include <cstdint>
@@ -25,33 +24,35 @@ class Neighborhood {
     Neighborhood(const Settings& settings, const Decomposition& decomposition, const Kernels<Real>& kernels,
                  double density);
 
-    // Called during a rebuild, each if it is there.
+    // Functions that rebuild() calls on its way, unless they are empty.
     struct Stages {
-        std::function<void()> exchanged;  // atoms have their new ranks, but particles and ghosts are the old
-        std::function<void()> settled;    // atoms have their new slots
-        // The pairs without ghosts are there, while the new ghosts travel. What this takes is not added to
-        // times.
+        std::function<void()>
+            exchanged;  // atoms have their new ranks; particles and ghosts are still the old ones
+        std::function<void()> settled;  // atoms have their new slots
+        // The pairs without ghosts have been found, and the new ghosts are travelling. The time that this
+        // call takes is not added to the times.
         std::function<void()> searched;
     };
-    // Collective. Adds to `times` what it took. Throws SimulationError.
+    // Rebuilds everything, and adds the time it takes to `times`. Collective. Throws SimulationError.
     void rebuild(Particles<Real>& particles, std::int64_t step, Times& times, const Stages& stages = {});
 
     Shell shell() const { return shell_; }
-    // Do the interior pairs, or those with ghosts, stand in one list only, so that both atoms get the force?
+    // Whether each interior pair (or each pair with a ghost, if `boundary`) is listed only once, so that both
+    // of its atoms get the force.
     bool both_sides(bool boundary) const {
         return shell_ == Shell::eighth || (shell_ == Shell::one_sided && !boundary);
     }
     Halo<Real>& halo() { return halo_; }
-    // Another one of the same kind, without ghosts.
+    // Returns another halo of the same kind, without ghosts.
     std::unique_ptr<Halo<Real>> new_halo() const;
     Migration<Real>& migration() { return migration_; }
     std::vector<PairLists>& lists() { return lists_; }  // one for each thread
-    // Those before the last rebuild.
+    // The lists before the last rebuild.
     std::vector<PairLists>& old_lists() { return old_lists_; }
     const std::vector<Zone<Real>>& zones() const { return zones_; }
 
-    // The furthest that an atom of this rank went between the last two rebuilds, or from the last one until
-    // measure_excursion() was called behind it; and its id.
+    // The furthest that an atom of this rank moved, and its id. It is measured between the last two rebuilds,
+    // or, after measure_excursion(), from the last rebuild until that call.
     struct Excursion {
         double distance = 0.0;
         std::int64_t id = 0;
@@ -60,7 +61,7 @@ class Neighborhood {
     void measure_excursion(const Particles<Real>& particles);
 
   private:
-    // find(task, lists) by every thread.
+    // Calls find(task, lists) on every thread.
     template <typename Find>
     void search(const Find& find);
 

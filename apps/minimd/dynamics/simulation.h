@@ -1,5 +1,5 @@
-// A run on this rank: velocity-Verlet steps, re-neighbouring every so many of them, and the table of T, U and
-// P.
+// A run on this rank: velocity-Verlet steps, a re-neighbouring at a fixed interval of steps, and the table of
+// T, U and P.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,32 @@ namespace minimd {
 template <typename Real>
 class Simulation {
   public:
-    // `settings`, `decomposition` and `tables` outlive this; `tables` is needed for Potential::eam only.
-    // Collective, as all of it. Throws SimulationError; the constructor UsageError if settings and tables
-    // do not fit.
+    // `settings`, `decomposition` and `tables` must outlive this object. `tables` is needed for
+    // Potential::eam only. All functions are collective unless stated otherwise, and throw SimulationError.
+    // The constructor throws UsageError if settings and tables do not fit together.
     Simulation(const Settings& settings, const Decomposition& decomposition, const System& system,
                const EamTables* tables = nullptr);
 
-    // Called on every rank when a row is there, which is the same everywhere.
+    // `call` is called on every rank when a row is complete. The row is the same on all ranks.
     void on_row(std::function<void(const ThermoRow&)> call) { on_row_ = std::move(call); }
 
-    // Called on every rank before the first step and after each; atoms() are then those of that step. What it
-    // takes is in no time.
+    // `call` is called on every rank before the first step and after each step. atoms() then returns the
+    // atoms of that step. The time that `call` takes is not measured.
     void on_step(std::function<void(std::int64_t)> call) { on_step_ = std::move(call); }
 
-    // Before run(): lets `partner` take part in the steps, or has `carrier` bring the ghosts. Local.
+    // Lets `partner` take part in the steps, or `carrier` move the ghosts. To be called before run(). Local.
     void use(std::unique_ptr<StepPartner<Real>> partner);
     void use(std::unique_ptr<HaloCarrier<Real>> carrier);
 
-    // What computes forces without a partner; a partner may call it in its steps.
+    // What computes the forces without a partner. A partner may call it in its steps.
     Forces<Real>& forces() { return *forces_; }
 
     Results run();
 
-    // On all ranks, before they do something together in on_step()'s call.
+    // All ranks call this before they communicate in on_step()'s call.
     void settle() { neighborhood_.halo().settle(); }
 
-    // This rank's atoms as they are now.
+    // This rank's current atoms.
     AtomList atoms() const;
 
   private:
@@ -62,7 +62,7 @@ class Simulation {
     void after_step(std::int64_t at);
     double calls();
     void count();
-    // Which of this rank's numbers is none.
+    // Describes the first of this rank's numbers that is not finite.
     std::string bad_numbers(std::int64_t at) const;
     bool energy_due(std::int64_t at) const;
 
@@ -72,7 +72,7 @@ class Simulation {
     std::int64_t atoms_;
     double mass_;
     ThermoScales scales_;
-    Real kick_;  // half a time step, over the mass
+    Real kick_;  // half a time step divided by the mass
     Particles<Real> particles_;
     Neighborhood<Real> neighborhood_;
     std::unique_ptr<Forces<Real>> forces_;
@@ -82,8 +82,8 @@ class Simulation {
     Results results_;
     std::int64_t first_step_ = 0;
     double began_ = 0.0, began_cpu_ = 0.0;
-    CallTime calls_;  // but for those of the neighbourhood
-    // The first time that an atom outran the skin, and the furthest of them since the last report.
+    CallTime calls_;  // without the calls of the neighbourhood
+    // The first time that an atom outran the skin, and the furthest distance since the last report.
     struct Outrun {
         double distance = 0.0;
         std::int64_t step = 0, atom = 0;

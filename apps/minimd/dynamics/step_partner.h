@@ -1,7 +1,7 @@
-// What takes part in the steps of a simulation: it computes their forces, alone or together with the host.
+// A participant in the steps of a simulation. It computes their forces, alone or together with the host.
 //
 // A simulation without a partner rebuilds and computes on its own (simulation.h). All calls are collective
-// unless stated otherwise, and made by one thread. Implementation: offpath/offload.h.
+// unless stated otherwise, and one thread makes them. The implementation is offpath/offload.h.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,35 @@ class StepPartner {
   public:
     virtual ~StepPartner() = default;
 
-    // Before the first step, on the lists of the first lists_changed(). `rebuild_seconds` is what a rebuild
-    // took.
+    // Called before the first step, with the lists of the first lists_changed(). `rebuild_seconds` is the
+    // time that a rebuild took.
     virtual void calibrate(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                            double rebuild_seconds) = 0;
 
-    // After a rebuild that was not one of rebuild()'s. Local.
+    // Called after a rebuild that rebuild() did not do. Local.
     virtual void lists_changed(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) = 0;
 
-    // Does the next rebuild step go to rebuild()? The answer is the same on all ranks. Local.
+    // Whether rebuild() does the next step with a rebuild. The answer is the same on all ranks. Local.
     virtual bool rebuilds() const = 0;
 
-    // Rebuilds, and sets the forces from the lists before that.
+    // Rebuilds, and sets the forces of the pairs in the lists before the rebuild.
     virtual EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                                  std::int64_t step, bool energy, Times& times) = 0;
 
-    // After each step with a rebuild, `seconds` after the first step began.
+    // Called after each step with a rebuild. `seconds` is the time since the first step began.
     virtual void rebuilt(double seconds, Neighborhood<Real>& neighborhood) = 0;
 
-    // The forces of a step without a rebuild, or with one that was done.
+    // Sets the forces of a step without a rebuild, or, if `fresh`, of a step whose rebuild is done and has
+    // brought the ghosts.
     virtual EnergyVirial ordinary(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                                   bool energy, Times& times) = 0;
 
-    // Seconds in calls of MPI, without those of the neighbourhood's halo. Local.
+    // Seconds on a core in calls of MPI, without those of the neighbourhood's halo. Local.
     virtual double calls() const = 0;
 
-    // Blocks of pairs over all steps in which the partner took part, and those that the host did not
-    // compute. Local.
-    virtual SharedTimes shared_times() const = 0;  // of those steps
+    // Times and blocks of pairs over all steps in which the partner took part. device_blocks() are those that
+    // the host did not compute. Local.
+    virtual SharedTimes shared_times() const = 0;
     virtual std::int64_t shared_blocks() const = 0;
     virtual std::int64_t device_blocks() const = 0;
 };

@@ -12,15 +12,15 @@ namespace minimd {
 
 struct ThermoScales {
     double temperature, energy, pressure, freedom;
-    // What a force is multiplied with, beside the time step, to change a velocity (without the mass).
+    // The factor of force and time step that gives the change of a velocity, apart from the mass.
     double acceleration;
 
     ThermoScales(Units units, std::int64_t atoms, double volume);
 };
 
-// Sums over this rank's atoms.
+// Sums over one rank's atoms, or over all atoms.
 struct ThermoSums {
-    double kinetic = 0.0;  // m v^2
+    double kinetic = 0.0;  // sum of m v^2
     EnergyVirial potential;
     double atoms = 0.0;
 };
@@ -28,7 +28,7 @@ struct ThermoSums {
 template <typename Real>
 double kinetic_sum(const Particles<Real>& particles, double mass);
 
-// From sums over all ranks.
+// Computes a row from the sums over all ranks.
 ThermoRow thermo_row(const ThermoScales& scales, const ThermoSums& all, std::int64_t step,
                      std::int64_t atoms);
 

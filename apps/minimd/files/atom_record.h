@@ -1,4 +1,4 @@
-// An atom as it travels between ranks outside the simulation, and as it lies in a restart file.
+// An atom in messages between ranks outside the simulation, and in restart files.
 #pragma once
 
 #include <mpi.h>
@@ -28,10 +28,10 @@ inline void append(AtomList& atoms, const AtomRecord& record) {
     atoms.v.push_back(record.v);
 }
 
-// A position in the box, periodically.
+// Returns `x` moved into the box, periodically.
 Vec3 wrapped(const Vec3& x, const Vec3& box);
 
-// MPI's type of a record, while this lives.
+// MPI's datatype of a record. It is freed with this object.
 class RecordType {
   public:
     RecordType() {

@@ -1,4 +1,4 @@
-// Which format a dump has, by its file's name.
+// The format of a dump, which the file's name determines.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
-// Restart files: all atoms in full precision, to go on from on any number of ranks.
+// Restart files: all atoms in full precision. Any number of ranks can continue from them.
 //
-// A header of 128 bytes (magic, byte-order mark, version, what the system is, checksums), then one AtomRecord
-// of 64 bytes for each atom, in the order of their ids. The file appears under its name when it is complete.
-// All calls are collective; errors are UsageErrors on every rank.
+// A file has a header of 128 bytes (magic, byte-order mark, version, a description of the system, checksums),
+// then one AtomRecord of 64 bytes for each atom, in the order of their ids. It gets its name only when it is
+// complete. All calls are collective. Errors are UsageErrors on every rank.
 #pragma once
 
 #include <mpi.h>
@@ -16,20 +16,20 @@
 
 namespace minimd {
 
-// Writes `system`, each rank its `local` atoms, as of `system.step`.
+// Writes `system` as it is after `system.step`. Each rank gives its `local` atoms.
 void write_restart(const std::string& path, const Settings& settings, const System& system, MPI_Comm comm);
 
-// Where a restart file for `path` stands while it is written.
+// Returns the name of a restart file for `path` while it is being written.
 std::string partial_restart(const std::string& path);
 
 class RestartFile {
   public:
-    // Reads the header, which has to fit settings.units and settings.potential.
+    // Reads the header, which must match settings.units and settings.potential.
     RestartFile(const std::string& path, const Settings& settings, MPI_Comm comm);
 
     const Vec3& box() const { return system_.box; }
     std::int64_t atoms() const { return system_.atoms; }
-    // The atoms of this rank's subdomain.
+    // Returns the atoms of this rank's subdomain.
     System read(const Decomposition& decomposition) const;
 
   private:

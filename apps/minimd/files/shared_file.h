@@ -1,6 +1,6 @@
-// A file that all ranks read or write at their own places, by MPI-IO.
+// A file that all ranks read or write at their own offsets, through MPI-IO.
 //
-// Errors of any rank are kept and thrown by all of them together in finish(), as UsageError. One thread.
+// An error on any rank is kept. finish() throws it on all ranks together, as UsageError. One thread.
 #pragma once
 
 #include <mpi.h>
@@ -12,20 +12,21 @@ namespace minimd {
 
 class SharedFile {
   public:
-    // `mode` of MPI_File_open. Collective.
+    // Opens the file. `mode` is that of MPI_File_open. Collective.
     SharedFile(MPI_Comm comm, const std::string& path, int mode);
-    // Closes without a word. Collective.
+    // Closes the file and drops any error. Collective.
     ~SharedFile();
     SharedFile(const SharedFile&) = delete;
     SharedFile& operator=(const SharedFile&) = delete;
 
-    // Of this rank alone, any number of bytes.
+    // Transfer any number of bytes at offset `at`, for this rank alone. Local.
     void write(std::int64_t at, const void* data, std::int64_t bytes);
     void read(std::int64_t at, void* data, std::int64_t bytes);
-    // Collective.
+    // Sets the size of the file. Collective.
     void resize(std::int64_t bytes);
 
-    // Closes and throws if anything went wrong anywhere; `doing` is "read" or "write". Collective.
+    // Closes the file, and throws if any rank had an error. `doing` is "read" or "write", for the message.
+    // Collective.
     void finish(const std::string& doing);
 
   private:

@@ -1,9 +1,9 @@
-// The two loops over pairs of the embedded-atom method, compiled as those of kernels.h.
+// The two loops over pairs of the embedded-atom method, compiled like those of kernels.h.
 //
-// The first looks for pairs in range, adds up densities, and leaves for the second what it takes of the
-// force: of every pair two numbers, in the order in which they were found, and of every block that has a
-// pair which lanes are in it. Between the two the derivatives of the embedding energy are computed. One
-// number a slot (density, derivative) lies in the order of slots.
+// The first loop looks for pairs in range and adds up densities. It leaves for the second loop what that
+// needs for the forces: two numbers for every pair, in the order in which the pairs were found, and for every
+// block with a pair, the lanes that have one. Between the loops the caller computes the derivatives of the
+// embedding energy. An array of one number for each slot (density, derivative) is in the order of slots.
 #pragma once
 
 #include <array>
@@ -14,21 +14,21 @@
 
 namespace minimd {
 
-// Cubic polynomials, eight coefficients for each interval of distances: those of the density (that of p^3
-// first), then those of the pair energy times the distance; p is what is beyond the interval's beginning, 0
-// to 1. On 64-byte boundaries at least.
+// Cubic polynomials, eight coefficients for each interval of distances: first those of the density, highest
+// power first, then those of the pair energy times the distance. Their argument p, from 0 to 1, is the part
+// of the distance (in intervals) beyond the interval's beginning. Rows are aligned to 64 bytes at least.
 template <typename Real>
 struct EamTable {
     static constexpr std::size_t row_size = 8;
 
     const Real* rows = nullptr;
-    std::int32_t last_row = 0;  // for all distances beyond it too, with p = 1
+    std::int32_t last_row = 0;  // for all larger distances, too, with p = 1
     Real per_spacing = 1;
     Real cutoff = 0;
 };
 
-// A block with pairs in range; bit l of lanes[2 * r] (and beyond 8, of the byte after it) is lane l's pair
-// with the cluster's atom r.
+// A block with pairs in range. Lane l and the cluster's atom r are such a pair if bit l of lanes[2 * r] is
+// set, or for l >= 8, bit l - 8 of lanes[2 * r + 1].
 struct EamBlock {
     std::int32_t block;
     std::array<std::uint8_t, 8> lanes;
@@ -36,12 +36,12 @@ struct EamBlock {
 
 struct EamRow {
     std::int32_t cluster;
-    std::size_t begin, end;  // of EamBlocks
+    std::size_t begin, end;  // range of EamBlocks
 };
 
-// Places for what the first loop finds, and how much is there; it appends. What rows it is given must not be
-// more than there is room for: two rows for each and one more for each 32 blocks, an EamBlock for each
-// block, 4 * lanes pairs for each block; and 64 bytes more of each.
+// Room for what the first loop finds, and the amount that is there. The loop appends. The caller must provide
+// room for two rows for each row that the loop gets and one more for each 32 blocks, for an EamBlock for each
+// block, for 4 * lanes pairs for each block, and for 64 more bytes of each.
 template <typename Real>
 struct EamPairs {
     EamRow* rows = nullptr;
@@ -52,14 +52,14 @@ struct EamPairs {
     std::size_t row_count = 0, block_count = 0, pair_count = 0;
 };
 
-// Adds to `density`; to the blocks' atoms too if flags.both_sides. Returns the sum of pair energies if they
-// are wanted.
+// Adds to `density` of the clusters' atoms, and of the blocks' atoms, too, if flags.both_sides. Returns the
+// sum of pair energies if flags.energy.
 template <typename Real>
 using EamDensityKernel = double (*)(const Real* x, Real* density, const PairRows& rows,
                                     const EamTable<Real>& table, ForceFlags flags, EamPairs<Real>& pairs);
 
-// Adds to `f`, as the first loop's flags said. `derivative` is finite for all slots, fillers as well.
-// flags.energy asks for the virial, which is returned.
+// Adds the forces to `f`, on the sides that the flags of the first loop gave. `derivative` must be finite for
+// all slots, fillers included. Returns the virial if flags.energy.
 template <typename Real>
 using EamForceKernel = double (*)(const Real* x, const Real* derivative, Real* f, const EamPairs<Real>& pairs,
                                   ForceFlags flags);
@@ -70,7 +70,7 @@ struct EamKernels {
     EamForceKernel<Real> force = nullptr;
 };
 
-// Those with as many lanes as Kernels has; so many there must be.
+// Returns the kernels with `lanes` lanes, which Kernels must have, too.
 template <typename Real>
 EamKernels<Real> eam_kernels(int lanes);
 

@@ -1,6 +1,6 @@
 // The two loops of the embedded-atom method on several threads, and the pairs that the first leaves for the
-// second. The first thread adds to the caller's numbers, each other one to numbers of its own, which are
-// gathered afterwards. One caller at a time.
+// second. The first thread adds to the caller's array. Each other thread adds to an array of its own, and
+// these are gathered afterwards. One caller at a time.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace minimd {
 
-// What EamPairs points at; grows as needed and is kept from step to step.
+// The memory that EamPairs points to. It grows as needed and is kept from step to step.
 template <typename Real>
 class EamPairStore {
   public:
     void clear() { pairs_.row_count = pairs_.block_count = pairs_.pair_count = 0; }
-    // With room for what `rows` can yield.
+    // Makes room for the pairs that `rows` can yield.
     EamPairs<Real>& room_for(const PairRows& rows, int lanes);
     const EamPairs<Real>& pairs() const { return pairs_; }
 
@@ -33,31 +33,33 @@ class EamPairStore {
 template <typename Real>
 class EamLoops {
   public:
-    // Rows come, and their pairs are kept, in up to so many portions, each with a number.
+    // Rows may come in several portions. The pairs of each portion are kept under its number, below this.
     static constexpr std::size_t portions = 3;
 
-    // `lanes`: there must be kernels with so many.
+    // Kernels with `lanes` lanes must exist.
     EamLoops(int lanes, std::size_t threads);
 
     std::size_t threads() const { return threads_.size(); }
 
-    // For a step of so many slots: the threads' own numbers become 0, and no pairs are kept.
+    // Begins a step with `slots` slots: sets the threads' own arrays to 0 and forgets all pairs.
     void begin(std::int32_t slots);
 
-    // Adds the densities of parts[t] by thread t. Returns the pair energies if flags.energy; pairs that are
-    // listed from both of their atoms count half.
+    // Adds the densities of parts[t] on thread t, for each t. Returns the pair energies if flags.energy.
+    // Pairs that are listed from both of their atoms count half.
     double densities(const Real* x, std::span<const PairRows> parts, const EamTable<Real>& table,
                      ForceFlags flags, std::size_t portion, Real* density);
-    // Adds those of threads other than the first, of slots from `first` to `end`; at most once for each slot.
+    // Adds the densities of all threads but the first, for slots from `first` to `end`. At most once for each
+    // slot.
     void gather_densities(Real* density, std::int32_t first, std::int32_t end) const;
 
-    // Adds the forces of the pairs in a portion. Returns the virial, as energies above.
+    // Adds the forces of the pairs in a portion. Returns the virial if flags.energy, counted like the
+    // energies above.
     double forces(const Real* x, const Real* derivative, ForceFlags flags, std::size_t portion, Real* f);
     void gather_forces(Real* f, std::int32_t first, std::int32_t end) const;
 
   private:
     struct Thread {
-        AlignedVector<Real> density, f;  // empty for the first
+        AlignedVector<Real> density, f;  // empty for the first thread
         std::array<EamPairStore<Real>, portions> pairs;
     };
 

@@ -1,7 +1,8 @@
 // The loops over pairs, compiled once for each instruction set and number of lanes.
 //
-// Positions and forces are blocks (base/layout.h), aligned to 128 bytes. A kernel adds to `f`; the caller
-// has zeroed it. Any number of threads may run one at a time as long as each has an `f` of its own.
+// Positions and forces are in blocks (base/layout.h), aligned to 128 bytes. A kernel adds to `f`, which the
+// caller has set to zero. Any number of threads may run kernels at the same time if each has an `f` of its
+// own.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@
 
 namespace minimd {
 
-// The blocks that one cluster meets: blocks[begin ... end), of which the first `masked` may hold atoms of the
+// The blocks that one cluster meets: blocks[begin ... end). The first `masked` of them may hold atoms of the
 // cluster itself or, in a half list, atoms whose pair is listed elsewhere.
 struct PairRow {
     std::int32_t cluster = 0;
@@ -28,10 +29,10 @@ struct PairRows {
 
 struct LjParameters {
     double cutoff = 2.5, epsilon = 1.0, sigma = 1.0;
-    int intensity = 1;  // the force is the mean of so many evaluations; >= 1
+    int intensity = 1;  // the force is the mean of this many evaluations; >= 1
 };
 
-// Of what the kernel ran over, every listed pair in full.
+// The sums over the rows of a kernel. Every listed pair counts in full.
 struct EnergyVirial {
     double energy = 0.0, virial = 0.0;
     EnergyVirial& operator+=(const EnergyVirial& other) {
@@ -42,14 +43,14 @@ struct EnergyVirial {
 };
 
 struct ForceFlags {
-    bool energy = false;  // wanted?
-    // Forces on the blocks' atoms too. In masked blocks only later slots than an atom's own then count, else
-    // all but its own.
+    bool energy = false;  // whether to compute energy and virial
+    // Whether to add forces on the blocks' atoms, too. If so, an atom meets only later slots than its own in
+    // masked blocks. If not, it meets all slots but its own.
     bool both_sides = true;
 };
 
-// Boxes around the atoms of blocks, a little too large rather than too small; one array for each side, with
-// room for 16 more at the end. `x`: the atoms, in blocks, in single precision.
+// Boxes around the atoms of blocks, rounded outwards. There is one array for each side, with room for 16 more
+// entries at the end. `x` has the atoms, in blocks, in single precision.
 struct BlockBoxes {
     std::array<const float*, 3> lo, hi;
     const float* x;
@@ -59,14 +60,14 @@ struct Box {
     std::array<float, 3> lo, hi;
 };
 
-// Of some columns, the blocks that may still come into range of the next clusters, which come in order of z.
-// All arrays have room for 16 more.
+// For some columns, the blocks that may still come into range of the next clusters. Clusters come in the
+// order of z. All arrays have room for 16 more entries.
 struct Windows {
     std::size_t count = 0;
-    AlignedVector<float> x_lo, x_hi, y_lo, y_hi;  // the columns
-    AlignedVector<float> reach;                   // how far up and down they have to be looked at
-    AlignedVector<std::int32_t> next, end;        // blocks, in order of z; `next` is moved on
-    AlignedVector<std::int32_t> near;             // for the search
+    AlignedVector<float> x_lo, x_hi, y_lo, y_hi;  // the columns' sides
+    AlignedVector<float> reach;                   // how far above and below a cluster to look
+    AlignedVector<std::int32_t> next, end;        // blocks, in the order of z; `next` moves on
+    AlignedVector<std::int32_t> near;             // for use by the search
 
     void clear() { count = 0; }
     void add(const std::array<float, 2>& x, const std::array<float, 2>& y, float how_far,
@@ -90,8 +91,8 @@ struct Windows {
     }
 };
 
-// Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`; there must be
-// room for all blocks of the windows and 16 more. Returns how many.
+// Appends to `found` the blocks in `windows` that have an atom within `range` of `cluster`. `found` must have
+// room for all blocks of the windows and 16 more. Returns the number of blocks found.
 using SearchKernel = std::size_t (*)(const BlockBoxes& boxes, const Box& box, std::int32_t cluster,
                                      Windows& windows, float range, std::int32_t* found);
 
@@ -106,8 +107,9 @@ struct Kernels {
     SearchKernel search = nullptr;
 };
 
-// The kernels with `lanes` lanes on the best instruction set here; 0: with the number of lanes that is
-// fastest on it. Throws std::invalid_argument where there are none with so many lanes.
+// Returns the kernels with `lanes` lanes, compiled for the best instruction set of this processor. For 0,
+// returns those with the number of lanes that is fastest here. Throws std::invalid_argument if there are no
+// kernels with `lanes` lanes.
 template <typename Real>
 const Kernels<Real>& kernels(int lanes = 0);
 

@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-// D: 2 or 4 doubles, or 4 or 8 floats.
+// D is 2 or 4 doubles, or 4 or 8 floats.
 template <class D>
 class SplineRows {
     using T = hn::TFromD<D>;
@@ -28,7 +28,7 @@ class SplineRows {
 
   public:
     struct Point {
-        V value, slope;  // the slope by interval, not by distance
+        V value, slope;  // the slope is per interval, not per distance
     };
 
     // `at` has the distances in units of the spacing. Only rows of the table are read, whatever the distances

@@ -1,4 +1,5 @@
-// One entry for each kernel: the best instruction set's, null if there is none with so many lanes.
+// Each function returns one kernel, compiled for the best instruction set of this processor. Returns null if
+// there is none with `lanes` lanes.
 #pragma once
 
 #include "minimd/kernels/kernels.h"

@@ -1,7 +1,7 @@
-// The instruction sets that the kernels are compiled for: AVX-512, AVX2, SSE4 and x86-64's least; NEON.
-// Before Highway's headers.
+// The instruction sets that the kernels are compiled for: AVX-512, AVX2, SSE4 and the x86-64 baseline; NEON.
+// Must be included before Highway's headers.
 //
-// SVE's vectors have no size that a program could know, which blocks of a fixed number of lanes need.
+// SVE is disabled: a program cannot know the size of its vectors, but blocks need a fixed number of lanes.
 #pragma once
 
 #ifndef HWY_DISABLED_TARGETS

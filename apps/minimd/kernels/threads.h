@@ -1,4 +1,4 @@
-// Pairs on several threads: each adds to forces of its own, which are then summed up.
+// Pairs on several threads. Each thread adds to forces of its own, which are then summed up.
 #pragma once
 
 #include <omp.h>
@@ -13,7 +13,7 @@
 
 namespace minimd {
 
-// `pairs` in `count` parts of about as many rows.
+// Splits `pairs` into `count` parts with about the same number of rows.
 inline std::vector<PairRows> equal_parts(const PairRows& pairs, std::size_t count) {
     std::vector<PairRows> parts;
     for (std::size_t p = 0; p < count; ++p) {
@@ -23,8 +23,8 @@ inline std::vector<PairRows> equal_parts(const PairRows& pairs, std::size_t coun
     return parts;
 }
 
-// Adds the forces of all `parts`, by as many threads, to the `reals` numbers at `f`. `spare` is kept
-// by the caller from call to call: forces of all threads but the first.
+// Adds the forces of all `parts` to the `reals` numbers at `f`, on as many threads as there are parts. The
+// caller keeps `spare` from call to call. It holds the forces of all threads but the first.
 template <typename Real>
 EnergyVirial add_on_threads(LennardJonesKernel<Real> kernel, const Real* x, Real* f, std::size_t reals,
                             std::span<const PairRows> parts, const LjParameters& parameters, ForceFlags flags,
@@ -34,7 +34,7 @@ EnergyVirial add_on_threads(LennardJonesKernel<Real> kernel, const Real* x, Real
     spare.resize(parts.size() - 1);
 #pragma omp parallel num_threads(static_cast<int>(parts.size()))
     {
-        // There may be fewer threads than asked for.
+        // OpenMP may give fewer threads than requested.
         const auto thread = static_cast<std::size_t>(omp_get_thread_num());
         const auto threads = static_cast<std::size_t>(omp_get_num_threads());
         Real* mine = f;

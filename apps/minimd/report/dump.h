@@ -1,8 +1,8 @@
-// Trajectories for viewers: extended XYZ or LAMMPS's text dump, by the file's name.
+// Trajectories for viewers, as extended XYZ or LAMMPS's text dump. The file's name decides which.
 //
-// Frames follow each other in the file, which the first one begins anew; atoms are in the order of their ids.
-// Numbers have 10 digits. All ranks write at once, each a part of the ids. All calls are collective; errors
-// are UsageErrors on every rank.
+// The first frame replaces the file, and later ones are appended. Atoms are in the order of their ids, and
+// numbers have 10 digits. All ranks write at the same time, each a part of the ids. All calls are collective.
+// Errors are UsageErrors on every rank.
 #pragma once
 
 #include <mpi.h>
@@ -17,10 +17,11 @@ namespace minimd {
 
 class DumpFile {
   public:
-    // `path` ends as dump_format_of() wants it. `species`: the chemical symbol that XYZ calls all atoms by.
+    // dump_format_of(`path`) must return a format. `species` is the chemical symbol of all atoms in XYZ
+    // files.
     DumpFile(std::string path, std::string species, double timestep, MPI_Comm comm);
 
-    // Adds `system`, each rank its `local` atoms, as of `step`.
+    // Appends `system` as it is after `step`. Each rank gives its `local` atoms.
     void append(const System& system, std::int64_t step);
 
   private:
@@ -28,7 +29,7 @@ class DumpFile {
     DumpFormat format_;
     double timestep_;
     MPI_Comm comm_;
-    std::int64_t bytes_ = 0;  // of the frames before
+    std::int64_t bytes_ = 0;  // of the frames written so far
 };
 
 }  // namespace minimd

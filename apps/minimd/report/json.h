@@ -1,4 +1,4 @@
-// The results as one JSON line, for scripts and studies.
+// The results as one line of JSON, for scripts and studies.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,12 +8,12 @@
 
 namespace minimd {
 
-// Times in seconds: total of the slowest rank, the others means over the ranks. ns_per_atom_step is null
-// when there were no steps.
+// Returns the results. Times are in seconds: the total is the slowest rank's, the others are means over the
+// ranks. ns_per_atom_step is null if there were no steps.
 nlohmann::ordered_json as_json(const Settings& settings, const Summary& summary);
 
-// Writes that to where settings.json says, if anywhere; to standard output where that fails, so that nothing
-// is lost. Called on rank 0. Throws UsageError when the file cannot be written.
+// Writes the results to the place that settings.json names, if any. If that fails, writes them to standard
+// output, so that nothing is lost, and throws UsageError. Called on rank 0.
 void write_json(const Settings& settings, const Summary& summary);
 
 }  // namespace minimd

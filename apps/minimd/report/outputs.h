@@ -1,4 +1,4 @@
-// That every file a run will write can be written, and is no other file of the run, before it takes its time.
+// Checks before a run that every file that it will write can be written, and is not another file of the run.
 #pragma once
 
 #include <mpi.h>
@@ -7,8 +7,9 @@
 
 namespace minimd {
 
-// Tries --json, --dump, --write-restart and the YAML report on rank 0, leaving what exists as it is and
-// nothing that did not. Throws UsageError on every rank, naming the flag and the path. Collective.
+// Tries the files of --json, --dump, --write-restart and the YAML report on rank 0. Existing files are not
+// changed, and no new ones are left. Throws UsageError on every rank, naming the flag and the path.
+// Collective.
 void check_outputs(const Settings& settings, MPI_Comm comm);
 
 }  // namespace minimd

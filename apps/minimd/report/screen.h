@@ -1,6 +1,6 @@
 // Standard output in miniMD's format, for scripts that read it.
 //
-// Says nothing on other ranks than 0, and nothing where standard output belongs to the JSON line.
+// Prints nothing on ranks other than 0, and nothing where standard output is reserved for the JSON line.
 #pragma once
 
 #include <array>
@@ -14,10 +14,11 @@
 
 namespace minimd {
 
-// Who said it, in headers and in reports.
+// The name of this program in headers and reports.
 inline constexpr const char* variant_name = "offpath-minimd 0.1 (MPI+OpenMP)";
 
-// Numbers of cells that miniMD would divide the box into; what is printed where the engine has no own.
+// The numbers of cells that miniMD would divide the box into. They are printed where this program has none of
+// its own.
 std::array<int, 3> usual_bins(const Settings& settings, const System& system);
 
 class Screen {
@@ -25,17 +26,17 @@ class Screen {
     Screen(const Settings& settings, int rank, std::FILE* out = stdout);
 
     void begin() const;  // before the atoms are made
-    // After that: all settings.
+    // Prints all settings. Called when the atoms have been made.
     void header(const System& system, int ranks, const std::array<int, 3>& bins) const;
     void start() const;  // before the first step
     void thermo(const ThermoRow& row) const;
     void summary(const Summary& summary) const;
-    // A remark, as a line that begins with '#'; settings.notes are such remarks.
+    // Prints a remark as a line that begins with '#'. settings.notes are such remarks.
     void note(const std::string& text) const;
 
   private:
     const Settings& settings_;
-    std::FILE* out_;  // null: silent
+    std::FILE* out_;  // null: print nothing
 };
 
 }  // namespace minimd

@@ -1,7 +1,7 @@
-// When a run writes its atoms, and where: frames of the dump and restart files, as settings say.
+// Decides when a run writes frames of the dump and restart files, as the settings say, and writes them.
 //
-// The first and the last step have a frame each, and those that are multiples of dump_every; a restart is
-// written after the last step and after multiples of restart_every. All ranks act alike.
+// There is a frame for the first step, for the last, and for each multiple of dump_every. A restart file is
+// written after the last step and after each multiple of restart_every. All ranks act alike.
 #pragma once
 
 #include <mpi.h>
@@ -18,14 +18,14 @@ namespace minimd {
 
 class Snapshots {
   public:
-    // The run begins at system.step with `system`, whose local atoms are not kept. `species`: their chemical
-    // symbol, in dumps. `settings` has to outlive this.
+    // `system` is the state at the beginning of the run, at step system.step. Its local atoms are not kept.
+    // `species` is their chemical symbol in dumps. `settings` must outlive this object.
     Snapshots(const Settings& settings, const System& system, const std::string& species, MPI_Comm comm);
 
     // Whether write() has something to do after this step.
     bool due(std::int64_t step) const { return dump_due(step) || restart_due(step); }
-    // Writes what is due, of these atoms of this rank. Collective. Throws UsageError, or std::runtime_error
-    // when atoms are missing.
+    // Writes what is due. `atoms` are this rank's. Collective. Throws UsageError, or std::runtime_error if
+    // atoms are missing.
     void write(std::int64_t step, AtomList atoms);
 
   private:

@@ -1,4 +1,5 @@
-// miniMD's YAML report: the same keys in the same order. Where miniMD prints pointers, values stand.
+// miniMD's YAML report, with the same keys in the same order. Where miniMD prints pointers, this report has
+// the values.
 #pragma once
 
 #include <array>
@@ -12,14 +13,14 @@
 
 namespace minimd {
 
-// miniMD-YEAR-MONTH-DAY-HOUR-MINUTE-SECOND.yaml of the local time.
+// Returns miniMD-YEAR-MONTH-DAY-HOUR-MINUTE-SECOND.yaml for the local time `now`.
 std::string yaml_name(std::time_t now);
 
 void print_yaml(std::FILE* out, const Settings& settings, const System& system,
                 const std::array<int, 3>& bins, const Summary& summary);
 
-// Writes that to a file of the name above in the working directory, and to standard output, as settings say.
-// Called on rank 0. Throws UsageError when the file cannot be written.
+// Writes the report to a file of that name in the working directory, and to standard output, as the settings
+// say. Called on rank 0. Throws UsageError if the file cannot be written.
 void write_yaml(const Settings& settings, const System& system, const std::array<int, 3>& bins,
                 const Summary& summary);
 

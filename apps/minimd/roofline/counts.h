@@ -1,10 +1,10 @@
-// What a loop over pairs does, counted from the lists that it runs over.
+// The work of a loop over pairs, counted from the lists that it runs over.
 //
-// Operations are those of the source, a multiply-add being two; a reciprocal or its root is what refines the
-// processor's estimate with AVX-512 (elsewhere a division: fewer operations that take longer). Whatever is
-// computed for a lane counts, whether or not its pair is in range. `moved` are the bytes that loads and
-// stores ask for, `least` those that must come from and go to memory if caches keep nothing from step to step
-// and everything within one.
+// Operations are those of the source code. A multiply-add counts as two. A reciprocal, or reciprocal root,
+// counts the operations that refine the processor's estimate with AVX-512. Other instruction sets use a
+// division, which is fewer operations that take longer. Every lane that is computed counts, whether or not
+// its pair is in range. `moved` are the bytes that loads and stores ask for. `least` are the bytes that must
+// come from and go to memory if caches keep nothing from one step to the next, and everything within one.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct LoopCounts {
     double flops = 0, moved = 0, least = 0;
 };
 
-// `both_sides`: as in ForceFlags.
+// `both_sides` is that of ForceFlags.
 template <typename Real>
 ListCounts count_pairs(const Particles<Real>& particles, const PairRows& pairs, double cutoff,
                        bool both_sides);
@@ -33,7 +33,7 @@ ListCounts count_pairs(const Particles<Real>& particles, const PairRows& pairs, 
 template <typename Real>
 LoopCounts count_lennard_jones(const ListCounts& pairs, int lanes, std::size_t slots);
 
-// `found`: what the density loop left.
+// `found` is what the density loop left.
 template <typename Real>
 LoopCounts count_eam_density(const ListCounts& pairs, const EamPairs<Real>& found, int lanes,
                              std::size_t slots);
