@@ -1,7 +1,7 @@
 // A device that computes a part of the forces while the host does something else.
 //
-// A step's share is started and finished by the same thread, one at a time. Implementations: rank_device.h
-// (the device is a rank of the job), kernel_device.h and eam_kernel_device.h (a device that runs kernels).
+// One thread starts and finishes a step's share. There is one share at a time. Implementations: rank_device.h
+// (the device is a rank of the job), kernel_device.h and eam_kernel_device.h (the device runs kernels).
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,19 @@
 
 namespace minimd {
 
-// Of the pairs in the lists that the device has.
+// The part of the pairs in the device's lists that it computes.
 struct Share {
-    std::vector<std::int32_t> first_rows;  // by list: its interior rows from here on
-    bool boundary = false;                 // all rows that need ghosts too
+    std::vector<std::int32_t>
+        first_rows;         // for each list, the first of its interior rows that the device computes
+    bool boundary = false;  // with all rows that need ghosts
     bool energy = false;
 };
 
 // Who moves ghosts, and the forces on them, for a share with a boundary.
 enum class GhostMover {
-    devices,  // among themselves
-    hosts     // take_ghosts() and ghost_forces(); in rebuild steps, where hosts communicate anyway
+    devices,  // the devices, among themselves
+    hosts     // the hosts, with take_ghosts() and ghost_forces(); in rebuild steps, when hosts communicate
+              // anyway
 };
 
 template <typename Real>
@@ -35,57 +37,60 @@ class Device {
 
     struct Outcome {
         EnergyVirial sum;
-        double seconds = 0.0;          // that the device computed
-        double busy = 0.0;             // from start() until it was done; >= seconds
-        std::span<const Real> forces;  // on this rank's own slots, from `first` on; until the next start()
-        std::size_t first = 0;         // of the reals; 0 for shares with a boundary
+        double seconds = 0.0;  // in which the device computed
+        double busy = 0.0;     // from start() until the device finished; >= seconds
+        std::span<const Real>
+            forces;             // on this rank's own slots, from `first` on; valid until the next start()
+        std::size_t first = 0;  // index of a real; 0 for shares with a boundary
     };
 
     virtual GhostMover ghost_mover() const = 0;
 
-    // The lists and ghosts of the last rebuild, for the shares from now on. Between start() and finish() only
-    // if lists_ahead(), or when take_derivatives() has been called.
+    // Gives the device the lists and ghosts of the last rebuild, for all later shares. Between start() and
+    // finish() this is allowed only if lists_ahead(), or after take_derivatives().
     virtual void set_lists(const Particles<Real>& particles, Neighborhood<Real>& neighborhood) = 0;
 
-    // Starts on a share with the positions of `particles`, which are then read until finish(): the array may
-    // be swapped, but not changed.
+    // Starts on a share with the positions of `particles`. They are read until finish(): the array may be
+    // swapped with another, but its contents must not change.
     virtual void start(const Particles<Real>& particles, const Share& share) = 0;
 
-    // Where hosts move ghosts, once after each start() of a share with a boundary, from when ghosts are in
-    // `particles`, which otherwise are those of start().
+    // If hosts move ghosts: called once after each start() of a share with a boundary, when ghosts have
+    // arrived. Apart from the ghosts, `particles` are those of start().
     virtual void take_ghosts(const Particles<Real>& particles) { (void)particles; }
-    // The forces on those ghosts, in their slots of an array of all, until the next start(). Null: not yet,
-    // or, with `wait`, the device is lost.
+    // Returns the forces on those ghosts, in their slots of an array of all slots. They are valid until the
+    // next start(). Returns null if they are not complete yet or, with `wait`, if the device is lost.
     virtual const Real* ghost_forces(bool wait) {
         (void)wait;
         return nullptr;
     }
 
-    // Where hosts move ghosts for forces of the embedded-atom method: the densities that the share's pairs
-    // yield, by slot from first_slot() on, ghosts' shares of their atoms' among them where pairs are listed
-    // once. Waits for them, once after take_ghosts(), or start() without a boundary. Null: the device is
-    // lost.
+    // If hosts move ghosts, for forces of the embedded-atom method: waits for the densities that the share's
+    // pairs yield, and returns them by slot. They are valid from first_slot() on. Where pairs are listed
+    // once, the density of a ghost is its part of its atom's density. Called once, after take_ghosts(), or
+    // after start() without a boundary. Returns null if the device is lost.
     virtual const Real* densities() { return nullptr; }
-    // Of the last start(): the first that its share needs; 0 with a boundary.
+    // The first slot that the share of the last start() needs. 0 for a share with a boundary.
     virtual std::int32_t first_slot() const { return 0; }
-    // Then, unless it is lost, the derivatives of the embedding energies, by slot, those of ghosts included.
+    // Unless the device is lost, the host then gives it the derivatives of the embedding energies, by slot
+    // and with those of ghosts.
     virtual void take_derivatives(std::span<const Real> derivatives) { (void)derivatives; }
 
     virtual bool lists_ahead() const { return false; }
 
-    // Can it compute forces that are not divisible (dynamics/forces.h)?  Shares are then of all pairs, unless
-    // takes_parts().
+    // Whether the device can compute forces that are not divisible (dynamics/forces.h). Its shares then
+    // contain all pairs, unless takes_parts().
     virtual bool takes_undivided() const { return false; }
     virtual bool takes_parts() const { return false; }
 
-    // After start() and a rebuild: has the forces follow their atoms on the device, so that finish() delivers
-    // them for the new slots. Returns false where it cannot; finish() then delivers them for the old ones.
+    // Called after start() and a rebuild. The forces follow their atoms on the device, so that finish()
+    // returns them for the new slots. Returns false if the device cannot do that, and finish() returns them
+    // for the old slots.
     virtual bool follow(Migration<Real>& migration) {
         (void)migration;
         return false;
     }
 
-    // Nothing when the device is lost, which must not be used again.
+    // Waits for the end of the share. Returns nothing if the device is lost. It must not be used again then.
     virtual std::optional<Outcome> finish() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Memory that a device reaches best.
+// Memory that a device can access fastest.
 #pragma once
 
 #include <offpath/types.h>
@@ -7,29 +7,30 @@
 
 namespace minimd {
 
-// Who gives such memory. One caller at a time.
+// What such memory comes from. One caller at a time.
 class DeviceHeap {
   public:
     virtual ~DeviceHeap() = default;
-    // Aligned to 128 bytes at least.
+    // Allocates memory that is aligned to at least 128 bytes.
     virtual offpath_status_t allocate(std::size_t bytes, void** data) = 0;
     virtual void release(void* data) = 0;
 };
 
-// One piece of it, which grows and never shrinks.
+// A piece of such memory. It grows and never shrinks.
 class DeviceMemory {
   public:
-    // `heap` outlives this.
+    // `heap` must outlive this object.
     explicit DeviceMemory(DeviceHeap& heap) : heap_(heap) {}
     ~DeviceMemory();
     DeviceMemory(const DeviceMemory&) = delete;
     DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-    // Loses what is there. False: the device is lost, or there is no memory. Nothing may use it.
+    // Makes room for `bytes` bytes. The contents may be lost, so no kernel may use the memory. Returns false
+    // if the device is lost or there is no memory.
     bool reserve(std::size_t bytes);
-    offpath_status_t status() const { return status_; }  // of the last that had to ask for more
+    offpath_status_t status() const { return status_; }  // of the last reserve() that had to allocate
     void* data() const { return data_; }
-    std::size_t bytes() const { return bytes_; }  // that it can hold
+    std::size_t bytes() const { return bytes_; }  // capacity
 
   private:
     DeviceHeap& heap_;

@@ -1,8 +1,8 @@
 // A device that computes forces of the embedded-atom method by kernels (kernel_runner.h).
 //
-// The table of pairs goes to the device once, positions and lists as in kernel_device.h. The host is between
-// densities and forces, so a step is: densities of the interior pairs, and, queued behind them when ghosts
-// have come, of those with ghosts; then, when the host has the derivatives, all forces.
+// The table of pairs goes to the device once. Positions and lists go as in kernel_device.h. The host has work
+// to do between densities and forces. So a step is: the densities of the interior pairs; those of the pairs
+// with ghosts, queued when the ghosts have arrived; and all forces, when the host has the derivatives.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class EamKernelDevice final : public Device<Real> {
     bool reserve(const Particles<Real>& particles);
     bool send_table(const EamTable<Real>& table);
     runtime::ForceAnswer answer(std::size_t part) const;
-    // The buffers besides the answer.
+    // Starts the kernel of a part. `buffers` are those after the answer.
     void launch(std::size_t part, std::initializer_list<offpath_kernel_buffer_t> buffers);
     offpath_kernel_buffer_t some(const DeviceMemory& memory, std::size_t first, std::size_t end,
                                  offpath_access_t access) const;

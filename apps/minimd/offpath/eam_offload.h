@@ -1,11 +1,11 @@
-// Forces of the embedded-atom method in a step in which a device computes a part of what pairs yield, and
-// hosts move its ghosts (device.h).
+// Forces of the embedded-atom method in a step in which a device computes a part of the pairs, and hosts move
+// its ghosts (device.h).
 //
-// Host and device add up densities of their pairs. Then hosts bring the ghosts' densities home, embed the
-// atoms and send the derivatives to ghosts; then both compute the forces of their pairs, and hosts bring
-// those on ghosts home. In a rebuild step the pairs are the old ones, and hosts rebuild meanwhile. A host
-// whose device is lost, at whatever point, computes what is missing; what ranks send each other does not
-// tell.
+// Host and device add up the densities of their pairs. Then the hosts send the ghosts' densities home, embed
+// the atoms and send the derivatives to the ghosts. Then host and device compute the forces of their pairs,
+// and the hosts send the forces on ghosts home. In a rebuild step the pairs are the old ones, and the hosts
+// rebuild meanwhile. A host whose device is lost, at whatever point, computes what is missing. The messages
+// between ranks stay the same.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace minimd {
 template <typename Real>
 class EamOffload {
   public:
-    // `forces` outlive this.
+    // `forces` must outlive this object.
     explicit EamOffload(EamForces<Real>& forces) : forces_(forces) {}
 
-    // What the forces are of: slots, lists and ghosts.
+    // What the forces are computed from: slots, lists and ghosts.
     struct Input {
         const Real* x;  // of all slots
         Layout layout;
@@ -31,45 +31,46 @@ class EamOffload {
         const Neighborhood<Real>* neighborhood;
         const std::vector<PairLists>* lists;
         Halo<Real>* halo;
-        // The device's share: interior rows by list, from these on. Pairs with ghosts are its own, too, or
-        // else the host's.
+        // The device's share: for each list, its interior rows from this one on. The pairs with ghosts are
+        // the device's if device_boundary, else the host's.
         std::vector<std::int32_t> first_rows;
         bool device_boundary = true;
-        Particles<Real>* stale = nullptr;  // whose ghosts have to be brought first
+        Particles<Real>* stale = nullptr;  // particles whose ghosts must be updated first, or null
     };
     struct Result {
         EnergyVirial sum;
-        std::optional<typename Device<Real>::Outcome> outcome;  // nothing where the host computed
+        std::optional<typename Device<Real>::Outcome> outcome;  // empty if the host computed everything
     };
     // Seconds of the last step.
     struct Spent {
-        double rows = 0.0;     // with the host's part of the interior pairs
+        double rows = 0.0;     // on the host's part of the interior pairs
         double waiting = 0.0;  // for the device
         double between = 0.0;  // from densities to derivatives
     };
 
-    // Both collective, one after the other. `input` stays until finish(), as does `device`, which has been
-    // started on its share and has their ghosts; or is null.
+    // Both functions are collective and are called one after the other. `device` has been started on its
+    // share and, if that has a boundary, has its ghosts. It may be null. `device` and what `input` points to
+    // must stay valid until finish().
     //
-    // From densities to derivatives.
+    // Computes densities and derivatives.
     void exchange(const Input& input, Device<Real>* device, bool energy, Times& times);
-    // Sets the forces on own slots to `f`, or to `f` and those of the outcome.
+    // Sets `f` so that the forces on own slots are `f`, plus the forces of the outcome if there is one.
     Result finish(Device<Real>* device, AlignedVector<Real>& f, Times& times);
 
     const Spent& spent() const { return spent_; }
 
   private:
     bool home() const { return input_.neighborhood->shell() == Neighborhood<Real>::Shell::eighth; }
-    // All by the host. The pair energies.
+    // Computes the densities of all pairs on the host. Returns the pair energies.
     double host_densities();
-    // Of the host's own part. The pair energies, and the virial.
+    // Compute densities and forces of the host's own part. Return its pair energies and its virial.
     double part_densities(Times& times);
     double part_forces(Real* f);
 
     EamForces<Real>& forces_;
     Input input_{};
-    bool energy_ = false, shared_ = false;  // the device has added to the densities
-    EnergyVirial sum_, part_;               // of all that is done; of the host's part of what is shared
+    bool energy_ = false, shared_ = false;  // whether the device has added to the densities
+    EnergyVirial sum_, part_;  // of everything that is complete; of the host's part of a shared computation
     Spent spent_;
     AlignedVector<Real> density_, derivative_;
 };

@@ -1,12 +1,12 @@
 // A device that computes Lennard-Jones forces by kernels (kernel_runner.h).
 //
-// Positions, forces and lists are put into the runner's memory, which a device that shares memory with this
-// host may read and write where it is; others get copies, and keep the lists.
+// Positions, forces and lists are in the runner's memory. A device that shares memory with this host may read
+// and write them in place. Other devices get copies, and keep the lists.
 //
-// Kernels cannot communicate, so this host brings the device the ghosts of a share with a boundary, and takes
-// the forces on them. Such a share is three kernels, one behind the other: half of the interior rows, those
-// with ghosts, and the rest. The first is for the time that ghosts take to come, the last for the time that
-// forces take home.
+// Kernels cannot communicate. So for a share with a boundary, this host moves the ghosts to the device and
+// the forces on them away. Such a share is three kernels in a row: half of the interior rows, the rows with
+// ghosts, and the rest. The first runs while the ghosts arrive, the last while the forces on ghosts travel
+// home.
 #pragma once
 
 #include <array>
@@ -40,10 +40,11 @@ class KernelDevice final : public Device<Real> {
     runtime::ForceArguments arguments_;
     std::unique_ptr<KernelRunner> runner_;
     DeviceMemory x_, f_, answers_;
-    std::array<KernelLists, 2> lists_;  // in turn, since the next may be set while these are used
+    std::array<KernelLists, 2>
+        lists_;  // used in turn, since the next lists may be set while these are in use
     std::size_t latest_ = 0, in_use_ = 0;
     bool interior_both_sides_ = true, boundary_both_sides_ = true;
-    std::vector<runtime::RowRange> rest_;  // for the last part
+    std::vector<runtime::RowRange> rest_;  // interior rows of the last part
     std::size_t first_real_ = 0, own_reals_ = 0, reals_ = 0;
     bool lost_ = false;
     std::array<KernelRunner::Ticket, 3> parts_{};

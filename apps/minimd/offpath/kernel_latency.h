@@ -1,4 +1,4 @@
-// How long a device's kernels are on their way there and back, besides their own time.
+// How much time passes between a host and its device before kernels begin and after they end.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@ class KernelLatency {
 
     // The host has started kernels.
     void started() { started_ = Clock::now(); }
-    // It now asks for their end, which they have not reached if `waits`.
+    // The host asks for the end of the kernels. `waits` tells that they have not finished yet.
     void asked(bool waits);
-    // It has been told. By the device's clock they began and ended then.
+    // The host has seen their end. `began` and `ended` are times by the device's clock.
     void done(double began, double ended);
 
     double seconds() const { return latency_; }

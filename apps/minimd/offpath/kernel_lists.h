@@ -1,4 +1,4 @@
-// All of the host's lists as one, in memory of a device: every interior row, then those that need ghosts.
+// All lists of a host as one list, in memory of a device: every interior row, then the rows that need ghosts.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,29 @@ namespace minimd {
 
 class KernelLists {
   public:
-    // `runner` outlives this.
+    // `runner` must outlive this object.
     explicit KernelLists(KernelRunner& runner) : runner_(runner), rows_(runner), blocks_(runner) {}
     ~KernelLists() { runner_.settle(keeping_); }
     KernelLists(const KernelLists&) = delete;
     KernelLists& operator=(const KernelLists&) = delete;
 
-    // False: the device is lost, or cannot take them. No kernel may use what was there.
+    // Copies the lists. No kernel may be using the earlier ones. Returns false if the device is lost or
+    // cannot take them.
     bool fill(const std::vector<PairLists>& from);
-    // Has a device that does not share this memory keep copies.
+    // Makes a device that does not share this memory keep copies. Returns false if the device is lost.
     bool send();
-    // False: it could not keep them.
+    // Waits until the device has kept them. Returns false if it could not.
     bool kept() { return runner_.settle(keeping_); }
-    // With room for what `other` has.
+    // Makes as much room as `other` needs.
     bool reserve_as(const KernelLists& other);
     bool empty() const { return rows_.data() == nullptr; }
 
-    const std::vector<std::int32_t>& ends() const { return ends_; }  // of each interior list
+    const std::vector<std::int32_t>& ends() const { return ends_; }  // end of each interior list
     std::int32_t interior_rows() const { return ends_.empty() ? 0 : ends_.back(); }
     std::int32_t rows() const { return all_rows_; }
-    // The first slot that interior rows need which have each pair once; its block's first. Such rows have it
-    // with the cluster of the earlier slot, and are in the order of slots.
+    // The first slot of the first block that the interior rows in `ranges` need, for lists that have each
+    // pair once. Rows of such lists belong to the earlier slot of each pair, and are in the order of slots.
+    // `own` is returned if there are no such rows.
     std::int32_t first_slot(std::span<const runtime::RowRange> ranges, Layout layout, std::int32_t own) const;
     offpath_kernel_buffer_t row_buffer() const { return {rows_.data(), row_bytes_, OFFPATH_IN}; }
     offpath_kernel_buffer_t block_buffer() const { return {blocks_.data(), block_bytes_, OFFPATH_IN}; }

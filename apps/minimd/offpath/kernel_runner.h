@@ -1,4 +1,4 @@
-// Where a device runs the kernels of runtime_kernels.h and runtime_eam_kernels.h, one after the other in the
+// Runs the kernels of runtime_kernels.h and runtime_eam_kernels.h on a device, one after the other in the
 // order of their start. One thread starts them and asks for their ends. Implementations: runtime_runner.h
 // (offpath's kernels), target_runner.h (OpenMP target regions).
 #pragma once
@@ -16,7 +16,7 @@ namespace minimd {
 
 struct KernelSettings {
     int lanes = 0;                  // of the lists' blocks
-    int threads = 1, slowness = 1;  // of the device; everything is computed so many times
+    int threads = 1, slowness = 1;  // the device's threads, and how many times it computes everything
     LjParameters parameters;        // of Lennard-Jones forces
 };
 
@@ -25,18 +25,19 @@ constexpr std::size_t kernel_count = 5;
 
 class KernelRunner : public DeviceHeap {
   public:
-    // What was started; 0: nothing.
+    // Names a kernel that was started; 0 names none.
     using Ticket = std::uintptr_t;
 
-    // Do kernels read and write memory of this heap where it is? Else they get copies.
+    // Whether kernels read and write this heap's memory in place. Otherwise they get copies.
     virtual bool in_place() const = 0;
 
-    // False: the device is lost, and `ticket` is unchanged. The arguments may change afterwards; buffers stay
-    // until the end.
+    // Starts a kernel and sets `ticket`. Afterwards `arguments` may change, but the buffers must stay until
+    // the kernel's end. Returns false if the device is lost, and `ticket` is unchanged then.
     virtual bool start(Kernel kernel, const void* arguments, std::size_t bytes,
                        std::span<const offpath_kernel_buffer_t> buffers, Ticket& ticket) = 0;
     virtual bool running(Ticket ticket) = 0;
-    // Waits for the end, if there is anything to wait for, and takes the ticket back. False: it failed.
+    // Waits until the kernel of `ticket`, if any, has ended, and sets `ticket` to 0. Returns false if the
+    // kernel failed.
     virtual bool settle(Ticket& ticket) = 0;
 };
 

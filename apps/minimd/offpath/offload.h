@@ -1,20 +1,20 @@
 // The steps of a run in which a device takes part.
 //
-// `paper`: while the host re-neighbours, the device computes all forces on the lists of before (section IV of
-// "Smarter NICs for faster molecular dynamics", IPDPS 2022); in other steps it idles. `balanced`: in every
-// step it takes as much as makes both finish together, with the ghosts. `split`: it computes the pairs that
-// need ghosts, in every step. A device that is lost leaves its share to the host, and the run goes on without
-// it.
+// `paper`: in steps with a rebuild, the device computes all forces on the old lists while the host
+// re-neighbours (section IV of "Smarter NICs for faster molecular dynamics", IPDPS 2022). In other steps the
+// device idles. `balanced`: in every step the device takes such a share that host and device finish at the
+// same time; the share includes the pairs that need ghosts. `split`: in every step, the device computes the
+// pairs that need ghosts. If a device is lost, the host computes its share, and the run continues without it.
 //
-// Where hosts move the ghosts of rebuild steps for their devices (device.h), they do so by the halo of before
-// the rebuild, on all ranks alike, so that a rank without its device differs from the others by nothing that
-// these could see.
+// Where hosts move the ghosts of rebuild steps for their devices (device.h), all ranks use the halo of before
+// the rebuild. A rank that has lost its device does the same, so other ranks see no difference.
 //
-// `balanced` tries now and then whether hosts alone are faster, and then leaves all to them (trial.h).
+// `balanced` tries now and then whether hosts alone are faster, and if so, leaves all forces to them
+// (trial.h).
 //
-// Forces that are not divisible go to the device as a whole, in rebuild steps; `balanced` leaves them with
-// the host from the start where that was found to be faster. Devices that compute them with the hosts' help
-// may take parts as well: eam_offload.h.
+// Forces that are not divisible go to the device as a whole, in rebuild steps. `balanced` leaves them on the
+// host from the start if that was measured to be faster. Devices that compute such forces with the help of
+// hosts may also take parts: see eam_offload.h.
 #pragma once
 
 #include <mpi.h>
@@ -38,12 +38,12 @@ namespace minimd {
 template <typename Real>
 class Offload final : public StepPartner<Real> {
   public:
-    // Collective over `comm`, that of the hosts, as all of it. Throws std::invalid_argument for a device that
-    // cannot compute such forces.
+    // `comm` is the communicator of the hosts, over which all functions are collective unless stated
+    // otherwise. Throws std::invalid_argument if the device cannot compute such forces.
     Offload(const Settings& settings, Forces<Real>& forces, std::unique_ptr<Device<Real>> device,
             MPI_Comm comm);
 
-    // Tries both sides out on the lists that the device was given, for the first shares.
+    // Measures host and device on the lists that the device has, for the first shares.
     void calibrate(Particles<Real>& particles, Neighborhood<Real>& neighborhood,
                    double rebuild_seconds) override;
 
@@ -54,8 +54,8 @@ class Offload final : public StepPartner<Real> {
         shared_.starting += watch.seconds();
     }
 
-    // Do rebuild steps go off the path? A rank that has lost its device computes its forces itself, but where
-    // the others expect them.
+    // Whether the next rebuild step goes through rebuild(). A rank without a device computes the forces
+    // itself, but it exchanges the messages that other ranks expect.
     bool rebuilds() const override { return settings_.offpath != OffPath::none && trial_.now(); }
 
     EnergyVirial rebuild(Particles<Real>& particles, Neighborhood<Real>& neighborhood, std::int64_t step,
@@ -72,37 +72,37 @@ class Offload final : public StepPartner<Real> {
   private:
     using RowNumbers = std::vector<std::int32_t>;  // by list
     RowNumbers first_rows(const std::vector<PairLists>& lists, double share) const;
-    // The host's interior rows from begin[t] to end[t].
+    // The host computes its interior rows from begin[t] to end[t] of each list t.
     EnergyVirial host_rows(const Neighborhood<Real>& neighborhood, const Real* x,
                            const std::vector<PairLists>& lists, const RowNumbers& begin,
                            const RowNumbers& end, bool energy, AlignedVector<Real>& f);
     EnergyVirial boundary_rows(const Neighborhood<Real>& neighborhood, const Real* x,
                                const std::vector<PairLists>& lists, bool energy, AlignedVector<Real>& f);
     void take_ghosts_home(Neighborhood<Real>& neighborhood, Real* f);
-    // Are rebuild steps faster with all forces on the devices, which take `device` seconds?
+    // Decides whether rebuild steps are faster with all forces on the devices, which need `device` seconds.
     void weigh(Particles<Real>& particles, Neighborhood<Real>& neighborhood, double device);
-    // Of an ordinary step of EAM with a device.
+    // An ordinary step of EAM with a device.
     EnergyVirial ordinary_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood, bool fresh,
                               bool energy, Times& times);
     void calibrate_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood);
-    // The rest of rebuild() when it has rebuilt, `started` before.
+    // Finishes a rebuild step that began at `started`, after its rebuild.
     EnergyVirial finish_eam(Particles<Real>& particles, Neighborhood<Real>& neighborhood, const Share& share,
                             const Stopwatch& started, Times& times);
-    // After a step of eam_, `seconds` long, of a share with `own` interior blocks of the host's.
+    // Records a step of eam_ that took `seconds`. The host computed the first `own` interior blocks.
     void account_eam(Balance& balance, std::size_t own, double seconds);
-    // Blocks of pairs of the step, and those that the device computed.
+    // Records the blocks of pairs in a step (`all`), and those that the device computed (`devices`).
     void account(Balance& balance, std::size_t all, std::size_t devices,
                  const typename Device<Real>::Outcome& outcome);
-    // While a rebuild is under way, for the old pairs that need ghosts.
+    // The state of the old pairs that need ghosts, during a rebuild.
     struct Boundary {
-        EnergyVirial sum;         // of what the host computed
-        bool by_host = false;     // it computed them
-        bool going_home = false;  // forces on ghosts
+        EnergyVirial sum;         // of the pairs that the host computed
+        bool by_host = false;     // whether the host computed the forces on ghosts
+        bool going_home = false;  // whether the forces on ghosts have been sent
     };
-    // Sends forces on ghosts home: the device's, if they are there or `wait`; else, if there is no device any
-    // more, those that the host then computes.
+    // Sends the forces on ghosts home. They are the device's, if these are complete or `wait`. If there is no
+    // device any more, the host computes them first.
     void send_home(Neighborhood<Real>& neighborhood, bool energy, bool wait, Boundary& boundary);
-    // The host computes what the device should have.
+    // The host computes the share of a device that is lost.
     EnergyVirial instead_of_device(Neighborhood<Real>& neighborhood, const Share& share, bool energy,
                                    Boundary& boundary);
     bool balances() const { return settings_.offpath == OffPath::balanced && settings_.device_share < 0.0; }
@@ -110,10 +110,10 @@ class Offload final : public StepPartner<Real> {
 
     const Settings& settings_;
     Forces<Real>& forces_;
-    LennardJonesForces<Real>* divisible_;    // the same, if parts of the pairs can be computed apart
+    LennardJonesForces<Real>* divisible_;    // `forces_`, if it can compute parts of the pairs; else null
     bool hosts_move_ghosts_;                 // in rebuild steps
-    bool shares_;                            // the device may take parts of the pairs
-    std::unique_ptr<EamOffload<Real>> eam_;  // where they do for such forces
+    bool shares_;                            // whether the device may take parts of the pairs
+    std::unique_ptr<EamOffload<Real>> eam_;  // for EAM forces if hosts move ghosts; else null
     MPI_Comm comm_;
     std::unique_ptr<Device<Real>> device_;
     Balance in_rebuilds_{settings_.device_share}, in_others_{settings_.device_share};
@@ -123,7 +123,7 @@ class Offload final : public StepPartner<Real> {
     double rebuild_seconds_ = 0.0;
     std::size_t old_own_reals_ = 0;
     AlignedVector<Real> old_f_, spare_f_;
-    std::unique_ptr<Halo<Real>> old_halo_;  // that of before the rebuild
+    std::unique_ptr<Halo<Real>> old_halo_;  // the halo of before the rebuild
     std::vector<std::int32_t> old_plan_;
 };
 

@@ -1,8 +1,8 @@
-// Long messages between a host and a device that does not share its memory, as pieces that MPI sends at once.
+// Sends long messages between a host and a device that does not share its memory, in pieces that MPI sends at
+// once.
 //
-// A longer message waits for its receiver's word, and then for the sender to look into MPI again, which a
-// host that rebuilds its lists does not do. In shared memory the receiver fetches messages of any length by
-// itself.
+// A longer message would need the receiver's answer, and then a call of MPI by the sender, which a host that
+// rebuilds its lists does not make. In shared memory, the receiver fetches messages of any length by itself.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,10 @@
 
 namespace minimd {
 
-constexpr std::int32_t far_piece_bytes = 48 * 1024;  // Open MPI's TCP sends up to 64 KiB at once
+constexpr std::int32_t far_piece_bytes = 48 * 1024;  // Open MPI's TCP transport sends up to 64 KiB at once
 
-// call(first, count) for all `count` elements, in order; in one piece if `piece_bytes` is 0.
+// Calls call(first, count) for consecutive pieces of `count` elements, in order. There is only one piece if
+// `piece_bytes` is 0.
 template <typename Call>
 void in_pieces(std::size_t count, std::size_t element_bytes, std::int32_t piece_bytes, Call&& call) {
     const std::size_t piece =

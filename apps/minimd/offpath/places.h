@@ -1,4 +1,4 @@
-// Who does what in this job: which ranks simulate, which serve as devices, which wait.
+// The role of each rank in the job: it simulates, serves as a device, or waits.
 #pragma once
 
 #include <mpi.h>
@@ -11,8 +11,8 @@ namespace minimd {
 
 class Places {
   public:
-    // Collective over MPI_COMM_WORLD. Throws mpi_support::UsageError, on all ranks alike, where devices are
-    // asked for and there are none, or cannot do what is asked.
+    // Collective over MPI_COMM_WORLD. Throws mpi_support::UsageError on all ranks if the settings need
+    // devices and there are none, or if these cannot do what the settings ask for.
     explicit Places(const Settings& settings);
     ~Places();
     Places(const Places&) = delete;
@@ -21,20 +21,21 @@ class Places {
     enum class Role { simulates, serves, waits };
     Role role() const { return role_; }
 
-    // Of the ranks that simulate; null on others.
+    // The communicator of the ranks that simulate. MPI_COMM_NULL on other ranks.
     MPI_Comm simulation() const { return simulation_; }
-    // Of a rank that simulates with a device of its own.
+    // For a rank that simulates with a device: the device, whether every host of the job has a device of its
+    // own, and whether this device shares memory with it.
     int device() const { return device_; }  // rank in MPI_COMM_WORLD
     bool sole_host() const { return sole_host_; }
-    bool near_device() const { return near_device_; }  // they share memory
-    // Of a rank that serves.
+    bool near_device() const { return near_device_; }
+    // For a rank that serves: where its hosts and the other devices are.
     const ServerPlaces& server() const { return server_; }
-    // Number of lanes that all ranks have; 0: no need to agree.
+    // The number of lanes that all ranks have. 0 if they need not agree.
     int lanes() const { return lanes_; }
-    // Rank in MPI_COMM_WORLD of the first that simulates.
+    // The rank in MPI_COMM_WORLD of the first rank that simulates.
     int root() const { return root_; }
 
-    // Blocks until all ranks are here, without using a core meanwhile.
+    // Blocks until all ranks have called it, without using a core meanwhile.
     static void wait_for_all();
 
   private:

@@ -1,4 +1,4 @@
-// The host's side of a device that is a rank of the same MPI job (rank_server.h is the other side).
+// The host's side of a device that is a rank of the same MPI job. rank_server.h is the other side.
 #pragma once
 
 #include <mpi.h>
@@ -15,13 +15,13 @@ namespace minimd {
 template <typename Real>
 class RankDevice final : public Device<Real> {
   public:
-    // `device` is its rank in `comm`. `may_follow`: it serves no other host, so that it can take forces
-    // through an exchange. `near`: it shares memory with this process.
+    // `device` is the device's rank in `comm`. `may_follow`: the device serves no other host, so its forces
+    // can follow an exchange of atoms. `near`: the device shares memory with this process.
     RankDevice(MPI_Comm comm, int device, bool may_follow, bool near)
         : comm_(comm), device_(device), may_follow_(may_follow), piece_bytes_(near ? 0 : far_piece_bytes) {}
     RankDevice(const RankDevice&) = delete;
     RankDevice& operator=(const RankDevice&) = delete;
-    // Lets the device go.
+    // Tells the device to stop serving this host.
     ~RankDevice() override;
 
     GhostMover ghost_mover() const override { return GhostMover::devices; }
@@ -47,7 +47,7 @@ class RankDevice final : public Device<Real> {
     std::vector<std::int32_t> list_numbers_, first_rows_, record_;
     std::vector<MPI_Request> lists_sent_;
     Stopwatch started_;
-    std::vector<MPI_Request> pending_;  // sends of this step
+    std::vector<MPI_Request> pending_;  // outstanding sends of this step
     std::vector<Real> forces_;
 };
 

@@ -1,4 +1,4 @@
-// What a device that is a rank of the job does: it computes for its hosts until all let it go.
+// The work of a device that is a rank of the job: it computes for its hosts until all of them release it.
 #pragma once
 
 #include <mpi.h>
@@ -12,16 +12,16 @@
 namespace minimd {
 
 struct ServerPlaces {
-    MPI_Comm world = MPI_COMM_NULL;    // of hosts and devices
+    MPI_Comm world = MPI_COMM_NULL;    // hosts and devices
     MPI_Comm devices = MPI_COMM_NULL;  // all devices
-    std::vector<int> hosts;            // ranks in `world` of those that it serves
+    std::vector<int> hosts;            // ranks in `world` of the hosts that this device serves
     std::vector<int> host_numbers;     // their ranks among the hosts
-    std::vector<int> device_of_host;   // for each host of the job: its device's rank in `devices`
+    std::vector<int> device_of_host;   // for each host of the job, its device's rank in `devices`
 };
 
-// Collective over the devices. `tables`: for Potential::eam. `lanes`: of the hosts' kernels. `slowness`:
-// every force is computed so many times, to stand for a device that is so much slower than this core; >= 1.
-// Blocks until the hosts are done.
+// Serves the hosts, and returns when they have released the device. Collective over the devices. `tables` is
+// needed for Potential::eam. `lanes` is that of the hosts' kernels. `slowness` >= 1 is the number of times
+// that every force is computed, to emulate a device that is slower than this core by that factor.
 template <typename Real>
 void serve(const Settings& settings, const ServerPlaces& places, const System& system,
            const EamTables* tables, int lanes, int slowness);

@@ -1,4 +1,4 @@
-// This process attached to the device of its node, through offpath's runtime.
+// Attaches this process to the device of its node, through offpath's runtime.
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +10,8 @@ namespace minimd {
 
 class RuntimeContext final : public DeviceHeap {
   public:
-    // Collective. Attaches all ranks of `comm`, whose ranks are those of the context's world, or none:
-    // status() then says why.
+    // Attaches all ranks of `comm`, or none of them. status() then says why. The ranks of `comm` are those of
+    // the context's world. Collective.
     explicit RuntimeContext(MPI_Comm comm);
     ~RuntimeContext() override;
     RuntimeContext(const RuntimeContext&) = delete;

@@ -1,7 +1,7 @@
-// Ghosts by offpath's devices: a move is a group schedule of sends and receives, recorded after each build of
-// the halo and started in every step. Numbers lie in memory of offpath_mem_alloc, so a device that shares
-// memory with this host takes them from where the host packed them and leaves them where it unpacks them,
-// while the host computes.
+// Moves ghosts by offpath's devices. A move is a group schedule of sends and receives, which is recorded
+// after each build of the halo and started in every step. The numbers are in memory of offpath_mem_alloc. A
+// device that shares memory with this host therefore reads them where the host packed them, and writes them
+// where the host unpacks them, while the host computes.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,12 @@ namespace minimd {
 template <typename Real>
 class RuntimeHalo final : public HaloCarrier<Real> {
   public:
-    // `scalars`: there are moves of one number an atom too. Collective; `comm` outlives this.
+    // `scalars`: there are moves of one number for each atom, too. Collective. `comm` must outlive this
+    // object.
     RuntimeHalo(MPI_Comm comm, bool scalars);
 
-    // OFFPATH_OK on all ranks, or why there is no device for all of them; then nothing else may be called.
+    // OFFPATH_OK on all ranks, or the reason why some rank has no device. No other function may be called
+    // then.
     offpath_status_t status() const { return context_.status(); }
 
     bool plan(const std::vector<typename HaloCarrier<Real>::Traffic>& peers, bool both_ways) override;
@@ -31,7 +33,8 @@ class RuntimeHalo final : public HaloCarrier<Real> {
     bool can_be_lost() const override { return true; }
 
   private:
-    // One recorded move and its memory. Moves that follow their like have two, used in turn.
+    // One recorded move and its memory. If a move always follows one of the same kind, there are two lanes,
+    // used in turn.
     struct Lane {
         Lane(Move what, DeviceHeap& heap) : move(what), out(heap), in(heap) {}
         Move move;
@@ -51,8 +54,8 @@ class RuntimeHalo final : public HaloCarrier<Real> {
     std::vector<std::unique_ptr<Lane>> lanes_;
     Lane* latest_ = nullptr;
     bool started_ = false;
-    bool lost_ = false;        // before what came with the last plan was recorded
-    std::vector<Real> spare_;  // then, for what is to go
+    bool lost_ = false;        // whether the device was lost before the moves of the last plan were recorded
+    std::vector<Real> spare_;  // room for the numbers to send, if the device is lost
 };
 
 }  // namespace minimd

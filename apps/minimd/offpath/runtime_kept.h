@@ -1,5 +1,4 @@
-// What the kernels of libminimd-kernels.so share with each other, inside of the device's process; one of them
-// runs at a time.
+// State that the kernels of libminimd-kernels.so share in the device's process. One kernel runs at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace minimd::runtime {
 
-// Lists that were sent, for a device that does not share the host's memory.
+// The lists that the host sent, for a device that does not share the host's memory.
 struct KeptLists {
     std::vector<PairRow> rows;
     AlignedVector<std::int32_t> blocks;
@@ -39,12 +38,12 @@ struct Buffers {
     }
 };
 
-// Seconds.
+// Returns the time in seconds.
 double now();
 
 bool has_kernels(const Numbers& numbers);
 
-// Into the first buffer.
+// Writes the answer to the first buffer.
 void deliver(const Buffers& buffers, const EnergyVirial& sum, double begin);
 
 }  // namespace minimd::runtime

@@ -1,5 +1,5 @@
-// A device's kernels through offpath's runtime: those of libminimd-kernels.so, in a process beside the daemon
-// of this node, or on a device with an operating system of its own.
+// Runs a device's kernels through offpath's runtime. The kernels are those of libminimd-kernels.so. They run
+// in a process beside the daemon of this node, or on a device with an operating system of its own.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,7 @@ namespace minimd {
 
 class RuntimeRunner final : public KernelRunner {
   public:
-    // Collective. Throws mpi_support::UsageError on all ranks alike if one of them cannot have its device.
+    // Collective. Throws mpi_support::UsageError on all ranks if one of them cannot have its device.
     RuntimeRunner(MPI_Comm comm, const runtime::Numbers& numbers);
 
     offpath_status_t allocate(std::size_t bytes, void** data) override {

@@ -1,9 +1,9 @@
-// A device's kernels in OpenMP target regions (target_regions.h), which run on an offpath device or on
-// whatever else libomptarget finds.
+// Runs a device's kernels in OpenMP target regions (target_regions.h), on an offpath device or on any other
+// device that libomptarget finds.
 //
-// Regions run from a thread of this class, one after the other, so that the program goes on meanwhile; it
-// sleeps when there are none. The device keeps a copy of this heap's memory, which regions update. A device
-// that is lost ends the process: libomptarget knows no other way.
+// A thread of this class runs the regions one after the other, so that the program continues meanwhile. The
+// thread sleeps when there are none. The device has a copy of this heap's memory, which regions update. If
+// the device is lost, the process ends, because libomptarget knows no other way.
 #pragma once
 
 #include <mpi.h>
@@ -25,7 +25,7 @@ namespace minimd {
 
 class TargetRunner final : public KernelRunner {
   public:
-    // Collective. Throws mpi_support::UsageError on all ranks alike if one of them cannot have its device.
+    // Collective. Throws mpi_support::UsageError on all ranks if one of them cannot have its device.
     TargetRunner(MPI_Comm comm, const runtime::Numbers& numbers);
     ~TargetRunner() override;
     TargetRunner(const TargetRunner&) = delete;
@@ -47,14 +47,14 @@ class TargetRunner final : public KernelRunner {
         target::Operands operands;
     };
 
-    // Why not, on this rank; empty: all is there.
+    // Loads the library. Returns the reason if this rank cannot use it, or an empty string.
     std::string load(const runtime::Numbers& numbers);
     void work();
 
     decltype(&minimd_target_enter) enter_ = nullptr;
     decltype(&minimd_target_exit) exit_ = nullptr;
     std::array<Region, kernel_count> regions_{};
-    std::map<void*, std::size_t> memory_;  // bytes
+    std::map<void*, std::size_t> memory_;  // bytes of each allocation
 
     std::mutex mutex_;
     std::condition_variable more_, done_;

@@ -1,5 +1,6 @@
-// Ghosts by way of the devices: host, its device, the neighbour's device, its host. What the manual offload
-// of communication does, two hops more than the straight way; here to be measured.
+// Sends ghosts through the devices: from a host to its device, to the neighbour's device, to its host. Manual
+// offload of communication works like this. It takes two hops more than the direct way. The tunnel exists to
+// measure that.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +14,7 @@
 
 namespace minimd {
 
-// The host's end. Ends the device's service when it goes.
+// The host's end. Its destructor ends the device's service.
 template <typename Real>
 class Tunnel final : public HaloCarrier<Real> {
   public:
@@ -34,7 +35,7 @@ class Tunnel final : public HaloCarrier<Real> {
 
     MPI_Comm comm_;
     int device_;
-    std::size_t atoms_out_ = 0, atoms_in_ = 0;  // of a move from owners to ghosts
+    std::size_t atoms_out_ = 0, atoms_in_ = 0;  // in a move from owners to ghosts
     std::vector<Real> out_, in_;
     MPI_Request sent_ = MPI_REQUEST_NULL;
 };
@@ -51,7 +52,7 @@ class TunnelExit {
 
   private:
     const Decomposition& decomposition_;
-    std::vector<std::int32_t> peers_;  // rank, out, in of each
+    std::vector<std::int32_t> peers_;  // for each peer: rank, out, in
     std::vector<Real> out_, in_;
     std::vector<MPI_Request> requests_;
 };

@@ -1,4 +1,4 @@
-// A file in memory that C's output functions write to.
+// A file in memory that C's output functions can write to.
 #pragma once
 
 #include <cstdio>

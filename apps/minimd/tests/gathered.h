@@ -1,4 +1,4 @@
-// All ranks' atoms in one place.
+// Collects all ranks' atoms.
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +18,8 @@ struct Atom {
     bool operator==(const Atom&) const = default;
 };
 
-// By id, on every rank. Collective. An id that two ranks have counts once: compare numbers as well.
+// Returns all atoms by id, on every rank. Collective. An id that two ranks have appears once, so callers
+// should also compare the number of atoms.
 inline std::map<std::int64_t, Atom> gathered(const AtomList& atoms, MPI_Comm comm) {
     std::vector<Atom> mine;
     for (std::size_t i = 0; i < atoms.size(); ++i)

@@ -1,4 +1,4 @@
-// What an error says.
+// The text of an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace minimd {
 
-// The message of the UsageError that `call` throws; empty if it throws none.
+// Returns the message of the UsageError that `call` throws, or an empty string if it throws none.
 template <typename Call>
 std::string usage_error(Call&& call) {
     try {

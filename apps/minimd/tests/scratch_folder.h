@@ -1,4 +1,4 @@
-// A new folder that all ranks share, the working directory while a test runs.
+// A fixture that creates a folder shared by all ranks and makes it the working directory during a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class ScratchFolder : public testing::Test {
         if (rank_ == 0) std::ofstream(name, std::ios::binary) << text;
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    // Every rank reads; barriers keep it from what others write before and after.
+    // Returns the file's content on every rank. Barriers separate this from writes before and after it.
     static std::string content(const std::string& name) {
         MPI_Barrier(MPI_COMM_WORLD);
         std::ostringstream all;

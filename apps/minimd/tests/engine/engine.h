@@ -1,4 +1,4 @@
-// The engine without its loop of steps: atoms on all ranks, lists and forces on demand.
+// The engine without its loop of steps: atoms on all ranks, with lists and forces on demand.
 #pragma once
 
 #include <mpi.h>
@@ -21,7 +21,7 @@ class Engine {
   public:
     using Shell = typename PairSearch<Real>::Shell;
 
-    // Every rank has all atoms, and takes its own. Collective.
+    // Every rank passes all atoms and keeps its own. Collective.
     Engine(const Settings& asked, const Vec3& box, const AtomList& all, MPI_Comm comm = MPI_COMM_WORLD)
         : settings(asked),
           decomposition(comm, box),
@@ -52,7 +52,7 @@ class Engine {
             blocks[at(slot, d)] = static_cast<Real>(value[d]);
     }
 
-    // call(slot, id) for this rank's atoms.
+    // Calls call(slot, id) for each of this rank's atoms.
     template <typename Call>
     void for_each_atom(Call&& call) const {
         for (std::int32_t slot = 0; slot < particles.local_slots; ++slot)
@@ -60,7 +60,7 @@ class Engine {
                 call(slot, particles.id[static_cast<std::size_t>(slot)]);
     }
 
-    // All ranks' atoms by id, with `v` from `blocks`. Collective.
+    // Returns all ranks' atoms by id, with `v` from `blocks`. Collective.
     std::map<std::int64_t, Atom> everywhere(const AlignedVector<Real>& blocks) const {
         AtomList mine;
         for_each_atom([&](std::int32_t slot, std::int64_t id) {

@@ -1,4 +1,4 @@
-// Random atoms in slots, some slots without one, and the pairs between them.
+// Random atoms in slots, some slots without an atom, and the pairs between the atoms.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace minimd {
 
-// Those of 2, 4, 8 and 16 that there are kernels for.
+// Returns the numbers of lanes among 2, 4, 8 and 16 for which kernels exist.
 template <typename Real>
 std::vector<int> usable_lanes() {
     std::vector<int> usable;
@@ -22,13 +22,13 @@ std::vector<int> usable_lanes() {
             kernels<Real>(lanes);
             usable.push_back(lanes);
         } catch (const std::invalid_argument&) {
-            // This processor, or the precision, has none.
+            // This processor, or the precision, has no such kernels.
         }
     }
     return usable;
 }
 
-// At least 0.8 apart, in a cube of `side`.
+// Atoms are at least 0.8 apart, in a cube of `side`.
 template <typename Real>
 struct Slots {
     Layout layout;
@@ -65,7 +65,7 @@ struct Slots {
         }
     }
 
-    // Every block for every cluster, its own first; in a half list only later ones.
+    // Lists every block for every cluster, the cluster's own block first. A half list has only later blocks.
     PairList all_pairs(bool half) const {
         PairList list;
         const std::int32_t lanes = layout.lanes;
@@ -86,7 +86,7 @@ struct Slots {
         return list;
     }
 
-    // call(i, j, r2) for slots i < j within `range`.
+    // Calls call(i, j, r2) for slots i < j within `range`.
     template <typename Call>
     void for_each_pair(double range, Call&& call) const {
         for (std::size_t a = 0; a < atoms.size(); ++a)
@@ -100,7 +100,7 @@ struct Slots {
             }
     }
 
-    // Adds `over_r` times the distance to the force on i, and the opposite to that on j.
+    // Adds `over_r` times the distance to the force on i, and subtracts it from the force on j.
     void push(std::vector<double>& f, std::int32_t i, std::int32_t j, double over_r) const {
         for (std::size_t d = 0; d < 3; ++d) {
             const std::size_t at = d * static_cast<std::size_t>(layout.lanes);
@@ -116,7 +116,7 @@ struct Slots {
     }
 };
 
-// Within `tolerance` of the largest.
+// Expects equality within `tolerance` of the largest expected value.
 template <typename Reals>
 void expect_near(const Reals& found, const std::vector<double>& expected, double tolerance) {
     double largest = 0;

@@ -1,4 +1,4 @@
-// Atoms for tests of the engine, and what they should do: sums over all pairs and images, in plain loops.
+// Atoms for tests of the engine, and their expected forces: sums over all pairs and images, in plain loops.
 #pragma once
 
 #include <mpi.h>
@@ -14,16 +14,16 @@
 
 namespace minimd {
 
-// Threads of a rank, where a test tries several: jobs of many ranks, which take turns on few cores, leave
-// more than one to smaller jobs.
+// The numbers of threads that a test tries on each rank. Jobs of many ranks, which share few cores, leave
+// more than one thread to smaller jobs.
 inline std::vector<int> thread_counts() {
     int ranks = 1;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     return ranks > 2 ? std::vector<int>{1} : std::vector<int>{1, 2};
 }
 
-// A cubic lattice of about `spacing` that fills the box, each atom off its site by up to `jitter` in each
-// dimension, with random velocities. The same on every rank.
+// Returns a cubic lattice of about `spacing` that fills the box. Each atom is off its site by up to `jitter`
+// in each dimension and has a random velocity. The result is the same on every rank.
 inline AtomList jittered(const Vec3& box, double spacing, double jitter, unsigned seed = 1) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> uniform(-1.0, 1.0);
@@ -49,8 +49,8 @@ inline AtomList jittered(const Vec3& box, double spacing, double jitter, unsigne
     return atoms;
 }
 
-// call(i, j, image, d, r2) for atoms i <= j and every image of j in range, once: image is what j's position
-// gets in boxes, d = x_i - x_j of the image.
+// Calls call(i, j, image, d, r2) once for each pair of atoms i <= j and image of j in range. `image` is the
+// shift of j's position in boxes, and d = x_i - x_j for that image.
 template <typename Call>
 void for_each_pair(const AtomList& atoms, const Vec3& box, double range, Call&& call) {
     std::array<int, 3> reach;
@@ -77,7 +77,7 @@ struct ExpectedForces {
     std::vector<Vec3> f;
     EnergyVirial sum;
 
-    // `over_r`: the force divided by the distance.
+    // `over_r` is the force divided by the distance.
     void add(std::size_t i, std::size_t j, const Vec3& delta, double r2, double over_r, double energy) {
         for (std::size_t d = 0; d < 3; ++d) {
             f[i][d] += over_r * delta[d];
@@ -100,7 +100,7 @@ inline ExpectedForces expected_lennard_jones(const AtomList& atoms, const Vec3& 
     return expected;
 }
 
-// Smooth to a cutoff of 2.5, for atoms about 1 apart.
+// Smooth tables with a cutoff of 2.5, for atoms about 1 apart.
 inline EamTables smooth_tables() {
     constexpr int knots = 300;
     constexpr double cutoff = 2.5, dr = cutoff / (knots - 1), drho = 0.1;
