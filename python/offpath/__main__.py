@@ -1,12 +1,12 @@
-"""Loads the command, which takes a second, and runs it."""
+"""Loads the modules of the command, which takes a second, and runs it."""
 
 import signal
 import sys
 
 
 def main() -> int:
-    # An interrupt while the modules are being loaded ends the process without a traceback; the command sets
-    # its own handler then.
+    # While the modules load, an interrupt ends the process without a traceback. The command sets its own
+    # handler afterwards.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from offpath.cli import main as command
 

@@ -1,4 +1,4 @@
-"""Finds what the build made: offpathd, the front end's library, the programs."""
+"""Finds what the build has made: offpathd, the front ends' libraries, the programs."""
 
 import os
 from collections.abc import Mapping, MutableMapping
@@ -8,7 +8,8 @@ from pathlib import Path
 from offpath.errors import OffpathError
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
-# Set by what starts this command for this command alone, with one entry in front of PYTHONPATH.
+# The process that starts this command sets this variable, and puts one entry at the front of PYTHONPATH. Both
+# are for this command only.
 COMMAND_BUILD = "OFFPATH_COMMAND_BUILD"
 
 _OPENMP_PLUGINS = "lib/openmp"
@@ -17,8 +18,8 @@ _command_build: str | None = None
 
 @dataclass(frozen=True)
 class Artifacts:
-    """A build directory. The files in it are looked up when asked for, so that host-only work needs no
-    build."""
+    """A build directory. Its files are looked up when they are needed, so commands that use only the host
+    work without a build."""
 
     root: Path
 
@@ -31,7 +32,7 @@ class Artifacts:
         return self.front_end("openmpi")
 
     def front_end(self, mpi: str) -> Path:
-        """The library to load before programs of that MPI."""
+        """The library to load before programs that use the MPI `mpi`."""
         if mpi == "mpich":
             return self._need("lib/liboffpath-mpi-mpich.so", "the front end for MPICH")
         if mpi == "abi":
@@ -76,8 +77,8 @@ class Artifacts:
 
 
 def aarch64_command(program: str) -> list[str]:
-    """`program` (a name, or a path) of the aarch64 build under qemu, with the libraries of its own root. The
-    build makes the runner."""
+    """The command that runs `program` (a name or a path) of the aarch64 build under qemu, with the libraries
+    of the aarch64 root. The build makes the runner."""
     build = Path(os.environ.get("OFFPATH_BUILD_AARCH64") or SOURCE_ROOT / "build-aarch64").resolve()
     runner, path = build / "bin/run", build / "bin" / program
     for needed in (path, runner):
@@ -89,8 +90,8 @@ def aarch64_command(program: str) -> list[str]:
 
 
 def take_over(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Takes what `for_command` added out of the environment, so that programs started from here see only what
-    their user set."""
+    """Removes what `for_command` added to the environment, so that programs started by this command see only
+    what their user set."""
     global _command_build
     if COMMAND_BUILD not in environment:
         return
@@ -101,14 +102,14 @@ def take_over(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 def for_command(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which another process of this command is started: it finds the same package and the
-    same build."""
+    """The environment for starting another process of this command. That process finds the same package and
+    the same build."""
     paths = os.pathsep.join(filter(None, [str(SOURCE_ROOT / "python"), environment.get("PYTHONPATH")]))
     return dict(environment) | {"PYTHONPATH": paths, COMMAND_BUILD: str(find_artifacts().root)}
 
 
 def find_artifacts() -> Artifacts:
-    """The build whose `bin/offpath` was started, else the one that OFFPATH_BUILD names, else build/ of the
+    """The build whose `bin/offpath` was started; else the one that OFFPATH_BUILD names; else build/ in the
     source tree."""
     return Artifacts(
         Path(_command_build or os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve()

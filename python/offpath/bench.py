@@ -1,10 +1,12 @@
-"""Orchestrates offpath-bench-mpi on an emulated cluster: the same measurement on every engine in turn,
-medians over runs.
+"""Runs offpath-bench-mpi on an emulated cluster: the same measurement on every engine in turn, with medians
+over the runs.
 
-overlap, as the OSU benchmarks define it: compute is a fixed amount of work, chosen once per operation and
-size so that it takes as long as the host's pure communication when it is timed alone with all ranks
-computing; then
+Overlap is defined as in the OSU benchmarks. "Compute" is a fixed amount of work, chosen once for each
+operation and size: timed alone, with all ranks computing, it takes as long as the host's pure communication.
+Then
+
     overlap = 100 * (1 - (total - compute) / pure)
+
 with the engine's own pure and compute times.
 """
 
@@ -21,11 +23,11 @@ from offpath.lab.cluster import Cluster, measured
 from offpath.lab.mpi import Engine
 
 PROGRAM = "offpath-bench-mpi"
-# How each operation lays out its buffers. A ring of messages is no collective.
+# How each operation lays out its buffers. A ring of messages is not a collective, so the table lacks it.
 _SHAPES = {row.op: row.shape for row in collectives.read() if row.shape} | {"isend": "ring"}
 OPERATIONS = tuple(_SHAPES)
 POINT_TO_POINT = "p2p"
-_BUDGET_S = 2.0  # of communication and computation in one run of the program
+_BUDGET_S = 2.0  # seconds of communication and computation in one run of the program
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,15 @@ class BenchSpec:
 
 
 def wire_seconds(operation: str, size: int, nodes: int, ranks_per_node: int, rate: int | None) -> float:
-    """The least time that the links allow: what the busiest node must send or receive, whichever is more,
-    over the rate.
+    """The least time that the links allow: the bytes that the busiest node must send, or those that it must
+    receive, whichever are more, over the rate.
 
-    Payload alone; counting headers, a link of the lab carries 0.8 % less.
+    Only payload counts. With headers, a link of the lab carries 0.8 % less.
     """
     if rate is None or nodes == 1:
         return 0.0
     others = nodes - 1
-    # A ring crosses a node's border at both ends; with two ranks both neighbours are the same one.
+    # A ring crosses a node's border at both ends. With two ranks, both neighbours are the same rank.
     borders = 1 if nodes * ranks_per_node == 2 else 2
     per_node = {
         "all_to_all": ranks_per_node**2 * others * size,
@@ -101,11 +103,12 @@ class Bench:
         return rows
 
     def _calibrate(self, operation: str, size: int, pure: float, iterations: int) -> int:
-        """Units of work that take as long as the operation when all ranks compute at once on the host's
-        placement.
+        """The units of work that take as long as the operation, when all ranks compute at the same time in
+        the host's placement.
 
-        The program's own calibration computes in a row; the correction is for taking turns with
-        communication, which is faster the longer the links' token buckets had time to fill.
+        The program calibrates with uninterrupted computation. But computation that alternates with
+        communication is faster, the longer the links' token buckets had time to fill. This function corrects
+        for that.
         """
         said = self._measure(
             mpi.HOST,
@@ -202,7 +205,7 @@ class Bench:
         return measured(result, f"{operation} of {units.format_size(size)} on {engine.label}")
 
     def _points(self, steps: int):
-        """Every operation and size, with the progress bar around them."""
+        """Yields every operation and size, and shows a progress bar around them."""
         points = [(operation, size) for operation in self.spec.operations for size in self.spec.sizes]
         with self.progress:
             self._task = self.progress.add_task("", total=len(points) * steps)

@@ -1,4 +1,5 @@
-"""`offpath bench rma`: one-sided operations to a target that computes, host MPI and offpath in turn."""
+"""`offpath bench rma`: one-sided operations to a target that computes, on the host's MPI and on offpath in
+turn."""
 
 import statistics
 
@@ -12,7 +13,7 @@ OPERATIONS = ("put", "get", "accumulate", "fetch_and_op")
 
 
 class RmaBench(Bench):
-    """One session: the origin is the first rank, the target the last, on another node."""
+    """One session. The origin is the first rank. The target is the last rank, on another node."""
 
     def __init__(self, cluster: Cluster, spec: BenchSpec, busy_s: float):
         super().__init__(cluster, spec)
@@ -46,7 +47,7 @@ class RmaBench(Bench):
         return rows
 
     def _points(self, steps: int):
-        # A single element, whatever the sizes.
+        # These operations work on a single element, whatever the sizes are.
         sizes = self.spec.sizes
         points = [
             (operation, size)

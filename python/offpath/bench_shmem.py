@@ -1,9 +1,9 @@
 """`offpath bench shmem`: OpenSHMEM's puts, gets and atomic operations between two PEs, on the host's library
-and on offpath, in turn.
+and on offpath in turn.
 
-Within a node and between two; from the symmetric heap and from static data. Only the two PEs run. The host's
-library gets the devices' cores as well, so that its passive PE, which has to help, does not wait for the core
-of the active one.
+It measures within a node and between two nodes, with data in the symmetric heap and static data. Only the two
+PEs run. The host's library may also use the devices' cores. Its passive PE has to help with each operation,
+and so need not wait for the core of the active PE.
 """
 
 import statistics
@@ -116,8 +116,9 @@ class ShmemBench:
         return measured(result, f"{name}, {where}")["rows"]
 
     def _before(self, where: str) -> int:
-        """What empties the shapers of both ends of a cable. A real link has no burst of two milliseconds; a
-        message shorter than that would find it full or spent, by chance."""
+        """The bytes that empty the token buckets at both ends of a cable. Without this, a message shorter
+        than a bucket would find it full or empty by chance. A real link has no such burst of two
+        milliseconds."""
         link = self.cluster.spec.link
         return (
             min(2 * network.burst_bytes(link), SIZES[-1])
@@ -139,8 +140,8 @@ def engine_of(name: str, across_nodes: bool) -> Engine:
 
 
 def rows(found: list[dict]) -> list[dict]:
-    """Medians over the runs. What an operation does not have is null: atomic ones have neither bandwidth nor
-    overlap."""
+    """Medians over the runs. A value that an operation does not have is null: atomic operations have neither
+    bandwidth nor overlap."""
     values: dict[tuple, list[dict]] = {}
     for row in found:
         values.setdefault((row["op"], row["memory"], row["where"], row["bytes"], row["engine"]), []).append(

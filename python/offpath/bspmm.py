@@ -1,9 +1,10 @@
-"""`offpath study bspmm`: block-sparse matrix multiplication in all its variants, on the host's own libraries
-and on offpath, side by side.
+"""`offpath study bspmm`: all variants of block-sparse matrix multiplication, on the host's own libraries and
+on offpath, side by side.
 
-Every contender runs in turn, again and again; medians are compared. Two limits stand beside the times. Wire:
-what the busiest node has to send or receive as payload, over the rate of its link, as the units were really
-shared out. Compute: all products, at the speed of one alone, over the cores that compute.
+The contenders run in turn, several times, and medians are compared. Two limits are shown beside the times.
+Wire: the payload that the busiest node has to send or receive, with the units as they were really shared out,
+over the rate of its link. Compute: the time of all products, at the speed of a single one, over the cores
+that compute.
 """
 
 import statistics
@@ -35,7 +36,7 @@ class BspmmSpec:
     variants: tuple[str, ...] = VARIANTS
     sparsity: float | None = None
     seed: int = 1
-    baselines: bool = False  # the host's libraries given the devices' cores, too
+    baselines: bool = False  # also run the host's libraries with the devices' cores
 
     def check(self) -> None:
         for value, name, low, high in (
@@ -56,7 +57,7 @@ class BspmmSpec:
 
 @dataclass(frozen=True)
 class Contender:
-    """A variant on a library."""
+    """A variant of the program on one library."""
 
     variant: str
     engine: Engine
@@ -69,7 +70,8 @@ class Contender:
 
 
 def contenders(artifacts: Artifacts, spec: BspmmSpec, across_nodes: bool) -> list[Contender]:
-    """The host's libraries come first. What is not there is left out, and said."""
+    """The contenders, those on the host's libraries first. Leaves out what is not installed, with
+    a warning."""
     hosts = oshmem.program(artifacts, PROGRAM)
     if hosts is None:
         console.warn(
@@ -179,14 +181,15 @@ class Study:
 
 
 def node_of_ranks(nodes: int, ranks_per_node: int, workers: int) -> list[int]:
-    """The program's ranks are those that hold tiles, node by node, then the devices' workers, node by
-    node."""
+    """The node of each rank. The ranks that hold tiles come first, node by node, then the devices' workers,
+    node by node."""
     holders = [node for node in range(nodes) for _ in range(ranks_per_node)]
     return holders + [node for node in range(nodes) for _ in range(workers // nodes)]
 
 
 def wire_seconds(moved: list[list[float]], node_of: list[int], rate: int | None) -> float:
-    """Payload alone. `moved`: bytes from rank to rank."""
+    """The least time that the links allow, for payload only. `moved` has the bytes from each rank to each
+    other rank."""
     if rate is None:
         return 0.0
     busiest = 0.0
@@ -208,8 +211,8 @@ def wire_seconds(moved: list[list[float]], node_of: list[int], rate: int | None)
 
 
 def gains(rows: list[dict]) -> list[dict]:
-    """What offloading gives at each mesh against the kernels on the host's library, and the slowest variant
-    beside its own on the host's."""
+    """For each mesh: the time that offloading saves compared with the variants on the host's library, and the
+    largest ratio of a variant's time on offpath to its time on the host."""
     found = []
     for mesh in dict.fromkeys(row["mesh"] for row in rows):
         at = {(row["variant"], row["library"]): row for row in rows if row["mesh"] == mesh}

@@ -1,4 +1,5 @@
-"""The picture of `offpath study bspmm`: total time by mesh, and where the time goes at the largest mesh."""
+"""The picture of `offpath study bspmm`: the total time at each mesh, and the phases of that time at the
+largest mesh."""
 
 import textwrap
 from pathlib import Path
@@ -10,7 +11,7 @@ from offpath.bspmm_names import PHASES, VARIANTS
 
 matplotlib.use("Agg")
 
-# A color a variant, pale where it runs on the host's own library.
+# Each variant has a color, which is pale where the variant runs on the host's own library.
 _COLORS = {
     "mpi-rma": "#577590",
     "shmem": "#e76f51",
@@ -67,7 +68,8 @@ def draw(report: dict, path: Path) -> None:
 
 
 def _totals(axes, rows: list[dict], mesh: int) -> None:
-    """Total times at one mesh; a black line is what cannot be beaten, the longer of wire and cores."""
+    """Draws the total times at one mesh. A black line marks the lower bound, which is the longer of the
+    wire's and the cores' times."""
     rows = _in_order(rows)
     for at, row in enumerate(rows):
         spread = [
@@ -122,5 +124,5 @@ def _breakdown(axes, report: dict) -> None:
     axes.set_ylabel("seconds of a rank, mean")
     axes.set_title(f"where the time goes at {mesh} x {mesh}", fontsize=10)
     axes.grid(axis="y", alpha=0.3)
-    axes.set_ylim(top=1.2 * max(bottom))  # the legend's place
+    axes.set_ylim(top=1.2 * max(bottom))  # leaves room for the legend
     axes.legend(fontsize=8, ncols=3, loc="upper right")

@@ -1,4 +1,4 @@
-"""The `offpath` command: parses the command line and hands over to the module that does the work."""
+"""The `offpath` command: parses the command line and calls the module that does the work."""
 
 import signal
 import sys
@@ -31,7 +31,7 @@ app.command("control")(control.control)
 
 
 def _terminate(_number, _frame):
-    # Once: the clean-up that this starts must not be cut short by a second signal.
+    # The handler runs only once: a second signal must not cut short the clean-up that the first one starts.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(143)
 
@@ -39,8 +39,8 @@ def _terminate(_number, _frame):
 def main() -> int:
     artifacts.take_over()
     signal.signal(signal.SIGTERM, _terminate)
-    # Also where a shell started this in the background, with SIGINT ignored: a lab must end when it is told
-    # to.
+    # A shell that starts this in the background ignores SIGINT. This command handles it anyway, because a lab
+    # must end when it is told to.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = app(standalone_mode=False, prog_name="offpath")

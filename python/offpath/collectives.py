@@ -1,7 +1,8 @@
-"""The collectives that the MPI front end offloads: the rows of collectives.txt, whose first lines say what
-they mean.
+"""The collectives that the MPI front end offloads. They are the rows of collectives.txt, whose first lines
+explain the columns.
 
-The build reads them with this module too, and with the system's Python: the standard library alone.
+The build also reads them with this module, using the system's Python. So the module imports only the standard
+library.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ class TableError(Exception):
 @dataclass(frozen=True)
 class Collective:
     name: str
-    bytes: str  # which ones the switch-over counts, one of BYTES
-    switch_over: int  # 0: it has no data
+    bytes: str  # the bytes that the switch-over counts, one of BYTES
+    switch_over: int  # 0: the operation has no data
     traits: frozenset[str]
-    shape: str | None  # None: the benchmark does not have it
+    shape: str | None  # None: the benchmark does not measure it
     parameters: str  # of the blocking form
 
     @property
     def op(self) -> str:
-        """What settings, tuning tables and benchmarks call it."""
+        """The name in settings, tuning tables and benchmarks."""
         return f"i{self.name}"
 
     @property
@@ -42,7 +43,7 @@ class Collective:
 
 
 def read(path: Path = TABLE) -> list[Collective]:
-    """The rows in order: the first is operation 0."""
+    """The rows in order. The first row is operation 0."""
     rows = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line and not line.startswith("#"):
@@ -57,7 +58,7 @@ def read(path: Path = TABLE) -> list[Collective]:
 
 
 def write(path: Path, text: str) -> None:
-    """Leaves a file that says the same as it is, so that what depends on it is not built again."""
+    """Writes the file, unless it has this text already. So what depends on the file is not built again."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 

@@ -1,4 +1,4 @@
-"""The same program on several engines in turn: medians, ratios, and whether the results agree."""
+"""Runs the same program on several engines in turn, and compares medians, ratios and results."""
 
 import statistics
 import sys
@@ -19,10 +19,10 @@ WALL = metrics.WALL
 
 
 def choose_engines(names: str | None, baselines: str, program: list[str]) -> list[Engine]:
-    """The engines for `program` in the order they run; the first is what the others are compared with.
+    """The engines for `program`, in the order in which they run. The first one is the reference.
 
-    An engine that the user names and that cannot run is an error; `rivals` and `all` leave it out and say
-    why.
+    An engine that the user names but that cannot run is an error. `rivals` and `all` leave such an engine out
+    and say why.
     """
     more: list[str] = []
     if names is not None:
@@ -57,7 +57,7 @@ def compare(
     offload_arguments: list[str] | None = None,
 ) -> dict:
     """The report that `show` prints and `write` stores. Offloaded runs get `offload_arguments` after the
-    program's own."""
+    program's own arguments."""
     extra = offload_arguments or []
     records = []
     environment = stats.environment()
@@ -126,10 +126,11 @@ def _record(run: int, engine: Engine, result: JobResult) -> dict:
 
 
 def summarize(records: list[dict], engines: list[Engine]) -> dict:
-    """{measurement: {engine: {median, low, high, count, ratio, ratio_to_alone}}}. Failed runs do not count.
+    """Returns {measurement: {engine: {median, low, high, count, ratio, ratio_to_alone}}}. Failed runs do not
+    count.
 
-    The ratio is to the first engine. `ratio_to_alone` is that of an engine with more than its MPI library to
-    the library alone.
+    `ratio` is the ratio to the first engine. An engine that adds something to its MPI library also has
+    `ratio_to_alone`, its ratio to the library alone.
     """
     good = [record for record in records if not record["failed"]]
     names = dict.fromkeys(name for record in good for name in record["measurements"])
@@ -157,8 +158,8 @@ def _over(entry: dict, other: dict | None) -> float | None:
 
 
 def differences(records: list[dict], ignored: Set[str] = frozenset()) -> list[str]:
-    """Where the results (but for the `ignored`) or the output of a run are not those of the first good
-    run."""
+    """Describes each run whose output or results, except those in `ignored`, differ from those of the first
+    good run."""
     good = [record for record in records if not record["failed"]]
     found, printed = [], []
     for record in good[1:]:
@@ -184,8 +185,7 @@ def differences(records: list[dict], ignored: Set[str] = frozenset()) -> list[st
 
 
 def show(report: dict) -> None:
-    """Prints the tables of medians. Ratios are to the reference; below 1 is faster where seconds are
-    compared."""
+    """Prints the tables of medians. Ratios are to the reference. For times, a ratio below 1 means faster."""
     engines = [
         name for name in report["engines"] if any(name in entry for entry in report["summary"].values())
     ]
@@ -193,7 +193,7 @@ def show(report: dict) -> None:
         console.warn("no run succeeded, so there is nothing to compare")
         return
     runs = max((record["run"] for record in report["runs"]), default=0) + 1
-    # Each library has a table of its own, so that tables fit a terminal.
+    # Each library has its own table, so that the tables fit into a terminal.
     of_mpich = [name for name in engines if mpi.ENGINES[name].mpich]
     title = f"medians of {runs} run{'s' if runs > 1 else ''}; ratios are to {report['reference']}"
     if others := [name for name in engines if name not in of_mpich]:
@@ -222,11 +222,12 @@ def show(report: dict) -> None:
 
 
 def _table(report: dict, engines: list[str], title: str) -> Table:
-    """Medians of these engines, a row a measurement."""
+    """A table with the medians of these engines, one measurement in each row."""
     reference = report["reference"]
     table = Table(title=title, title_justify="left")
     table.add_column("")
-    columns: list[tuple[str, str | None]] = []  # of each engine, and the key of a ratio or None for the value
+    # The columns of each engine: a title, and the key of a ratio or None for the value.
+    columns: list[tuple[str, str | None]] = []
     for name in engines:
         columns.append((name, None))
         table.add_column(name, justify="right", no_wrap=True)
@@ -285,8 +286,8 @@ def _show_verdict(report: dict) -> None:
 
 
 def explain(report: dict) -> None:
-    """What the engines did differently, and whether the difference is one, in sentences for somebody who sees
-    this for the first time."""
+    """Prints, for a first-time reader, what the engines did differently and whether the difference is
+    significant."""
     if not report["summary"]:
         return
     console.out.print()
@@ -295,7 +296,8 @@ def explain(report: dict) -> None:
 
 
 def main_time(summary: dict) -> str:
-    """The time that counts: the program's own total, else the longest that it tells, else the job's."""
+    """The name of the time to compare: the program's own total, else the longest time that it prints, else
+    the job's wall time."""
     own = [name for name in summary if metrics.is_time(name) and name != WALL]
     if "total_s" in own or not own:
         return "total_s" if own else WALL
@@ -303,8 +305,8 @@ def main_time(summary: dict) -> str:
 
 
 def verdicts(report: dict) -> list[str]:
-    """For each engine beside the reference: whether its times differ from the reference's by more than runs
-    scatter."""
+    """For each engine other than the reference: whether its times differ from the reference's by more than
+    the scatter of the runs."""
     time, reference = main_time(report["summary"]), report["reference"]
     values: dict[str, list[float]] = {}
     for record in report["runs"]:
@@ -402,7 +404,8 @@ def _change(value: float, reference: float) -> str:
 
 
 def _bytes_median(report: dict, engine: str, link: str) -> int:
-    """What all nodes sent; on the links between host and device, both ways."""
+    """The median over the runs of the bytes that all nodes sent. For links between host and device, both
+    directions count."""
     count = (lambda node: node["sent"]) if link == "wire" else (lambda node: node["sent"] + node["received"])
     totals = [sum(map(count, r[link])) for r in report["runs"] if r["engine"] == engine and not r["failed"]]
     return int(statistics.median(totals)) if totals else 0

@@ -1,4 +1,4 @@
-"""The two consoles: results go to stdout, everything else to stderr, so that results can be piped."""
+"""The two consoles. Results go to stdout and everything else to stderr, so that users can pipe results."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-_PIPED_WIDTH = 200  # of tables that go to a file or a pipe
+_PIPED_WIDTH = 200  # width of tables that go to a file or a pipe
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
@@ -24,8 +24,8 @@ def warn(message: str) -> None:
 
 
 def progress() -> "Progress | PlainProgress":
-    """The progress of a measurement of many runs: a bar that vanishes at the end, or plain lines where nobody
-    sees a bar."""
+    """Shows the progress of many runs: as a bar that disappears at the end, or as plain lines if stderr is
+    not a terminal."""
     if not err.is_terminal:
         return PlainProgress()
     return Progress(
@@ -39,8 +39,8 @@ def progress() -> "Progress | PlainProgress":
 
 
 class PlainProgress:
-    """For files and pipes: the first step and then one in a while, a line each. Used as rich's Progress is,
-    with one task."""
+    """Progress for files and pipes. Prints the first step, and later steps at most every few seconds, one
+    line each. Has the interface of rich's Progress for a single task."""
 
     SECONDS = 5.0  # between two lines
 

@@ -1,4 +1,4 @@
-"""Switching offloading in jobs that run: rank 0 reads a file, and all ranks follow at the same call
+"""Switches offloading in running jobs. Rank 0 reads a file, and all ranks switch at the same call
 (docs/tuning.md)."""
 
 import os
@@ -14,7 +14,7 @@ NAME = "control"
 
 @dataclass(frozen=True)
 class Job:
-    """A job that `offpath run` of this user started on this node."""
+    """A job that this user started with `offpath run` on this node."""
 
     session: Path
 
@@ -48,7 +48,7 @@ def text_of(state: str, ops: str | None) -> str:
 
 
 def tell(file: Path, text: str) -> None:
-    """In one step: rank 0 sees the old line or the new one."""
+    """Replaces the file in one step, so that rank 0 reads either the old line or the new one."""
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         beside.write_text(text + "\n")

@@ -1,8 +1,8 @@
-"""MPI jobs in which devices are ranks too: one MPMD command line, in which each program says what it is and
-where it belongs.
+"""MPI jobs in which devices are ranks, too. The job has one MPMD command line, which tells each program
+whether it is a host or a device, and on which node.
 
-The C side is include/offpath/device_ranks.h, which splits such a job by these variables. Only `read_devices`
-and `read_machines` touch files.
+The C side is include/offpath/device_ranks.h. It splits such a job by the variables that are set here. Only
+`read_devices` and `read_machines` touch files.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,8 @@ NODE_VARIABLE = "OFFPATH_NODE_INDEX"
 HOST, DEVICE = "host", "device"
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 
-# Open MPI's options and how many words follow each. Single and double dashes mean the same to it.
+# Open MPI's options, grouped by the number of words that follow each. Open MPI treats single and double
+# dashes alike.
 _FLAGS = frozenset([
     "allow-run-as-root", "oversubscribe", "nooversubscribe", "use-hwthread-cpus", "report-bindings",
     "display-map", "display-allocation", "display-topo", "display-devel-map", "display-devel-allocation",
@@ -49,7 +50,8 @@ _PLACED_HERE = frozenset(
 _OF_ONE_PROGRAM = frozenset(
     ["x", "wdir", "wd", "path", "prefix"]
 )  # Open MPI reads these anew for each program
-_FOR_DEVICES_TOO = frozenset(["x", "wdir", "wd"])  # the others name directories of the hosts' installation
+# The other options name directories of the hosts' installation.
+_FOR_DEVICES_TOO = frozenset(["x", "wdir", "wd"])
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ class Program:
 
 
 def mpmd(launcher: list[str], programs: list[Program]) -> list[str]:
-    """The command line. Hosts come first, so that they are the first ranks of MPI_COMM_WORLD, as in a job
-    without devices."""
+    """The command line. Hosts come first, so they are the first ranks of MPI_COMM_WORLD, as in a job without
+    devices."""
     line = list(launcher)
     for index, program in enumerate(sorted(programs, key=lambda program: program.kind != HOST)):
         line += [":"] * (index > 0) + program.words()
@@ -91,12 +93,12 @@ def mpmd(launcher: list[str], programs: list[Program]) -> list[str]:
 class Machine:
     name: str
     slots: int = 1
-    node: str | None = None  # of a device: its host's name, where the file says it
+    node: str | None = None  # for a device: the name of its host, if the file gives it
 
 
 def read_devices(text: str) -> list[Machine]:
-    """Of `--devices` or OFFPATH_DEVICES: a file, named with or without @, or a list of NODE=ADDRESS or
-    ADDRESS."""
+    """Reads the value of `--devices` or OFFPATH_DEVICES: a file, named with or without @, or a list of
+    NODE=ADDRESS or ADDRESS."""
     if text.startswith("@") or "/" in text or ("=" not in text and Path(text).is_file()):
         return read_machines(Path(text.removeprefix("@")), devices=True)
     return parse_machines(
@@ -115,8 +117,8 @@ def read_machines(path: Path, devices: bool) -> list[Machine]:
 
 
 def parse_machines(text: str, where: str, devices: bool) -> list[Machine]:
-    """Hosts: `NAME [slots=N]`. Devices: `ADDRESS [slots=N]`, in the order of the hosts, or `NODE ADDRESS
-    [slots=N]`."""
+    """Parses a file of machines. A line for a host is `NAME [slots=N]`. A line for a device is `ADDRESS
+    [slots=N]`, in the order of the hosts, or `NODE ADDRESS [slots=N]`."""
     form = "NODE ADDRESS [slots=N] or ADDRESS [slots=N]" if devices else "NAME [slots=N]"
     machines = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -135,7 +137,7 @@ def parse_machines(text: str, where: str, devices: bool) -> list[Machine]:
         ):
             raise OffpathError(f"{where}, line {number}: {line.strip()!r} is not understood", f"write {form}")
         node = names[0] if len(names) == 2 else None
-        # The port of a list made for OFFPATH_DEVICES is the daemon's: MPI starts ranks in its own way.
+        # In a list for OFFPATH_DEVICES, the port is the daemon's. MPI does not use it to start ranks.
         name = names[-1].rpartition(":")[0] if devices and names[-1].count(":") == 1 else names[-1]
         machines.append(Machine(name, int(value), node))
     if not machines:
@@ -179,9 +181,9 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
 
 @dataclass(frozen=True)
 class Part:
-    """One program of a command line as the user wrote it."""
+    """One program of a command line, as the user wrote it."""
 
-    options: list[tuple[str, list[str]]]  # name without dashes, all words
+    options: list[tuple[str, list[str]]]  # name without dashes, then all words of the option
     command: list[str]
     total: int | None = None
     per_node: int | None = None
@@ -237,7 +239,7 @@ def parse_part(words: list[str], what: str) -> Part:
 
 
 def rank_counts(part: Part, slots: list[int], what: str) -> list[int]:
-    """How many ranks each machine gets: by slots, or equally."""
+    """The number of ranks on each machine: by slots, or else equal numbers."""
     if part.per_node is not None:
         if part.total is not None and part.total != part.per_node * len(slots):
             raise OffpathError(

@@ -1,5 +1,5 @@
-"""Devices with operating systems of their own: where they listen, whether they answer, and the key that jobs
-prove themselves with."""
+"""Devices with operating systems of their own: their addresses, whether they answer, and the key with which
+jobs authenticate."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ _ANSWER_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class RemoteDevice:
-    node: str | None  # None: of every node
+    node: str | None  # None: the device serves every node
     host: str
     port: int = DEFAULT_PORT
 
@@ -32,7 +32,8 @@ class RemoteDevice:
 
 
 def parse(text: str) -> list[RemoteDevice]:
-    """The devices of a list as OFFPATH_DEVICES has it, or of a file that is named with or without @."""
+    """The devices in `text`, which is a list in the form of OFFPATH_DEVICES, or the name of a file, with or
+    without @."""
     text = text.strip()
     if text.startswith("@") or ("=" not in text and Path(text).is_file()):
         return _parse_file(Path(text.removeprefix("@")))
@@ -48,7 +49,8 @@ def parse(text: str) -> list[RemoteDevice]:
 
 
 def setting(devices: list[RemoteDevice]) -> str:
-    """What OFFPATH_DEVICES says of them: in itself, so that no file needs to be on every node."""
+    """The value of OFFPATH_DEVICES for these devices. It contains the addresses themselves, so the nodes need
+    no file."""
     return ",".join(
         device.address if device.node is None else f"{device.node}={device.address}" for device in devices
     )
@@ -104,7 +106,7 @@ def _checked(found: list[RemoteDevice], where: str) -> list[RemoteDevice]:
 
 
 def check_key_file(path: Path) -> Path:
-    """The file by its full path, refused where the daemon or a rank would refuse it."""
+    """The full path of the key file. Refuses a file that the daemon or a rank would refuse."""
     try:
         about = path.stat()
         content = path.read_bytes()
@@ -128,8 +130,8 @@ def check_key_file(path: Path) -> Path:
 
 
 def reach(device: RemoteDevice, seconds: float = _ANSWER_SECONDS) -> tuple[bool, str]:
-    """Whether offpathd answers there, and what was found. It is only listened to: whoever connects learns no
-    more."""
+    """Whether offpathd answers at this address, and a description of what answered. This function only
+    listens, and the device tells nothing more to a peer that only connects."""
     deadline = time.monotonic() + seconds
     try:
         with socket.create_connection((device.host, device.port), seconds) as connection:
@@ -148,7 +150,7 @@ def reach(device: RemoteDevice, seconds: float = _ANSWER_SECONDS) -> tuple[bool,
 
 
 def recognize(greeting: bytes) -> tuple[bool, str]:
-    """The first 12 bytes that a device sends: length of the message, magic, version, kind."""
+    """Judges the first 12 bytes that a device sends: length of the message, magic, version, kind."""
     _, magic, version, _ = struct.unpack("<I4sHH", greeting)
     if magic != _MAGIC:
         return False, "something that is not offpathd answers"

@@ -1,8 +1,8 @@
-"""Errors that a user can act on. They are printed without a traceback, and the command exits with `code`."""
+"""Errors that a user can act on. The command prints them without a traceback and exits with `code`."""
 
 
 class OffpathError(Exception):
-    """What was wrong, and in `hint` what to do about it."""
+    """The message says what is wrong. `hint` says what to do about it."""
 
     def __init__(self, message: str, hint: str = "", code: int = 2):
         super().__init__(message)
@@ -11,4 +11,4 @@ class OffpathError(Exception):
 
 
 class NamespacesUnavailable(OffpathError):
-    """This machine or account cannot make the namespaces that an emulated cluster needs."""
+    """This machine, or this account, does not allow the namespaces that an emulated cluster needs."""

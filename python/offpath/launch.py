@@ -1,9 +1,10 @@
-"""Starts a job as it is, on real nodes, with its communication offloaded: only the environment is changed.
+"""Starts a job on real nodes, with its communication offloaded. The job itself is unchanged; only its
+environment differs.
 
-Local attach: the first rank on each node starts that node's offpathd, which ends on its own when no rank is
-left. Remote attach: the devices are named; their daemons run already, or are started here and end with the
-job. What a rank needs is handed over by the launcher, so that neither mpirun nor a script around it is
-preloaded, only the ranks.
+Local attach: the first rank on each node starts the node's offpathd, which ends when no rank is left. Remote
+attach: the user names the devices. Their daemons are running already, or this module starts them and ends
+them with the job. The launcher hands the ranks their variables. So the library is preloaded only into the
+ranks, and not into mpirun or a script around it.
 """
 
 import contextlib
@@ -28,7 +29,7 @@ _LIST_DELIMITER = ";"
 _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi")
 _STOP_SECONDS = 3.0
 _SI_KERNEL = 0x80  # si_code of a signal that a terminal sent
-_LAUNCHER_ENDS_S = 1.0  # how long a launcher gets to end by an interrupt of its own
+_LAUNCHER_ENDS_S = 1.0  # seconds that a launcher gets to end after an interrupt of its own
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,18 @@ class LaunchOptions:
     proxies: int | None = None
     spin_us: int | None = None
     verbose: int | None = None
-    remote: list[devices.RemoteDevice] = field(default_factory=list)  # remote attach, where there are any
+    remote: list[devices.RemoteDevice] = field(default_factory=list)  # for remote attach: the devices
     key_file: Path | None = (
-        None  # of daemons that run already; None: they are started with the job, with a key of its own
+        None  # of daemons that are running already; None: this job starts them, with a new key
     )
-    host_devices: str | None = None  # UCX's network devices of the hosts' end of the link
+    host_devices: str | None = None  # UCX's network devices at the hosts' end of the link
     start: StartOptions = field(default_factory=StartOptions)
-    mpi: str | None = None  # the program's MPI library; None: found out
+    mpi: str | None = None  # the program's MPI library; None: detect it
     keep_logs: bool = False
 
 
 def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
-    """The last physical core that this process may use: launchers fill cores from the first one on."""
+    """The last physical core that this process may use. Launchers fill cores from the first one on."""
     return placement.physical_cores(allowed)[-1]
 
 
@@ -59,7 +60,7 @@ def rank_variables(
     inherited: dict[str, str],
     mpi: str = "openmpi",
 ) -> dict[str, str]:
-    """What every rank must see."""
+    """The variables that every rank must see."""
     if mpi != mpi_library.NONE:
         variables = preload.variables(artifacts.front_end(mpi), inherited)
     else:
@@ -96,8 +97,8 @@ def _tuning_table() -> Path | None:
 def prepare(
     command: list[str], variables: dict[str, str], inherited: dict[str, str], mpi: str = "openmpi"
 ) -> tuple[list[str], dict[str, str]]:
-    """The command line and the environment of the launcher: it hands the variables to the ranks, and is not
-    preloaded itself."""
+    """The command line and the environment of the launcher. It hands the variables to the ranks. The library
+    is not preloaded into the launcher itself."""
     launcher = Path(command[0]).name
     if launcher != "srun" and (mpi == "mpich" or (mpi == "abi" and _is_hydra_or_hides_it(command))):
         return _prepare_hydra(command, variables, inherited)
@@ -117,7 +118,7 @@ def prepare(
         )
         return command, environment
     if launcher in _OPEN_MPI_LAUNCHERS and "-x" in command:
-        # Open MPI takes either -x or the list below, not both.
+        # Open MPI takes either -x or the list below, but not both.
         exports = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
         return [command[0], *exports, *command[1:]], environment
     listed = [inherited["OMPI_MCA_mca_base_env_list"]] if inherited.get("OMPI_MCA_mca_base_env_list") else []
@@ -134,8 +135,8 @@ def _is_hydra_or_hides_it(command: list[str]) -> bool:
 def _prepare_hydra(
     command: list[str], variables: dict[str, str], inherited: dict[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Hydra gives the ranks its own environment. A script that starts it somewhere inside is preloaded
-    itself."""
+    """Prepares Hydra, which gives the ranks its own environment. If a script starts Hydra, the script gets
+    the preloaded library, too."""
     if not mpi_library.launcher_of(command):
         return command, dict(inherited) | variables
     environment = dict(inherited) | {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
@@ -143,8 +144,8 @@ def _prepare_hydra(
 
 
 def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int:
-    """Runs `command` to its end and returns its exit code. The session directory and its daemons are gone
-    afterwards."""
+    """Runs `command` to its end and returns its exit code. Afterwards the session directory and its daemons
+    are gone."""
     session = Path(tempfile.mkdtemp(prefix="offpath-run-"))
     try:
         with contextlib.ExitStack() as stack:
@@ -172,7 +173,7 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
 
 
 def is_local(command: list[str]) -> bool:
-    """Whether the launcher was not told of other hosts."""
+    """Whether the command line names no other hosts for the launcher."""
     return not any(
         word.lstrip("-") in ("host", "H", "hostfile", "machinefile", "N", "nodes")
         for word in command
@@ -181,8 +182,8 @@ def is_local(command: list[str]) -> bool:
 
 
 def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
-    """What the ranks could not say themselves: why a job failed, by its device's log, or that none of them
-    ever asked for a device."""
+    """Reports what the ranks cannot report themselves: the log of the device if the job failed, or that no
+    rank asked for a device."""
     log, *_ = [*session.glob("*.log"), None]
     if log is None:
         if code == 0 and mpi != mpi_library.NONE and is_local(command) and os.environ.get("OFFPATH") != "off":
@@ -195,8 +196,8 @@ def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
 
 
 def wait_for(process: subprocess.Popen) -> int:
-    """Ctrl-C reaches the launcher from the terminal by itself; what was sent to this process alone is passed
-    on. Either way the launcher's end is awaited."""
+    """Waits until the launcher has ended, and returns its exit code. Ctrl-C in a terminal reaches the
+    launcher directly. Signals that were sent only to this process are passed on."""
     old = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
         old[number] = signal.signal(number, lambda n, _: process.send_signal(n))
@@ -211,7 +212,7 @@ def wait_for(process: subprocess.Popen) -> int:
             if got is not None and got.si_signo == signal.SIGINT and got.si_code != _SI_KERNEL:
                 interrupt_at = (
                     time.monotonic() + _LAUNCHER_ENDS_S
-                )  # it may have been sent to the group, so to the launcher, too
+                )  # the sender may have signalled the whole group, including the launcher
             if interrupt_at is not None and time.monotonic() >= interrupt_at:
                 interrupt_at = None
                 process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Logs of devices: which of them tells why a job failed, and copies that outlive the job."""
+"""Logs of devices: which of them explains why a job failed, and copies that outlive the job."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ _TIME = re.compile(r"\[(\d\d:\d\d:\d\d\.\d+)\] offpathd\[\S+\] (warning|error|cr
 
 
 def last_lines(*paths: Path) -> str:
-    """The end of the logs, indented below a sentence; empty where nothing was logged."""
+    """The last lines of the logs, each on an indented line of its own. Empty if nothing was logged."""
     lines = [
         line for path in paths if path.exists() for line in path.read_text(errors="replace").splitlines()
     ]
@@ -19,8 +19,8 @@ def last_lines(*paths: Path) -> str:
 
 
 def first_to_complain(logs: Iterable[Path]) -> Path | None:
-    """The log with the earliest warning or error: a failure spreads, and the device that met it first tells
-    the most."""
+    """The log with the earliest warning or error. A failure spreads, and the log of the device that met it
+    first says the most."""
     found = []
     for log in logs:
         text = log.read_text(errors="replace") if log.exists() else ""
@@ -30,7 +30,7 @@ def first_to_complain(logs: Iterable[Path]) -> Path | None:
 
 
 def folder() -> Path:
-    """A new directory for logs that are kept."""
+    """Makes a new directory for logs to keep."""
     return Path(tempfile.mkdtemp(prefix="offpath-logs-"))
 
 

@@ -1,13 +1,13 @@
-"""What a program says about its own run: a JSON object on its last line of output."""
+"""What a program reports about its own run: a JSON object on the last line of its output."""
 
 import json
 import math
 import re
 
-WALL = "wall_s"  # of a whole job, measured by whoever starts it
+WALL = "wall_s"  # of a whole job, measured by the process that starts it
 
-# A number with one of these in its name is a measurement, which differs from run to run; any other number is
-# a result.
+# A number whose name contains one of these units is a measurement, which differs from run to run. Any other
+# number is a result.
 _UNIT = re.compile(
     r"(_s|_ms|_us|_ns|_percent|_bps|_per_s|_gflops|_mflops|gflops|_ratio|_seconds|speedup|_per_second|_units)$",
     re.IGNORECASE,
@@ -16,7 +16,7 @@ _SECONDS = re.compile(r"(_s|_seconds| \[s\])$")
 
 
 def last_json_object(stdout: str) -> dict | None:
-    """The object on the last line that is not empty; None when that line is no JSON object."""
+    """The object on the last line that is not empty. None if that line is not a JSON object."""
     lines = stdout.strip().splitlines()
     if not lines or not lines[-1].lstrip().startswith("{"):
         return None
@@ -44,14 +44,15 @@ def results(report: dict | None) -> dict:
 
 
 def agree(a, b) -> bool:
-    """Equal; for floating-point numbers up to rounding, which depends on the order of sums."""
+    """Whether the values are equal. Floating-point numbers may differ by rounding, which depends on the order
+    of sums."""
     if isinstance(a, float) or isinstance(b, float):
         return _is_number(a) and _is_number(b) and math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9)
     return a == b
 
 
 def plain_output(stdout: str) -> list[str]:
-    """The other lines, sorted, since those of several ranks arrive in any order."""
+    """The other lines, sorted, because lines of several ranks arrive in any order."""
     lines = stdout.strip().splitlines()
     if last_json_object(stdout) is not None:
         lines = lines[:-1]

@@ -1,8 +1,8 @@
-"""Which MPI library a job uses: that decides which front end is loaded and which launcher starts it.
+"""Finds the MPI library of a job. It determines the front end to load and the launcher to start the job with.
 
-A program tells by the shared libraries that it needs, at first or second hand; a Python program by the mpi4py
-of its interpreter; a script by the programs that it names. Where none of them does, the launcher's own MPI
-counts. A library whose name several MPIs share is asked for its version.
+For a program, the shared libraries that it needs, directly or indirectly, tell its MPI. For a Python program,
+the interpreter's mpi4py tells it; for a script, the programs that it names. If none of them uses an MPI, the
+launcher's own MPI is taken. Several MPIs share one library name; such a library is asked for its version.
 """
 
 import re
@@ -18,7 +18,7 @@ from offpath import console
 from offpath.errors import OffpathError
 
 KINDS = {"openmpi": "Open MPI", "mpich": "MPICH", "abi": "the MPI ABI"}
-NONE = "none"  # no front end is loaded: for programs that use offpath's C API
+NONE = "none"  # loads no front end, for programs that use offpath's C API
 _SAY = "say which it is with --mpi openmpi, mpich or abi; --mpi none if it is none"
 _LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)([.-][\w.]+)?$")
 _OTHER_LAUNCHERS = {"openmpi": ("mpirun.openmpi", "orterun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}
@@ -38,7 +38,7 @@ print(text.value.decode(errors="replace"))
 
 @dataclass(frozen=True)
 class Use:
-    """A file that uses an MPI, and the library that says so."""
+    """A file that uses an MPI, and the library that shows it."""
 
     kind: str
     library: str
@@ -46,8 +46,8 @@ class Use:
 
 
 def of_job(command: list[str], chosen: str | None, needed: bool = True) -> str:
-    """The MPI of the job that `command` starts, or `chosen` if the user said it. Not `needed`: it is no
-    mistake that there is none."""
+    """The MPI of the job that `command` starts, or `chosen` if the user has named one. Unless `needed`, the
+    job may use no MPI."""
     if chosen is not None:
         if chosen not in (*KINDS, NONE):
             raise OffpathError(f"--mpi {chosen!r} is not known", f"use {', '.join(KINDS)} or {NONE}")
@@ -78,7 +78,7 @@ def of_job(command: list[str], chosen: str | None, needed: bool = True) -> str:
 
 
 def of_program(program: list[str]) -> str:
-    """The MPI of a program that the lab starts; Open MPI where nothing says otherwise."""
+    """The MPI of a program that the lab starts. Open MPI if nothing tells otherwise."""
     found = next(uses(program), None)
     if found is not None and found.kind not in ("openmpi", "mpich"):
         raise OffpathError(
@@ -89,8 +89,8 @@ def of_program(program: list[str]) -> str:
 
 
 def check_front_end(command: list[str], front_end: Path) -> None:
-    """That the front end was made for the library of MPICH that the programs of `command` need: several go by
-    different names."""
+    """Raises OffpathError if the front end is made for another library of MPICH than the one that the
+    programs of `command` need. MPICH's library has different names."""
     found = next(uses(command[1:] if launcher_of(command) else command), None)
     if found is None or found.kind != "mpich":
         return
@@ -104,15 +104,15 @@ def check_front_end(command: list[str], front_end: Path) -> None:
 
 
 def start_with(command: list[str], kind: str) -> list[str]:
-    """`command` with a launcher of that MPI, if its own is of the other one and was not asked for by its full
-    name."""
+    """Returns `command` with a launcher of the MPI `kind`, if its own launcher belongs to the other MPI and
+    was not named by a full path."""
     if kind == NONE or launcher_of(command) in (None, "srun"):
         return command
     own = launcher_kind(command[0])
-    # Which MPI stands behind the ABI is chosen at run time: the user's launcher belongs to it.
+    # The ABI's MPI is chosen at run time, and the user's launcher belongs to it.
     if own in (None, kind) or kind == "abi":
         return command
-    # By its name: Open MPI takes the directory of a path for its prefix.
+    # Uses the launcher's name without a directory: Open MPI would take the directory for its prefix.
     other = next(filter(shutil.which, _OTHER_LAUNCHERS[kind]), None)
     if other is None or Path(command[0]).name not in ("mpirun", "mpiexec"):
         raise OffpathError(
@@ -126,13 +126,14 @@ def start_with(command: list[str], kind: str) -> list[str]:
 
 
 def launcher_of(command: list[str]) -> str | None:
-    """mpirun, mpiexec, srun, ..., whatever follows the name, or None."""
+    """Returns mpirun, mpiexec, srun or the like, without any suffix of its name. Returns None if the command
+    has no launcher."""
     found = _LAUNCHERS.match(Path(command[0]).name)
     return found and found[1]
 
 
 def launcher_kind(launcher: str) -> str | None:
-    """Whose mpirun it is. Nobody's: srun, and what does not say."""
+    """The MPI that a launcher belongs to. None for srun, and for a launcher whose version does not tell."""
     if Path(launcher).name.startswith("srun"):
         return None
     said = _output([launcher, "--version"])
@@ -142,7 +143,7 @@ def launcher_kind(launcher: str) -> str | None:
 
 
 def uses(words: list[str]) -> Iterator[Use]:
-    """What the programs among the words of a command line use, in their order."""
+    """What the programs among the words of a command line use, in the order of the words."""
     for word in words:
         if word.startswith("-") or "=" in word:
             continue
@@ -173,7 +174,8 @@ def _of_elf(path: Path) -> Iterator[Use]:
 
 
 def libraries_of(path: Path) -> dict[str, str]:
-    """The shared libraries that a program needs, and where each is; nothing for what is no ELF file."""
+    """The shared libraries that a program needs, and the path of each. Empty if the file is not
+    an ELF file."""
     try:
         with path.open("rb") as file:
             is_elf = file.read(4) == b"\x7fELF"
@@ -183,13 +185,13 @@ def libraries_of(path: Path) -> dict[str, str]:
 
 
 def _needs(path: Path) -> list[tuple[str, str]]:
-    """The names of the shared libraries that a file needs, at first or second hand, and where each is; empty:
-    nowhere."""
+    """The names of the shared libraries that a file needs, directly or indirectly, and the path of each. The
+    path is empty if the library is not found."""
     return re.findall(r"^\s*(\S+) (?:=> (/\S+)|=>|\()", _output(["ldd", str(path)]), re.MULTILINE)
 
 
 def _who_answers(library: str) -> str:
-    """Which of the MPIs that share a name a library is, by what it says of itself."""
+    """The MPI that a library belongs to, among those that share its name. The library's version tells it."""
     said = _output([sys.executable, "-c", _ASK_VERSION, library]).strip() if library else ""
     if re.match(r"MPICH Version", said):
         return "mpich"
@@ -197,7 +199,7 @@ def _who_answers(library: str) -> str:
 
 
 def kind_of(library: str) -> str | None:
-    """Whose MPI a shared library is, by its name; a library that is no MPI is nobody's."""
+    """The MPI that a shared library belongs to, by its name. None if it is not an MPI library."""
     name = Path(library).name
     if re.match(r"libmpich\.so", name):
         return "mpich"
@@ -206,8 +208,8 @@ def kind_of(library: str) -> str | None:
     version = re.match(r"libmpi\.so(?:\.(\d+))?", name)
     if version is None:
         return None
-    # Open MPI counts from 20 since release 2; MPICH's ABI initiative, which Intel MPI and others follow, has
-    # 12.
+    # Open MPI's version has been 20 or more since release 2. MPICH's ABI initiative, which Intel MPI and
+    # others follow, has 12.
     return _SHARED_NAME if version[1] == "12" else "openmpi"
 
 

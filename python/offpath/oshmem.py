@@ -1,10 +1,11 @@
-"""The host's own OpenSHMEM, that of Open MPI over UCX: what it needs on an emulated cluster, and its
-programs.
+"""The host's own OpenSHMEM, that of Open MPI over UCX: the settings that it needs on an emulated cluster, and
+its programs.
 
-- Its memory hooks are called once more after their component was unloaded, which ends every program with a
-crash in shmem_finalize (Open MPI 4.1.4 and 4.1.5); without the component there are none, and UCX has hooks of
-its own.
-- Nodes of the lab have one kernel: UCX would find that they share memory, and has to be kept to the network.
+- Open MPI 4.1.4 and 4.1.5 call the memory hooks once more after they have unloaded the hooks' component, so
+  every program crashes in shmem_finalize. The settings leave that component out; UCX has memory hooks of its
+  own.
+- All nodes of the lab have one kernel. UCX would detect that they share memory, so the settings allow it only
+  the network.
 """
 
 from offpath.artifacts import Artifacts
@@ -17,14 +18,15 @@ SETTINGS = {"memory": "^patcher"}
 
 
 def engine(across_nodes: bool, wide: bool = False) -> Engine:
-    """`wide`: it is given the devices' cores too."""
+    """The engine for this library. `wide`: it may use the devices' cores, too."""
     name, label = ("host+core", f"{LABEL} given the devices' cores") if wide else ("host", LABEL)
     environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": network.INTERFACE} if across_nodes else {}
     return Engine(name, label, wide=wide, mca=SETTINGS, environment=environment)
 
 
 def program(artifacts: Artifacts, name: str) -> str | None:
-    """The program made with the host's library; None where there was none when offpath was built."""
+    """The program built with the host's library. None if the host had no such library when
+    offpath was built."""
     try:
         return str(artifacts.program(f"{name}-host"))
     except OffpathError:

@@ -1,10 +1,13 @@
 """The OSU micro-benchmarks that papers on devices show, with hosts and devices as MPI ranks: host to host,
 device to device, host to device.
 
-Every test is run in the three arrangements in turn, again and again; medians over the runs are compared with
-those of host-host. latency, bw   two ranks: on two nodes; host-dpu is a host and its own device mbw_mr
-`pairs` pairs between the same two places allgather     as many ranks as nodes, one at each place; host-dpu
-takes half as many nodes, with host and device
+Each test runs in the three arrangements in turn, several times. Medians over the runs are compared with those
+of host-host.
+
+latency, bw   two ranks on two nodes; in host-dpu, a host and its own device
+mbw_mr        `pairs` pairs between the same two places
+allgather     as many ranks as nodes, one at each place; host-dpu uses half as many nodes, each with
+              host and device
 """
 
 import os
@@ -34,7 +37,7 @@ class OsuSpec:
     runs: int = 3
     pairs: int = 2
     window: int = 64
-    seconds: float = 0.1  # of measuring in one run of one test at one size
+    seconds: float = 0.1  # seconds to measure one size of one test in one run
 
     def check(self, nodes: int) -> None:
         if nodes < 2:
@@ -50,7 +53,7 @@ class OsuSpec:
 
 
 def places(test: str, pair: str, nodes: int, pairs: int) -> list[Group]:
-    """Which ranks take part in a test, in the order of MPI_COMM_WORLD."""
+    """The ranks that take part in a test, in the order of MPI_COMM_WORLD."""
     if test == "allgather":
         if pair == HOST_DPU:
             mixed = [Group(kind, node) for node in range((nodes + 1) // 2) for kind in (HOST, DEVICE)][:nodes]
@@ -75,7 +78,7 @@ class Osu:
         self.program = str(cluster.artifacts.program(PROGRAM))
 
     def measure(self) -> list[dict]:
-        """What each run said: {"test", "pair", "run", "unit", "rows"}."""
+        """The results of each run: {"test", "pair", "run", "unit", "rows"}."""
         found = []
         progress = console.progress()
         with progress:
@@ -137,7 +140,7 @@ def rows(found: list[dict]) -> list[dict]:
 
 
 def message_rates(measured: list[dict]) -> list[dict]:
-    """mbw_mr's other result: messages per second, which is bytes per second over the size."""
+    """The other result of mbw_mr: messages per second, which is bytes per second over the size."""
     return [
         {
             "pair": row["pair"],

@@ -1,5 +1,5 @@
-"""The picture of `offpath bench osu`: five panels, everything relative to host-host, as papers on devices
-show it, and absolute latency."""
+"""The picture of `offpath bench osu`: five panels. As in papers on devices, the values are relative to
+host-host, except for absolute latency."""
 
 import textwrap
 from pathlib import Path
@@ -12,7 +12,7 @@ from offpath import units
 matplotlib.use("Agg")
 
 _COLORS = {"host-host": "#8d99ae", "dpu-dpu": "#2a9d8f", "host-dpu": "#e76f51"}
-_PANELS = (  # title, test, what is read, better
+_PANELS = (  # title, test, what the panel shows, which direction is better
     ("latency", "latency", "relative_to_host", "less"),
     ("bandwidth", "bw", "relative_to_host", "more"),
     ("latency, absolute", "latency", "value", "less"),

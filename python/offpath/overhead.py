@@ -1,9 +1,9 @@
-"""What loading offpath costs messages and collectives that stay on the host's path: the same program with and
-without, in turns.
+"""Measures what loading offpath costs messages and collectives that stay on the host's path. The same program
+runs with and without offpath, in turns.
 
-Two ranks with a core each exchange small messages, on one node and between nodes, and call small non-blocking
-collectives. A device is there and idle. The two programs live side by side and take turns of some
-milliseconds, so that a machine whose speed changes does so under both.
+Two ranks with a core each exchange small messages, within a node and between nodes, and call small
+non-blocking collectives. A device is there, but idle. The two programs run side by side, and take turns of
+some milliseconds. If the speed of the machine changes, it therefore changes for both.
 """
 
 import statistics
@@ -53,7 +53,8 @@ def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:
         task = progress.add_task("with and without, in turns", total=spec.runs)
         for run in range(spec.runs):
             turns.write_bytes(b"")
-            # Who begins changes, so that neither always follows the other's warmer or colder caches.
+            # The programs take turns at being first, so that neither always follows the other's warmer or
+            # colder caches.
             order = engines if run % 2 == 0 else engines[::-1]
             jobs = [
                 (engine, _program(cluster, spec, turns, turn, len(order)))
@@ -87,9 +88,9 @@ def _program(cluster: Cluster, spec: OverheadSpec, turns: Path, turn: int, progr
 
 
 def rows(taken: dict[str, list[list[dict]]]) -> list[dict]:
-    """Medians over all batches of all runs. `ratio`: the median over the batches of preloaded over plain,
-    each batch against the other program's batch beside it; more than 1 is slower for times, faster for rates.
-    `runs`: the median of each run."""
+    """Medians over all batches of all runs. `ratio` is the median of the ratios of preloaded to plain,
+    between each batch and the other program's neighbouring batch. Above 1 is slower for times, and faster for
+    rates. `runs` has the median of each run."""
     found = []
     for index, first in enumerate(taken[mpi.HOST.name][0]):
         batches = {

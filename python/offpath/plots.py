@@ -1,4 +1,4 @@
-"""Pictures of what was measured."""
+"""Pictures of measurements."""
 
 import textwrap
 from pathlib import Path
@@ -26,10 +26,9 @@ def color(engine: str) -> str:
 
 
 def compare(report: dict, path: Path) -> None:
-    """Bars of the times that were measured, one color an engine, with the spread of the runs.
+    """Bars of the measured times, one color for each engine, with the spread of the runs.
 
-    The wall time, most of which is start-up in short runs, is drawn only where the program times nothing
-    itself.
+    Wall time is drawn only if the program times nothing itself, because in short runs most of it is start-up.
     """
     times = shown_times(report)
     engines = [name for name in report["engines"] if any(name in report["summary"][t] for t in times)]
@@ -71,7 +70,8 @@ def shown_times(report: dict) -> list[str]:
 
 
 def overlap(report: dict, path: Path) -> None:
-    """Two panels an operation: overlap, and total time over the larger of compute and wire time, by size."""
+    """Two panels for each operation, as functions of the size: overlap, and total time over the larger of
+    compute and wire time."""
     operations = list(dict.fromkeys(row["op"] for row in report["rows"]))
     figure, grid = plt.subplots(
         2,
@@ -98,7 +98,7 @@ def overlap(report: dict, path: Path) -> None:
 
 
 def series(report: dict, path: Path, key: str, label: str) -> None:
-    """One panel an operation: `key` by size."""
+    """One panel for each operation: `key` as a function of the size."""
     operations = list(dict.fromkeys(row["op"] for row in report["rows"]))
     figure, grid = plt.subplots(
         1, len(operations), figsize=(max(7.0, 4.2 * len(operations)), 4), layout="constrained", squeeze=False
@@ -120,7 +120,8 @@ def series(report: dict, path: Path, key: str, label: str) -> None:
 
 
 def staging(report: dict, path: Path) -> None:
-    """Latency and bandwidth by size, a line a path, with the rate of the slower link."""
+    """Latency and bandwidth as functions of the size, a line for each path, with the rate of the
+    slower link."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
     for name, color in (("direct", _COLORS["offpath"]), ("staged", _COLORS["host+core"])):
         rows = sorted((row for row in report["rows"] if row["path"] == name), key=lambda row: row["bytes"])

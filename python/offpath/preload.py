@@ -1,4 +1,4 @@
-"""How a library is preloaded, whatever its path is called."""
+"""Preloads a library, whatever characters its path contains."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from offpath.errors import OffpathError
 
 
 def variables(library: Path, inherited: dict[str, str]) -> dict[str, str]:
-    """What has to be set for `library` to be loaded before a program, in front of what `inherited` preloads.
+    """The variables that load `library` into a program, before the libraries that `inherited` preloads.
 
-    The loader takes LD_PRELOAD apart at spaces and colons. A library whose path has spaces is named without
-    its directory, which LD_LIBRARY_PATH says: that is taken apart at colons and semicolons only. Raises
-    OffpathError for what neither can say.
+    The loader splits LD_PRELOAD at spaces and colons. If a library's path has spaces, LD_PRELOAD gets its
+    name without the directory, and LD_LIBRARY_PATH gets the directory: the loader splits that only at colons
+    and semicolons. Raises OffpathError if neither variable can express the path.
     """
     directory = str(library.parent)
     if not any(character.isspace() or character in ":;" for character in str(library)):

@@ -1,9 +1,9 @@
-"""Starts offpathd on devices with operating systems of their own, for one job, and ends it with the job.
+"""Starts offpathd for one job on devices with operating systems of their own, and ends it with the job.
 
-The launch agent (ssh, or any command that is called like it: AGENT HOST COMMAND) runs a small shell script on
-the device. The script reads the key of the job from its standard input and hands it to offpathd by a pipe: no
-command line, variable or file there holds it. The connection is the daemon's lifeline: when it ends, in
-whatever way, the script ends the daemon.
+The launch agent runs a small shell script on the device. The agent is ssh, or any command that is called like
+it: AGENT HOST COMMAND. The script reads the key of the job from its standard input and hands it to offpathd
+through a pipe. So no command line, variable or file on the device contains the key. The script ends the
+daemon when the connection ends, for whatever reason.
 """
 
 import contextlib
@@ -47,15 +47,15 @@ exit $code
 @dataclass(frozen=True)
 class StartOptions:
     agent: str = "ssh"
-    daemon: str = "offpathd"  # as the device's shell finds it
-    arguments: str = ""  # more of offpathd's own
+    daemon: str = "offpathd"  # a path, or a name that the device's shell finds
+    arguments: str = ""  # further arguments of offpathd
     proxies: int | None = None
     spin_us: int | None = None
 
 
 def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
-    """The shell's command line on the device."""
-    # Code of this job only: the key is made for it, and the daemon ends with it.
+    """The command line for the device's shell."""
+    # The daemon accepts code of this job only: the key is made for the job, and the daemon ends with it.
     words = [options.daemon, "--listen", device.address, "--log-level", "warn"]
     words += ["--allow-kernels", "/", "--allow-images"]
     if options.proxies is not None:
@@ -68,22 +68,22 @@ def daemon_line(device: RemoteDevice, options: StartOptions) -> str:
 def agent_command(device: RemoteDevice, options: StartOptions) -> list[str]:
     daemon = daemon_line(device, options)
     if "--dir" not in shlex.split(options.arguments):
-        # The daemon's socket, for MPI calls of target regions.
+        # The daemon serves a socket there, for MPI calls of target regions.
         daemon += ' --dir "$directory"'
     script = _SCRIPT.replace("{daemon}", daemon)
     return [*_impatient(shlex.split(options.agent)), device.host, shlex.join(["sh", "-c", script])]
 
 
 def _impatient(agent: list[str]) -> list[str]:
-    """ssh, told to give up on a machine that does not answer, unless the user has told it how long to wait:
-    by itself it takes minutes."""
+    """Adds a connection timeout to ssh, unless the user has set one. By default ssh takes minutes to give up
+    on a machine that does not answer."""
     if Path(agent[0]).name != "ssh" or any("connecttimeout" in word.lower() for word in agent):
         return agent
     return [agent[0], "-o", f"ConnectTimeout={_CONNECT_SECONDS}", *agent[1:]]
 
 
 class RemoteDaemons:
-    """Use as a context manager: the daemons are ready inside it, and gone after it."""
+    """A context manager. The daemons are ready inside it, and gone after it."""
 
     def __init__(self, devices: list[RemoteDevice], options: StartOptions, key_file: Path):
         if not options.agent.split() or not options.daemon:
@@ -133,7 +133,7 @@ class RemoteDaemons:
         command = agent_command(device, self._options)
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the daemon runs
         try:
-            # A session of its own: Ctrl-C ends the job first, and its devices after it.
+            # The process gets a session of its own, so that Ctrl-C ends the job first, and then its devices.
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
@@ -142,7 +142,7 @@ class RemoteDaemons:
                 f"the agent {command[0]!r} cannot be run: {error.strerror}", "name another one with --agent"
             ) from error
         self._running.append((device, process, errors))
-        # A process that has ended says how when it is waited for.
+        # If the process has ended already, waiting for it tells why.
         with contextlib.suppress(BrokenPipeError):
             _pipe(process.stdin).write(key + b"\n")
             _pipe(process.stdin).flush()
@@ -150,7 +150,7 @@ class RemoteDaemons:
     def _problem(
         self, device: RemoteDevice, process: subprocess.Popen[bytes], errors: IO[bytes], deadline: float
     ) -> str | None:
-        """Waits until the daemon is ready; what is wrong if it does not get so."""
+        """Waits until the daemon is ready. If it does not become ready, returns what is wrong."""
         answer = _pipe(process.stdout)
         readable, _, _ = select.select([answer], [], [], max(0.0, deadline - time.monotonic()))
         if readable and os.read(answer.fileno(), 1) == b"1":
@@ -165,7 +165,7 @@ class RemoteDaemons:
 
 
 def _pipe(end: IO[bytes] | None) -> IO[bytes]:
-    """An end of a pipe that `_start` asked for."""
+    """Returns an end of a pipe, which exists because `_start` asked for it."""
     assert end is not None
     return end
 

@@ -1,10 +1,13 @@
-"""Staged against direct: what it costs that a device cannot reach its host's memory itself.
+"""Compares staged with direct messages: the cost if a device cannot access its host's memory.
 
-Both are offpath's basic primitives between two nodes over the same links, in one session, in turn: direct
-the device shares the host's operating system and maps its memory: the data cross the network alone staged
-the data go through buffers of the device: with --dpu remote or aarch64 over the host-device link, with --dpu
-local through a shared area that a thread of the process copies from and to Beside them, what the links
-themselves give: UCX's own perf test over each, in the same session.
+Both are offpath's basic primitives between two nodes over the same links, in one session, in turn.
+
+direct   the device shares the host's operating system and maps its memory; data cross only the network
+staged   data go through buffers of the device: with --dpu remote or aarch64 over the host-device link,
+         with --dpu local through a shared area that a thread of the process copies from and to
+
+Beside them stands what the links themselves can do, by UCX's own perf test over each link in the same
+session.
 """
 
 import statistics
@@ -31,8 +34,8 @@ _EXPECTED = {DIRECT: ("map", "xgvmi"), STAGED: ("staged",)}
 class StagingSpec:
     sizes: list[int]
     runs: int = 3
-    seconds: float = 0.1  # of measuring each value in one run
-    raw: bool = True  # measure the links themselves too
+    seconds: float = 0.1  # seconds to measure each value in one run
+    raw: bool = True  # also measure the links themselves
 
     def check(self, lab: LabSpec) -> None:
         if lab.nodes != 2 or lab.ranks_per_node != 1:
@@ -59,7 +62,8 @@ def engines(lab: LabSpec) -> list[Engine]:
 
 
 def measure(cluster: Cluster, spec: StagingSpec) -> tuple[list[dict], dict]:
-    """One row a path and size, and the links' own bandwidth: medians over the runs, which alternate."""
+    """One row for each path and size, and the links' own bandwidth. The values are medians over the runs,
+    which alternate."""
     program = str(cluster.artifacts.program(PROGRAM))
     paths = engines(cluster.spec)
     taken: dict[str, list[dict]] = {path.name: [] for path in paths}
@@ -123,13 +127,14 @@ def _run(cluster: Cluster, path: Engine, command: list[str]) -> dict:
 
 
 def slowest_link(lab: LabSpec) -> int | None:
-    """Bits per second that staged data can have at most: those of the slower of both links."""
+    """The most bits per second that staged data can reach, which is the rate of the slower of the
+    two links."""
     rates = [rate for rate in (lab.link.rate, lab.pcie.rate if lab.remote else None) if rate is not None]
     return min(rates, default=None)
 
 
 def raw_limit(found: dict) -> float | None:
-    """Bytes per second that UCX's perf test reached on the slower of both links."""
+    """Bytes per second that UCX's perf test reached on the slower of the two links."""
     return min((link["bandwidth_Bps"] for link in found["raw_links"].values()), default=None)
 
 

@@ -1,4 +1,4 @@
-"""Medians and spreads of repeated measurements, and where and with what they were taken."""
+"""Medians and spreads of repeated measurements, and the circumstances under which they were taken."""
 
 import math
 import os
@@ -26,23 +26,24 @@ def summarize(values: list[float]) -> Summary:
 
 
 def chance(a: list[float], b: list[float]) -> float:
-    """How often two such samples of one distribution are as far apart as `a` and `b`, in either direction:
-    the rank-sum test of Mann and Whitney."""
+    """The probability that two such samples of one distribution are at least as far apart as `a` and `b`, in
+    either direction. This is the rank-sum test of Mann and Whitney."""
     n, m = len(a), len(b)
     above = sum((x > y) + (x == y) / 2 for x in a for y in b)
     distance = abs(above - n * m / 2)
     if n * m > 400:
         sigma = math.sqrt(n * m * (n + m + 1) / 12)
         return math.erfc(distance / sigma / math.sqrt(2))
-    # ways[j][u]: orders of i values of a and j of b in which u pairs have the value of a above.
+    # ways[j][u] is the number of orders of i values of a and j values of b in which u pairs have a's value
+    # above b's.
     ways = [[1] for _ in range(m + 1)]
     for i in range(1, n + 1):
         row = [[1]]
         for j in range(1, m + 1):
             counts = [0] * (i * j + 1)
-            for u, count in enumerate(ways[j]):  # the largest is of a, above all j of b
+            for u, count in enumerate(ways[j]):  # the largest value is from a, above all j values of b
                 counts[u + j] += count
-            for u, count in enumerate(row[j - 1]):  # the largest is of b
+            for u, count in enumerate(row[j - 1]):  # the largest value is from b
                 counts[u] += count
             row.append(counts)
         ways = row

@@ -27,7 +27,7 @@ _LABEL_LENGTH = 32
 
 
 def masked(line: str) -> str:
-    """A line without the numbers that differ from run to run and are no results: times and rates."""
+    """The line without times and rates, which differ from run to run and are not results."""
     if _RATE.search(line):
         return " ".join(re.sub(_NUMBER, "#", line).split())
     places = [match.span(1) for match in _WITH_UNIT.finditer(line)]
@@ -40,13 +40,13 @@ def masked(line: str) -> str:
 
 
 def _after(line: str, place: int) -> re.Match | None:
-    """The first number with a point: without a unit, whole numbers may be ranks or steps."""
+    """The first number with a decimal point. Whole numbers without a unit may be ranks or steps."""
     return next((match for match in _ALONE.finditer(line, place) if "." in match[1]), None)
 
 
 def seconds(lines: list[str]) -> dict[str, float]:
-    """{"LABEL [s]": seconds} of the lines that tell a time. Where several have the same words, of several
-    ranks or steps, the largest counts."""
+    """Returns {"LABEL [s]": seconds} for the lines that contain a time. If several ranks or steps print the
+    same words, the largest time counts."""
     found: dict[str, float] = {}
     for line in lines:
         if (told := _told(line)) is not None:

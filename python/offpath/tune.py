@@ -1,8 +1,8 @@
-"""Measures what operations cost on the host's MPI and on the device, and writes the table that the front end
-chooses by.
+"""Measures the cost of operations on the host's MPI and on the device, and writes the table by which the
+front end chooses.
 
-Both engines run the same program, offpath-bench-mpi calibrate, in turn. The computation between post and wait
-is as long as the host's pure time on both, so that the shares that it hides can be compared.
+Both engines run the same program, offpath-bench-mpi calibrate, in turn. On both, the computation between post
+and wait takes as long as the host's pure time, so that the fractions that they hide are comparable.
 """
 
 import os
@@ -28,12 +28,13 @@ from offpath.tuning_table import DEVICE, HOST, device_pays
 _MEASURED = [row for row in collectives.read() if row.shape and row.has_data]
 OPERATIONS = tuple(row.op for row in _MEASURED)
 DEFAULT_OPERATIONS = tuple(row.op for row in _MEASURED if "tune" in row.traits)
-# The front end decides by the bytes of the whole result, not by those of one rank.
+# For these operations, the front end decides by the bytes of the whole result, not by those of one rank.
 _WHOLE_RESULT = {row.op for row in _MEASURED if row.bytes == "blocks"}
-# Everything that a device can do goes to it while it is measured.
+# During the measurement, everything that a device can do goes to it.
 EVERYTHING = {"OFFPATH_MIN_BYTES": "0", "OFFPATH_OPS": "all"}
 
-# Runs the program with these arguments on an engine (HOST or DEVICE); returns what its last line says.
+# Runs the program with these arguments on an engine (HOST or DEVICE), and returns the object on its last
+# line.
 Measure = Callable[[str, list[str]], dict]
 
 
@@ -42,7 +43,7 @@ class TuneSpec:
     operations: list[str]
     sizes: list[int]
     runs: int = 3
-    seconds: float = 0.3  # of measuring one size in one run
+    seconds: float = 0.3  # seconds to measure one size in one run
 
     def check(self) -> None:
         for value, name, low, high in ((self.runs, "--runs", 1, 100), (self.seconds, "--seconds", 0.001, 60)):
@@ -64,7 +65,7 @@ def in_lab(cluster: Cluster) -> Measure:
 
 
 def with_launcher(launcher: list[str], program: Path) -> Measure:
-    """On real nodes: `launcher` is all of mpirun's or srun's command line but the program."""
+    """Measures on real nodes. `launcher` is the command line of mpirun or srun without the program."""
 
     def measure(engine: str, arguments: list[str]) -> dict:
         environment = dict(os.environ)
@@ -96,7 +97,7 @@ def _said(engine: str, code: int, stdout: str, stderr: str) -> dict:
 
 
 def calibrate(spec: TuneSpec, measure: Measure) -> list[dict]:
-    """The rows of the table: medians over the runs."""
+    """The rows of the table, as medians over the runs."""
     found = []
     with console.progress() as progress:
         task = progress.add_task("", total=len(spec.operations) * spec.runs * 2)

@@ -1,5 +1,4 @@
-"""The table that the MPI front end chooses by: where it is, how it is written, what it says
-(docs/tuning.md)."""
+"""The table by which the MPI front end chooses: its place, its format and its meaning (docs/tuning.md)."""
 
 import datetime
 import json as jsonlib
@@ -14,8 +13,8 @@ HOST, DEVICE = "host", "device"
 
 
 def default_table(lab: bool = False) -> Path:
-    """Where the table is that `offpath run` uses; emulated clusters have one of their own, which nothing uses
-    unasked."""
+    """The path of the table that `offpath run` uses. Emulated clusters have another one, which is used only
+    on request."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     return base / "offpath" / ("tuning-lab.json" if lab else "tuning.json")
 
@@ -33,7 +32,7 @@ def make_table(found: list[dict], where: str) -> dict:
 
 
 def merge(old: dict, new: dict) -> dict:
-    """`new` and, of `old`, the rows of operations and shapes that `new` does not have."""
+    """`new`, and those rows of `old` whose operations and shapes `new` does not have."""
     measured = {_shape(row) for row in new["rows"]}
     kept = [row for row in old["rows"] if _shape(row) not in measured]
     return new | {"rows": kept + new["rows"]} | ({"earlier": old["measured"]} if kept else {})
@@ -65,7 +64,8 @@ def write(table: dict, path: Path) -> None:
 
 
 def device_pays(row: dict) -> bool:
-    """As frontends/mpi/tuning/cost_model decides for a program whose computation nobody knows."""
+    """Whether the device is faster. Decides like frontends/mpi/tuning/cost_model does for a program whose
+    computation is unknown."""
     host, device = row[HOST], row[DEVICE]
     gap = host["pure_s"]
     exposed = {

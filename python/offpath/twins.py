@@ -1,8 +1,8 @@
-"""Programs that are made with two MPI libraries: beside PROGRAM, made with Open MPI, PROGRAM-mpich in the
+"""Programs that are built with two MPI libraries: PROGRAM with Open MPI, and PROGRAM-mpich with MPICH, in the
 same directory.
 
-MPICH makes all of its progress in a thread of its own if it is asked to, which Open MPI cannot. Engines with
-`mpich` set run the twin.
+MPICH can make all of its progress in a thread of its own. Open MPI cannot. Engines with `mpich` set run
+PROGRAM-mpich.
 """
 
 import shutil
@@ -17,12 +17,12 @@ SUFFIX = "-mpich"
 
 
 def command(engine: Engine, program: list[str]) -> list[str]:
-    """What this engine runs for `program`."""
+    """The command that this engine runs for `program`."""
     return [program[0] + SUFFIX, *program[1:]] if engine.mpich else program
 
 
 def missing(program: list[str]) -> str | None:
-    """Why `program` cannot run on MPICH as well, or None where it can."""
+    """Why `program` cannot also run on MPICH. None if it can."""
     twin = Path(program[0] + SUFFIX)
     if not twin.exists():
         return f"there is no {twin.name} beside {program[0]}"
@@ -30,14 +30,14 @@ def missing(program: list[str]) -> str | None:
 
 
 def rivals(program: list[str]) -> list[str]:
-    """The strongest rivals of `program`, by the library that it is made with."""
+    """The strongest rivals of `program`. They depend on the library that it is built with."""
     if mpi_library.of_program(program) == "mpich":
         return mpi.RIVALS_OF_MPICH
     return mpi.RIVALS
 
 
 def check(engines: list[Engine], program: list[str]) -> None:
-    """Refuses engines that the user named and that need a twin where there is none."""
+    """Refuses engines that the user named and that need PROGRAM-mpich if it does not exist."""
     why = missing(program)
     for engine in engines:
         if engine.mpich and why:

@@ -1,5 +1,5 @@
-"""Rates, sizes and times as people write them, and back. Every parser names what it accepts when it
-refuses."""
+"""Converts rates, sizes and times to and from the way people write them. A parser that refuses a text says
+what it accepts."""
 
 import re
 
@@ -12,7 +12,7 @@ _NUMBER = r"(\d+(?:\.\d+)?)"
 
 
 def parse_rate(text: str) -> int | None:
-    """Bits per second of "1gbit", "2.5gbit", "500mbit"; None for "unlimited"."""
+    """Returns bits per second for "1gbit", "2.5gbit" or "500mbit", and None for "unlimited"."""
     lowered = text.strip().lower()
     if lowered in ("unlimited", "none"):
         return None
@@ -36,7 +36,7 @@ def format_rate(bits_per_second: int | None) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of "4096", "64K", "4M", "1GiB"; the units are powers of 1024."""
+    """Returns bytes for "4096", "64K", "4M" or "1GiB". The units are powers of 1024."""
     match = re.fullmatch(_NUMBER + r"\s*([kmg]?)(?:i?b)?", text.strip().lower())
     size = float(match[1]) * _SIZE_UNITS[match[2]] if match else 0
     if size < 1 or size != int(size):
@@ -65,7 +65,7 @@ def split_list(text: str, what: str) -> list[str]:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of "50us", "1.5ms", "2s"."""
+    """Returns seconds for "50us", "1.5ms" or "2s"."""
     match = re.fullmatch(_NUMBER + r"\s*(us|ms|s)", text.strip().lower())
     if not match:
         raise OffpathError(
@@ -83,7 +83,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def parse_fraction(text: str) -> float:
-    """A share of one core: "0.5" or "50%"; more than 0, at most 1."""
+    """Returns a share of one core for "0.5" or "50%": more than 0, at most 1."""
     match = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0.01 <= value <= 1:
@@ -95,7 +95,7 @@ def parse_fraction(text: str) -> float:
 
 
 def parse_assignments(pairs: list[str], option: str) -> dict[str, str]:
-    """{"K": "V"} of ["K=V"]."""
+    """Returns {"K": "V"} for ["K=V"]."""
     values = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -106,7 +106,7 @@ def parse_assignments(pairs: list[str], option: str) -> dict[str, str]:
 
 
 def parse_cpus(text: str) -> list[int]:
-    """[0, 1, 2, 5] of "0-2,5", the kernel's list format."""
+    """Returns [0, 1, 2, 5] for "0-2,5", the kernel's list format."""
     cpus: set[int] = set()
     for part in split_list(text, "CPUs"):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
@@ -119,7 +119,7 @@ def parse_cpus(text: str) -> list[int]:
 
 
 def format_cpus(cpus) -> str:
-    """The kernel's list format, shortest form."""
+    """Returns the shortest text in the kernel's list format."""
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and ranges[-1][1] == cpu - 1:
