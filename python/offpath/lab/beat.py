@@ -1,8 +1,8 @@
-"""beat.py CPU MICROSECONDS: wakes up on that core at every beat and sleeps again, until the process that
-started it is gone.
+"""beat.py CPU MICROSECONDS: wakes up on that core at regular intervals and sleeps again, until the process
+that started it is gone.
 
-Each time, the scheduler looks whether the process that runs there has used up its slice. Part of
-`offpath.lab.turns`; a program without imports of ours.
+At each wake-up, the scheduler checks whether the process that is running there has used up its slice. This
+program is part of `offpath.lab.turns`, but imports nothing of this package.
 """
 
 import contextlib
@@ -16,7 +16,8 @@ CHECKED_EVERY = 1000  # beats
 def main(cpu: int, microseconds: int) -> None:
     parent = os.getppid()
     os.sched_setaffinity(0, {cpu})
-    # It is woken without delay then. That needs a right; an ordinary process is woken a little late at times.
+    # With this priority the process is woken without delay. It needs a right for that. An ordinary process is
+    # sometimes woken a little late.
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     sleep, seconds = time.sleep, microseconds / 1e6

@@ -1,7 +1,7 @@
-"""Throttles a device: at most a share of one core, by the cpu controller of cgroups, version 1 or 2.
+"""Throttles a device to a share of one core, with the cpu controller of cgroups, version 1 or 2.
 
-Groups are named offpath-lab-OWNER-NODE and removed when the lab ends; `offpath lab clean` removes those whose
-owner is gone.
+Groups are named offpath-lab-OWNER-NODE. They are removed when the lab ends. `offpath lab clean` removes those
+whose owner is gone.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 from offpath.errors import OffpathError
 from offpath.lab import owner
 
-PERIOD_US = 10_000  # short, so that a throttled device is a slow device and not one that stops for 100 ms
+PERIOD_US = 10_000  # short, so that a throttled device is slow and does not stop for 100 ms at a time
 PREFIX = "offpath-lab-"
 
 
@@ -23,14 +23,14 @@ class Hierarchy:
     own: str  # this process's group, relative to the root
 
     def candidates(self) -> list[Path]:
-        """Groups under which a child may be made, nearest first: version 2 often allows it only further
-        up."""
+        """The groups in which a child may be made, nearest first. Version 2 often allows that
+        only further up."""
         group = self.root / self.own.strip("/")
         return [group, *[parent for parent in group.parents if parent.is_relative_to(self.root)]]
 
 
 def find_hierarchies(mounts: str, membership: str) -> list[Hierarchy]:
-    """The hierarchies that may have the cpu controller, from the text of /proc/self/mounts and
+    """The hierarchies that may have the cpu controller, according to the text of /proc/self/mounts and
     /proc/self/cgroup."""
     own = {}
     for line in membership.splitlines():
@@ -52,7 +52,7 @@ def _here() -> list[Hierarchy]:
 
 
 class DeviceQuota:
-    """One group of one device. `add` moves a process, with all its threads, into it."""
+    """The group of one device. `add` moves a process with all its threads into it."""
 
     def __init__(self, owner_mark: str, node: str, fraction: float):
         reasons = []
@@ -77,7 +77,7 @@ class DeviceQuota:
         (self.path / "cgroup.procs").write_text(str(pid))
 
     def throttled_periods(self) -> int:
-        """How often the quota stopped the device so far."""
+        """How many times the quota has stopped the device."""
         for line in (self.path / "cpu.stat").read_text().splitlines():
             if line.startswith("nr_throttled "):
                 return int(line.split()[1])
@@ -105,7 +105,7 @@ def _make(path: Path, version: int, fraction: float) -> None:
 
 
 def remove_leftovers() -> list[str]:
-    """Removes the groups of labs whose command is gone; returns their paths."""
+    """Removes the groups of labs whose command is gone, and returns their paths."""
     removed = []
     for hierarchy in _here():
         for parent in hierarchy.candidates():
@@ -116,5 +116,5 @@ def remove_leftovers() -> list[str]:
                         path.rmdir()
                         removed.append(str(path))
                     except OSError:
-                        pass  # processes are still in it, or it is another user's
+                        pass  # processes are still in it, or it belongs to another user
     return removed

@@ -1,5 +1,4 @@
-"""Finds and removes what commands that were killed may have left. Everything is recognized by its owner's
-mark."""
+"""Finds and removes what killed commands have left behind. Everything carries its owner's mark."""
 
 import os
 import shutil
@@ -24,7 +23,7 @@ def clean() -> list[str]:
 
 
 def _inits() -> list[tuple[int, str]]:
-    """First processes of labs, seen from here, that this user may end, and their owners."""
+    """The first processes of labs that this process sees and may end, with their owners."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -48,7 +47,7 @@ def _rooms() -> list[str]:
             try:
                 mark = (room / "owner").read_text().strip()
             except OSError:
-                continue  # another user's, or being made at this moment
+                continue  # it belongs to another user, or is just being made
             if not owner.is_alive(mark):
                 end_daemons(room)
                 shutil.rmtree(room, ignore_errors=True)
@@ -57,7 +56,7 @@ def _rooms() -> list[str]:
 
 
 def end_daemons(session: Path, number: int = signal.SIGTERM) -> int:
-    """Signals the daemons whose pid files lie under `session`; returns how many were there."""
+    """Signals the daemons whose pid files are in `session`, and returns their number."""
     count = 0
     for file in session.rglob("*.pid"):
         try:

@@ -1,4 +1,4 @@
-"""An emulated cluster that is up: nodes, links and placement, on which jobs are run one after the other."""
+"""An emulated cluster that is up: nodes, links and placement. It runs jobs one after the other."""
 
 import contextlib
 import copy
@@ -28,11 +28,11 @@ from offpath.lab.stderr import StderrRelay
 DPUS = ("local", "remote", "aarch64")
 STRAY_SECONDS = 2.0
 ABORT_SECONDS = 4.0
-# MPICH 4.0 over TCP does not always end: in about one run of ten, and more often with its progress thread, a
-# rank waits in MPI_Finalize for ever, also without offpath. If the program has written its results by then, a
-# last line that is a JSON object, they count, and the run is ended after MPICH_FINALIZE_S. Else it is ended
-# and started again when it takes MPICH_PATIENCE times as long as the longest run before it, and at least
-# MPICH_PATIENCE_S.
+# Over TCP, MPICH 4.0 does not always end: in about one run of ten, and more often with its progress thread, a
+# rank waits in MPI_Finalize forever. This also happens without offpath. If the program has written its
+# results by then, as a JSON object on its last line, they count, and the run is ended after MPICH_FINALIZE_S.
+# Otherwise the run is ended and started again when it takes MPICH_PATIENCE times as long as the longest run
+# before it, and at least MPICH_PATIENCE_S.
 MPICH_FINALIZE_S = 5.0
 MPICH_TRIES = 3
 MPICH_PATIENCE = 10
@@ -46,10 +46,10 @@ class LabSpec:
     ranks_per_node: int = 1
     link: Link = field(default_factory=lambda: Link(None))
     placement: str = "split"
-    turns_us: int | None = turns.DEFAULT_US  # of processes that share a core; None: the kernel's own
-    # Where devices run: on the node, on a machine of their own, on one of the other instruction set.
+    turns_us: int | None = turns.DEFAULT_US  # turns of processes that share a core; None: the kernel's own
+    # Where devices run: on the node, on a machine of their own, or on one with another instruction set.
     dpu: str = "local"
-    # The host-device link of devices with their own machines.
+    # The host-device link of devices with machines of their own.
     pcie: Link = field(default_factory=lambda: Link(None))
     device_quota: float | None = None
     proxies: int | None = None
@@ -84,16 +84,16 @@ class LabSpec:
 class JobResult:
     exit_code: int
     wall_s: float
-    stdout: str  # empty when it went straight to the terminal
+    stdout: str  # empty if it went directly to the terminal
     stderr: str
     wire_bytes: list[traffic.NodeTraffic]
-    pcie_bytes: list[traffic.NodeTraffic]  # empty where devices have no machines of their own
+    pcie_bytes: list[traffic.NodeTraffic]  # empty unless devices have machines of their own
     device_cpu_s: float | None
     complaints: list[str]
 
 
 class Cluster:
-    """Use as a context manager, inside the sandbox, or outside it for the one-node mode (`namespaced`
+    """A context manager, to be used inside the sandbox, or outside of it for the one-node mode (`namespaced`
     False)."""
 
     def __init__(self, spec: LabSpec, artifacts: Artifacts, namespaced: bool):
@@ -108,13 +108,13 @@ class Cluster:
         self.spec, self.artifacts, self.namespaced = spec, artifacts, namespaced
         self.placements = placement.place(spec.nodes, spec.ranks_per_node, spec.placement)
         self.nodes: list[Node] = []
-        self._every_node = self.nodes  # also those that a part of the cluster does not use
+        self._every_node = self.nodes  # includes nodes that a part of the cluster does not use
         self._quotas: list[DeviceQuota | None] = []
         self._cleanup = contextlib.ExitStack()
         self._turns: turns.Turns | None = None
         self._jobs = 0
-        self._longest_s = 0.0  # of the runs that ended well
-        self._logs: Path | None = None  # where logs are kept
+        self._longest_s = 0.0  # of the runs that succeeded
+        self._logs: Path | None = None  # directory of kept logs
         self._counting = threading.Lock()
 
     def __enter__(self) -> "Cluster":
@@ -168,8 +168,8 @@ class Cluster:
         return f"{nodes}{link}{kind}{pcie}; {placement.describe(self.placements)}{turn}{quota}"
 
     def first(self, nodes: int, ranks_per_node: int | None = None) -> "Cluster":
-        """The same cluster with only its first nodes in use, and other ranks there if that is said. For
-        running jobs, one at a time; it ends with this one."""
+        """The same cluster with only its first nodes in use, and optionally another number of ranks on each.
+        It runs jobs, one at a time, and ends with this cluster."""
         if not 1 <= nodes <= len(self.nodes):
             raise OffpathError(f"there are not {nodes} nodes in a cluster of {len(self.nodes)}")
         part = copy.copy(self)
@@ -188,9 +188,8 @@ class Cluster:
         capture: bool = False,
         layout: device_ranks.Layout | None = None,
     ) -> JobResult:
-        """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run itself is timed, not
-        the start of the devices. A captured run of MPICH without offload that does not end is started
-        again."""
+        """Runs `program` under mpirun on all nodes, or where `layout` says. Only the run is timed, not the
+        start of the devices. A captured run of MPICH without offload is started again if it does not end."""
         limit = self._patience(engine) if capture else None
         for tries_left in reversed(range(MPICH_TRIES if limit else 1)):
             result = self._run_in_a_room(engine, program, capture, layout, limit=limit)
@@ -202,14 +201,14 @@ class Cluster:
         return result
 
     def _patience(self, engine: Engine) -> float | None:
-        """Seconds after which a run of this engine is ended and started again; None: never."""
+        """Seconds after which a run of this engine is ended and started again. None: never."""
         if not engine.mpich or engine.offload or self.spec.timeout is not None or not self._longest_s:
             return None
         return max(MPICH_PATIENCE_S, MPICH_PATIENCE * self._longest_s)
 
     def run_together(self, jobs: list[tuple[Engine, list[str]]]) -> list[JobResult]:
-        """Runs several at the same time, captured. What they share, the links' traffic and their wall time,
-        is told of each as if it were its own."""
+        """Runs several jobs at the same time, and captures their output. The links' traffic and the wall
+        time, which they share, are reported for each job as if they were its own."""
         with ThreadPoolExecutor(len(jobs)) as pool:
             running = [
                 pool.submit(self._run_in_a_room, engine, program, True, None, ends_strays=False)
@@ -281,7 +280,7 @@ class Cluster:
             device_ranks.route_over_pcie(self.nodes)
             command = device_ranks.command(self.nodes, layout, program, ranks)
             environment |= device_ranks.settings(mca, job / "agent" if self.namespaced else None)
-        # mpirun itself stays off the device cores.
+        # mpirun itself does not run on the device cores.
         cpus = self.placements[0].host[:1] if self.namespaced else mpi.rank_cpus(self.nodes[0], engine)
         command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
 
@@ -316,7 +315,7 @@ class Cluster:
         return JobResult(code, wall, stdout, stderr, wire, pcie, device_cpu, complaints)
 
     def _traffic(self) -> tuple[list[traffic.NodeTraffic], list[traffic.NodeTraffic]]:
-        """Through the network, and through the host-device links."""
+        """Traffic through the network, and through the host-device links."""
         return (traffic.read(self.nodes), traffic.read_pcie(self.nodes)) if self.namespaced else ([], [])
 
     def _start_devices(
@@ -339,8 +338,8 @@ class Cluster:
     def _mpirun(
         self, command: list[str], environment: dict[str, str], capture: bool, limit: float | None
     ) -> tuple[int, str, str, list[str], float]:
-        """The exit code, what was written to stdout and stderr if that is captured, complaints, and how long
-        the program had hung before it was ended."""
+        """Returns the exit code, captured stdout and stderr, complaints, and how long the program had hung
+        before it was ended."""
         if not capture:
             code, complaints, hung_s = self._wait_for(command, environment, None, None, 2, limit)
             return code, "", "", complaints, hung_s
@@ -383,8 +382,8 @@ class Cluster:
         return (code if code >= 0 else 128 - code), complaints, hung_s
 
     def _end_strays(self, keep: set[int]) -> list[str]:
-        """Ends what a job left running: everything in the lab but process 1, this command, the nodes and the
-        devices."""
+        """Ends the processes that a job left running: everything in the lab except process 1, this command,
+        the nodes and the devices."""
         keep = (
             keep | {1, os.getpid()} | {holder.pid for node in self._every_node for holder in node.holders()}
         )
@@ -401,7 +400,7 @@ class Cluster:
         return []
 
     def _make_room(self, undo: contextlib.ExitStack) -> Path:
-        """The lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the
+        """Makes the lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the
         namespaces."""
         if self.namespaced:
             run_tool(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/dev/shm"])
@@ -448,8 +447,8 @@ def open_cluster(spec: LabSpec, artifacts: Artifacts) -> Cluster:
 
 
 def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
-    """What a measuring program said of itself, if all went well. `verifies`: it also says whether its data
-    were right."""
+    """What a measuring program reported about itself. Raises OffpathError if something went wrong.
+    `verifies`: the program also reports whether its data were right."""
     said = metrics.last_json_object(result.stdout)
     if result.exit_code != 0 or said is None:
         tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
@@ -474,8 +473,8 @@ def _text_in(file: IO[bytes]) -> str:
 
 
 def _wait_for_mpich(process: subprocess.Popen, stdout: IO[bytes], limit: float) -> tuple[int, float]:
-    """As process.wait(limit), but ends a program that hangs after it has written its results. The exit code,
-    and how long it had hung."""
+    """Like process.wait(limit), but ends a program that hangs after it has written its results. Returns the
+    exit code, and how long the program had hung."""
     started, results = time.monotonic(), None
     while True:
         try:
@@ -489,12 +488,12 @@ def _wait_for_mpich(process: subprocess.Popen, stdout: IO[bytes], limit: float) 
         if results is not None and now - results > MPICH_FINALIZE_S:
             written = os.fstat(stdout.fileno()).st_size
             _abort(process)
-            os.ftruncate(stdout.fileno(), written)  # without what mpiexec says about its end
+            os.ftruncate(stdout.fileno(), written)  # removes mpiexec's own last messages
             return 0, time.monotonic() - results
 
 
 def _written(file: IO[bytes]) -> str:
-    """What is in the file, without moving the position that the program writes at."""
+    """The content of the file. The position at which the program writes stays the same."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""One offpathd per node, on the node's device cores, started before the ranks and stopped after them.
+"""One offpathd for each node, on the node's device cores. It starts before the ranks and stops after them.
 
 Local attach: it runs on the node and serves a socket in the session directory. Remote attach: it runs on the
 device's own machine, listens on the host-device link, and gets the key of the job through a pipe.
@@ -24,14 +24,14 @@ STOP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    daemon: list[str]  # the command that is offpathd
+    daemon: list[str]  # the command line of offpathd
     proxies: int | None = None
     spin_us: int | None = None
     log_level: str = "warn"
 
 
 class RemoteAttach:
-    """How the ranks of one job find and prove themselves to devices on machines of their own. The files end
+    """How the ranks of one job find devices on machines of their own, and authenticate to them. The files end
     with the job."""
 
     def __init__(self, nodes: int, session: Path):
@@ -53,9 +53,10 @@ class RemoteAttach:
 def daemon_command(
     options: DeviceOptions, node: Node, session: Path, log: Path, ready_fd: int, key_fd: int | None = None
 ) -> list[str]:
-    """With `key_fd` for remote attach, on the device's own machine; else for local attach, on the node."""
+    """With `key_fd`: for remote attach, on the device's own machine. Otherwise: for local attach,
+    on the node."""
     machine = node if key_fd is None else node.device
-    # A device with a machine of its own serves a socket too, for MPI calls of target regions.
+    # A device with a machine of its own serves a socket, too, for MPI calls of target regions.
     command = [*options.daemon, "--name", machine.name, "--dir", str(session)]
     if key_fd is not None:
         command += [
@@ -64,7 +65,7 @@ def daemon_command(
             "--key-fd",
             str(key_fd),
         ]
-        # Kernels of this job only: the key is made for it.
+        # The device accepts kernels of this job only, because the key is made for the job.
         command += ["--host-devices", network.PCIE_INTERFACE, "--allow-kernels", "/", "--allow-images"]
     command += [
         "--cpus",
@@ -86,8 +87,8 @@ def daemon_command(
 
 
 class Device:
-    """A running offpathd. Made started but not yet ready: call `wait_ready` once all devices of a job are
-    started."""
+    """A running offpathd. It has started, but may not be ready: `wait_ready` is called when all devices of a
+    job have been started."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class Device:
         )
 
     def ended(self) -> str | None:
-        """How offpathd ended, when it did so on its own."""
+        """How offpathd ended, if it ended on its own."""
         code = self.process.poll()
         if code is None:
             return None
@@ -158,7 +159,7 @@ class Device:
                 self.process.wait()
 
     def cpu_seconds(self) -> float | None:
-        """CPU time that the device used so far."""
+        """CPU time that the device has used so far."""
         try:
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -171,7 +172,7 @@ class Device:
 
 
 def first_complaint(devices: list[Device]) -> str | None:
-    """Of the devices that served a failed job, what the one logged that met the failure first."""
+    """The log of the device that met the failure of a job first."""
     log = logs.first_to_complain(device.log for device in devices)
     device = next((device for device in devices if device.log == log), None)
     return (
@@ -180,7 +181,7 @@ def first_complaint(devices: list[Device]) -> str | None:
 
 
 def _pipe_with(key: bytes) -> int:
-    """The read end of a pipe that holds the key and nothing more: it never shows in a command line, a
+    """The read end of a pipe that contains only the key. So the key never appears in a command line, a
     variable or a file."""
     read, write = os.pipe()
     with open(write, "wb") as file:

@@ -1,5 +1,5 @@
-"""Jobs of the lab in which devices are ranks too: which ranks run where, on which cores, under which name of
-mpirun's."""
+"""Jobs of the lab in which devices are ranks, too: on which nodes and cores the ranks run, and the names by
+which mpirun knows the machines."""
 
 import os
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a job with device ranks has beyond an ordinary one."""
+    """What a job with device ranks has in addition to an ordinary one."""
 
     groups: list[Group]
     device_program: list[str]  # with its arguments, as it runs on a device
@@ -40,11 +40,12 @@ def everywhere(nodes: int, hosts: int, devices: int) -> list[Group]:
 def on_own_cores(
     groups: list[Group], placements: list[placement.NodePlacement], cores: list[tuple[int, ...]]
 ) -> list[Group]:
-    """The groups, each on cores of its own, where the placement would have them share some while others idle.
+    """Gives each group cores of its own, where the placement would make groups share some cores while others
+    idle.
 
-    For jobs that use a few places of the cluster at a time: on two cores, one is for all hosts and one for
-    all devices, so two hosts would take turns on one while the other, the devices', has nothing to do; a host
-    and a device would not.
+    This is for jobs that use only a few places of the cluster at a time. On two cores, for instance, the
+    placement gives one core to all hosts and the other one to all devices. Two hosts would then take turns on
+    one core, although no device uses the other one.
     """
     chosen = [
         placements[group.node].host if group.kind == HOST else placements[group.node].device
@@ -67,8 +68,8 @@ def on_own_cores(
 
 
 def command(nodes: list[Node], layout: Layout, program: list[str], environment: dict[str, str]) -> list[str]:
-    """mpirun's command line. Its parameters are given as variables (`settings`), since they are for all
-    programs alike."""
+    """mpirun's command line. Its parameters are variables (`settings`), because they apply to all
+    programs."""
     exports = [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
     programs = []
     for group in layout.groups:
@@ -83,7 +84,7 @@ def command(nodes: list[Node], layout: Layout, program: list[str], environment: 
 
 
 def settings(mca: dict[str, str], agent: Path | None) -> dict[str, str]:
-    """Variables for mpirun, which hands them to every program."""
+    """The variables for mpirun, which hands them to every program."""
     parameters = {"rmaps_base_oversubscribe": "1", "hwloc_base_binding_policy": "none"} | mca
     if agent is not None:
         parameters["plm_rsh_agent"] = str(agent)
@@ -93,10 +94,11 @@ def settings(mca: dict[str, str], agent: Path | None) -> dict[str, str]:
 
 
 def route_over_pcie(nodes: list[Node]) -> None:
-    """Host and own device reach each other's network address over the host-device link.
+    """Makes a host and its own device reach each other's network address over the host-device link.
 
-    So MPI sees one interface and one address per rank: given two interfaces, it would send over both at once
-    where both lead to a peer, and try for a while to reach other nodes through the one that leads to none.
+    So MPI sees one interface and one address for each rank. With two interfaces, it would use both at the
+    same time where both lead to a peer, and would try for a while to reach other nodes through the one that
+    does not lead to them.
     """
     for node in nodes:
         if node.dpu is None:
@@ -107,10 +109,10 @@ def route_over_pcie(nodes: list[Node]) -> None:
 
 
 def device_command(dpu: str, program: list[str], device_program: str | None) -> list[str]:
-    """What device ranks run: the program of the hosts unless another is named; of the aarch64 build, under
-    qemu, with --dpu aarch64.
+    """What device ranks run: the program of the hosts, unless another one is named. With --dpu aarch64 it is
+    the program of the aarch64 build, under qemu.
 
-    Its arguments are those of the hosts' program.
+    The arguments are those of the hosts' program.
     """
     if device_program is not None and not os.access(device_program, os.X_OK):
         raise OffpathError(f"--device-program {device_program} is not an executable file", "give its path")

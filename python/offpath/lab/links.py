@@ -1,4 +1,4 @@
-"""The links of a lab that is up, as the kernel has them: what `offpath info` shows."""
+"""The links of a lab that is up, as the kernel reports them. `offpath info` shows them."""
 
 import json
 
@@ -8,8 +8,8 @@ from offpath.lab.node import run_tool
 
 
 def describe(cluster: Cluster) -> list[dict]:
-    """The network link and, where devices have machines of their own, the host-device link. All nodes have
-    the same."""
+    """The network link and, if devices have machines of their own, the host-device link. They are the same on
+    all nodes."""
     if not cluster.namespaced:
         return []
     node, spec = cluster.nodes[0], cluster.spec
@@ -49,7 +49,8 @@ def _link(
     addresses: list[str],
     end: str | None = None,
 ) -> dict:
-    """`end`: where the queue is that limits the link, if not at the interface that programs see."""
+    """`end` is the place of the queue that limits the link, if that is not the interface that
+    programs see."""
     end = end or interface
     (device,) = json.loads(run_tool([*enter, "ip", "-j", "link", "show", "dev", end]))
     return {
@@ -64,7 +65,8 @@ def _link(
 
 
 def rate_of(queues: str) -> int | None:
-    """Bits per second of the token bucket in what `tc -j qdisc show` prints; None where there is none."""
+    """Bits per second of the token bucket in the output of `tc -j qdisc show`. None if there is
+    no token bucket."""
     for queue in json.loads(queues):
         if queue["kind"] == "tbf":
             return 8 * queue["options"]["rate"]

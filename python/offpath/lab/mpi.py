@@ -1,5 +1,5 @@
-"""Command lines and environments for the real MPI: how mpirun, or MPICH's mpiexec, reaches the nodes and what
-the ranks see."""
+"""Command lines and environments for the real MPI: how mpirun, or MPICH's mpiexec, reaches the nodes, and
+what the ranks see."""
 
 import os
 import shlex
@@ -13,30 +13,28 @@ from offpath.lab.node import Node
 
 @dataclass(frozen=True)
 class Engine:
-    """One way to run a program: the host's MPI in some setting, or with its communication offloaded."""
+    """A way to run a program: the host's MPI with certain settings, or with its communication offloaded."""
 
     name: str
     label: str
     offload: bool = False
-    wide: bool = False  # host ranks may use the device's cores too, and there is no device
+    wide: bool = False  # host ranks may also use the device's cores, and there is no device
     mca: dict[str, str] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)  # more variables of the ranks
-    mpich: bool = False  # PROGRAM-mpich runs in place of PROGRAM: twins.py
-    # The engine that has the same library and nothing else, with which this one is compared too.
+    environment: dict[str, str] = field(default_factory=dict)  # additional variables of the ranks
+    mpich: bool = False  # run PROGRAM-mpich instead of PROGRAM: see twins.py
+    # The engine that has the same library and nothing else. This engine is also compared with that one.
     alone: str | None = None
-    # The device runs on the node itself, also in a lab whose devices have machines of their own.
+    # The device runs on the node itself, even in a lab whose devices have machines of their own.
     local: bool = False
-    # The MPI front end is loaded where communication is offloaded; other libraries know their device
-    # themselves.
+    # The MPI front end is loaded if communication is offloaded. Other libraries find their device themselves.
     front_end: bool = True
 
 
 HOST = Engine("host", "host MPI")
 OFFPATH = Engine("offpath", "offpath", offload=True)
 # The rivals in software: the host's MPI with its own progress thread, with the device's core, and with both.
-# Open MPI's thread drains the sockets of the TCP transport, and the protocol above still advances only inside
-# MPI calls; MPICH's makes all of its progress. So a program that is made with both libraries runs on MPICH as
-# well.
+# Open MPI's thread drains the sockets of the TCP transport, but the protocol above advances only inside MPI
+# calls. MPICH's thread makes all progress. So a program that is built with both libraries also runs on MPICH.
 _THREAD_MCA = {"btl_tcp_progress_thread": "1"}
 _THREAD_ENVIRONMENT = {"MPIR_CVAR_ASYNC_PROGRESS": "1"}
 _THREAD_NAME = "its progress thread"
@@ -66,8 +64,8 @@ RIVALS = [
     "host+core",
     "mpich",
     "mpich+core+thread",
-]  # the strongest, and what the last is compared with
-RIVALS_OF_MPICH = ["host+core", "host+core+thread"]  # of a program that is made with MPICH anyway
+]  # the strongest one, and the one to compare it with
+RIVALS_OF_MPICH = ["host+core", "host+core+thread"]  # for a program that is built with MPICH anyway
 ENGINES = {engine.name: engine for engine in [HOST, OFFPATH, *BASELINES]}
 
 
@@ -76,11 +74,11 @@ def mca_settings(namespaced: bool, engine: Engine, extra: dict[str, str]) -> dic
         "pml": "ob1",
         "btl": "self,vader,tcp",
         "btl_base_warn_component_unused": "0",
-        # osc rdma takes TCP and then cannot make a window; osc ucx is not what pml ob1 goes with.
+        # osc rdma accepts TCP but then cannot create a window. osc ucx does not work with pml ob1.
         "osc": "sm,pt2pt",
         "mpi_yield_when_idle": "1",
         "plm": "rsh",
-        # Messages of a job that fails are worth seeing each once, not aggregated with a delay.
+        # The messages of a job that fails are shown one by one, not aggregated with a delay.
         "orte_base_help_aggregate": "0",
     }
     if namespaced:
@@ -101,10 +99,10 @@ def hostfile(nodes: list[Node], ranks_per_node: int) -> str:
 def agent_script(
     nodes: list[Node], engine: Engine, scratch: Path, limits: dict[str, Path] | None = None
 ) -> str:
-    """What mpirun calls in place of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with the
-    node's own TMPDIR.
+    """The script that mpirun calls instead of ssh: `AGENT NODE COMMAND...` runs COMMAND on NODE, pinned, with
+    the node's own TMPDIR.
 
-    Devices with machines of their own can be named too. `limits`: by machine, the control group that
+    NODE may also be the machine of a device. `limits` names, for some machines, the control group that
     everything started there enters.
     """
     cases = []
@@ -137,8 +135,8 @@ def rank_cpus(node: Node, engine: Engine) -> tuple[int, ...]:
 def rank_environment(
     engine: Engine, attach: dict[str, str], front_end: Path | None, extra: dict[str, str]
 ) -> dict[str, str]:
-    """Variables that the ranks get on top of the inherited environment. `attach` says how they find their
-    device."""
+    """The variables that the ranks get in addition to the inherited environment. `attach` tells them how to
+    find their device."""
     if not engine.offload:
         return {"OFFPATH": "off"} | engine.environment | extra
     inherited = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")} | extra
@@ -177,7 +175,7 @@ def mpirun_command(
 def mpiexec_command(
     nodes: list[Node], ranks_per_node: int, program: list[str], job: Path, environment: dict[str, str]
 ) -> list[str]:
-    """The same for MPICH, whose launcher calls the agent as it would call rsh."""
+    """The command line and the environment for MPICH, whose launcher calls the agent as it would call rsh."""
     command = ["mpiexec.mpich", "-n", str(len(nodes) * ranks_per_node)]
     if nodes[0].holder is not None:
         (job / "machines").write_text("".join(f"{node.name}:{ranks_per_node}\n" for node in nodes))

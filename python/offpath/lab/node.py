@@ -1,5 +1,5 @@
-"""A node of the lab: a process that does nothing but hold the node's namespaces, and another one for its
-device if that has its own."""
+"""A node of the lab: a process that only holds the node's namespaces, and another one for the device if that
+has namespaces of its own."""
 
 import os
 import subprocess
@@ -16,12 +16,12 @@ hostname "$1"
 mount -t sysfs -o ro sysfs /sys
 mount --bind "$2" /etc/hosts
 for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2>/dev/null || true
-# Nobody passes on what is meant for others: from node to node there is the network, and no other way.
+# No node forwards packets for others, so that all traffic between nodes uses the emulated links.
 echo 0 >/proc/sys/net/ipv4/ip_forward 2>/dev/null || true
 echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle 2>/dev/null || true
 echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save 2>/dev/null || true
-# Not what the machine happens to use: BBR, for one, takes the bursts of a shaped link for its rate and paces
-# by that.
+# A fixed choice, not the machine's default: BBR, for one, mistakes the bursts of a shaped link for its rate and
+# paces by it.
 echo cubic >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null ||
     echo reno >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || true
 echo ready
@@ -31,31 +31,31 @@ exec sleep infinity
 
 @dataclass
 class Node:
-    """One emulated machine: a node, or (as `dpu` of one) its device. Without namespaces (`holder` is None) it
+    """One emulated machine: a node, or its device (`dpu` of a node). Without namespaces (`holder` is None) it
     is this machine itself."""
 
     name: str
     placement: NodePlacement
     holder: subprocess.Popen | None = field(default=None, repr=False)
     index: int = 0
-    dpu: "Node | None" = None  # where the device has an operating system of its own
+    dpu: "Node | None" = None  # set if the device has an operating system of its own
 
     @property
     def pid(self) -> int:
-        """Of the process that holds the namespaces."""
+        """The process that holds the namespaces."""
         if self.holder is None:
             raise ValueError(f"{self.name} has no namespaces of its own")
         return self.holder.pid
 
     @property
     def device(self) -> "Node":
-        """The machine of the device, where it has one."""
+        """The machine of the device. Raises ValueError if the device has none."""
         if self.dpu is None:
             raise ValueError(f"the device of {self.name} has no machine of its own")
         return self.dpu
 
     def command(self, command: list[str], cpus: tuple[int, ...] = ()) -> list[str]:
-        """`command`, to be run on this node and on these of its cores."""
+        """Returns the command line that runs `command` on this node, on the given cores."""
         pinned = ["taskset", "-c", ",".join(map(str, cpus)), *command] if cpus else command
         return pinned if self.holder is None else [*self.enter(), *pinned]
 
@@ -74,10 +74,10 @@ class Node:
 def make_node(
     index: int, placement: NodePlacement, hosts: str, link: Link, pcie: Link | None, addresses: list[str]
 ) -> Node:
-    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. Without `pcie`
-    there is none of the device.
+    """Makes the namespaces of node `index`, connects them to the switch and shapes the links. The device gets
+    namespaces only with `pcie`.
 
-    `addresses`: of all machines on the network.
+    `addresses` are those of all machines on the network.
     """
     node = Node(network.node_name(index), placement, _hold(network.node_name(index), hosts), index)
     try:

@@ -1,15 +1,15 @@
-"""Who a lab belongs to: the pid and start time of the command that made it, which together are never reused.
+"""The owner of a lab: the pid and start time of the command that made it. The pair is never reused.
 
-Whatever could outlive a killed command carries this mark, so that `offpath lab clean` can tell a leftover
-from a lab in use.
+Everything that could outlive a killed command carries this mark, so that `offpath lab clean` can tell
+leftovers from labs in use.
 """
 
 import os
 
 
 def start_time(pid: int) -> str | None:
-    """Kernel ticks since boot at which `pid` started; None when there is no such process (or only a
-    zombie)."""
+    """The kernel ticks since boot at which `pid` started. None if there is no such process, or
+    only a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             fields = stat.read().rpartition(")")[2].split()

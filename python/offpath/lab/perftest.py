@@ -13,13 +13,13 @@ from offpath.lab.node import Node
 
 _PORT = 13337
 _MESSAGE = 4 * 2**20
-_SECONDS = 0.5  # of sending, about
+_SECONDS = 0.5  # approximate duration of sending
 _PATIENCE = 30.0
 
 
 def find() -> tuple[str, dict[str, str]] | None:
-    """ucx_perftest and the variables that it needs: of the UCX that the build uses, else the system's. None:
-    there is none."""
+    """ucx_perftest and the variables that it needs. It belongs to the UCX that the build uses, or else to the
+    system's. None if there is neither."""
     spec = importlib.util.find_spec("libucx")
     for root in map(Path, spec.submodule_search_locations or [] if spec else []):
         if os.access(root / "bin/ucx_perftest", os.X_OK):
@@ -29,7 +29,7 @@ def find() -> tuple[str, dict[str, str]] | None:
 
 
 def of_network(nodes: list[Node], rate: int | None) -> float:
-    """Bytes per second over the network, between the machines that devices run on."""
+    """Bytes per second over the network, between the machines on which devices run."""
     sender, receiver = (node.dpu or node for node in nodes[:2])
     address = network.device_address(nodes[1].index) if nodes[1].dpu else network.node_address(nodes[1].index)
     return bandwidth(sender, receiver, address, network.INTERFACE, rate)
@@ -90,7 +90,7 @@ def bandwidth(sender: Node, receiver: Node, address: str, interface: str, rate: 
 
 
 def parse(text: str) -> float:
-    """Bytes per second in the CSV that ucx_perftest prints; its unit is 2^20 bytes per second."""
+    """Bytes per second in the CSV that ucx_perftest prints in units of 2^20 bytes per second."""
     lines = [line.strip() for line in text.strip().splitlines()]
     header = next((index for index, line in enumerate(lines) if "overall_bw" in line), None)
     if header is None or header + 1 >= len(lines):

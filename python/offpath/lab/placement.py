@@ -1,9 +1,10 @@
-"""Which cores host ranks and devices get.
+"""Assigns cores to host ranks and devices.
 
-Whole physical cores are dealt out, so that a device never shares the arithmetic units of a host rank:
-- enough cores: every node has cores of its own for its ranks and one for its device;
-- fewer: the first half of the cores is shared by the host ranks of all nodes, the rest by the devices (two
-cores: one and one);
+A physical core is assigned as a whole, so that a device never shares the arithmetic units of a host rank:
+
+- enough cores: every node has cores of its own for its ranks, and one for its device;
+- fewer: the host ranks of all nodes share the first half of the cores, and the devices share the rest (with
+  two cores, one each);
 - one core, or placement "shared": everything runs everywhere.
 """
 
@@ -26,8 +27,8 @@ class NodePlacement:
 
 
 def physical_cores(allowed: set[int]) -> list[tuple[int, ...]]:
-    """The allowed logical CPUs grouped by physical core; each CPU alone if that would leave a single
-    group."""
+    """The allowed logical CPUs, grouped by physical core. If there would be only one group, each CPU is a
+    group of its own."""
     groups: dict[tuple[int, ...], set[int]] = {}
     for cpu in allowed:
         try:
@@ -66,7 +67,7 @@ def place(
 
 
 def describe(placements: list[NodePlacement]) -> str:
-    """One line: where host ranks and devices run."""
+    """One line that says where host ranks and devices run."""
     if all(p == placements[0] for p in placements):
         return _line(placements[0])
     return "; ".join(f"node{i}: {_line(p)}" for i, p in enumerate(placements))
@@ -87,7 +88,8 @@ def _node(cores: list[tuple[int, ...]], ranks: int) -> NodePlacement:
 
 
 def _share(cores: list[tuple[int, ...]], index: int, nodes: int) -> list[tuple[int, ...]]:
-    """Node `index`'s part of a pool: its own slice when the pool is large enough, else one core in turn."""
+    """The part of a pool that belongs to node `index`: a slice of its own if the pool is large enough, else
+    one core, in turn."""
     if len(cores) >= nodes:
         size = len(cores) // nodes
         return cores[index * size : (index + 1) * size]

@@ -1,9 +1,9 @@
-"""Runs this very command again inside namespaces of its own, as root or as an ordinary user.
+"""Runs this command again inside namespaces of its own, as root or as an ordinary user.
 
-One mechanism for both: `unshare` makes user (only if not root), mount, network, pid, ipc and UTS namespaces
-and starts `offpath.lab.init` as their process 1. Nothing is registered anywhere (no /var/run/netns, no
-files), so the end of process 1 is the end of all of it. The command outside only waits, passes signals on,
-and holds a pipe whose closing ends the lab.
+Both work in the same way: `unshare` makes user (only if not root), mount, network, pid, ipc and UTS
+namespaces, and starts `offpath.lab.init` as their process 1. Nothing is registered outside, neither in
+/var/run/netns nor in other files, so everything ends with process 1. The command outside only waits, passes
+signals on, and holds a pipe. Closing the pipe ends the lab.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def inside() -> bool:
 
 
 def owner_mark() -> str:
-    """Mark of the command that the user started, also when seen from inside the lab."""
+    """The mark of the command that the user started. It is the same inside the lab."""
     return os.environ.get(INSIDE) or owner.mark()
 
 
@@ -55,7 +55,7 @@ def has_privileges() -> bool:
 
 
 def probe() -> bool:
-    """The `privileged` argument that works here. Raises NamespacesUnavailable, with the kernel's reason, when
+    """The `privileged` argument that works here. Raises NamespacesUnavailable, with the kernel's reason, if
     none does."""
     reasons = []
     for privileged in [True, False] if has_privileges() else [False]:
@@ -81,7 +81,7 @@ def probe() -> bool:
 
 
 def run_inside(command_line: list[str]) -> int:
-    """Runs `offpath COMMAND_LINE` inside fresh namespaces and returns its exit code."""
+    """Runs `offpath COMMAND_LINE` inside new namespaces and returns its exit code."""
     privileged = probe()
     control_read, control_write = os.pipe()
     status_read, status_write = os.pipe()
@@ -98,7 +98,8 @@ def run_inside(command_line: list[str]) -> int:
         ],
         pass_fds=(control_read, status_write),
         env=for_command(os.environ),
-        # A session of its own: Ctrl-C reaches only this process, which passes it on in order.
+        # The worker gets a session of its own. So Ctrl-C reaches only this process, which passes it on in
+        # order.
         start_new_session=True,
     )
     os.close(control_read)

@@ -1,9 +1,8 @@
-"""Lets TCP hand larger segments to a link than the usual 64 KiB, so that the machine spends less on emulating
-it.
+"""Lets TCP hand segments larger than the usual 64 KiB to a link, so that emulating the link costs less.
 
-A shaped link costs a timer and a walk through the bridge for every segment, which on virtual machines is
-dear. The kernel has had the setting for IPv4 since 6.3; the `ip` of Debian 12 does not know it, so it is set
-by netlink here.
+Every segment on a shaped link costs a timer and a walk through the bridge, which is expensive on virtual
+machines. The kernel has had the setting for IPv4 since 6.3. The `ip` of Debian 12 does not know it, so this
+module sets it by netlink.
 """
 
 import socket
@@ -17,8 +16,8 @@ _LINK = struct.Struct("=BBHiII")
 
 
 def set_largest(interface: str, size: int) -> bool:
-    """For an interface in this process's network namespace. False when the kernel does not know the setting,
-    which is no harm."""
+    """Sets it for an interface in this process's network namespace. Returns False if the kernel does not know
+    the setting, which does no harm."""
     attributes = b"".join(
         struct.pack("=HHI", 8, kind, size) for kind in (_IFLA_GSO_IPV4_MAX_SIZE, _IFLA_GRO_IPV4_MAX_SIZE)
     )

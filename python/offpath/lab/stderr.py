@@ -1,7 +1,7 @@
-"""Passes mpirun's error output on, less one harmless line.
+"""Passes mpirun's error output on, without one harmless line.
 
 mpirun's rsh launcher and the agent that it forks both put the agent into its process group. If the agent is
-quicker, as happens on a busy machine, the launcher says so although all is well.
+faster, as happens on a busy machine, the launcher prints an error although all is well.
 """
 
 import os
@@ -15,7 +15,8 @@ _SUSPECT = b"["
 
 
 class StderrRelay:
-    """`descriptor` is the end to give to mpirun; `finish` returns once everything was written to `target`."""
+    """`descriptor` is the end to give to mpirun. `finish` returns when everything has been
+    written to `target`."""
 
     def __init__(self, target: int):
         self._read, self.descriptor = os.pipe()
@@ -25,7 +26,7 @@ class StderrRelay:
 
     def finish(self, seconds: float = 2.0) -> None:
         os.close(self.descriptor)
-        # A process that outlives mpirun may still hold the pipe; it is not waited for.
+        # A process that outlives mpirun may still hold the pipe, so the wait is limited.
         self._thread.join(seconds)
 
     def _relay(self) -> None:
@@ -45,7 +46,7 @@ class StderrRelay:
 
 
 def sift(data: bytes) -> tuple[bytes, bytes]:
-    """What to pass on now, and an unfinished line that may yet turn out to be the noise."""
+    """What to pass on now, and an unfinished line that may still become the noise."""
     whole, newline, rest = data.rpartition(b"\n")
     passed = _NOISE.sub(b"", whole + newline)
     return (passed, rest) if rest.startswith(_SUSPECT) else (passed + rest, b"")

@@ -1,5 +1,5 @@
-"""What crossed each link: shows that host and offload move the same bytes over the same wire, and what the
-host-device links carry."""
+"""Counts the bytes on each link. The numbers show that host and offload move the same bytes over the same
+wire, and what the host-device links carry."""
 
 import json
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from offpath.lab.node import Node, run_tool
 
 @dataclass(frozen=True)
 class NodeTraffic:
-    """Of one node: through its cable, counted by the switch; or through its host-device link, counted by the
-    host."""
+    """The traffic of one node: through its cable, counted by the switch; or through its host-device link,
+    counted by the host."""
 
     sent: int
     received: int
@@ -20,7 +20,8 @@ class NodeTraffic:
 
 
 def read(nodes: list[Node]) -> list[NodeTraffic]:
-    """The network: of host and device together, where the device is a machine of its own."""
+    """Traffic through the network. If the device is a machine of its own, this is the traffic of host and
+    device together."""
     links = {
         link["ifname"]: link["stats64"] for link in json.loads(run_tool(["ip", "-s", "-j", "link", "show"]))
     }
@@ -31,13 +32,13 @@ def read(nodes: list[Node]) -> list[NodeTraffic]:
     for node in nodes:
         stats = links[network.port(node.index)]
         dropped = drops.get(network.port(node.index), 0) + drops.get(network.uplink(node.index), 0)
-        # Seen from the switch: what it receives on a port, the node has sent.
+        # The switch counts: what it receives on a port, the node has sent.
         counted.append(NodeTraffic(stats["rx"]["bytes"], stats["tx"]["bytes"], dropped))
     return counted
 
 
 def read_pcie(nodes: list[Node]) -> list[NodeTraffic]:
-    """The host-device links, as the hosts see them; nothing where there are none."""
+    """Traffic through the host-device links, as the hosts count it. Empty if there are none."""
     return [
         parse_counters(Path(f"/proc/{node.pid}/net/dev").read_text(), network.PCIE_INTERFACE)
         for node in nodes
@@ -46,7 +47,7 @@ def read_pcie(nodes: list[Node]) -> list[NodeTraffic]:
 
 
 def parse_counters(text: str, interface: str) -> NodeTraffic:
-    """Of one interface in the text of /proc/PID/net/dev."""
+    """The counters of one interface in the text of /proc/PID/net/dev."""
     for line in text.splitlines():
         name, _, counters = line.partition(":")
         if name.strip() == interface:

@@ -1,12 +1,12 @@
 """Short turns for processes that share a core.
 
-On a cluster every node has cores of its own. In the lab the ranks of several nodes compute on one core, and
-Linux lets each of them run for a whole timer tick or more, commonly 4 ms: a rank that is about to post an
-operation may wait that long for its neighbour to finish a turn. So the lab asks for short slices and makes
-the scheduler look at them: on each shared core a process wakes up at every beat and sleeps again.
+On a cluster every node has cores of its own. In the lab, the ranks of several nodes compute on one core.
+Linux lets each of them run for a whole timer tick or more, commonly 4 ms. So a rank that is about to post an
+operation may wait that long for another rank's turn to end. The lab therefore asks for short slices and makes
+the scheduler check them: on each shared core, a process wakes up at regular intervals and sleeps again.
 
-Slices of a process' own exist since Linux 6.12 and are inherited by what the process starts. Where they are
-missing, turns are the kernel's.
+Processes have had slices of their own since Linux 6.12, and child processes inherit them. On older kernels,
+turns are the kernel's.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from offpath.lab.placement import NodePlacement
 
 DEFAULT_US = 200
 LEAST_US, MOST_US = 100, 4000
-SLICE_SHARE = 2  # a slice is over well before the next beat looks at it
-LEAST_SLICE_NS = 100_000  # what the kernel accepts
+SLICE_SHARE = 2  # a slice ends well before the next beat checks it
+LEAST_SLICE_NS = 100_000  # the least that the kernel accepts
 
 _BEAT = Path(__file__).with_name("beat.py")
 _SYSCALLS = {"x86_64": (314, 315), "aarch64": (274, 275)}  # sched_setattr, sched_getattr
@@ -81,7 +81,7 @@ class Turns:
 
 
 def shared_cores(placements: list[NodePlacement], ranks_per_node: int) -> list[int]:
-    """The cores that several ranks, or several devices, have to share."""
+    """The cores that several ranks, or several devices, share."""
     load: dict[int, float] = {}
     for placement in placements:
         for cpus, processes in ((placement.host, ranks_per_node), (placement.device, 1)):
@@ -98,13 +98,14 @@ def check(microseconds: int | None) -> None:
 
 
 def slice_ns() -> int | None:
-    """The time slice of this process; None where the kernel does not tell or it has no ordinary policy."""
+    """The time slice of this process. None if the kernel does not tell, or if the process has no ordinary
+    policy."""
     attributes = _get()
     return attributes.runtime or None if attributes and attributes.policy == os.SCHED_OTHER else None
 
 
 def set_slice_ns(nanoseconds: int) -> bool:
-    """Whether the kernel took it. Niceness stays."""
+    """Sets the slice and returns whether the kernel accepted it. Niceness does not change."""
     attributes = _get()
     if attributes is None:
         return False

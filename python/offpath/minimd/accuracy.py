@@ -1,8 +1,8 @@
 """Figure 13: how far temperatures drift from those of a run that rebuilds its lists in every step.
 
-The temperature divergence rate (TDR) is the slope of dT(n) = T(n) - T_ref(n), n every 10 steps, by least
-squares. Its sign means nothing once trajectories have decorrelated, and then slopes cancel: the slope of the
-first 300 steps and the largest |dT| stand beside it.
+The temperature divergence rate (TDR) is the slope of dT(n) = T(n) - T_ref(n) by least squares, with n every
+10 steps. Once trajectories have decorrelated, its sign means nothing, and slopes cancel. Therefore the rows
+also have the slope over the first 300 steps, and the largest |dT|.
 """
 
 import math
@@ -18,7 +18,8 @@ SCHEMES = (HOSTS, PAPER, BALANCED)
 
 
 def slope(x: list[float], y: list[float]) -> tuple[float, float]:
-    """Of the least-squares line, with its standard error; 0 where two points leave none."""
+    """The slope of the least-squares line, and its standard error, which is 0 if there are only
+    two points."""
     n = len(x)
     if n < 2 or n != len(y):
         raise ValueError(f"{n} points make no line")
@@ -30,7 +31,7 @@ def slope(x: list[float], y: list[float]) -> tuple[float, float]:
 
 
 def divergence(thermo: list[dict], reference: list[dict]) -> dict:
-    """Of two tables of the same steps."""
+    """The divergence between two tables of the same steps."""
     steps = [row["step"] for row in thermo]
     if steps != [row["step"] for row in reference]:
         raise OffpathError("a run and its reference have other steps in their tables", code=1)
@@ -49,7 +50,7 @@ def divergence(thermo: list[dict], reference: list[dict]) -> dict:
 
 
 def energy_drift(thermo: list[dict]) -> dict:
-    """Total energy an atom, 1.5 T + U in Lennard-Jones units, by step."""
+    """The drift over the steps of an atom's total energy, 1.5 T + U in Lennard-Jones units."""
     energy = [1.5 * row["t"] + row["u"] for row in thermo]
     rate, error = slope([row["step"] for row in thermo], energy)
     return {

@@ -1,6 +1,6 @@
-"""One run of miniMD, and what is known of it afterwards.
+"""One run of miniMD, and its outcome.
 
-These two types are all that a study and whoever supplies its runs (sources.py) have in common.
+A study, and the source that supplies its runs (sources.py), share only these two types.
 """
 
 from dataclasses import asdict, dataclass, field, replace
@@ -67,16 +67,17 @@ USES_DEVICES = (
     RUNTIME_PAPER,
     RUNTIME_BALANCED,
     SPLIT,
-)  # whose devices compute forces, so that their slowness and threads count
+)  # schemes whose devices compute forces, so that the devices' slowness and threads matter
 
 
 @dataclass(frozen=True)
 class Case:
-    """Lennard-Jones, `steps` steps, half lists; everything else is what miniMD does by default.
+    """A run of `steps` steps with Lennard-Jones forces and half lists. Everything else is miniMD's default.
 
-    `scheme`: who does what, one of SCHEMES. `nodes`: each has `ranks_per_node` host ranks and, where the
-    scheme has devices, one device. `atoms`: in all. `device_slowness`: a device needs so many times a host
-    core's time for forces. `intensity`: evaluations of each pair's force.
+    `scheme` is one of SCHEMES and decides what hosts and devices do. Each of the `nodes` has `ranks_per_node`
+    host ranks and, if the scheme has devices, one device. `atoms` is the total number. `device_slowness` is
+    the time of a device for forces, relative to a host core. `intensity` is the number of evaluations of each
+    pair's force.
     """
 
     scheme: str
@@ -92,7 +93,7 @@ class Case:
     device_slowness: int = 1
     intensity: int = 1
     precision: str = "double"
-    wide: bool = False  # hosts alone, or devices alone, may use the cores of the others, who only wait
+    wide: bool = False  # if only hosts, or only devices, compute, they may also use the cores of the others
 
     @property
     def cells(self) -> int:
@@ -111,16 +112,16 @@ class Case:
         return asdict(self)
 
     def of(self, scheme: str) -> "Case":
-        """The same system under another scheme. What a scheme has no device for is 1, so that it is run
-        once."""
+        """The same system under another scheme. If that scheme has no devices, their settings become 1, so
+        that the case is run only once."""
         other = replace(self, scheme=scheme)
         return other if scheme in USES_DEVICES else replace(other, device_threads=1, device_slowness=1)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds as `minimd --json` tells them: the slowest host's total, means over the ranks that simulate of
-    the rest."""
+    """Seconds as `minimd --json` reports them: the total of the slowest host, and means over the ranks that
+    simulate for the rest."""
 
     total_s: float
     force_s: float
@@ -128,24 +129,24 @@ class Outcome:
     comm_s: float
     other_s: float
     thermo: list[dict] = field(default_factory=list)  # {"step", "t", "u", "p"}, per atom
-    # Of a rank, on a core, outside of calls that communicate; None: not known.
+    # Seconds of a rank on a core outside of calls that communicate. None: not known.
     computing_s: float | None = None
-    # Of force_s, neigh_s and comm_s, what a rank was on a core; None: not known.
+    # The parts of force_s, neigh_s and comm_s that a rank was on a core. None: not known.
     on_core: tuple[float, float, float] | None = None
-    # Through the links between hosts and devices, both ways, all nodes; None: not known.
+    # Bytes through the links between hosts and devices, both ways, of all nodes. None: not known.
     device_bytes: float | None = None
 
 
 @dataclass(frozen=True)
 class Cores:
-    """That all host ranks have together, and all devices."""
+    """The number of cores of all host ranks together, and of all devices together."""
 
     hosts: int
     devices: int
 
 
 def cells_of(atoms: int) -> int:
-    """Unit cells in each dimension of a cube with 4 atoms a cell."""
+    """Unit cells in each dimension of a cube with 4 atoms in each cell."""
     cells = round((max(atoms, 0) / 4) ** (1 / 3))
     if atoms < 1 or 4 * cells**3 != atoms:
         near = sorted({4 * max(1, cells + step) ** 3 for step in (-1, 0, 1)})

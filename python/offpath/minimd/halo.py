@@ -1,11 +1,11 @@
-"""How much of the communication of ghosts is left to see: `offpath study minimd-halo`.
+"""`offpath study minimd-halo`: how much of the communication of ghosts remains exposed.
 
-Ranks of several nodes may share a core, and time in which one waits while another computes is no
-communication. So what is exposed is told by the cores: exposed_s = total_s - computing_s * ranks / cores. A
-rank's computing_s is its time on a core outside of calls of MPI and offpath, so it has forces, neighbours,
-integration, packing and unpacking in it. What is left is time in which the ranks' cores were in such calls,
-or idled. `link_exposed_s` is exposed_s less that of the same ranks on one node, whose ghosts cross no link:
-what the links cost. `beyond_one_node_s` is the same of total_s.
+Ranks of several nodes may share a core, and the time in which one rank waits while another one computes is
+not communication. So the exposed time follows from the cores: exposed_s = total_s - computing_s * ranks /
+cores. A rank's computing_s is its time on a core outside of calls of MPI and offpath. It includes forces,
+neighbours, integration, packing and unpacking. The rest is time in which the ranks' cores were in such calls,
+or idle. `link_exposed_s` is exposed_s minus that of the same ranks on one node, whose ghosts cross no link;
+so it is the cost of the links. `beyond_one_node_s` is the same difference of total_s.
 """
 
 from collections.abc import Callable
@@ -48,8 +48,8 @@ def exposed(case: Case, outcome: Outcome, host_cores: int) -> float | None:
 
 
 def halo_rows(spec: Spec, results: Results, cores: Callable[[int], Cores]) -> list[dict]:
-    """`cores`: of so many nodes. `exposed_less_percent`, `link_exposed_less_percent`: than with MPI,
-    overlapped."""
+    """`cores` returns the cores of that many nodes. `exposed_less_percent` and `link_exposed_less_percent`
+    compare with MPI, overlapped."""
     return [_halo_row(case, results, cores(case.nodes).hosts) for case in halo_cases(spec)]
 
 

@@ -1,5 +1,4 @@
-"""Runs cases again and again, in turn, so that what changes on the machine meanwhile changes all of them
-alike."""
+"""Runs cases several times, in turn, so that a change on the machine affects all of them alike."""
 
 import statistics
 from collections.abc import Callable, Iterable
@@ -16,7 +15,7 @@ class Results:
         self.found, self._source_of = found, source_of
 
     def __getitem__(self, case: Case) -> Outcome:
-        """Medians over the runs. The table is that of the first: it does not depend on times."""
+        """Medians over the runs. The table comes from the first run, because it does not depend on times."""
         runs = self.found[case]
         return Outcome(
             **{key: statistics.median(getattr(run, key) for run in runs) for key in TIMES},
@@ -26,12 +25,12 @@ class Results:
         )
 
     def median(self, case: Case, of: Callable[[Outcome], float | None]) -> float | None:
-        """Of a number that is made of each run's."""
+        """The median of `of` over the runs."""
         return _median_if_known([of(run) for run in self.found[case]])
 
     def over_turns(self, of: Callable[[Callable[[Case], Outcome]], float | None]) -> float | None:
-        """The median of what `of` makes of the runs of one turn, which ran one after the other: what slows
-        the machine for a while slows them all."""
+        """The median over the turns of a value that `of` computes from the runs of one turn. They ran one
+        after the other, so whatever slows the machine for a while slows all of them."""
         turns = min(len(runs) for runs in self.found.values())
         return _median_if_known([of(self._of_turn(turn)) for turn in range(turns)])
 
@@ -39,11 +38,11 @@ class Results:
         return lambda case: self.found[case][turn]
 
     def best(self, case: Case) -> float:
-        """The total of the fastest run: what others on the machine cost it least."""
+        """The total time of the fastest run, which other processes on the machine disturbed least."""
         return min(run.total_s for run in self.found[case])
 
     def row(self, case: Case) -> dict:
-        """What every row of every study begins with."""
+        """The fields with which every row of every study begins."""
         middle = self[case]
         times = [run.total_s for run in self.found[case]]
         per_atom_step = middle.total_s * 1e9 / (case.atoms * case.steps)

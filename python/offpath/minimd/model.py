@@ -1,16 +1,16 @@
-"""Figures 14 and 15: the paper's model of the off-path algorithm (Eq. 3) beside what is measured.
+"""Figures 14 and 15: the paper's model of the off-path algorithm (Eq. 3), compared with measurements.
 
-    t_off = t_total - {t_force + t_neigh + t_comm - max(t_neigh + t_comm, t_force_dev + t_comm_dev)} * steps /
-    interval
+    t_off = t_total - {t_force + t_neigh + t_comm - max(t_neigh + t_comm, t_force_dev + t_comm_dev)}
+                      * steps / interval
 
-All times but t_total are those of one step that rebuilds: t_total, t_force, t_neigh of runs on hosts only;
-t_comm of such a run with interval 1, where nothing else is communicated; t_force_dev and t_comm_dev of runs
-on devices only with interval 1. The extended model puts the transfers between host and device into the
-device's branch of the maximum.
+All times but t_total are those of one step with a rebuild. t_total, t_force and t_neigh come from runs on
+hosts only. t_comm comes from such a run with interval 1, which communicates nothing else. t_force_dev and
+t_comm_dev come from runs on devices only, with interval 1. The extended model adds the transfers between host
+and device to the device's branch of the maximum.
 
-The paper's ranks have a core each. Where several take turns on one, a rank's clock counts the others' turns,
-in communication that of their neighbours and forces too, which the algorithm moves elsewhere. So the times
-are then those of the core: of all its ranks together, as long as each is on it.
+The paper's ranks have a core each. If several ranks share a core, a rank's clock also counts the turns of the
+others, even in communication, and their forces, which the algorithm moves elsewhere. In that case the times
+are those of the core: the sums over all its ranks of the time that each is on it.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 from offpath.minimd.timing import gain
 
-# For each atom, of the pair lists and of what says where atoms and ghosts went. Counted on host-device links:
-# 2 hosts with 16000 atoms each.
+# Integers for each atom in the pair lists and in the messages that say where atoms and ghosts went. They were
+# counted on host-device links, with 2 hosts of 16000 atoms each.
 LIST_INTEGERS = 10
 
 
@@ -51,19 +51,19 @@ class Transfers:
 def eq3(
     total_s: float, host: StepTimes, device: StepTimes, rebuilds: float, transfers_s: float = 0.0
 ) -> float:
-    """Seconds of the off-path algorithm; with `transfers_s` of the device in each step that rebuilds, the
-    extended model."""
+    """The seconds of the off-path algorithm. With `transfers_s`, the device's transfers in each step that
+    rebuilds, this is the extended model."""
     overlapped = max(host.neigh + host.comm, device.force + device.comm + transfers_s)
     return total_s - (host.force + host.neigh + host.comm - overlapped) * rebuilds
 
 
 def transfer_bytes(atoms: float, real: int) -> tuple[float, float, float]:
-    """Positions, forces and lists of so many atoms."""
+    """Bytes of positions, forces and lists of this many atoms."""
     return 3 * real * atoms, 3 * real * atoms, 4 * LIST_INTEGERS * atoms
 
 
 def transfers(case: Case, bytes_per_s: float | None) -> Transfers:
-    """Of one host. Lists have the ordinary steps to arrive in, if there are any."""
+    """The transfers of one host. If there are ordinary steps, the lists arrive during these."""
     if not bytes_per_s:
         return Transfers()
     atoms = case.atoms / (case.nodes * case.ranks_per_node)
@@ -73,7 +73,7 @@ def transfers(case: Case, bytes_per_s: float | None) -> Transfers:
     )
 
 
-# A setting is one Case of the off-path algorithm; the runs that the model needs follow from it.
+# A setting is one Case of the off-path algorithm. It determines the runs that the model needs.
 
 
 def _host(case: Case) -> Case:
@@ -85,7 +85,7 @@ def _host_every_step(case: Case) -> Case:
 
 
 def _device(case: Case) -> Case:
-    """The device simulates on its own: its threads are the run's."""
+    """The run in which the device simulates on its own. The run's threads are the device's."""
     return replace(case.of(DEVICES), interval=1, threads=case.device_threads)
 
 
@@ -96,7 +96,7 @@ def model_cases(spec: Spec) -> list[Case]:
 
 
 def times(outcome: Outcome, ranks_per_core: float) -> StepTimes:
-    """Of a whole run: a rank's, or those of all ranks of a core."""
+    """The times of a whole run: of one rank, or of all ranks of a core."""
     if ranks_per_core <= 1 or outcome.on_core is None:
         return StepTimes(outcome.force_s, outcome.neigh_s, outcome.comm_s)
     return StepTimes(*(ranks_per_core * seconds for seconds in outcome.on_core))
@@ -105,7 +105,7 @@ def times(outcome: Outcome, ranks_per_core: float) -> StepTimes:
 def predict(
     case: Case, run: Callable[[Case], Outcome], bytes_per_s: float | None, cores: Cores
 ) -> dict[str, float | None]:
-    """The model's seconds for a setting, and what it is made of, from runs of one turn."""
+    """The model's seconds for a setting and their components, from the runs of one turn."""
     hosts_per_core = case.nodes * case.ranks_per_node / cores.hosts
     devices_per_core = case.nodes / cores.devices
     base, every, alone = run(_host(case)), run(_host_every_step(case)), run(_device(case))
@@ -148,7 +148,7 @@ def predict(
 def model_rows(
     spec: Spec, results: Results, bytes_per_s: float | None, cores: Callable[[int], Cores]
 ) -> list[dict]:
-    """Medians over the turns. `cores`: of so many nodes."""
+    """Medians over the turns. `cores` returns the cores of that many nodes."""
     return [_model_row(case, results, bytes_per_s, cores(case.nodes)) for case in _settings(spec)]
 
 

@@ -92,8 +92,8 @@ def _by_name(axes, values: list, label: str) -> None:
 def _lines(
     axes, rows: list[dict], x: str, y: str, split: str, naming: Callable, ticks: list | None = None
 ) -> None:
-    """One line for each value of `split`; the values of `x` in equal steps. Rows of a simulator have hollow
-    marks."""
+    """Draws one line for each value of `split`, with the values of `x` in equal steps. Rows from a simulator
+    have hollow marks."""
     places = ticks or _values(rows, x)
     for color, value in zip(_SERIES * 9, _values(rows, split), strict=False):
         line = _where(rows, **{split: value})
@@ -200,7 +200,7 @@ def _devices(rows: list[dict]):
 
 
 def _offpath(rows: list[dict]):
-    """A row of panels a scheme, a column a number of nodes."""
+    """A row of panels for each scheme, a column for each number of nodes."""
     schemes = [scheme for scheme in _values(rows, "scheme") if scheme != HOSTS]
     nodes, atoms, slowness = (
         _values(rows, "nodes"),
@@ -239,8 +239,7 @@ def _offpath(rows: list[dict]):
 
 
 def _tdr(rows: list[dict]):
-    """Above over the whole run, as in the paper; below over the first steps, before trajectories
-    decorrelate."""
+    """Above, the whole run, as in the paper. Below, the first steps, before trajectories decorrelate."""
     skins = _values(rows, "skin")
     kinds = (("tdr", "whole run"), ("tdr_300", "first 300 steps"))
     atoms, nodes = _values(rows, "atoms")[-1], _values(rows, "nodes")[-1]
@@ -273,8 +272,8 @@ def _tdr(rows: list[dict]):
 
 
 def _model(rows: list[dict]):
-    """A panel a size and slowness: total times by host threads, a color a number of device threads; dashed:
-    the model."""
+    """A panel for each size and slowness: total time as a function of the host threads, a color for each
+    number of device threads. The dashed lines are the model."""
     panels = list(
         dict.fromkeys((row["nodes"], row["interval"], row["atoms"], row["device_slowness"]) for row in rows)
     )
@@ -392,8 +391,8 @@ def _auxiliary(rows: list[dict]):
 
 
 def _manual(rows: list[dict]):
-    """Columns: the whole, forces, communication. Rows: by atoms, and by intensity, for each number of
-    nodes."""
+    """Columns: total, forces, communication. Rows: as functions of the atoms and of the intensity, for each
+    number of nodes."""
     kinds = (("total_s", "total"), ("force_s", "forces"), ("comm_s", "communication"))
     first = rows[0]["intensity"]
     panels = []
@@ -427,7 +426,8 @@ def _manual(rows: list[dict]):
 
 
 def _halo(rows: list[dict]):
-    """A panel a number of nodes: what cores did besides computing, by size, a bar a scheme."""
+    """A panel for each number of nodes: the time that cores did not compute, for each size, with a bar for
+    each scheme."""
     panels = list(dict.fromkeys((row["nodes"], row["interval"]) for row in rows))
     schemes = [scheme for scheme in _values(rows, "scheme") if scheme != TOGETHER]
     atoms = _values(rows, "atoms")
@@ -453,8 +453,8 @@ def _halo(rows: list[dict]):
 
 
 def draw_roofline(report: dict, path: Path) -> None:
-    """A panel a precision. Filled marks: operations a byte that loads and stores move; hollow ones: a byte
-    that must come from memory."""
+    """A panel for each precision. Filled marks: operations per byte that loads and stores move. Hollow marks:
+    operations per byte that must come from memory."""
     figure, grid = _grid(1, len(report["peaks"]), width=4.6, height=3.8)
     for axes, peak in zip(grid[0], report["peaks"], strict=True):
         rows = _where(report["rows"], precision=peak["precision"])

@@ -1,8 +1,8 @@
-"""`offpath study minimd-roofline`: the loops over pairs of minimd beside what one core can do.
+"""`offpath study minimd-roofline`: minimd's loops over pairs, compared with the most that one core can do.
 
-`minimd-roofline` counts, from the lists of a system that has melted, the operations and bytes of each loop,
-times it alone, and measures the core's multiply-adds and bandwidths with vectors of the same width. Here that
-is run for all precisions and potentials, and drawn.
+`minimd-roofline` counts the operations and bytes of each loop from the lists of a melted system. It times
+each loop alone, and measures the core's multiply-adds and bandwidths with vectors of the same width. This
+module runs it for all precisions and potentials, and draws the results.
 """
 
 import json as jsonlib
@@ -24,7 +24,7 @@ _EAM = ("metal", "1.0 1.0", "0.001", "600", "0.07041125", "4.95 1.00")
 
 
 def input_text(potential: str, cells: int, steps: int) -> str:
-    """miniMD's own systems."""
+    """The input file of one of miniMD's own systems."""
     units, parameters, dt, temperature, density, cutoff = _LJ if potential == "lj" else _EAM
     return "\n".join(
         [
@@ -48,8 +48,8 @@ def input_text(potential: str, cells: int, steps: int) -> str:
 
 
 def measure(artifacts: Artifacts, atoms: int, steps: int, runs: int, cpu: int, folder: Path) -> dict:
-    """Everything that goes to the JSON file. Of each loop the fastest run counts: peaks are those of an
-    undisturbed core too."""
+    """The content of the JSON file. For each loop the fastest run counts, because the peaks are also those of
+    an undisturbed core."""
     program = artifacts.program(PROGRAM)
     rows: list[dict] = []
     peaks: list[dict] = []
@@ -84,7 +84,7 @@ def measure(artifacts: Artifacts, atoms: int, steps: int, runs: int, cpu: int, f
 
 
 def limits(row: dict, peak: dict) -> dict:
-    """What the roofline allows a loop: by its operations, by what its loads and stores move in the smallest
+    """The roofline's limits for a loop: by its operations, by what its loads and stores move in the smallest
     arrays, and by what must come from memory."""
     by_moved = row["flops_per_moved_byte"] * peak["memory"][0]["bytes_per_s"]
     by_least = row["flops_per_least_byte"] * peak["memory"][-1]["bytes_per_s"]

@@ -1,8 +1,8 @@
-"""Who runs a Case: the lab, or a simulator for what cannot be run here.
+"""The sources of a Case's outcome: the lab, or a simulator for runs that are not possible here.
 
-A simulator is a function that takes a Case and returns an Outcome. `--source MODULE:FUNCTION --source-nodes
-8,16` has it supply the runs on so many nodes; its rows stand beside the measured ones and say "source":
-"MODULE:FUNCTION" where those say "lab".
+A simulator is a function that takes a Case and returns an Outcome. With `--source MODULE:FUNCTION
+--source-nodes 8,16` it supplies the runs on 8 and 16 nodes. Its rows stand beside the measured ones. Their
+"source" is "MODULE:FUNCTION" instead of "lab".
 """
 
 import importlib
@@ -62,9 +62,9 @@ _FLAGS = {
     HALO: ["--halo", "offloaded"],
     TOGETHER: [],
 }
-# Those that need no device, or that of the runtime; all others are jobs with a device rank on each node.
-# Hosts of several nodes may share a core: those that wait sleep at once, as mpi_yield_when_idle has them give
-# way with MPI.
+# The engines of schemes that need no device, or only the runtime's. The jobs of all other schemes have a
+# device rank on each node. Hosts of several nodes may share a core. Hosts that wait for the runtime therefore
+# sleep at once, just as mpi_yield_when_idle makes them yield in MPI.
 _RUNTIME = replace(mpi.OFFPATH, front_end=False, environment={"OFFPATH_CLIENT_SPIN_US": "0"})
 _ENGINES = {
     OFFLOADED: mpi.OFFPATH,
@@ -96,7 +96,7 @@ class Supplied:
     def run(self, case: Case) -> Outcome:
         try:
             outcome = self.function(case)
-        except Exception as error:  # whatever a simulator may raise
+        except Exception as error:  # a simulator may raise anything
             where = traceback.extract_tb(error.__traceback__)[-1]
             raise OffpathError(
                 f"{self.name} failed for {case.name}: {type(error).__name__}: {error}",
@@ -131,7 +131,7 @@ def load(text: str) -> Supplied:
 
 
 def input_file(case: Case) -> str:
-    """miniMD's, for what has no flag."""
+    """The text of miniMD's input file, for settings that have no flag."""
     n = case.cells
     return "\n".join(
         [
@@ -178,8 +178,8 @@ def flags(case: Case) -> list[str]:
 
 @dataclass
 class LabSource:
-    """Runs on the first nodes of a cluster that is up. A job with device ranks has one on each node, which
-    waits where it has no part."""
+    """Runs on the first nodes of a cluster that is up. A job with device ranks has one device rank on each
+    node. It waits if the scheme has no work for it."""
 
     cluster: Cluster
     name: str = "lab"
@@ -224,7 +224,7 @@ class LabSource:
         )
 
     def cores(self, nodes: int) -> Cores:
-        """That the first nodes have in all."""
+        """The cores of the first `nodes` nodes."""
         places = self.cluster.placements[:nodes]
         return Cores(
             len({cpu for place in places for cpu in place.host}),
@@ -232,7 +232,7 @@ class LabSource:
         )
 
     def device_rate(self) -> float:
-        """Bytes a second from a host to its own device in one long message."""
+        """Bytes per second of long messages from a host to its own device."""
         program = str(self.cluster.artifacts.program(osu.PROGRAM))
         line = [
             program,
@@ -257,8 +257,8 @@ class LabSource:
         return said["rows"][0]["value"] * 1e6
 
     def _spread(self, groups: list[device_ranks.Group], kind: str) -> list[device_ranks.Group]:
-        """Those of `kind` on all cores, as many for each node; the others, which wait, stay where they
-        are."""
+        """Distributes the ranks of `kind` over all cores, with the same number of cores for each node. The
+        other ranks only wait, and keep their cores."""
         cores = placement.physical_cores(os.sched_getaffinity(0))
         nodes = 1 + max(group.node for group in groups)
         share = max(1, len(cores) // nodes)

@@ -1,5 +1,5 @@
-"""What a study is asked for. Every study has all of it, with defaults of its own, and uses what it has a use
-for."""
+"""The parameters of a study. All studies have the same parameters, with defaults of their own. A study
+ignores those that it does not need."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +22,8 @@ class Spec:
     intensities: tuple[int, ...] = (1,)
     precision: str = "double"
     ranks_per_node: int = 1
-    source_nodes: tuple[int, ...] = ()  # node numbers whose runs a simulator supplies
-    runtime: bool = True  # devices run kernels: all but emulated ones
+    source_nodes: tuple[int, ...] = ()  # numbers of nodes whose runs a simulator supplies
+    runtime: bool = True  # whether devices can run kernels, which emulated ones cannot
 
     def check(self) -> None:
         for values, name, low, high in (

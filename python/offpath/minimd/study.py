@@ -1,4 +1,5 @@
-"""All studies of miniMD: which runs, which rows, what is shown of them; and one of them from start to end."""
+"""All studies of miniMD with their runs, rows and tables, and a function that runs one of them from start to
+end."""
 
 import statistics
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from offpath.minimd.spec import Spec
 
 @dataclass(frozen=True)
 class Study:
-    """`columns`: of a row, beside the setting, for the table on the screen."""
+    """`columns` are the columns that the table on the screen shows besides the setting."""
 
     name: str
     help: str
@@ -27,10 +28,10 @@ class Study:
     cases: Callable[[Spec], list[Case]]
     rows: Callable[..., list[dict]]
     columns: tuple[str, ...]
-    needs_bandwidth: bool = False  # of host and device, for the model; given to `rows`
-    needs_cores: bool = False  # that nodes have; given to `rows`, behind that
+    needs_bandwidth: bool = False  # `rows` gets the bandwidth between host and device, for the model
+    needs_cores: bool = False  # `rows` also gets a function that returns the nodes' cores
     link: str = "unlimited"
-    wide: bool = False  # those that compute have all cores
+    wide: bool = False  # the processes that compute get all cores
 
 
 ATOMS = (4000, 32000)
@@ -160,7 +161,7 @@ STUDIES = {
 
 
 def run(study: Study, spec: Spec, cluster: Cluster, supplied: Source | None) -> dict:
-    """Everything that is measured, as it goes to the JSON file."""
+    """Runs the study, and returns the content of the JSON file."""
     lab = LabSource(cluster)
     supplied_nodes = set(spec.source_nodes)
     results = measure(
@@ -174,7 +175,7 @@ def run(study: Study, spec: Spec, cluster: Cluster, supplied: Source | None) -> 
         else []
     )
     if study.needs_cores:
-        # Supplied nodes have as many as they have ranks and devices.
+        # Each supplied node has as many cores as it has ranks and devices.
         more.append(
             lambda nodes: (
                 Cores(nodes * spec.ranks_per_node, nodes) if nodes in supplied_nodes else lab.cores(nodes)
@@ -197,7 +198,7 @@ def report(study: Study, spec: Spec, cluster: Cluster, results: Results, rows: l
 
 
 def notes(study: Study, spec: Spec, cluster: Cluster) -> list[str]:
-    """What of this machine a reader has to know."""
+    """What a reader must know about this machine."""
     said = []
     hosts = {cpu for place in cluster.placements for cpu in place.host}
     devices = {cpu for place in cluster.placements for cpu in place.device}
@@ -224,7 +225,7 @@ def notes(study: Study, spec: Spec, cluster: Cluster) -> list[str]:
     return said
 
 
-_VARIED = ("skin", "threads", "device_threads", "device_slowness", "intensity")  # shown where they differ
+_VARIED = ("skin", "threads", "device_threads", "device_slowness", "intensity")  # shown where the rows differ
 
 
 def show(study: Study, found: dict) -> None:

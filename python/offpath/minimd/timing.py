@@ -1,4 +1,4 @@
-"""The studies of times: who is how fast, where the time goes, what devices gain."""
+"""The studies of times: how fast hosts and devices are, where the time goes, what devices gain."""
 
 from offpath.minimd.case import (
     ALL,
@@ -37,7 +37,7 @@ def _grid(spec: Spec, schemes: tuple[str, ...], **more) -> list[Case]:
     ]
 
 
-# Figure 6: all devices alone against all hosts alone.
+# Figure 6: all devices alone compared with all hosts alone.
 
 
 def slowdown_cases(spec: Spec) -> list[Case]:
@@ -63,8 +63,8 @@ def slowdown_rows(spec: Spec, results: Results) -> list[dict]:
     return rows
 
 
-# Figures 7 and 12: where the hosts' time goes, and what could be gained at best if all communication
-# vanished.
+# Figures 7 and 12: where the hosts' time goes, and the upper bound of what could be gained if all
+# communication vanished.
 
 
 def breakdown_cases(spec: Spec) -> list[Case]:
@@ -89,7 +89,7 @@ def bound_rows(spec: Spec, results: Results) -> list[dict]:
     return [row | {"bound_percent": row["comm_percent"]} for row in breakdown_rows(spec, results)]
 
 
-# Figure 8: n devices, each a node, against one host.
+# Figure 8: n devices, one on each node, compared with one host.
 
 
 def devices_cases(spec: Spec) -> list[Case]:
@@ -111,7 +111,7 @@ def devices_cases(spec: Spec) -> list[Case]:
 
 
 def devices_rows(spec: Spec, results: Results) -> list[dict]:
-    """`threads` of a devices' row: of each device."""
+    """In a row for devices, `threads` is the number of threads of each device."""
     hosts: dict[tuple[int, int], float] = {}
     rows = []
     for case in devices_cases(spec):
@@ -130,7 +130,7 @@ def devices_rows(spec: Spec, results: Results) -> list[dict]:
     return rows
 
 
-# Figure 11: what the off-path algorithm gains, beside the devices' cores given to the hosts.
+# Figure 11: the gain of the off-path algorithm, compared with giving the devices' cores to the hosts.
 
 
 def offpath_cases(spec: Spec) -> list[Case]:
@@ -141,9 +141,9 @@ def offpath_cases(spec: Spec) -> list[Case]:
 
 
 def offpath_rows(spec: Spec, results: Results) -> list[dict]:
-    """`improvement_percent`: of each turn's runs, the median. `best_improvement_percent`: fastest run against
-    fastest run. `bound_percent`: Figure 12's bound of the same setting, from the same runs;
-    `above_bound_percent`: what is gained beyond it."""
+    """`improvement_percent` is the median over the turns. `best_improvement_percent` compares the fastest
+    runs. `bound_percent` is Figure 12's bound for the same setting, from the same runs. `above_bound_percent`
+    is the gain beyond that bound."""
     return [_offpath_row(case, results) for case in offpath_cases(spec)]
 
 
@@ -160,8 +160,8 @@ def _offpath_row(case: Case, results: Results) -> dict:
     }
 
 
-# Section 4 of the manual offload: both of its halves, and the baselines; by atoms, and by computational
-# intensity at the last size.
+# Section 4 of the manual offload: both of its halves, and the baselines. The rows vary the number of atoms,
+# and at the last size the computational intensity.
 
 
 def manual_cases(spec: Spec) -> list[Case]:
@@ -176,7 +176,7 @@ def manual_cases(spec: Spec) -> list[Case]:
 
 
 def manual_rows(spec: Spec, results: Results) -> list[dict]:
-    """Less time than hosts only, in per cent, of the whole, of forces and of communication."""
+    """The time saved compared with hosts only, in per cent: of the total, of forces and of communication."""
     rows = []
     for case in manual_cases(spec):
         base, own = results[case.of(HOSTS)], results[case]
