@@ -1,1 +1,2 @@
-"""One module per command of `offpath`: options and help here, the work elsewhere."""
+"""One module for each command of `offpath`. A module defines options and help, and calls other modules for
+the work."""

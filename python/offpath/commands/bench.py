@@ -467,8 +467,8 @@ def _bench_spec(
 def _cluster_for(
     spec: bench.BenchSpec, lab: clusters.LabSpec, no_namespaces: bool, json: Path | None, plot: Path | None
 ):
-    """The cluster, described; what would fail after the measurement (a path to write to, a program that is
-    not built) fails before it."""
+    """Makes and describes the cluster. Errors that would otherwise appear only after the measurement (a path
+    that cannot be written, a program that is not built) are raised first."""
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     bench.program(artifacts)

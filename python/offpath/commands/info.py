@@ -116,7 +116,8 @@ def info(
 
 
 def of_machine(remote: str | None) -> dict:
-    """Local attach unless remote devices are named; these are asked whether they answer."""
+    """Describes the devices of this machine: local attach, unless remote devices are named. Those are asked
+    whether they answer."""
     named = devices.parse(remote) if remote else []
     artifacts = find_artifacts()
     found = query([str(artifacts.daemon)])
@@ -186,7 +187,7 @@ def of_lab(cluster: clusters.Cluster) -> dict:
 
 
 def query(daemon: list[str]) -> dict:
-    """What the device software says of the machine that it runs on."""
+    """What the device software reports about the machine that it runs on."""
     name = " ".join(daemon)
     try:
         done = subprocess.run([*daemon, "--info"], capture_output=True, text=True, timeout=60)
@@ -222,7 +223,7 @@ def _local_device() -> dict:
 
 
 def _machine_links(remote: bool) -> list[dict]:
-    """The network interfaces that traffic between nodes, and between host and device, would use."""
+    """The network interfaces for traffic between nodes, and between host and device."""
     chosen = {"network": os.environ.get("UCX_NET_DEVICES")}
     if remote:
         chosen["host-device"] = os.environ.get("OFFPATH_HOST_DEVICES") or os.environ.get("UCX_NET_DEVICES")
@@ -235,8 +236,8 @@ def _machine_links(remote: bool) -> list[dict]:
 
 
 def _speed(interface: str) -> int | None:
-    """What the driver says; virtual interfaces say nothing. UCX's name of an RDMA port (mlx5_0:1) is no
-    network interface."""
+    """The speed that the driver reports. None for virtual interfaces, which report nothing, and for UCX's
+    name of an RDMA port (mlx5_0:1), which is not a network interface."""
     try:
         megabits = int(Path(f"/sys/class/net/{interface}/speed").read_text())
     except (OSError, ValueError):
@@ -258,7 +259,7 @@ def show(found: dict) -> None:
 
 
 def _readable(rows: list[dict]) -> list[dict]:
-    """Links with rates and times as people write them."""
+    """The links, with rates and times in readable units."""
     shown = []
     for row in rows:
         rate = row["rate_bits_per_s"]
@@ -281,7 +282,8 @@ def _readable(rows: list[dict]) -> list[dict]:
 
 
 def _table(value: dict | list) -> Table:
-    """A list of objects as one row each; an object as name and value."""
+    """A table of a list with one row for each object, or of a single object with one row for each name and
+    value."""
     if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
         columns = list(dict.fromkeys(key for entry in value for key in entry))
         table = Table(*map(_words, columns))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the way from a command line into the sandbox."""
+"""Options that several commands share, and the entry into the sandbox."""
 
 import functools
 import inspect
@@ -217,10 +217,10 @@ Plot = Annotated[
 def cluster_options(
     nodes: int | None, link: str, dpu: str = "local", placement: str = "split", ranks_per_node: int = 1
 ):
-    """Gives a command the options of an emulated cluster, with these defaults. It receives them as `lab`, a
-    LabSpec, and `no_namespaces`.
+    """A decorator that adds the options of an emulated cluster, with these defaults, to a command. The
+    command receives them as `lab`, a LabSpec, and `no_namespaces`.
 
-    `nodes` None: the command has an option --nodes of its own, and sets `lab.nodes`.
+    If `nodes` is None, the command has an option --nodes of its own and sets `lab.nodes`.
     """
     defaults = {
         "nodes": (Nodes, nodes),
@@ -333,7 +333,7 @@ def turns_us(text: str) -> int | None:
 
 
 def pcie_link(network: Link, rate: str | None) -> Link:
-    """The host-device link: four times the network's rate unless given, as with cards of 100 Gbit/s on 16
+    """The host-device link. Its default rate is four times the network's, as for cards of 100 Gbit/s on 16
     lanes of PCIe 4."""
     if rate is not None:
         return Link(units.parse_rate(rate))
@@ -348,7 +348,7 @@ def device_rank_layout(
     device_program: str | None,
     devices_per_node: int,
 ) -> device_ranks.Layout | None:
-    """Who runs where with --dpu-ranks; None without it."""
+    """Which ranks run where with --dpu-ranks. None without that option."""
     if not dpu_ranks:
         if device_program is not None or devices_per_node != 1:
             raise OffpathError(
@@ -371,7 +371,8 @@ def device_rank_layout(
 
 
 def resolve_program(program: list[str]) -> list[str]:
-    """The program by its full path, checked, since nodes have no useful error for one that is missing."""
+    """The program with its full path. Checks that it exists, because a node reports a missing program without
+    a useful message."""
     found = shutil.which(program[0])
     if found is None:
         name = program[0]
@@ -387,8 +388,8 @@ def resolve_program(program: list[str]) -> list[str]:
 
 
 def lab_program(program: list[str]) -> list[str]:
-    """The program that a lab starts on every rank, by its full path. A launcher in front of it is a slip that
-    is explained."""
+    """The program that a lab starts on every rank, with its full path. Explains the mistake if a launcher is
+    in front of it."""
     if launcher := mpi_library.launcher_of(program):
         raise OffpathError(
             f"the lab starts {launcher} itself: with {launcher} in the command line, every rank would start a"
@@ -400,18 +401,17 @@ def lab_program(program: list[str]) -> list[str]:
 
 
 def check_launcher(command: list[str]) -> list[str]:
-    """The command as it was typed, once its program is known to be there.
+    """The command as typed. Checks that its program exists.
 
-    A launcher keeps its name without a directory: Open MPI puts the directory that it was called by in front
-    of PATH on every node, and ranks would then find another `python3` than the one that the user's PATH leads
-    to.
+    A launcher keeps its name without a directory. Open MPI puts the directory by which it was called at the
+    front of PATH on every node, and ranks would then find another `python3` than the one in the user's PATH.
     """
     resolve_program(command)
     return command
 
 
 def check_outputs(json: Path | None, plot: Path | None) -> None:
-    """Refuses output files that could not be written before anything is measured."""
+    """Refuses output files that cannot be written, before anything is measured."""
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise OffpathError(
             f"--plot {plot}: the kind of picture is not known", "end the name in .png, .svg or .pdf"
@@ -423,7 +423,7 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
 
 
 def check_output(path: Path) -> None:
-    """Refuses a file that cannot be written. One that is there keeps what it holds."""
+    """Refuses a file that cannot be written. An existing file keeps its content."""
     if os.path.isdir(path):
         raise OffpathError(f"{path} is a directory", "name a file")
     if not os.path.isdir(path.parent):
@@ -433,7 +433,7 @@ def check_output(path: Path) -> None:
             f"make it first (mkdir -p {path.parent}), or name another file",
         )
     there = path.exists()
-    if there and not path.is_file():  # a pipe or a terminal, which opening might wait for
+    if there and not path.is_file():  # a pipe or a terminal: opening it might block
         return
     try:
         path.open("a").close()
@@ -455,8 +455,8 @@ def need_tools(namespaces: bool) -> None:
 
 
 def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
-    """Returns inside the sandbox, or in one-node mode. The process that the user started does not return: it
-    exits here."""
+    """Returns inside the sandbox, or in one-node mode. The process that the user started does not return from
+    this function, but exits."""
     if sandbox.inside():
         return
     need_tools(namespaces=not no_namespaces)

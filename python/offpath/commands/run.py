@@ -244,7 +244,7 @@ def _run_dpu_ranks(
 
 
 def _ranks(command: list[str]) -> int | None:
-    """The number of ranks in the launcher's arguments, if it is said there."""
+    """The number of ranks in the launcher's arguments, if they contain it."""
     for flag, value in pairwise(command):
         if flag in ("-n", "-np", "--n", "--np", "-c", "--ntasks") and value.isdigit():
             return int(value)

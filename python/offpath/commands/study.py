@@ -1,4 +1,4 @@
-"""`offpath study`: applications in all their variants, on an emulated cluster, side by side."""
+"""`offpath study`: all variants of an application on an emulated cluster, side by side."""
 
 from typing import Annotated
 

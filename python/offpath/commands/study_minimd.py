@@ -1,4 +1,5 @@
-"""`offpath study minimd-...`: one command a study, with the same options and defaults of its own."""
+"""`offpath study minimd-...`: one command for each study. All have the same options, with
+defaults of their own."""
 
 import os
 import tempfile

@@ -1,14 +1,14 @@
 """Process 1 of a lab: starts the command inside the namespaces, reaps orphans, and ends everything.
 
 Usage: python -m offpath.lab.init OWNER CONTROL_FD STATUS_FD COMMAND_LINE...
-  OWNER       mark of the command outside, for `offpath lab clean`
-  CONTROL_FD  read end of a pipe. A byte "i" or "t" passes SIGINT or SIGTERM on; end of file says that the
-              command outside is gone, however it died, and ends the lab
-  STATUS_FD   receives the byte "1" when the namespaces stand and "." when the command has ended
+    OWNER       mark of the command outside, for `offpath lab clean`
+    CONTROL_FD  read end of a pipe: a byte "i" or "t" passes SIGINT or SIGTERM on; end of file means that
+                the command outside is gone, for whatever reason, and ends the lab
+    STATUS_FD   receives the byte "1" when the namespaces exist, and "." when the command has ended
 
-It is process 1 of a pid namespace: when it exits, the kernel kills every process of the lab, and with them go
-the network namespaces, the links and the private /dev/shm. Nothing here may be imported that is slow or can
-fail.
+This is process 1 of a pid namespace. When it exits, the kernel kills every process of the lab, and with them
+the network namespaces, the links and the private /dev/shm disappear. This module must not import anything
+that is slow or can fail.
 """
 
 import os
@@ -22,16 +22,16 @@ GRACE_SECONDS = 3.0
 
 def main(argv: list[str]) -> int:
     owner, control, status, command = argv[0], int(argv[1]), int(argv[2]), argv[3:]
-    # A signal that is passed on at once must not reach the worker before Python has forgotten the signals of
-    # its parent.
+    # These signals are blocked here: one that is passed on at once must not reach the worker before Python
+    # has reset the signal handlers inherited from its parent.
     passed_on = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     worker = os.fork()
     if worker == 0:
         os.close(control)
         os.close(status)
-        # An interrupt while the command is being loaded ends it without a traceback; the command sets its own
-        # handler then.
+        # While the command loads, an interrupt ends it without a traceback. The command sets its own handler
+        # afterwards.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         os.environ["OFFPATH_LAB_INSIDE"] = owner
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
 
 
 def reap(worker: int) -> int | None:
-    """Exit code of the worker if it has ended. Orphans of the lab are reaped on the way."""
+    """Reaps orphans of the lab. Returns the exit code of the worker if it has ended."""
     try:
         while True:
             pid, state = os.waitpid(-1, os.WNOHANG)
@@ -81,5 +81,5 @@ def reap(worker: int) -> int | None:
 
 
 if __name__ == "__main__":
-    # Straight out: no handler may keep process 1, and with it the whole lab, alive.
+    # Exits directly: no handler may keep process 1, and with it the whole lab, alive.
     os._exit(main(sys.argv[1:]))

@@ -20,8 +20,8 @@ for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2
 echo 0 >/proc/sys/net/ipv4/ip_forward 2>/dev/null || true
 echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle 2>/dev/null || true
 echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save 2>/dev/null || true
-# A fixed choice, not the machine's default: BBR, for one, mistakes the bursts of a shaped link for its rate and
-# paces by it.
+# A fixed choice, not the machine's default: BBR, for one, mistakes the bursts of a shaped link for its rate
+# and paces by it.
 echo cubic >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null ||
     echo reno >/proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || true
 echo ready
