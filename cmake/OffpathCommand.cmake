@@ -1,9 +1,10 @@
-# build/bin/offpath: runs the Python command of the source tree against this build. The Python environment is the project's
-# own (scripts/setup.sh makes it), which need not exist yet when this build is configured.
+# build/bin/offpath runs the Python command of the source tree against this build. It uses the project's own
+# Python environment, which scripts/setup.sh makes. That environment need not exist yet when this build is
+# configured.
 set(OFFPATH_PYTHON ${CMAKE_SOURCE_DIR}/.venv/bin/python CACHE FILEPATH "Python that runs the offpath command")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/offpath.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath
   @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-# build/bin/offpath-clang and offpath-clang++: clang for programs with target regions.
+# build/bin/offpath-clang and offpath-clang++ run clang for programs with target regions.
 configure_file(${CMAKE_CURRENT_LIST_DIR}/offpath-clang.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath-clang
   @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 file(CREATE_LINK offpath-clang ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/offpath-clang++ SYMBOLIC)

@@ -1,5 +1,6 @@
-# Open MPI of the root that is built against, as the targets that FindMPI makes: the host's compiler wrappers, which FindMPI asks,
-# know nothing of another architecture. Without it, MPI programs are left out.
+# The Open MPI of the root that is built against, as the targets that FindMPI would make. FindMPI asks the
+# host's compiler wrappers, which know nothing of another architecture. MPI programs are left out if the root
+# has no Open MPI.
 set(_openmpi ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi)
 if(EXISTS ${_openmpi}/lib/libmpi.so)
   foreach(language C CXX)

@@ -1,5 +1,5 @@
-# Outside libraries, each as one imported target. Everything comes from Debian's packages, except UCX, for
-# which the newer release in the project's Python environment is preferred (see scripts/setup.sh).
+# External libraries, each as one imported target. All come from Debian's packages, except UCX: its newer
+# release in the project's Python environment is preferred (see scripts/setup.sh).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)

@@ -1,4 +1,4 @@
-# build/bin/run: runs a program of this build, which is for another architecture, on this machine.
+# build/bin/run runs a program of this build, which is for another architecture, on this machine.
 if(CMAKE_CROSSCOMPILING_EMULATOR)
   list(TRANSFORM CMAKE_CROSSCOMPILING_EMULATOR REPLACE "(.+)" "'\\1'" OUTPUT_VARIABLE OFFPATH_EMULATOR)
   list(JOIN OFFPATH_EMULATOR " " OFFPATH_EMULATOR)

@@ -1,5 +1,5 @@
-# offpath_fortran_program(NAME WRAPPER SOURCE DEFINITIONS...): a Fortran program, made by an MPI's compiler wrapper. CMake's own support
-# for the language knows one MPI at a time.
+# offpath_fortran_program(NAME WRAPPER SOURCE DEFINITIONS...) makes a Fortran program with an MPI's compiler
+# wrapper. CMake's own support for the language knows only one MPI at a time.
 find_program(OFFPATH_MPIFORT NAMES mpifort.openmpi mpifort)
 find_program(OFFPATH_MPIFORT_MPICH NAMES mpifort.mpich)
 mark_as_advanced(OFFPATH_MPIFORT OFFPATH_MPIFORT_MPICH)

@@ -1,15 +1,15 @@
-# cmake --install: the libraries with their headers, the daemon, what programs with target regions need, and what find_package(offpath) and
-# pkg-config read.
+# cmake --install installs the libraries with their headers, the daemon, what programs with target regions
+# need, and the files that find_package(offpath) and pkg-config read.
 #
-# Programs outside of src/ and the offpath command stay in the build. A library finds the daemon in ../bin, and a program of this project
-# finds its libraries in ../lib, so lib/ has no subfolder for the architecture.
+# Programs outside of src/ and the offpath command are not installed. A library finds the daemon in ../bin,
+# and a program of this project finds its libraries in ../lib, so lib/ has no subfolder for the architecture.
 set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Folder of the libraries below the prefix")
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 if(OFFPATH_UCX_ROOT)
-  # CMake leaves it out where it lies below the source directory.
+  # CMake leaves this path out if it is below the source directory.
   get_filename_component(_ucx ${UCX_UCP_LIBRARY} DIRECTORY)
   if(CMAKE_SYSROOT)
     string(REPLACE "${CMAKE_SYSROOT}" "" _ucx "${_ucx}")
@@ -18,8 +18,8 @@ if(OFFPATH_UCX_ROOT)
 endif()
 set(OFFPATH_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/offpath)
 
-# offpath_public(TARGET NAME [COMPONENT]): installs TARGET, and calls it offpath::NAME here and for programs that find the package.
-# COMPONENT: only for those that ask find_package for it.
+# offpath_public(TARGET NAME [COMPONENT]) installs TARGET, and names it offpath::NAME here and for programs
+# that find the package. With COMPONENT, only programs that ask find_package for that component get it.
 function(offpath_public target name)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
@@ -36,7 +36,7 @@ function(offpath_public target name)
   set_property(GLOBAL APPEND PROPERTY OFFPATH_TARGET_SETS ${set})
 endfunction()
 
-# Once, behind all calls of offpath_public.
+# To be called once, after all calls of offpath_public.
 function(offpath_install_package)
   get_property(sets GLOBAL PROPERTY OFFPATH_TARGET_SETS)
   list(REMOVE_DUPLICATES sets)

@@ -1,4 +1,5 @@
-# MPICH beside the MPI that FindMPI finds, as the target MPICH::MPI_CXX; without it, what is for MPICH is left out.
+# Finds MPICH, beside the MPI that FindMPI finds, as the target MPICH::MPI_CXX. Without it, everything for
+# MPICH is left out.
 find_path(OFFPATH_MPICH_INCLUDE_DIR mpi.h PATHS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/mpich /usr/include/mpich NO_DEFAULT_PATH)
 find_library(OFFPATH_MPICH_LIBRARY mpich)
 find_program(OFFPATH_MPICH_MPIEXEC NAMES mpiexec.mpich)
@@ -13,7 +14,7 @@ else()
   message(STATUS "MPICH was not found: no liboffpath-mpi-mpich.so")
 endif()
 
-# An MPI library with the standard's ABI, which any other such library can stand in for at run time.
+# An MPI library with the standard's ABI. At run time, any other such library can take its place.
 set(OFFPATH_MPI_ABI_ROOT "" CACHE PATH "Prefix of an MPI library with the standard ABI (lib/libmpi_abi.so); empty: none")
 if(OFFPATH_MPI_ABI_ROOT)
   add_library(MPI_ABI::MPI_CXX INTERFACE IMPORTED)

@@ -26,13 +26,15 @@ if(OFFPATH_SANITIZE)
   add_compile_options(-fsanitize=${OFFPATH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${OFFPATH_SANITIZE})
   if(OFFPATH_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # It sees no fences; ours order accesses of different processes, of which it sees one.
+    # ThreadSanitizer does not see fences. offpath's fences order accesses of different processes, and the
+    # sanitizer sees only one of these anyway.
     add_compile_options(-Wno-tsan)
   endif()
 endif()
 
-# Several sources of a target in one compilation: reading headers takes longer than compiling most files. For a build from nothing that is wanted
-# soon, such as that of the demo. Sources whose names clash with those of others are set apart by offpath_compile_alone.
+# Compiles several sources of a target together, because reading headers takes longer than compiling most
+# files. This is for builds from nothing that must be fast, such as the demo's. offpath_compile_alone excludes
+# sources whose names clash with others.
 option(OFFPATH_UNITY "Compile sources of a target together" OFF)
 if(OFFPATH_UNITY)
   set(CMAKE_UNITY_BUILD ON)
@@ -44,7 +46,8 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Objects of one checkout serve another: paths are taken relative to the source directory, and debug information names those.
+  # ccache shares objects between checkouts: it takes paths relative to the source directory, and debug
+  # information contains relative paths.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})

@@ -1,5 +1,5 @@
-# The host's own OpenSHMEM, that of Open MPI, as the target OSHMEM::OSHMEM: what ours is compared with, and where portable programs are built
-# once more. Without it they are left out.
+# Finds the host's own OpenSHMEM, that of Open MPI, as the target OSHMEM::OSHMEM. offpath's OpenSHMEM is
+# compared with it, and portable programs are built with it once more. Without it, these are left out.
 if(NOT CMAKE_CROSSCOMPILING)
   find_path(OFFPATH_OSHMEM_INCLUDE_DIR shmem.h HINTS ${MPI_C_INCLUDE_DIRS} ${MPI_C_HEADER_DIR}
     PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include NO_DEFAULT_PATH)

@@ -1,4 +1,5 @@
-# Helpers that every room uses, so that a room's CMakeLists.txt is a list of files and of the rooms it sees.
+# Helpers that every room uses, so that a room's CMakeLists.txt only lists its files and the rooms that it
+# sees.
 
 function(add_subdirectory_if_present dir)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/CMakeLists.txt)
@@ -6,7 +7,8 @@ function(add_subdirectory_if_present dir)
   endif()
 endfunction()
 
-# offpath_compile_alone(SOURCES...): sources that cannot be compiled together with others of their target.
+# offpath_compile_alone(SOURCES...) marks sources that cannot be compiled together with others of their
+# target.
 function(offpath_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

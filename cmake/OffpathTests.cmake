@@ -1,15 +1,18 @@
-# The kinds of tests, as ctest knows them. Projects of this tree that are also built by themselves include this file, too.
+# The kinds of tests that ctest runs. Projects in this tree that can also be built on their own include this
+# file, too.
 include(GoogleTest)
 get_filename_component(OFFPATH_TESTS ${CMAKE_CURRENT_LIST_DIR}/../tests ABSOLUTE)
 
-# offpath_test(NAME [WHOLE] SOURCES a_test.cpp LINKS room...): a GoogleTest program in build/bin, each case known to ctest as Suite.Case. WHOLE: the
-# program is one entry of ctest, named as the program. That is for quick cases that start nothing, most of whose time would be that of their starts.
+# offpath_test(NAME [WHOLE] SOURCES a_test.cpp LINKS room...) makes a GoogleTest program in build/bin. Each of
+# its cases is a test of ctest, named Suite.Case. With WHOLE, the program is a single test with the program's
+# name. That is for quick cases that start no processes, because starting the program once for each case would
+# take most of the time.
 function(offpath_test name)
   cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   if(CMAKE_CROSSCOMPILING)
-    # One process under the emulator instead of one for each test: its start is the slow part.
+    # Under the emulator the program is a single test, because each start is slow.
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 240 LABELS "unit;${ARG_LABELS}"
       ENVIRONMENT "OFFPATH_TEST_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR};OFFPATH_TEST_EMULATED=1")
@@ -21,7 +24,8 @@ function(offpath_test name)
   endif()
 endfunction()
 
-# offpath_long_tests(NAME...): tests of `make test-long`, which `make test` leaves out: more ranks of what it runs with fewer.
+# offpath_long_tests(NAME...) marks tests for `make test-long`, which `make test` leaves out. They run with
+# more ranks.
 function(offpath_long_tests)
   foreach(name ${ARGN})
     if(TEST ${name})
@@ -30,8 +34,8 @@ function(offpath_long_tests)
   endforeach()
 endfunction()
 
-# offpath_mpi_test(NAME SOURCES a.cpp LINKS ... RANKS 1 2 3 5 8): one ctest entry per number of ranks, under the real mpirun.
-# Exit code 77 means skipped.
+# offpath_mpi_test(NAME SOURCES a.cpp LINKS ... RANKS 1 2 3 5 8) makes one test of ctest for each number of
+# ranks, under the real mpirun. Exit code 77 means skipped.
 function(offpath_mpi_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;RANKS;ENVIRONMENT;ARGS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

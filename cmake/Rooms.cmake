@@ -1,12 +1,13 @@
-# Rooms: the static libraries of src/, each of which sees only the rooms that it declares.
+# Rooms are the static libraries of src/. Each sees only the rooms that it declares.
 #
-# Headers are included as "room/file.h". A target does not see src/ itself, but a folder of links in the build for each room that
-# it declares, and for those that these declare. That the declarations are no wider than the includes is checked by
-# scripts/check_layers.py.
+# Headers are included as "room/file.h". A target's include path does not contain src/ itself. It has a folder
+# of links in the build for each room that the target declares, and for each room that those declare.
+# scripts/check_layers.py checks that the declarations are no wider than the includes.
 
-# offpath_room(NAME [ALONE] SOURCES a.cpp b.cpp LINKS room... [FOLDERS sub...])
-# Makes the static library offpath_NAME from the folder that calls it; INTERFACE where there are no sources. A folder some of whose
-# subfolders are rooms of their own lists the others as FOLDERS, or says ALONE if there are none: only its own headers and these folders are seen.
+# offpath_room(NAME [ALONE] SOURCES a.cpp b.cpp LINKS room... [FOLDERS sub...]) Makes the static library
+# offpath_NAME from the folder that calls it, or an INTERFACE library if there are no sources. If some
+# subfolders of that folder are rooms of their own, FOLDERS lists the other subfolders, or ALONE says that
+# there are none. Only the folder's own headers and these subfolders are visible then.
 function(offpath_room name)
   cmake_parse_arguments(ARG "ALONE" "" "SOURCES;LINKS;FOLDERS" ${ARGN})
   if(ARG_SOURCES)
@@ -25,7 +26,8 @@ function(offpath_room name)
   target_link_libraries(offpath_${name} ${scope} ${ARG_LINKS})
 endfunction()
 
-# The folder of links. ALONE, or FOLDERS given: the folder's own headers and these subfolders; else all of the folder.
+# Makes the folder of links. With ALONE or FOLDERS, it shows the folder's own headers and the given
+# subfolders, otherwise the whole folder.
 function(offpath_view name)
   cmake_parse_arguments(ARG "ALONE" "" "FOLDERS" ${ARGN})
   set(view ${PROJECT_BINARY_DIR}/rooms/${name})

@@ -1,5 +1,6 @@
-# cmake -DSOURCE=DIR -DOUTPUT=FILE -P list-variables.cmake: writes the environment variables OFFPATH_... that the sources read, which are
-# those that they name in quotes, as elements of a C++ array. The file keeps its time where nothing is new.
+# cmake -DSOURCE=DIR -DOUTPUT=FILE -P list-variables.cmake: writes the environment variables OFFPATH_... that
+# the sources read, which are those in quotes, as elements of a C++ array. If nothing is new, the file keeps
+# its time.
 set(names "")
 foreach(folder src frontends apps bench python)
   file(GLOB_RECURSE sources ${SOURCE}/${folder}/*.cpp ${SOURCE}/${folder}/*.h ${SOURCE}/${folder}/*.c ${SOURCE}/${folder}/*.py)

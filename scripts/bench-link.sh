@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# bench-link.sh [BENCH-LINK OPTIONS]: the round trip of a command over the link to a device, beside UCX's own ping-pong over the same loopback
-# device (ucx_perftest, active messages of 64 bytes over TCP), and all that bench-link measures, as JSON. Wants an idle machine of two cores.
+# bench-link.sh [BENCH-LINK OPTIONS]: prints as JSON all that bench-link measures, and the round trip of a
+# command over the link to a device, compared with UCX's own ping-pong over the same loopback device
+# (ucx_perftest, active messages of 64 bytes over TCP). Needs an idle machine with two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ucx=(.venv/lib/python3*/site-packages/libucx)
@@ -22,7 +23,7 @@ for _ in $(seq 50); do
     said=$(taskset -c "$first" "${perftest[@]}" 127.0.0.1 -p "$port" -t ucp_am_lat -s 64 -n 20000 -w 2000 -f -v 2>&1) && break
     sleep 0.1
 done
-# The median of half a round trip, in microseconds.
+# Half of the median round trip, in microseconds.
 half=$(echo "$said" | awk -F, '/50.0_percentile_lat/ { found = 1 } END { if (found && $2 > 0) print $2 }')
 [ -n "$half" ] || {
     echo "bench-link.sh: ucx_perftest printed no latency: $said" >&2

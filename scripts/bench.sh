@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# bench.sh: the benchmark suite. Every number and picture goes to results/. Half an hour on two cores; the machine must be otherwise
-# idle. BENCH_RUNS is the number of runs of each measurement (medians are taken), BENCH_ONLY a pattern of the steps' names.
+# bench.sh: runs the benchmark suite, and writes every number and picture to results/. It takes half an hour
+# on two cores. The machine must be idle otherwise. BENCH_RUNS is the number of runs of each measurement, of
+# which the median is taken. BENCH_ONLY is a pattern that selects steps by name.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
@@ -10,7 +11,8 @@ offpath=$build/bin/offpath
 failed=()
 mkdir -p results
 
-# step NAME COMMAND...: runs COMMAND with --json results/NAME.json --plot results/NAME.png in place of @out, the first alone in place of @json.
+# step NAME COMMAND...: runs COMMAND. Replaces @out by --json results/NAME.json --plot results/NAME.png, and
+# @json by the first of these alone.
 step() {
     local name=$1 word command=()
     shift
@@ -49,8 +51,9 @@ step ring-hpl-ibcast "$offpath" lab compare --nodes 4 --link 1gbit --runs "$runs
 step overlap-messages "$offpath" bench overlap --nodes 2 --link 2gbit --ops isend,iallreduce,iallgatherv --sizes 1M,4M,16M --runs "$runs" @out
 step rma "$offpath" bench rma --busy-target --nodes 2 --sizes 1M --runs "$runs" @json
 step overhead "$offpath" bench overhead --runs "$runs" @json
-# Devices of their own (remote attach): the host-device link has four times the network's rate. All nodes' clients stage with the one
-# core that all ranks compute on, about 0.4 s a GiB: at these rates that takes 5 % of it, at four times these rates 20 %.
+# Devices with remote attach: the host-device link has four times the network's rate. The clients of all nodes
+# stage on the one core that all ranks compute on, which costs about 0.4 s per GiB. At these rates that takes
+# 5 % of the core; at four times these rates it would take 20 %.
 for shape in 2:250mbit 4:125mbit; do
     nodes=${shape%:*} link=${shape#*:}
     step "remote-overlap-$nodes" "$offpath" bench overlap --dpu remote --nodes "$nodes" --link "$link" --ops ialltoall,iallgather,ibcast \

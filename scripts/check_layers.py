@@ -31,8 +31,8 @@ FRONT_END_MARKS = ("<!-- rooms of frontends/mpi: begin -->", "<!-- rooms of fron
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.M)
 SOURCES = {".h", ".cpp", ".c", ".hpp"}
 
-# What programs outside of src/ may include of it. `frontends/mpi` is loaded before the program with the whole
-# client.
+# What programs outside of src/ may include from it. `frontends/mpi` is loaded before the program, together
+# with the whole client.
 OUTSIDE = {
     "frontends/mpi": {"base"},
     "frontends/shmem": {"base"},
@@ -88,8 +88,8 @@ FRONT_END_PURPOSE = {
 }
 
 
-# Programs each of whose folders is a room: where their includes begin, the page with the table, and what else
-# there they may include.
+# Programs in which each folder is a room: the beginning of their includes, the page with the table, and what
+# else of src/ they may include.
 FOLDERS = {
     "apps/minimd": ("apps", "apps/minimd/README.md", {"apps/support"}),
 }
@@ -129,7 +129,7 @@ def read_rooms() -> dict[str, Room]:
 
 
 def read_front_end_rooms() -> dict[str, Room]:
-    """Lowest first."""
+    """The rooms of the front end, lowest first."""
     rooms: dict[str, Room] = {}
     text = (FRONT_END / "CMakeLists.txt").read_text()
     for name, rest in re.findall(r"^front_end_room\(([\w/]+)(.*?)\)", text, re.S | re.M):
@@ -142,7 +142,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def room_of(path: Path, rooms: dict[str, Room]) -> Room | None:
-    """The room with the innermost folder around `path`."""
+    """The room whose folder is the innermost one around `path`."""
     around = [room for room in rooms.values() if room.folder in path.parents]
     return max(around, key=lambda room: len(room.folder.parts), default=None)
 
@@ -238,7 +238,8 @@ def outsiders(rooms: dict[str, Room]) -> list[str]:
 
 
 def read_folders(folder: str) -> tuple[dict[str, Room], list[str]]:
-    """The rooms of a program, and what is wrong in its includes. Files beside the rooms are above them."""
+    """The rooms of a program, and the errors in its includes. Files outside of the rooms' folders are above
+    all rooms."""
     begin, _, others = FOLDERS[folder]
     top = ROOT / folder
     names = FOLDER_PURPOSE[folder]
@@ -275,7 +276,7 @@ def levels_of(rooms: dict[str, Room]) -> dict[str, int]:
 
 
 def table(rows: list[tuple[str, str, Room]]) -> str:
-    """Rows are of a name, a purpose and the room."""
+    """The table. Each row has a name, a purpose and the room."""
     lines = ["| room | what lives there | includes |", "| --- | --- | --- |"]
     for name, purpose, room in rows:
         below = ", ".join(sorted(room.includes)) or "-"

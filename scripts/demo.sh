@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# demo.sh: an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by side. About two minutes.
-# DEMO_RUNS, DEMO_NODES, DEMO_LINK, DEMO_BASELINES and DEMO_PROGRAM (a command line) change what is run.
+# demo.sh: runs an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by
+# side. It takes about two minutes. DEMO_RUNS, DEMO_NODES, DEMO_LINK, DEMO_BASELINES and DEMO_PROGRAM (a
+# command line) change what it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
@@ -31,7 +32,8 @@ mkdir -p results
 "$build/bin/offpath" lab compare --nodes "$nodes" --link "$link" --runs "$runs" --baselines "${DEMO_BASELINES:-host+thread,host+core}" \
     --json results/demo.json --plot results/demo.png -- $program
 
-# More nodes would put more of MPICH's ranks and threads on one core, where each polls and none yields.
+# With more nodes, more of MPICH's ranks and threads would share one core, where each of them polls and none
+# yields.
 pictures="results/demo.json, a picture is results/demo.png"
 if [ -x "${program%% *}-mpich" ] && command -v mpiexec.mpich >/dev/null; then
     # shellcheck disable=SC2086

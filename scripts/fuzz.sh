@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets with clang and runs each for FUZZ_SECONDS (30). Exit code 1 when one of them found
-# something; what made it fail is kept in build-fuzz/findings. The corpus grows in build-fuzz/corpus.
+# Builds the fuzz targets with clang and runs each of them for FUZZ_SECONDS (30). Exits with 1 if one of them
+# found a failure. build-fuzz/findings keeps the inputs that failed, and build-fuzz/corpus the growing corpus.
 # usage: scripts/fuzz.sh [TARGET...]      such as fuzz-schedule; all of them without arguments
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ if [ ${#targets[@]} -eq 0 ]; then
     exit 1
 fi
 
-# fuzz TARGET: says what it did once it is done, since several run at once.
+# fuzz TARGET: prints its result when it is done, because several targets run at the same time.
 fuzz() {
     local target=$1
     local corpus=$build/corpus/$target seeds=$build/seeds/$target findings=$build/findings/$target
@@ -38,7 +38,7 @@ fuzz() {
     fi
 }
 
-# As many at once as there are cores.
+# Runs as many targets at the same time as there are cores.
 failed=()
 for ((first = 0; first < ${#targets[@]}; first += $(nproc))); do
     begun=("${targets[@]:first:$(nproc)}")

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# setup-aarch64.sh: the set-up step of the aarch64 build. Needs scripts/setup.sh first. Two parts:
-#   1. on the host, as root or with sudo while they are missing: Debian's cross compiler and qemu's user mode
-#   2. in build-aarch64/root, without any right: what aarch64 programs are built against and run with - Debian 12's arm64
-#      packages, and UCX's aarch64 release in /opt/ucx
-# The host's own packages stay as they are: arm64 packages come through an apt state of its own, are downloaded and unpacked, never
-# installed, and the host learns of no foreign architecture. (`apt-get install libopenmpi-dev:arm64` would remove the host's Open MPI.)
-# Downloads are kept in ~/.cache/offpath/aarch64 (OFFPATH_CACHE). OFFPATH_DEBIAN_MIRROR names another mirror than the host's.
-# Exit code: 0 all is there (a second run does nothing), 77 it cannot be set up here, with the reason on standard error.
+# setup-aarch64.sh: the set-up step of the aarch64 build. Run scripts/setup.sh first. It has two parts:
+#   1. on the host, as root or with sudo if they are missing: installs Debian's cross compiler and qemu's user mode
+#   2. in build-aarch64/root, without any privilege: makes the root that aarch64 programs are built against and
+#      run with, from Debian 12's arm64 packages, with UCX's aarch64 release in /opt/ucx
+# The host's own packages stay as they are. The arm64 packages come through an apt state of their own. They
+# are downloaded and unpacked, but never installed, and the host gets no foreign architecture. (`apt-get
+# install libopenmpi-dev:arm64` would remove the host's Open MPI.) Downloads are kept in
+# ~/.cache/offpath/aarch64 (OFFPATH_CACHE). OFFPATH_DEBIAN_MIRROR names a mirror other than the host's.
+# Exit code: 0 if everything is there (a second run does nothing); 77 if it cannot be set up here, with the
+# reason on standard error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/${AARCH64_BUILD:-build-aarch64}
@@ -14,7 +16,7 @@ root=$build/root
 cache=${OFFPATH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/offpath}/aarch64
 release=bookworm
 
-# The list is closed: each library that one of these needs is among them (checked below).
+# The list is complete: it contains every library that one of these packages needs (checked below).
 packages=(
     libc6 libc6-dev libcrypt1 libcrypt-dev linux-libc-dev libgcc-s1 libstdc++6 libatomic1
     libfmt9 libfmt-dev libspdlog1.10 libspdlog-dev libgtest-dev libcli11-dev nlohmann-json3-dev libsodium23 libsodium-dev libhwy1 libhwy-dev libgomp1
@@ -54,7 +56,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     [ -z "$removed" ] || unavailable "installing ${missing[*]} would remove packages of this machine: $removed"
     log=$build/.setup.log
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$log" 2>&1 || {
-        # A package list that is older than the mirror's packages.
+        # The package list may be older than the mirror's packages, so it is updated before a second try.
         "${sudo[@]}" apt-get update -qq >>"$log" 2>&1 || true
         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1
     } || unavailable "apt-get could not install ${missing[*]}: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log") (all of it: $log)"
@@ -130,8 +132,8 @@ mkdir -p "$fresh/opt/ucx"
 for package in "${packages[@]}"; do
     for deb in "$cache/debs/${package}"_*.deb; do dpkg-deb -x "$deb" "$fresh"; done
 done
-# Of LLVM's OpenMP: its run time for kernels. Device images are linked against it; beside it clang's linker wrapper wants two archives
-# by these names, which hold nothing here.
+# LLVM's OpenMP run time for kernels. Device images are linked against it. clang's linker wrapper also wants
+# two archives with these names, which are empty here.
 openmp=$fresh/usr/lib/llvm-16/lib
 find "$openmp" -type f ! -name 'libomp*.so.5' -delete
 find "$openmp" -xtype l -delete
@@ -139,7 +141,7 @@ ln -sf "$(basename "$(find "$openmp" -name 'libomp*.so.5' | head -n 1)")" "$open
 echo | aarch64-linux-gnu-gcc -c -x c - -o "$fresh/nothing.o"
 for archive in libomptarget libomptarget.devicertl; do aarch64-linux-gnu-ar rcs "$openmp/$archive.a" "$fresh/nothing.o"; done
 rm "$fresh/nothing.o"
-# Of the wheel: headers, libraries and tools; no static libraries, nothing of CUDA.
+# The wheel's headers, libraries and tools, without static libraries and without anything for CUDA.
 python3 - "$wheel" "$fresh/opt/ucx" <<'PYTHON'
 import pathlib, re, sys, zipfile
 

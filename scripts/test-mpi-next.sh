@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The MPI front end with the MPI libraries to come, from the Python package index: Open MPI 5, MPICH 5, and MPICH 5 by way of the standard's
-# ABI. Each gets a Python environment of its own in build-next/, and the differential tests run on it at 2, 3 and 4 ranks: with the front
-# end, and without, so that what the MPI itself gets wrong is told from what we do.
-# Non-zero if anything fails with the front end only. What cannot be had, or fails without the front end too, is skipped and listed.
-# The logs are in build-next/logs.
+# Tests the MPI front end with upcoming MPI libraries from the Python package index: Open MPI 5, MPICH 5, and
+# MPICH 5 through the standard's ABI. Each library gets a Python environment of its own in build-next/. The
+# differential tests run on it at 2, 3 and 4 ranks, with the front end and without. The difference tells
+# errors of the MPI library from errors of offpath. Exits with non-zero if anything fails with the front end
+# only. What cannot be installed, or fails without the front end, too, is skipped and listed. The logs are in
+# build-next/logs.
 # usage: scripts/test-mpi-next.sh [REGEX]      only the tests whose names (such as mpich.rma_test.np3) match
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +13,7 @@ build=$next/build
 only=${1:-.}
 passed=0 skipped=() failed=() better=() tested=()
 
-# wheel NAME MAJOR: installs that release or a later one into build-next/NAME, where it is not there yet.
+# wheel NAME MAJOR: installs that release or a later one into build-next/NAME, unless it is there already.
 wheel() {
     local place=$next/$1
     if [ ! -x "$place/bin/mpiexec" ]; then
@@ -49,12 +50,13 @@ for mpi in "${mpis[@]}"; do
     case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
     libraries+=("$library")
     for name in "${tests[@]}"; do
-        # MPICH 5.0, without us, takes no null receive buffer of the first rank's MPI_Iexscan.
+        # MPICH 5.0 itself, without offpath, does not accept a null receive buffer on the first rank of
+        # MPI_Iexscan.
         [ "$name" = reductions_test ] && [ "$mpi" != openmpi ] || programs+=("${prefix}_$name")
     done
 done
 if [ ${#mpis[@]} -gt 0 ]; then
-    # Another set of wheels than last time needs another configuration.
+    # If the set of wheels differs from the last run's, the build is configured again.
     wanted=$(printf '%s\n' "${settings[@]}" "${tested[@]}")
     if [ "$(cat "$next/settings" 2>/dev/null)" != "$wanted" ]; then
         rm -rf "$build"
@@ -64,7 +66,7 @@ if [ ${#mpis[@]} -gt 0 ]; then
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target offpathd offpath-link "${libraries[@]}" "${programs[@]}" -- --quiet || exit 1
 fi
 
-# run MPI NAME RANKS [VARIABLE=VALUE...]: without the front end, and with it.
+# run MPI NAME RANKS [VARIABLE=VALUE...]: runs a test without the front end, and with it.
 run() {
     local mpi=$1 name=$2 ranks=$3 label=$1.$2.np$3 prefix=$1 launch=tests/mpiexec_mpich.sh log
     shift 3
@@ -90,7 +92,7 @@ run() {
     fi
 }
 
-# found MPI: `offpath run` finds out which MPI a program uses, and loads the front end that was made for it.
+# found MPI: checks that `offpath run` detects the MPI that a program uses, and loads the matching front end.
 found() {
     local label=$1.offpath_run log=$next/logs/$1.offpath_run
     [[ $label =~ $only ]] || return 0

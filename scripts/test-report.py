@@ -43,14 +43,14 @@ def second_tries(output: str) -> list[str]:
 
 
 def slowest(output: str, number: int = 10) -> list[tuple[str, float]]:
-    """The tests that took longest, in seconds, of ctest and of pytest --durations."""
+    """The slowest tests of ctest and of pytest --durations, with their seconds."""
     times = [(name, float(seconds)) for name, seconds in _SECONDS.findall(output)]
     times += [(name, float(seconds)) for seconds, name in _DURATION.findall(output)]
     return sorted(times, key=lambda each: -each[1])[:number]
 
 
 def skipped(output: str, last_test: str = "") -> Counter:
-    """How many parts were skipped for which reason."""
+    """The number of skipped parts for each reason."""
     reasons: Counter = Counter()
     whole = {name for name, result in _CTEST.findall(output) if result == "Skipped"}
     told = set()

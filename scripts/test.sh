@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
-# test.sh BUILD: runs every test of a build tree but the long ones. On the release tree (`build`) also lint.sh, the tests of the Python command, those of
-# aarch64, and half a minute of fuzzing of the decoders. Non-zero if anything fails. The end says which tests needed a second try, what was
-# skipped and why, which tests were the slowest, and how long each part took.
-#   test.sh BUILD long       the long tests only: more ranks of what the others run with fewer
-#   test.sh BUILD -R NAME    the tests whose name NAME, a regular expression, matches, long or not; a case of a GoogleTest program by Suite.Case
+# test.sh BUILD: runs all tests of a build tree except the long ones. On the release tree (`build`) it also
+# runs lint.sh, the tests of the Python command, those of aarch64, and the decoders' fuzzers for half a
+# minute. Exits with non-zero if anything fails. At the end it lists the tests that needed a second try, what
+# was skipped and why, the slowest tests, and the time of each part.
+#   test.sh BUILD long       only the long tests, which run with more ranks
+#   test.sh BUILD -R NAME    tests whose names match the regular expression NAME, including long ones; a case of
+#                            a GoogleTest program as Suite.Case
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 what=${2:-all}
 failed=0
 
-# Open MPI refuses to run as root unless told so; the tests are often run in containers.
+# Open MPI refuses to run as root unless these are set. The tests are often run in containers.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
 export LSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
 export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS:-}"
-# UCX patches madvise(), which a thread calls after the sanitizer has let go of it; offpath needs no such hook.
+# UCX patches madvise(), which a thread still calls after the sanitizer has finished with it. offpath does not
+# need that hook.
 case $build in *tsan*) export UCX_MEM_MMAP_HOOK_MODE=none ;; esac
 
 if [ "$what" = -R ]; then
@@ -23,7 +26,7 @@ if [ "$what" = -R ]; then
     if [ "$(ctest --test-dir "$build" -N -R "$name" 2>/dev/null | sed -n 's/^Total Tests: //p')" -gt 0 ]; then
         exec ctest --test-dir "$build" --output-on-failure -R "$name"
     fi
-    # A case of a program that is one entry of ctest: unit programs list their cases.
+    # Looks for a case of a program that is a single entry of ctest. Unit programs list their cases.
     for program in $(ctest --test-dir "$build" -N -L unit --show-only=json-v1 |
         python3 -c 'import json, sys; print(*sorted({t["command"][0] for t in json.load(sys.stdin)["tests"] if "command" in t and len(t["command"]) == 1}))'); do
         if "$program" --gtest_list_tests --gtest_filter="*$name*" 2>/dev/null | grep -q '^  '; then
@@ -43,7 +46,8 @@ part_ends() { # NAME: for the table of times
     times+=("$1 $((SECONDS - since)) s")
     since=$SECONDS
 }
-# command_test FILE: one file of tests of the command; on CI with a second try for those that failed, as for compiled tests.
+# command_test FILE: runs one file of tests of the command. On CI, tests that failed get a second try, as
+# compiled tests do.
 command_test() {
     local log options
     log=$LOGS/$(basename "$1").log
@@ -59,13 +63,14 @@ command_test() {
     echo "$1: $(grep -E '^[0-9]+ (passed|failed|skipped)' "$log" | tail -n 1)"
 }
 export -f command_test
-# The tests of the command, as many files at once as there are cores, the largest first. Each works in labs of its own.
+# Runs the tests of the command, as many files at the same time as there are cores, the largest first. Each
+# works in labs of its own.
 command_tests() {
     local logs
     logs=$(mktemp -d)
     # shellcheck disable=SC2012,SC2016  # names without spaces
     ls -S tests/python/test_*.py | grep -v /test_turns.py | LOGS=$logs xargs -P "$(nproc)" -n 1 bash -c 'command_test "$0"'
-    # This one counts how often a core is taken away.
+    # This test counts how often a core is taken away, so it runs alone.
     LOGS=$logs command_test tests/python/test_turns.py
     if [ -e "$logs/failed" ]; then cat "$logs"/*.log; else cat "$logs"/*.log | grep -E '^SKIPPED|^again: |^FAILED|^E  |^[0-9.]+s (call|setup)'; fi
     [ ! -e "$logs/failed" ]
@@ -82,18 +87,21 @@ if [ "$build" = build ] && [ "$what" = all ]; then
 fi
 
 echo "== compiled tests ($build)"
-# A second try on CI only, whose machines are shared: ctest still prints the first failure, and the end names the tests that needed it.
+# Only CI, whose machines are shared, gets a second try. ctest still prints the first failure, and the report
+# at the end lists the tests that needed a second try.
 options=(--output-on-failure)
 [ "${CI:-}" = true ] && options+=(--repeat until-pass:2)
 if [ "$what" = long ]; then options+=(-L '^long$'); else options+=(-LE '^long$'); fi
-# Tests mostly wait: for a start, for a limit, for each other. A job of several ranks counts twice. Those of sanitizers compute more.
+# Tests mostly wait: for a start, for a limit, or for each other. So several run on each core. A job of
+# several ranks counts twice. Tests with sanitizers compute more.
 at_once=$((3 * $(nproc)))
 case $build in *asan* | *tsan*) at_once=$(nproc) ;; esac
 ctest --test-dir "$build" -j "${TESTS_AT_ONCE:-$at_once}" "${options[@]}" 2>&1 | tee -a "$said" || failed=1
 part_ends "compiled tests"
 
 if [ "$build" = build ] && [ "$what" = all ]; then
-    # Before the command's tests, one of which needs this build. 77: skipped; the reason is said.
+    # Runs before the command's tests, because one of them needs this build. Exit code 77 means skipped; the
+    # script prints the reason.
     echo "== aarch64 under qemu, and with x86-64"
     tests/aarch64/run.sh "$build" 2>&1 | tee -a "$said"
     case ${PIPESTATUS[0]} in 0 | 77) ;; *) failed=1 ;; esac
@@ -101,7 +109,8 @@ if [ "$build" = build ] && [ "$what" = all ]; then
     echo "== tests of the offpath command"
     command_tests 2>&1 | tee -a "$said" || failed=1
     part_ends "the command"
-    # What `make demo` builds where nothing is built: sources together, which is to stay possible.
+    # Builds what `make demo` builds from a clean clone. That build compiles sources together, which must
+    # remain possible.
     echo "== the demo's build"
     { [ -f build-demo/build.ninja ] || cmake --preset demo -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null; } &&
         cmake --build build-demo -j "$(nproc)" --target demo -- --quiet || failed=1

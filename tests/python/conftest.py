@@ -16,7 +16,7 @@ NOBODY = 65534
 
 
 def command(*arguments: str, user: int | None = None) -> list[str]:
-    """The offpath command line, as another user if asked."""
+    """The offpath command line, for another user if `user` is given."""
     prefix = ["setpriv", f"--reuid={user}", "--clear-groups"] if user is not None else []
     return [*prefix, sys.executable, "-m", "offpath", *arguments]
 
@@ -64,8 +64,8 @@ def build():
 
 
 def traces(marker: str) -> list[str]:
-    """What is left of a lab whose processes carry `marker` in their command lines or environment, and of any
-    lab's files."""
+    """What remains of a lab whose processes have `marker` in their command lines or environment, and the
+    files of any lab."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():

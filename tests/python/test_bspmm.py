@@ -1,4 +1,5 @@
-"""The bspmm study: bounds and gains computed from known numbers, its picture, and one small real session."""
+"""The study of bspmm: bounds and gains computed from known numbers, its picture, and one small
+real session."""
 
 import json
 
@@ -40,10 +41,10 @@ def test_ranks_with_tiles_come_before_the_workers_of_the_devices():
 
 
 def test_wire_limit_is_the_busiest_nodes_payload():
-    rate = 8 * 10**9  # a byte a nanosecond
+    rate = 8 * 10**9  # a byte per nanosecond
     moved = [[0, 5e9, 1e9, 0], [0, 0, 0, 0], [0, 0, 0, 7e9], [0, 0, 0, 0]]
     assert bspmm.wire_seconds(moved, [0, 1, 2, 3], rate) == pytest.approx(7.0)
-    # Rank 0 and 1 on a node: what is between them crosses no link.
+    # Ranks 0 and 1 are on one node, so data between them cross no link.
     assert bspmm.wire_seconds(moved, [0, 0, 1, 1], rate) == pytest.approx(1.0)
     assert bspmm.wire_seconds(moved, [0, 1, 0, 1], rate) == pytest.approx(12.0)
     assert bspmm.wire_seconds(moved, [0, 1, 2, 3], None) == 0
@@ -148,7 +149,7 @@ def test_a_small_session(offpath, namespaces, programs, tmp_path):
     assert {(variant, "offpath") for variant in VARIANTS} <= set(at)
     for line in at.values():
         assert line["verified"] and line["total_s"] > 0 and sum(line["units_of"]) == line["units"] == 10
-        # What a rank spends in its phases is within what the slowest took.
+        # The sum of a rank's phases is at most the time of the slowest rank.
         assert sum(line[phase] for phase in PHASES) <= 1.05 * line["total_s"]
     assert at["compute-offload", "offpath"]["ranks"] == 4 and at["offload", "offpath"]["ranks"] == 2
     assert found["gains"] and picture.exists()

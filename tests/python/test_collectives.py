@@ -1,4 +1,4 @@
-"""The table of collectives: what follows from it follows, and nothing else lists them."""
+"""The table of collectives: everything that follows from it agrees with it, and no other file lists them."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from offpath import bench, collectives, tune
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = collectives.read()
-# Their numbers travel between ranks that may have different releases of the front end.
+# These numbers travel between ranks that may have different releases of the front end.
 NUMBERS = [
     "alltoall",
     "alltoallv",
@@ -115,7 +115,7 @@ def test_the_command_has_what_the_rows_say():
 
 
 def test_no_other_file_lists_collectives():
-    """Code that names many operations is a list that a new row would have to be added to."""
+    """Code that names many operations would be another list that a new row must be added to."""
     operations = re.compile(rf"(?<!\w)(?:{'|'.join(row.op for row in ROWS)})\b")
     lists = {}
     for folder in ("src", "frontends", "bench", "python", "cmake", "lab"):
@@ -131,7 +131,7 @@ def test_no_other_file_lists_collectives():
 
 
 def calls_of(cell: str) -> list[str]:
-    """MPI_Iallgather(v) is two calls."""
+    """Returns the calls in a cell of the table. MPI_Iallgather(v) is two calls."""
     calls = []
     for name, endings in re.findall(r"`MPI_I(\w+)(?:\(([\w,]+)\))?`", cell):
         calls += [name] + [name + ending for ending in filter(None, endings.split(","))]

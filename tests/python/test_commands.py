@@ -240,7 +240,7 @@ def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
 @pytest.mark.parametrize("ignored", [False, True], ids=["terminal", "nohup"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code, ignored):
-    """Also where the command is started with SIGINT ignored, as by `nohup make test &`."""
+    """Also checks the case in which the command is started with SIGINT ignored, as by `nohup make test &`."""
     line = command("run", "--mpi", "none", "--", "sh", "-c", "echo up; exec sleep 60")
     line = ["sh", "-c", f'trap {repr("") if ignored else "-"} INT; exec "$@"', "sh", *line]
     run = subprocess.Popen(line, stdout=subprocess.PIPE, env=environment(), start_new_session=True)

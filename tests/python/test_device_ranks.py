@@ -326,12 +326,12 @@ def test_a_job_as_on_real_machines(offpath, programs, tmp_path):
 
 
 def test_a_job_on_machines_that_an_agent_reaches(offpath, programs, tmp_path):
-    """Four machines, all of them this one: what matters is which names the launcher asks for, and what it
-    tells the ranks there."""
+    """Four machines, all of which are this one. The test checks which names the launcher asks for, and what
+    it tells the ranks there."""
     hosts, devices, agent, log = (tmp_path / name for name in ("hosts", "devices", "agent", "log"))
     hosts.write_text("nodeA slots=2\nnodeB slots=2\n")
     devices.write_text("nodeB dpuB:7471\nnodeA dpuA:7471\n")
-    # Machines have a /tmp each: daemons that share one make and remove the same directories.
+    # Each machine has a /tmp of its own. Daemons that shared one would make and remove the same directories.
     agent.write_text(
         f'#!/bin/sh\nhost=$1\nshift\necho "$host" >>{log}\n'
         f'mkdir -p {tmp_path}/tmp-$host\nTMPDIR={tmp_path}/tmp-$host\nexport TMPDIR\nexec sh -c "$*"\n'

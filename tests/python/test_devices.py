@@ -1,5 +1,5 @@
 """Devices with operating systems of their own, outside a lab: lists, keys, daemons that are started for a
-job, reachability."""
+job, and whether devices can be reached."""
 
 import os
 import re
@@ -124,7 +124,7 @@ def test_agent_is_called_as_ssh_is():
     )
 
 
-# Stands in for offpathd: writes what it was given and whether the key shows anywhere, and lives until it is
+# Stands in for offpathd: writes its arguments and whether the key appears anywhere, and runs until it is
 # ended.
 DAEMON = """
 import os, sys, time
@@ -149,7 +149,7 @@ time.sleep(1000)
 
 @pytest.fixture
 def agent(tmp_path, artifacts):
-    """An agent that reaches every host by staying here, and a daemon beside it."""
+    """An agent that reaches every host by staying on this one, and a stand-in for the daemon."""
     (tmp_path / "agent").write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     (tmp_path / "daemon").write_text(f"#!{sys.executable}\n{DAEMON}")
     for name in ("agent", "daemon"):
@@ -193,7 +193,7 @@ def test_daemons_end_when_the_command_is_killed(agent, tmp_path):
     assert any("daemon" in line for line in traces(marker))
     run.kill()
     run.wait()
-    # The job itself is the launcher's, which was not killed; its devices are ours.
+    # The launcher, which was not killed, owns the job. The command owns the devices.
     assert eventually(lambda: not any("/daemon" in line for line in traces(marker))), traces(marker)
     for line in traces(marker):
         os.kill(int(re.match(r"process (\d+)", line)[1]), signal.SIGKILL)
@@ -233,7 +233,7 @@ def test_devices_that_cannot_be_reached_are_named_with_the_reason(offpath, artif
             OFFPATH_BUILD=str(tmp_path),
         )
     assert done.returncode == 2 and time.monotonic() - start < 20
-    # Nobody listens at the second address, and nobody answers at the first.
+    # No process listens at the second address, and none answers at the first.
     for address, reason in (("127.0.0.1:5001", "timed out"), ("127.0.0.2:5002", "refused")):
         assert f"the device {address} did not start" in done.stderr and reason in done.stderr, done.stderr
 

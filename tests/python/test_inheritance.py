@@ -1,4 +1,4 @@
-"""What a job inherits: the user's arguments and variables, and nothing that the command needs for itself."""
+"""What a job inherits: the user's arguments and variables, and nothing that only the command needs."""
 
 import os
 import subprocess

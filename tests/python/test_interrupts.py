@@ -1,4 +1,4 @@
-"""Ctrl-C while the command starts: it ends at once and without a traceback."""
+"""Ctrl-C while the command starts ends it at once and without a traceback."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, del
         "--no-namespaces",
         "--nodes",
         "9",
-    ]  # refused as soon as it is loaded
+    ]  # refused as soon as the command has loaded
     run = subprocess.Popen(
         line,
         env=environment(),
@@ -34,7 +34,7 @@ def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, del
     time.sleep(delay)
     run.send_signal(signal.SIGINT)
     said = run.communicate(timeout=20)[1]
-    # The interrupt may be earlier than the shell, or later than the refusal.
+    # The interrupt may come before the shell has started, or after the refusal.
     assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
 
 

@@ -1,4 +1,4 @@
-"""Labs with real namespaces, links and mpirun. Only the host's MPI, so no build is needed."""
+"""Labs with real namespaces, links and mpirun. They use only the host's MPI, so no build is needed."""
 
 import json
 import os
@@ -68,9 +68,10 @@ def test_nodes_have_names_and_networks_of_their_own(offpath, user):
 
 
 def test_machines_know_their_neighbours_and_learn_none(offpath):
-    """The kernel's table of learnt neighbours is one for all namespaces: 33 nodes that learn each other
-    overflow it."""
-    # A machine learns another when it talks with it, so each rank tries a connection to every node.
+    """All namespaces share the kernel's table of learnt neighbours. 33 nodes that learn each
+    other overflow it."""
+    # A machine learns another one when it communicates with it, so each rank tries a connection to every
+    # node.
     script = (
         "for i in 1 2 3; do (exec 3<>/dev/tcp/10.77.0.$i/1); done 2>/dev/null; ip -4 neigh show | awk '/PERM/"
         " {p++} END {print p+0, NR-p}'"
@@ -113,8 +114,8 @@ def test_link_carries_its_rate_and_no_more(offpath, tmp_path):
     )
     measured = json.loads(done.stdout)
     assert measured["bytes"] == 50_000_000
-    # Payload against the link's rate: 0.8 % are headers, and the bucket's first burst is ahead of the rate.
-    # A machine that has no time meanwhile moves less; more than the rate cannot be.
+    # The payload is compared with the link's rate. Headers take 0.8 %, and the bucket's first burst adds to
+    # the rate. A busy machine moves less, but it can never move more than the rate.
     assert 0.40 * 200e6 < measured["bits_per_s"] < 1.05 * 200e6
 
 
@@ -156,8 +157,8 @@ def test_compare_gives_medians_of_the_programs_numbers_and_the_bytes_on_the_wire
 
 @pytest.mark.skipif(shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
 def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path):
-    """The twin is started by MPICH's launcher, which its text names, with that library's progress thread and
-    the device's cores where asked."""
+    """MPICH's launcher, which its text identifies, starts the twin, with that library's progress thread and
+    the device's cores on request."""
     program, report = tmp_path / "program", tmp_path / "c.json"
     program.write_text(
         """#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 0 ] || echo '{"total_s": 4, "cores": "same"}'\n"""
@@ -242,7 +243,7 @@ def test_results_count_of_a_run_of_mpich_that_then_hangs(tmp_path, monkeypatch):
 
 
 def test_compare_reports_failures_and_differences(offpath):
-    # Host ranks see one core and the baseline two: a difference that the program can print.
+    # Host ranks see one core and the baseline sees two: the program can print this difference.
     done = offpath(
         "lab",
         "compare",

@@ -10,8 +10,8 @@ from offpath import logs
 
 @pytest.fixture
 def job(build, tmp_path):
-    """A job of two ranks in which the second is lost while an operation is outstanding, if its program is
-    built."""
+    """A job of two ranks in which the second rank is lost while an operation is outstanding. Skips the test
+    if its program is not built."""
     script = tmp_path / "lose.sh"
     program = build.program("offpath-bench-mpi")
     # The ranks meet on the device before one of them is killed.

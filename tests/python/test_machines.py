@@ -19,8 +19,8 @@ USERS = [pytest.param(None, id="self")] + (
 )
 LINK, PCIE = 100e6, 400e6
 
-# Listens on the host-device link for its host and on the network for everybody, and sends on either what it
-# is asked for.
+# Listens on the host-device link for its host, and on the network for everybody. Sends on either what is
+# requested.
 DEVICE = """
 import argparse, hashlib, json, os, socket, threading
 parser = argparse.ArgumentParser()
@@ -53,8 +53,8 @@ os.close(options.ready_fd)
 serve(own)
 """
 
-# Rank 2 sends; the others fetch from it and from its device at the same time. Rank 0 asks its own device
-# first, and tries others'.
+# Rank 2 sends. The others fetch from it and from its device at the same time. Rank 0 first asks its own
+# device, and tries those of others.
 RANK = """
 import errno, hashlib, json, os, socket, sys, time
 rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
@@ -171,12 +171,13 @@ def test_devices_have_machines_links_and_keys_of_their_own(offpath, stand_in, us
     assert device["key"] == first["key"] and first["mode"] == "0o600" and first["leaks"] == []
     if len(os.sched_getaffinity(0)) > 1:
         assert not set(device["cpus"]) & {0}
-    # Each host reaches its own device by the link; others' only by the network, where they serve nobody.
+    # Each host reaches its own device over the link. It reaches other devices only over the network, where
+    # they do not serve it.
     assert first["others_link"] == "ENETUNREACH"
     assert first["others_port_on_the_network"] == "ECONNREFUSED" and first["others_network"] == "reached"
-    # A machine that has no time meanwhile moves less; more than the rate cannot be.
+    # A busy machine moves less, but it can never move more than the rate.
     assert 0.40 * PCIE < bits_per_s(first["pcie"]) < 1.05 * PCIE
-    # Host and device of node 2 share one uplink: together they get its rate, and no more.
+    # Host and device of node 2 share one uplink, so together they get its rate and no more.
     assert 0.40 * LINK < bits_per_s(first["network"], second["network"]) < 1.06 * LINK
 
 
@@ -264,7 +265,7 @@ def test_missing_aarch64_build_is_named(offpath, stand_in):
     assert done.returncode == 2 and "run make aarch64" in done.stderr
 
 
-# What offpathd --info says of a machine with the interfaces that it is asked for.
+# What offpathd --info prints on a machine with the interfaces that it is asked about.
 INFO = """
 import json, os, socket, sys
 interface = sys.argv[sys.argv.index("--net-devices") + 1]

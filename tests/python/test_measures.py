@@ -126,7 +126,7 @@ def test_an_engine_with_more_than_its_library_is_compared_with_the_library_too()
 
 
 def test_wire_limit_is_what_the_busiest_node_moves():
-    mega, rate = 2**20, 8 * 10**9  # a byte a nanosecond
+    mega, rate = 2**20, 8 * 10**9  # a byte per nanosecond
     assert bench.wire_seconds("ialltoall", mega, 2, 1, rate) == pytest.approx(mega * 1e-9)
     assert bench.wire_seconds("ialltoallv", mega, 4, 2, rate) == pytest.approx(2 * 2 * 3 * mega * 1e-9)
     assert bench.wire_seconds("iallgather", mega, 4, 2, rate) == pytest.approx(2 * 3 * mega * 1e-9)

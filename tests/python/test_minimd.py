@@ -51,8 +51,8 @@ def program():
 
 
 def simulated(case: Case) -> Outcome:
-    """Forces 300 ns, neighbours 200 ns, communication 50 ns an atom-step, in the simplest way; a device
-    repeats its forces."""
+    """A simple model of a run, for each atom and step: 300 ns for forces, 200 ns for neighbours, 50 ns for
+    communication. A device repeats its forces."""
     share = case.atoms * 1e-9 / case.nodes
     neigh, comm = 200 * share * case.rebuilds, 50 * share * case.steps
     force = 300 * share * case.steps * (case.device_slowness if case.scheme == DEVICES else 1)
@@ -170,7 +170,8 @@ def test_divergence_is_that_of_temperatures_from_the_reference():
     thermo = [{"step": n, "t": 0.7 + (2e-6 * n if n <= 300 else 0.0)} for n in range(0, 1001, 10)]
     found = accuracy.divergence(thermo, reference)
     assert found["tdr_300"] == pytest.approx(2e-6) and found["tdr_300_error"] == pytest.approx(0, abs=1e-12)
-    # What comes back to zero cancels in the slope of the whole run, and not in the largest difference.
+    # A difference that returns to zero cancels in the slope of the whole run, but not in the largest
+    # difference.
     assert abs(found["tdr"]) < 4e-7 and found["max_dt"] == pytest.approx(6e-4)
     with pytest.raises(OffpathError, match="other steps"):
         accuracy.divergence(thermo[1:], reference)
@@ -189,15 +190,16 @@ def test_energy_is_kinetic_and_potential():
 
 def test_eq_3():
     host = model.StepTimes(force=3.0, neigh=2.0, comm=0.5)
-    # The device is slower than neighbours and communication: a step that rebuilds takes what it takes.
+    # The device needs longer than neighbours and communication together, so it determines the time of a step
+    # that rebuilds.
     assert model.eq3(120.0, host, model.StepTimes(4.0, 0.0, 0.5), rebuilds=20) == pytest.approx(
         120 - (5.5 - 4.5) * 20
     )
-    # It is faster: forces are hidden.
+    # The device is faster, so the forces are hidden.
     assert model.eq3(120.0, host, model.StepTimes(1.0, 9.0, 0.5), rebuilds=20) == pytest.approx(
         120 - 3.0 * 20
     )
-    # So slow that it costs.
+    # The device is so slow that the run takes longer.
     assert model.eq3(120.0, host, model.StepTimes(8.0, 0.0, 0.5), rebuilds=10) == pytest.approx(
         120 + 3.0 * 10
     )
@@ -227,7 +229,7 @@ def test_the_model_takes_its_times_from_hosts_and_devices_alone():
     )
     assert (row["t_force_device_s"], row["t_comm_device_s"]) == pytest.approx((600 * ns, 50 * ns))
     assert row["base_total_s"] == pytest.approx((351 * 20 + 200 * 4) * ns)
-    # The device needs 650 of the 550 ns that the host would: 100 more, 4 times.
+    # The device needs 650 ns where the host would need 550: 100 ns more, 4 times.
     assert row["predicted_s"] == pytest.approx(row["base_total_s"] + 100 * 4 * ns)
     assert row["measured_to_predicted"] == pytest.approx(0.8 * row["base_total_s"] / row["predicted_s"])
     assert row["extended_s"] == pytest.approx(row["predicted_s"] + 4 * 4000 * 48 / 1e9)
@@ -240,7 +242,8 @@ def test_ranks_that_take_turns_are_predicted_by_the_time_of_their_core():
     ns = 2000e-9
 
     def run(case: Case) -> Outcome:
-        """Two ranks on a core: whoever waits in communication has the other's forces and neighbours in it."""
+        """Two ranks on one core: the one that waits in communication also measures the other's forces and
+        neighbours."""
         force, neigh, comm = (600 if case.scheme == DEVICES else 300) * ns * 10, 200 * ns * 10, 50 * ns * 10
         total = 2 * (force + neigh + comm)
         return Outcome(total, force, neigh, total - force - neigh, 0.0, on_core=(force, neigh, comm))
@@ -253,11 +256,11 @@ def test_ranks_that_take_turns_are_predicted_by_the_time_of_their_core():
         (600 * ns, 400 * ns, 100 * ns)
     )
     assert (row["t_force_device_s"], row["t_comm_device_s"]) == pytest.approx((1200 * ns, 100 * ns))
-    # Two devices with 650 each: 1300, beside 1100 of the hosts.
+    # The two devices need 650 each, together 1300, and the hosts 1100.
     assert row["ranks_per_core"] == 2 and row["predicted_s"] == pytest.approx(
         row["base_total_s"] + 200 * ns * 10
     )
-    # With cores of their own a rank's clock is right.
+    # With cores of their own, the ranks' clocks are right.
     (own,) = model.model_rows(
         spec,
         measure(model.model_cases(spec), lambda case: supplied, 1),
@@ -268,7 +271,7 @@ def test_ranks_that_take_turns_are_predicted_by_the_time_of_their_core():
 
 
 def test_what_slows_a_whole_turn_changes_no_improvement():
-    """Three turns, each slower than the one before: medians of totals would mix them."""
+    """Three turns, each slower than the one before. Medians of totals would mix them."""
     seen: dict[Case, int] = {}
 
     def run(case: Case) -> Outcome:
@@ -310,7 +313,7 @@ def test_improvement_and_bound():
     )
     assert at[PAPER, 1]["bound_percent"] == pytest.approx(100 * 50 / 551)
     assert at[PAPER, 1]["above_bound_percent"] == pytest.approx(20 - 100 * 50 / 551)
-    # One run on hosts for all speeds of devices.
+    # One run on hosts serves for all speeds of devices.
     cases = STUDIES["offpath"].cases(Spec((4000,), (1,), (1,), device_slowness=(1, 2, 4)))
     assert (
         sum(case.scheme == HOSTS for case in set(cases)) == 1
@@ -335,7 +338,7 @@ def test_shares_slowdown_and_speedup():
 def test_exposed_is_what_cores_do_besides_computing():
     case = Case(HALO, 4000, nodes=2)
     outcome = Outcome(10.0, 6.0, 1.0, 2.0, 1.0, computing_s=4.0)
-    # Two ranks on one core compute for 8 of its 10 seconds; on cores of their own for 4.
+    # Two ranks on one core compute for 8 of its 10 seconds, and on cores of their own for 4 seconds.
     assert halo.exposed(case, outcome, 1) == pytest.approx(2.0) and halo.exposed(
         case, outcome, 2
     ) == halo.exposed(case, outcome, 8) == pytest.approx(6.0)
@@ -360,7 +363,7 @@ def test_exposed_is_what_cores_do_besides_computing():
         and at[HALO]["exposed_less_percent"] == pytest.approx(80)
         and at[HALO]["beyond_one_node_s"] == pytest.approx(0.5)
     )
-    # One node's ranks were in calls for 0.1 of their 8.5 seconds.
+    # The ranks of one node were in calls for 0.1 of their 8.5 seconds.
     assert at[HALO]["link_exposed_s"] == pytest.approx(0.1) and at[HALO][
         "link_exposed_less_percent"
     ] == pytest.approx(100 * (0.9 - 0.1) / 0.9)
@@ -507,7 +510,7 @@ def test_a_small_session(offpath, namespaces, program, tmp_path, name):
         assert row["atoms"] == 864 and row["source"] == "lab" and row["total_s"] > 0 and row["force_s"] > 0
         assert row["force_s"] + row["neigh_s"] + row["comm_s"] <= 1.01 * row["total_s"]
     if name == "tdr":
-        # Nothing leaves the skin in 20 steps: lists of before are as good as new ones.
+        # Nothing leaves the skin in 20 steps, so old lists are as good as new ones.
         assert all(
             abs(row["max_dt"]) < 1e-9 and abs(row["max_energy_change"]) < 0.01 for row in found["rows"]
         )
@@ -569,8 +572,8 @@ def test_the_roofline_of_small_lists(offpath, program, tmp_path):
         (p, loop) for p in roofline.PRECISIONS for loop in ("lj", "eam densities", "eam forces")
     }
     for row in found["rows"]:
-        # Half of the neighbours within 2.5 at this density: 2/3 pi 2.5^3 0.8442; of copper within 4.95, three
-        # shells of 42 and what comes near.
+        # Half of the neighbours within 2.5 at this density: 2/3 pi 2.5^3 0.8442. For copper within 4.95: half
+        # of the 42 atoms in three shells, and those that come near.
         expected = 27.6 if row["loop"] == "lj" else 21
         assert abs(row["pairs_per_atom"] - expected) < 0.1 * expected, row
         assert row["tested_pairs_per_atom"] > row["pairs_per_atom"]

@@ -1,4 +1,4 @@
-"""The modules of the command import each other without circles, also where they do so late."""
+"""The modules of the command have no circular imports, even where they import late."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -20,7 +20,7 @@ def imported(path: Path, modules: set[str]) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            # A name may be a module of the package, else it is something in the package itself.
+            # A name may be a module of the package, or something defined in the package itself.
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found.add(full if full in modules else node.module)

@@ -1,4 +1,4 @@
-"""Which MPI a program uses, and how its job is then started."""
+"""Detecting the MPI that a program uses, and starting its job accordingly."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ ANY_SIZE = ROOT | {"OFFPATH_MIN_BYTES": "0"}
 
 @pytest.fixture(params=["openmpi", "mpich"])
 def program(request, build):
-    """The MPI, a program of it, and a launcher's name that says whose it is."""
+    """The MPI, a program that uses it, and the name of a launcher that belongs to it."""
     if request.param == "mpich" and shutil.which("mpiexec.mpich") is None:
         pytest.skip("MPICH is not installed")
     path = build.program("mpi_finalize_test" if request.param == "openmpi" else "mpich_finalize_test")
@@ -63,7 +63,7 @@ def test_python_tells_by_its_mpi4py(program, tmp_path, monkeypatch):
     package = tmp_path / "mpi4py"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "MPI.so").symlink_to(path)  # needs what the program needs
+    (package / "MPI.so").symlink_to(path)  # needs the same libraries as the program
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert mpi_library.of_job(["srun", sys.executable, "x.py"], None) == kind
     script = tmp_path / "tool"

@@ -58,7 +58,7 @@ def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, benc
     assert offloaded["device_cpu_s"] is not None
     for run in (host, offloaded):
         for node in run["wire"]:
-            # Five exchanges of 1 MiB, and little else: no other way leads from node to node.
+            # Five exchanges of 1 MiB, and little else: there is no other path from node to node.
             assert 5 * MEGA < node["sent"] < 6 * MEGA
 
 
@@ -111,12 +111,12 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(
     for node in host["wire"] + offloaded["wire"]:
         assert 5 * MEGA < node["sent"] < 6 * MEGA
     for node in offloaded["pcie"]:
-        # What goes to the network and comes from it, and little else but the rank's own block.
+        # The traffic to and from the network, and little else except the rank's own block.
         assert 5 * MEGA < node["sent"] < 11 * MEGA and 5 * MEGA < node["received"] < 11 * MEGA
     assert all(node["sent"] < 10_000 for node in host["pcie"])
 
 
-# The messages of mpi_p2p_calls_test that have to arrive at a busy receiver go to the next rank: on another
+# Those messages of mpi_p2p_calls_test that must arrive at a busy receiver go to the next rank, on another
 # node.
 @pytest.mark.parametrize("dpu", ["local", "remote"])
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(
         (3, 1, "mpi_p2p_calls_test", [], "point-to-point messages"),
         (2, 2, "mpi_p2p_random_test", ["5", "20"], "point-to-point messages"),
         (2, 2, "mpi_rma_random_test", ["1", "12", "host"], "windows"),
-        # Several ranks of MPICH on a core take turns of milliseconds, without offpath too.
+        # Several ranks of MPICH on one core take turns of milliseconds, without offpath, too.
         (2, 1, "mpich_p2p_random_test", ["5", "5"], "point-to-point messages"),
         (2, 1, "mpich_rma_random_test", [], "windows"),
     ],
@@ -133,8 +133,8 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(
 def test_messages_and_windows_are_right_with_the_settings_that_users_have(
     offpath, namespaces, build, dpu, nodes, ranks_per_node, program, arguments, carried
 ):
-    """Messages inside a node are the host's, those between nodes the device's; windows take the way that is
-    faster."""
+    """The host's MPI carries messages inside a node, the device those between nodes. Windows use the faster
+    path."""
     if program.startswith("mpich") and shutil.which("mpiexec.mpich") is None:
         pytest.skip("MPICH is not installed")
     settings = [
@@ -190,8 +190,8 @@ win.Free()
 
 @pytest.mark.parametrize("one_sided", ["rdma,sm,pt2pt", "sm,pt2pt"])
 def test_windows_of_mpi4py_need_no_option(offpath, namespaces, build, tmp_path, one_sided):
-    """At MPI_THREAD_MULTIPLE, where Open MPI 4.1 has no windows between nodes, and with its default order of
-    ways to make one."""
+    """mpi4py starts with MPI_THREAD_MULTIPLE, where Open MPI 4.1 has no windows between nodes. The test also
+    uses Open MPI's default order of one-sided components."""
     if (
         subprocess.run(
             ["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True, check=False
@@ -248,8 +248,8 @@ def test_staging_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     rows = found["rows"]
-    # As the rates of the links are, 2 and 8 gbit, with the buckets' bursts and whatever else the machine
-    # does.
+    # The links' rates are 2 and 8 gbit. The buckets' bursts and other work on the machine change what is
+    # measured.
     for name, rate in (("network", 2e9), ("host-device", 8e9)):
         assert 0 < found["raw_links"][name]["bandwidth_Bps"] < rate / 8 * 1.2
     assert [(row["path"], row["bytes"], row["back_end"]) for row in rows] == [

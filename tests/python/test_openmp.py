@@ -27,7 +27,7 @@ def test_the_plugins_come_first_in_the_path():
 
 
 def test_any_program_finds_the_plugins_that_are_built(offpath, tmp_path):
-    """It may load a library with regions while it runs."""
+    """Any program may load a library with regions while it runs."""
     assert openmp.variables(Artifacts(tmp_path), {}, {}, needed=False) == {}
     done = offpath("run", "--mpi", "none", "--", "printenv", "LD_LIBRARY_PATH")
     assert done.stdout.startswith(str(find_artifacts().openmp_plugins)), done.stderr
@@ -102,7 +102,7 @@ def test_bench_target_measures_regions_and_mpi(offpath, namespaces, tmp_path, dp
             assert row["of_memcpy"] > 0 and ("of_raw_link" in row) == (dpu == "remote")
     assert picture.stat().st_size > 0
 
-    # Regions that share a core cannot overlap: the time of all of them is what the core needs for each.
+    # Regions that share a core cannot overlap: together they take the sum of their times.
     cpus = len(found["lab"]["placement"][0]["device"])
     for row in rows["offpath"]:
         if row["test"] == "nowait_1ms":

@@ -1,4 +1,5 @@
-"""The OSU tests with devices as ranks: which take part, how rows are made, and one small real session."""
+"""The OSU tests with devices as ranks: which ranks take part, how rows are made, and one small
+real session."""
 
 import json
 

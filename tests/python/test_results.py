@@ -1,4 +1,4 @@
-"""The programs, too, refuse a result file that cannot be written, before they measure."""
+"""The programs also refuse, before they measure, a result file that cannot be written."""
 
 import subprocess
 
@@ -7,7 +7,7 @@ import pytest
 from conftest import environment
 from offpath.errors import OffpathError
 
-# Each would measure for longer than the test waits.
+# Each command would measure for longer than the test waits.
 LONG = {
     "offpath-bench-mpi": ["latency", "--op", "ibcast", "--bytes", "64M", "--iterations", "10000"],
     "fft3d": ["--n", "128", "--iterations", "10000"],

@@ -268,7 +268,7 @@ def test_a_running_job_is_switched_by_its_control_file(tmp_path):
     )
     try:
         seen = []
-        # What is in the file before the job explains its first call would be another job's.
+        # Text that is in the file before the job explains its first call would count as an earlier job's.
         for wanted, text in (
             ("MPI_Ibcast on", None),
             ("no effect", "of f"),

@@ -15,7 +15,7 @@ from offpath.lab.placement import NodePlacement
 USERS = [pytest.param(None, id="self")] + (
     [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
 )
-# How often a rank that computes for 0.2 s of its core's time loses the core, and its slice.
+# Counts how often a rank that computes for 0.2 s of its core's time loses the core, and prints its slice.
 SPINNER = """
 import json, resource, sys, time
 sys.path.insert(0, sys.argv[1])

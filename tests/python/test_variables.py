@@ -1,4 +1,4 @@
-"""Environment variables that nothing reads are named."""
+"""The front end reports environment variables that no part of offpath reads."""
 
 import pytest
 
