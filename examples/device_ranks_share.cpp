@@ -1,10 +1,9 @@
-// Hosts and devices share a real piece of work by their measured speed: gravity among N bodies, each rank for
-// a block of them. The same steps are first taken by the hosts alone; both ways must end at the same
-// positions.
+// Hosts and devices share work by their measured speed: gravity among N bodies, of which each rank computes a
+// block. First the hosts alone compute the same steps. Both ways must end at the same positions.
 //
+// Two ways to run it, in an emulated cluster and on this machine:
 //   offpath lab run --nodes 2 --dpu remote --dpu-ranks -- build/bin/example-device-ranks-share
-//   tests/device_ranks/mpmd.sh 1 2 1 labels build/bin/example-device-ranks-share --bodies 2000   (on this
-//   machine)
+//   tests/device_ranks/mpmd.sh 1 2 1 labels build/bin/example-device-ranks-share --bodies 2000
 #include <offpath/device_ranks.h>
 
 #include <CLI/CLI.hpp>
@@ -31,10 +30,10 @@ struct Body {
 };
 
 constexpr double kTimeStep = 1e-3;
-constexpr double kSoftening = 1e-2;  // squared length; no two bodies come closer
+constexpr double kSoftening = 1e-2;  // added to squared distances, so that close bodies do not fly apart
 constexpr double kSampleSeconds = 0.02;
 constexpr double kAgreement =
-    1e-9;  // of positions, relative to the size of the cloud: sums differ in rounding
+    1e-9;  // difference of positions, relative to the size of the cloud: sums differ by rounding
 
 Body operator+(Body a, Body b) {
     return {a.x + b.x, a.y + b.y, a.z + b.z};
@@ -46,7 +45,7 @@ Body operator*(double factor, Body a) {
 std::vector<Body> initial_cloud(int bodies) {
     std::vector<Body> cloud;
     for (int i = 0; i < bodies; ++i) {
-        // Places on a spiral through the unit ball: the same on every machine, no two alike.
+        // Positions on a spiral through the unit ball. They are the same on every machine, and all different.
         const double height = 1 - 2 * (i + 0.5) / bodies, turn = 2.399963229728653 * i;
         const double radius = std::cbrt((i * 0.6180339887498949) - std::floor(i * 0.6180339887498949));
         const double ring = std::sqrt(1 - height * height);
@@ -67,7 +66,8 @@ Body pull_on(const std::vector<Body>& all, std::size_t which) {
     return sum;
 }
 
-// Whole bodies for each rank, in proportion to its speed, at least one each, all given away.
+// Returns the number of bodies for each rank, in proportion to its speed and at least one. The sum is
+// `bodies`.
 std::vector<int> shares(const std::vector<double>& speeds, int bodies) {
     const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
     const int spare = bodies - static_cast<int>(speeds.size());
@@ -83,8 +83,8 @@ std::vector<int> shares(const std::vector<double>& speeds, int bodies) {
     return counts;
 }
 
-// The bodies on the ranks of one communicator: all positions on every rank, each rank's velocities only
-// there.
+// The bodies on the ranks of one communicator. Every rank has all positions, and the velocities of its own
+// bodies.
 class Simulation {
   public:
     Simulation(MPI_Comm comm, const Options& options) : comm_(comm), options_(options) {
@@ -94,7 +94,7 @@ class Simulation {
         velocities_.assign(positions_.size(), {0, 0, 0});
     }
 
-    // Returns the seconds of all steps and of the dealing out.
+    // Runs all steps and distributes the bodies anew in between. Returns the seconds that this takes.
     double run() {
         MPI_Barrier(comm_);
         const double start = MPI_Wtime();
@@ -120,7 +120,7 @@ class Simulation {
     const std::vector<int>& counts() const { return counts_; }
 
   private:
-    // One step of this rank's bodies; returns how long that took.
+    // Computes one step of this rank's bodies, and returns the seconds that this takes.
     double advance() {
         const double start = MPI_Wtime();
         const std::size_t begin = static_cast<std::size_t>(offsets_[rank_]);
@@ -142,14 +142,15 @@ class Simulation {
                        MPI_DOUBLE, comm_);
     }
 
-    // Bodies per second, all ranks working for a short while: what the first shares go by.
+    // Returns this rank's bodies per second, measured for a short time while all ranks work. The first shares
+    // depend on it.
     double sample() const {
         const double start = MPI_Wtime();
         double seconds = 0, pulls = 0;
         std::size_t bodies = 0;
         for (; seconds < kSampleSeconds; seconds = MPI_Wtime() - start)
             pulls += pull_on(positions_, bodies++ % positions_.size()).x;
-        // The sum is looked at so that the compiler cannot leave out what it is made of.
+        // The result depends on the sum, so the compiler cannot leave the computation out.
         return std::isnan(pulls) ? 0 : static_cast<double>(bodies) / seconds;
     }
 
@@ -160,7 +161,7 @@ class Simulation {
     }
 
     void deal(const std::vector<double>& speeds) {
-        if (!counts_.empty()) share_all(velocities_);  // bodies change hands
+        if (!counts_.empty()) share_all(velocities_);  // bodies get new owners, which need their velocities
         counts_ = shares(speeds, options_.bodies);
         offsets_.assign(counts_.size(), 0);
         std::partial_sum(counts_.begin(), counts_.end() - 1, offsets_.begin() + 1);
@@ -181,7 +182,8 @@ double largest_difference(const std::vector<Body>& a, const std::vector<Body>& b
     return largest;
 }
 
-// Bodies pull each other alike, so the centre of the cloud stays where it was.
+// Returns how far the centre of the cloud has moved. It should not move, because each pair of bodies pulls
+// with equal strength.
 double drift(const std::vector<Body>& now) {
     const std::vector<Body> before = initial_cloud(static_cast<int>(now.size()));
     Body moved{0, 0, 0};
@@ -190,7 +192,7 @@ double drift(const std::vector<Body>& now) {
     return std::max({std::abs(moved.x), std::abs(moved.y), std::abs(moved.z)});
 }
 
-// What rank 0 prints about every rank: who it is and what it was given in the end.
+// Rank 0 prints every rank's kind and its last number of bodies.
 void print_shares(const offpath_device_ranks_t& ranks, const std::vector<int>& counts, const World& world) {
     const int mine[2] = {ranks.is_device, ranks.node};
     std::vector<int> all(2 * static_cast<std::size_t>(world.ranks));
@@ -221,8 +223,8 @@ int run(const Options& options, const World& world) {
         hosts_seconds = hosts.run();
         expected = hosts.positions();
     }
-    int root = ranks.is_device ? world.ranks
-                               : world.rank;  // the first host: every rank compares its positions to its
+    // The first host. Every rank compares its positions with those of this rank.
+    int root = ranks.is_device ? world.ranks : world.rank;
     MPI_Allreduce(MPI_IN_PLACE, &root, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Bcast(&hosts_seconds, 1, MPI_DOUBLE, root, MPI_COMM_WORLD);
     MPI_Bcast(expected.data(), 3 * options.bodies, MPI_DOUBLE, root, MPI_COMM_WORLD);

@@ -1,9 +1,9 @@
-// What the kernel needs of a communication library: tiles of other ranks, sums into tiles of C, and the
-// counter of work units. Each variant implements it by the means of its library.
+// What the kernel needs of a communication library: access to tiles of other ranks, sums into tiles of C, and
+// the counter of work units. Each variant implements this interface with its library.
 //
-// Ranks 0 to holders() - 1 hold tiles, and are the `holder` of a Place; further ranks only work. One thread
+// Ranks 0 to holders() - 1 hold tiles, and are the `holder` of a Place. Other ranks only work. One thread
 // starts and finishes every operation, and does not access the operation's memory in between. An operation
-// may be done before finish_* is called: a blocking library completes it when it starts it.
+// may complete before finish_* is called: a blocking library completes it when it starts it.
 #pragma once
 
 #include <cstdint>
@@ -40,16 +40,16 @@ class Exchange {
 
     // Adds a tile to a tile of C at its holder. Concurrent additions by other ranks are not lost.
     virtual void start_accumulate(const double* from, Place place) = 0;
-    // The last accumulate from `from` is done as far as this rank is concerned: it may write to `from`.
+    // Returns when this rank may write to `from` again, after the last accumulate from it.
     virtual void finish_accumulate(const double* from) = 0;
 
-    // Collective. The accumulates of all ranks are in C, and the holders see them.
+    // Returns when the accumulates of all ranks are in C and visible to the holders. Collective.
     virtual void complete() = 0;
-    // Collective, after complete(). Sets C and the counter to 0 again.
+    // Sets C and the counter to 0 again. Called after complete(). Collective.
     virtual void restart() = 0;
     virtual void barrier() = 0;
-    // Collective. Concatenates the `values` of all ranks, equally many on each, on rank 0; elsewhere it
-    // returns nothing.
+    // Returns on rank 0 the concatenated `values` of all ranks, which must be equally many. Returns nothing
+    // on other ranks. Collective.
     virtual std::vector<double> gather(const std::vector<double>& values) = 0;
 
     // Ends the job.

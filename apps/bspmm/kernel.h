@@ -17,11 +17,11 @@ namespace bspmm {
 struct Phases {
     double total_s = 0;
     double claim_s = 0;        // taking units
-    double get_s = 0;          // starting gets and waiting for them
-    double copy_s = 0;         // tiles that this rank holds
+    double get_s = 0;          // starting gets, and waiting for them
+    double copy_s = 0;         // copying tiles that this rank holds
     double compute_s = 0;      // products
     double accumulate_s = 0;   // adding to C
-    double finish_s = 0;       // until all ranks are done
+    double finish_s = 0;       // waiting until all ranks are done
     double compute_cpu_s = 0;  // the CPU time within compute_s
     double units = 0;
     double gets = 0;
@@ -31,7 +31,7 @@ struct Phases {
     std::vector<double> got, added;
 };
 
-// How many buffers and slots the kernel needs of the exchange.
+// The numbers of buffers and slots that the kernel needs.
 int buffers_for(int lookahead);
 int slots_for(int lookahead);
 

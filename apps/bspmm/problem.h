@@ -60,7 +60,7 @@ class Problem {
     const std::vector<WorkUnit>& units() const { return units_; }
     int tiles(Matrix matrix) const { return static_cast<int>(of(matrix).places.size()); }
     Place place(Matrix matrix, int tile) const { return of(matrix).places[static_cast<std::size_t>(tile)]; }
-    // The largest number of tiles of the matrix that a holder has; every rank makes room for so many.
+    // The largest number of tiles of the matrix that a holder has. Every rank makes room for that many.
     std::size_t room(Matrix matrix) const { return of(matrix).room; }
     // The products of a tile of C.
     std::vector<Product> products(int c_tile) const;

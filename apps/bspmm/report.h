@@ -11,19 +11,19 @@
 
 namespace bspmm {
 
-// A rank's phases as numbers, equally many on all ranks, and back.
+// Converts a rank's phases into numbers, equally many on all ranks, and back.
 std::vector<double> flatten(const Phases& phases);
 Phases unflatten(const double* values, int ranks);
 std::size_t flat_size(int ranks);
 
-// Totals are those of the slowest rank; phases are the mean over ranks. Both are medians over the iterations.
-// The bytes moved and the units per rank are those of the last iteration.
+// Totals are those of the slowest rank. Phases are the mean over the ranks. Both are medians over the
+// iterations. The bytes moved and the units of each rank are those of the last iteration.
 struct Summary {
     Phases phases;
     std::vector<double> units_of;            // by rank
     std::vector<std::vector<double>> moved;  // bytes, from rank, to rank
 };
-// `iterations[i][rank]`.
+// Summarises `iterations[i][rank]`.
 Summary summarise(const std::vector<std::vector<Phases>>& iterations);
 
 }  // namespace bspmm

@@ -12,7 +12,7 @@ namespace bspmm {
 struct Variant {
     std::string name;
     std::string summary;
-    int lookahead = 0;  // units ahead of the current one; the default
+    int lookahead = 0;  // default number of units ahead of the current one
     // Starts the library; the exchange ends it when it is destroyed. `heap_bytes`: the symmetric memory that
     // each rank needs.
     std::unique_ptr<Exchange> (*start)(std::size_t heap_bytes) = nullptr;

@@ -22,7 +22,7 @@ struct Range {
     int count = 0;
 };
 
-// Block `index` of the `parts` blocks of 0..n-1.
+// Returns block `index` of the `parts` blocks of 0..n-1.
 Range block(int n, int parts, int index);
 
 // One direction of an MPI_Alltoallv; counts and displacements are in complex numbers.

@@ -1,4 +1,5 @@
-// The library that a device loads for --variant schedule: kernels of offpath's C API around the stencil.
+// The library that a device loads for --variant schedule. It offers the stencil as kernels of offpath's C
+// API.
 #include <offpath/compute.h>
 
 #include <chrono>
@@ -16,7 +17,8 @@ bool given(size_t argument_bytes, size_t count, size_t wanted) {
 
 extern "C" {
 
-// Buffers: the old field, the new one, the faces to send, and the seconds that this kernel has taken so far.
+// Buffers: the old field, the new field, the faces to send, and the seconds that this kernel has taken so
+// far.
 OFFPATH_API int halo_boundary(const void* arguments, size_t argument_bytes, void* const* buffers,
                               const size_t* /*bytes*/, size_t count) {
     if (!given(argument_bytes, count, 4)) return OFFPATH_ERR_INVALID;
@@ -30,7 +32,7 @@ OFFPATH_API int halo_boundary(const void* arguments, size_t argument_bytes, void
     return 0;
 }
 
-// Buffers: the faces that came, and the new field.
+// Buffers: the faces that have arrived, and the new field.
 OFFPATH_API int halo_unpack(const void* arguments, size_t argument_bytes, void* const* buffers,
                             const size_t* /*bytes*/, size_t count) {
     if (!given(argument_bytes, count, 2)) return OFFPATH_ERR_INVALID;

@@ -6,7 +6,8 @@ namespace halo {
 
 namespace {
 
-// Cells that the largest block sends. A dimension that is not cut sends nothing, or only to itself.
+// Returns the number of cells that the largest block sends. A dimension that is not cut sends nothing, or
+// only to its own block.
 std::int64_t surface(const Domain& domain, const std::array<int, 3>& grid) {
     std::int64_t cells = 0;
     for (int dim = 0; dim < 3; ++dim) {
@@ -24,7 +25,7 @@ std::int64_t surface(const Domain& domain, const std::array<int, 3>& grid) {
 bool make_block(const Domain& domain, int ranks, int rank, Block& block) {
     auto least = std::numeric_limits<std::int64_t>::max();
     bool found = false;
-    // Of equal cuts the first wins, which cuts the slow dimensions: their faces are contiguous.
+    // Among equally good cuts, the first one wins. It cuts the slow dimensions, whose faces are contiguous.
     for (int a = ranks; a >= 1; --a) {
         for (int b = ranks / a; ranks % a == 0 && b >= 1; --b) {
             const std::array<int, 3> grid{a, b, ranks / a / b};

@@ -1,8 +1,8 @@
-// The domain and a rank's block of it. Pure. Threads: any.
+// The domain and a rank's block of it. Pure functions, for any thread.
 //
-// Dimensions are counted from the slowest, 0, to the contiguous one, 2. A problem of fewer dimensions uses
+// Dimensions are counted from the slowest, 0, to the contiguous one, 2. A problem with fewer dimensions uses
 // the last ones; the others have one cell and no halo. Side 0 is towards smaller indices, side 1 towards
-// larger.
+// larger ones.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ struct Block {
     std::array<std::array<int, 2>, 3> neighbour{{{-1, -1}, {-1, -1}, {-1, -1}}};  // ranks; -1: none
 };
 
-// Cuts the domain into blocks that differ by one plane at most, with the least surface. False: there are more
-// ranks than the domain can be cut into.
+// Cuts the domain into blocks that differ by at most one plane, with the least surface. Returns false if
+// there are more ranks than the domain can be cut into.
 bool make_block(const Domain& domain, int ranks, int rank, Block& block);
 
 }  // namespace halo

@@ -82,7 +82,7 @@ int run(const Options& options, const World& world) {
                          std::to_string(world.ranks) + " blocks: make it larger, or use fewer ranks");
     const std::unique_ptr<Variant> variant = make(options, block);
 
-    // A few steps first, so that connections and pages are there.
+    // Takes a few steps first, so that connections exist and memory pages are present.
     const auto restart = [&] {
         set_first_values(domain, block, variant->layout(), variant->field(0), variant->field(1));
         variant->first_values_set();
@@ -99,7 +99,7 @@ int run(const Options& options, const World& world) {
     const double mine = MPI_Wtime() - begin;
     const Times after = variant->times();
 
-    // Of the slowest rank each.
+    // The maximum over the ranks of each time.
     const auto seconds = mpi_support::max_over_ranks({mine, after.boundary_s - before.boundary_s,
                                                       after.interior_s - before.interior_s,
                                                       after.exchange_s - before.exchange_s});
@@ -133,7 +133,8 @@ int run(const Options& options, const World& world) {
     return 0;
 }
 
-// Before MPI_Init, and so before the command line is parsed.
+// Finds out whether the command line selects the variant `target`. Called before MPI_Init, and therefore
+// before the command line is parsed.
 bool asks_for_target(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];

@@ -1,5 +1,5 @@
-// --variant mpi and nonblocking: the halo exchange by MPI. With the MPI front end loaded, the device makes
-// the non-blocking one while the host computes the interior.
+// --variant mpi and nonblocking: the halo exchange by MPI. With the MPI front end loaded, the device does the
+// non-blocking exchange while the host computes the interior.
 #include <mpi.h>
 
 #include "halo/variant.h"
@@ -60,7 +60,7 @@ class MpiVariant final : public Variant {
         return layout_.has(dim, side) ? block_.neighbour[dim][side] : MPI_PROC_NULL;
     }
 
-    // What is sent to one side comes in at the other.
+    // A message to one side arrives from the opposite side.
     void exchange() {
         for (int dim = 0; dim < 3; ++dim) {
             const int numbers = static_cast<int>(layout_.face(dim));

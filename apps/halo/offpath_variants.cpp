@@ -1,6 +1,7 @@
 // --variant group and schedule: the exchange is one group of offpath's C API, recorded once. In `schedule`
-// the group also has the device's kernels: the boundary before the sends, the copies into the halo after the
-// receives. One doorbell a step starts it, and the host computes the interior meanwhile.
+// the group also contains the device's kernels: one computes the boundary before the sends, and one copies
+// into the halo after the receives. In each step one doorbell starts the group, and the host computes the
+// interior meanwhile.
 #include <mpi.h>
 #include <offpath/offpath.h>
 
@@ -19,7 +20,8 @@ namespace {
 using mpi_support::check;
 using mpi_support::UsageError;
 
-// The fields, the faces, and the message steps of a group, in memory that the device maps where it can.
+// The fields, the faces, and the message steps of a group. Their memory is mapped by the device, if it can
+// map memory.
 class OffpathVariant : public Variant {
   public:
     OffpathVariant(const Domain& domain, const Block& block)
@@ -116,8 +118,8 @@ class ScheduleVariant final : public OffpathVariant {
   public:
     ScheduleVariant(const Domain& domain, const Block& block, const std::string& library)
         : OffpathVariant(domain, block), seconds_(allocate(1)) {
-        // The host writes the interior while the device writes the boundary of the same field, so no copies
-        // of it may be made.
+        // The host writes the interior while the device writes the boundary of the same field, so the device
+        // must not work on copies.
         offpath_back_end_t back_end{};
         offpath_progress_t progress{};
         check(
@@ -179,7 +181,7 @@ class ScheduleVariant final : public OffpathVariant {
         return group;
     }
 
-    double* const seconds_;  // that the device has computed boundaries
+    double* const seconds_;  // time in which the device computed boundaries
     offpath_kernel_h boundary_ = nullptr, unpack_ = nullptr;
     std::array<offpath_group_h, 2> groups_of_{};  // by the field that the step reads
 };

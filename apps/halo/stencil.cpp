@@ -49,7 +49,8 @@ void relax(const Layout& layout, const Box& box, const double* from, double* to)
         relax<3>(layout, box, from, to);
 }
 
-// Calls visit(slab) for each layer of cells at a side that has a neighbour, each cell once. Returns the rest.
+// Calls visit(slab) for each layer of cells at a side that has a neighbour. Each cell is in only one slab.
+// Returns the remaining cells.
 template <typename Visit>
 Box peel(const Layout& layout, Visit&& visit) {
     Box rest = cells_of(layout);
@@ -93,7 +94,7 @@ void for_rows(const Layout& layout, Layer which, Visit&& visit) {
 }  // namespace
 
 std::size_t Layout::face_begin(int dim, int side) const {
-    constexpr std::size_t line = 8;  // numbers in a line of cache
+    constexpr std::size_t line = 8;  // numbers in a cache line
     std::size_t at = 0;
     for (int before = 0; before < 2 * dim + side; ++before)
         if (halo[before / 2] != 0) at += (face(before / 2) + line - 1) / line * line;

@@ -1,6 +1,6 @@
-// The target regions of libhalo-target.so. The device has copies of both fields, of which it keeps what the
-// boundary depends on up to date: the boundary itself, the halo, which it gets from the devices of its
-// neighbours, and the layer next to the boundary, which the host sends with each step.
+// The target regions of libhalo-target.so. The device has copies of both fields, and keeps up to date only
+// what the boundary depends on: the boundary itself; the halo, which comes from the neighbours' devices; and
+// the layer next to the boundary, which the host sends with each step.
 #include "halo/target_regions.h"
 
 #include <mpi.h>
@@ -8,7 +8,7 @@
 
 #include <chrono>
 
-// The kernel of the other variants, for both architectures of devices.
+// The kernel that the other variants use, for both architectures of devices.
 #pragma omp begin declare target
 #include "halo/stencil.cpp"
 #pragma omp end declare target
@@ -22,7 +22,7 @@ using halo::Layout;
 using halo::target::Memory;
 using halo::target::Place;
 
-// The messages of a step, in a region. What is sent to one side comes in at the other.
+// The messages of a step, inside a region. A message to one side arrives from the opposite side.
 class Exchange {
   public:
     Exchange(const Place& place, double* faces, double* received)

@@ -1,6 +1,6 @@
-// --variant target: a target region a step, in which the device computes the boundary and exchanges it with
-// the devices of the neighbours by MPI, while the host computes the interior. Each of them sends the other
-// the layer of cells that its next step needs.
+// --variant target: each step is a target region. In it the device computes the boundary and exchanges it
+// with the neighbours' devices by MPI, while the host computes the interior. Host and device then send each
+// other the layer of cells that the next step needs.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -30,7 +30,8 @@ struct Regions {
     decltype(&halo_target_set) set = nullptr;
     decltype(&halo_target_start) start = nullptr;
     decltype(&halo_target_wait) wait = nullptr;
-    std::string problem = "its target regions are not loaded";  // empty: all are there
+    std::string problem =
+        "its target regions are not loaded";  // why the regions cannot be used; empty if they can
 };
 
 Regions regions;
@@ -48,7 +49,7 @@ std::string load() {
     if (!std::filesystem::exists(path))
         return "this halo was built without target regions, for which CMake needs clang 16 (" + path +
                " is missing)";
-    // It stays until the process ends, as do the threads of LLVM's libraries.
+    // The library stays loaded until the process ends, because LLVM's threads stay, too.
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return dlerror();
     const bool all =
@@ -122,7 +123,7 @@ class TargetVariant final : public Variant {
 
     std::array<std::vector<double>, 2> fields_;
     std::vector<double> inner_, faces_, received_;
-    double seconds_ = 0;  // that the device has computed boundaries
+    double seconds_ = 0;  // time in which the device computed boundaries
     target::Place place_;
     target::Memory memory_;
 };

@@ -7,7 +7,7 @@ namespace halo {
 
 namespace {
 
-// A bijection that spreads its bits (the finalizer of SplitMix64).
+// A bijection that spreads its argument's bits (the finalizer of SplitMix64).
 std::uint64_t mix(std::uint64_t value) {
     value += 0x9E3779B97F4A7C15ull;
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -15,7 +15,7 @@ std::uint64_t mix(std::uint64_t value) {
     return value ^ (value >> 31);
 }
 
-// Calls visit(place in memory, number of the cell in the domain or UINT64_MAX outside) for each place, halo
+// Calls visit(place in memory, cell number in the domain, or UINT64_MAX outside of it) for each place, halo
 // included.
 template <typename Visit>
 void for_places(const Domain& domain, const Block& block, const Layout& layout, Visit&& visit) {

@@ -1,5 +1,5 @@
-// The first values of the simulation and the checksum of its result, both by the cells' places in the whole
-// domain, so they do not depend on how it is cut. Pure.
+// The first values of the simulation, and the checksum of its result. Both depend on the cells' places in the
+// whole domain, and therefore not on how the domain is cut. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace halo {
 // Fills both fields: the first one with the first values, halo included, the second one with zeros.
 void set_first_values(const Domain& domain, const Block& block, const Layout& layout, double* first,
                       double* second);
-// Of this rank's cells. The sum over all ranks, modulo 2^64, is the checksum.
+// Returns the checksum of this rank's cells. The checksum of the result is the sum over all ranks, modulo
+// 2^64.
 std::uint64_t checksum(const Domain& domain, const Block& block, const Layout& layout, const double* field);
 
 }  // namespace halo

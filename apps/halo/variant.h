@@ -1,6 +1,6 @@
 // What the variants share: one step of the simulation, the fields that it works on, and its times.
 //
-// Ownership: a variant owns the memory of its fields. Threads: one.
+// A variant owns the memory of its fields. One thread uses it.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace halo {
 
 using mpi_support::World;
 
-// Seconds since the variant was made. What a device does beside the host counts for the device: where it
-// computes the boundary, boundary_s is its time, and the host's total does not contain it.
+// Seconds since the variant was made. Work on the device counts as the device's time: if it computes the
+// boundary, boundary_s is its time, which the host's total does not contain.
 struct Times {
     double boundary_s = 0, interior_s = 0, exchange_s = 0;
 };
@@ -32,11 +32,11 @@ class Variant {
     Variant& operator=(const Variant&) = delete;
 
     const Layout& layout() const { return layout_; }
-    // Two fields, of which steps read one and write the other.
+    // Returns one of the two fields. Each step reads one and writes the other.
     virtual double* field(int which) = 0;
-    // The fields have new first values.
+    // Called when the fields have new first values.
     virtual void first_values_set() {}
-    // Reads field `from`, halo included, and writes the other one, halo included.
+    // Reads field `from` and writes the other one, both with their halo.
     virtual void step(int from) = 0;
     virtual Times times() const { return times_; }
 
@@ -47,7 +47,7 @@ class Variant {
         work();
         seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
-    // A message's tag names the face that its sender sends.
+    // A message's tag names the face that the sender sends.
     static int tag_of(int dim, int side) { return 2 * dim + side; }
 
     const Block block_;
@@ -57,11 +57,11 @@ class Variant {
 
 std::unique_ptr<Variant> make_mpi(const Domain& domain, const Block& block, bool blocking,
                                   mpi_support::Allocator allocator);
-// Throws UsageError where there is no device, or one that does not map this process's memory.
+// Throw UsageError if there is no device, or if it does not map this process's memory.
 std::unique_ptr<Variant> make_group(const Domain& domain, const Block& block);
 std::unique_ptr<Variant> make_schedule(const Domain& domain, const Block& block, const std::string& library);
-// Throws UsageError where regions of some rank have no device, or one that does not take part in MPI. Before
-// MPI_Init, load_target_regions() must have been called.
+// Throws UsageError if the regions of some rank have no device, or one that does not take part in MPI.
+// load_target_regions() must have been called before MPI_Init.
 std::unique_ptr<Variant> make_target(const Domain& domain, const Block& block);
 void load_target_regions();
 

@@ -29,8 +29,8 @@ class PanelBroadcast {
     virtual void finish(int panel) = 0;
 };
 
-// A panel in transit: `width` pivots (rows to swap with, counted from one at the panel's first row), then the
-// columns, packed.
+// The size of a panel in a message: `width` pivots (rows to swap with, counted from one at the panel's first
+// row), then the columns, packed.
 std::size_t panel_doubles(const Shape& shape, int panel);
 
 // HPL's increasing ring, driven by the hosts: receive from the left, and pass on to the right when a test

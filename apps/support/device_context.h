@@ -1,5 +1,5 @@
 // What programs need that call offpath's C API beside MPI: a context of all ranks of MPI_COMM_WORLD, and
-// errors as exceptions. Threads: one; MPI must be initialized.
+// errors as exceptions. One thread uses it. MPI must be initialized.
 #pragma once
 
 #include <mpi.h>

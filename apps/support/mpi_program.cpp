@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kUsageExit = 2;
 
-// The exit code if a rank cannot continue or was asked for help; empty: all continue. The ranks of one job
-// may have different command lines, so the lowest rank with a message prints it. It uses PMPI, below any
-// library between the program and its MPI, so that such a library does not count this.
+// Returns the exit code if a rank cannot continue or was asked for help, and nothing if all continue. The
+// ranks of a job may have different command lines, so the lowest rank with a message prints it. This function
+// calls PMPI, so that a library between the program and its MPI does not count these calls.
 std::optional<int> parsed(int argc, char** argv, CLI::App& app, const World& world) {
     int code = 0, speaker = world.ranks;
     const auto agree = [&] { PMPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD); };
@@ -41,7 +41,7 @@ int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
     if (const std::optional<int> code = parsed(argc, argv, app, world)) return *code;
     try {
         return body(world);
-    } catch (const CLI::ParseError& error) {  // of another command line, in a batch
+    } catch (const CLI::ParseError& error) {  // the error belongs to another command line of a batch
         if (world.rank == 0) app.exit(error);
     } catch (const UsageError& error) {
         if (world.rank == 0) std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());

@@ -39,7 +39,8 @@ std::vector<double> max_over_ranks(std::vector<double> values, MPI_Comm comm = M
 double max_over_ranks(double value, MPI_Comm comm = MPI_COMM_WORLD);
 bool all_ranks_agree(bool ok, MPI_Comm comm = MPI_COMM_WORLD);
 
-// The median; for an even number of values the mean of the two middle ones; 0 for an empty vector.
+// Returns the median. For an even number of values it is the mean of the two middle ones; for no values it is
+// 0.
 double median(std::vector<double> values);
 
 }  // namespace mpi_support

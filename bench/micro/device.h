@@ -2,8 +2,6 @@
 // two run on separate cores.
 //
 // Owns the context. Only one may exist at a time, because its settings are environment variables.
-//
-// Owns the context; one may exist at a time, because its settings are environment variables.
 #pragma once
 
 #include <offpath/offpath.h>

@@ -21,7 +21,7 @@ class Interval {
     explicit Interval(bool shared_clock);
 
     void start();
-    // Seconds since the start, as this rank sees them.
+    // Seconds since the start, as this rank measures them.
     double elapsed() const;
     // Call it between posting and computing. Does nothing without a shared clock.
     void posted();

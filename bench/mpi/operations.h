@@ -77,7 +77,7 @@ class Operation {
     const Layout& layout() const { return layout_; }
     void* send() const { return send_.as<void>(); }
     void* receive() const { return receive_.as<void>(); }
-    // What is sent by rank 0 of a broadcast and received by the others.
+    // The buffer of a broadcast: rank 0 sends it, and the others receive into it.
     void* buffer() const { return rank_ == 0 ? send() : receive(); }
     int bytes() const { return bytes_; }
     // The arguments of the call: elements, their type, and for vector collectives an entry for each block.
@@ -94,7 +94,7 @@ class Operation {
     MPI_Comm comm() const { return comm_; }
 
   private:
-    // Bytes have to be a multiple of this.
+    // The number of bytes must be a multiple of this.
     std::size_t unit() const { return entry_.shape.data == Data::summed ? sizeof(double) : 1; }
 
     const OperationEntry& entry_;

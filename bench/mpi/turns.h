@@ -11,7 +11,7 @@ namespace mpi_bench {
 
 class Turns {
   public:
-    // For a program without others: every turn is its own.
+    // For a single program, which always has the turn.
     Turns() = default;
     // The `mine`-th of `programs` (> 0) that share `file`. The file exists; it is empty, or the others
     // already use it. Throws std::system_error.

@@ -2,8 +2,6 @@
 // only calls of OpenSHMEM 1.4, so it can measure any library.
 //
 // One thread. A Pair's memory is symmetric: on the heap, or static data of this program.
-//
-// One thread. A Pair's memory is symmetric: of the heap, or static data of this program.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +23,7 @@ struct Pair {
 };
 
 struct Settings {
-    double seconds = 0.05;  // for which each value is measured
+    double seconds = 0.05;  // time to measure each value
     int window = 64;        // operations before a quiet, where the number matters
     // Bytes moved right before each transfer whose overlap is measured. They use up the burst that a
     // rate-limited link lets through at once. Otherwise a message shorter than the burst would find it full
