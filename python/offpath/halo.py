@@ -1,6 +1,6 @@
-"""`offpath study halo`: stencils in all variants of their halo exchange, beside plain MPI.
+"""`offpath study halo`: stencils in all variants of their halo exchange, compared with plain MPI.
 
-Every contender runs in turn, again and again, on the first nodes of one cluster; medians are compared. The
+The contenders run in turn, several times, on the first nodes of one cluster, and medians are compared. The
 reference is the blocking variant on the host's MPI. Every run of a setting must give the same checksum.
 """
 
@@ -52,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class HaloSpec:
-    """`sizes`: by dimensions, the cells along each of them."""
+    """`sizes` has, for each number of dimensions, the cells along each of them."""
 
     nodes: tuple[int, ...]
     sizes: dict[int, tuple[int, ...]]
@@ -80,7 +80,7 @@ class HaloSpec:
 
 
 def left_out(artifacts: Artifacts, dpu: str) -> dict[str, str]:
-    """The variants that cannot run here, and why."""
+    """The variants that cannot run here, and the reason for each."""
     reasons = {}
     if not (artifacts.root / TARGET_REGIONS).exists():
         reasons["target"] = "it was not built, for lack of clang 16"
@@ -127,7 +127,7 @@ def _run(cluster: Cluster, spec: HaloSpec, setting: Setting, contender: Contende
 
 
 def rows_of(setting: Setting, taken: dict[str, list[dict]]) -> list[dict]:
-    """One row a contender: medians, and the ratio of its median to that of blocking MPI."""
+    """One row for each contender: medians, and the ratio of its median to that of blocking MPI."""
     sums = {one["checksum"] for found in taken.values() for one in found}
     if len(sums) != 1:
         raise OffpathError(
@@ -150,7 +150,7 @@ def rows_of(setting: Setting, taken: dict[str, list[dict]]) -> list[dict]:
                 "ranks": found[-1]["ranks"],
                 **medians,
                 "to_mpi": medians["total_s"] / reference["total_s"],
-                # Of plain MPI's time.
+                # The share of the exchange in the time of plain MPI.
                 "communication_share": reference["exchange_s"] / reference["total_s"],
                 "runs": [one["total_s"] for one in found],
                 "checksum": found[-1]["checksum"],

@@ -1,4 +1,5 @@
-"""The picture of `offpath study halo`: each variant's time over that of plain MPI, by number of nodes."""
+"""The picture of `offpath study halo`: each variant's time relative to plain MPI's, as a function of the
+number of nodes."""
 
 from pathlib import Path
 

@@ -27,7 +27,7 @@ def has_regions(command: list[str]) -> bool:
 
 
 def llvm_folder(program: Path) -> Path:
-    """Where a program's libomptarget lies, and with it LLVM's own plug-ins."""
+    """The folder of a program's libomptarget, which also has LLVM's own plug-ins."""
     places = mpi_library.libraries_of(program)
     place = next((place for library, place in places.items() if _RUNTIME.match(library)), "")
     if not place:
@@ -38,16 +38,16 @@ def llvm_folder(program: Path) -> Path:
 def variables(
     artifacts: Artifacts, given: Mapping[str, str], inherited: Mapping[str, str], needed: bool = True
 ) -> dict[str, str]:
-    """What lets a program find the plug-ins, on top of `given` and `inherited`. Where they are not `needed`
-    for sure, the program may still load a library with regions while it runs; nothing if they are not
-    built."""
+    """The variables with which a program finds the plug-ins, in addition to `given` and `inherited`. If they
+    are not `needed`, the program may still load a library with regions while it runs; the result is then
+    empty if the plug-ins are not built."""
     if not needed and not artifacts.has_openmp_plugins:
         return {}
     before = given.get("LD_LIBRARY_PATH") or inherited.get("LD_LIBRARY_PATH")
     return {"LD_LIBRARY_PATH": joined(os.pathsep, str(artifacts.openmp_plugins), before)}
 
 
-# The order in which libomptarget looks for plug-ins, and so numbers their devices.
+# The order in which libomptarget looks for plug-ins, and therefore numbers their devices.
 _PLUGINS = ("libomptarget.rtl.x86_64.nextgen.so", "libomptarget.rtl.aarch64.nextgen.so")
 _ASK = """
 import ctypes, sys
@@ -59,9 +59,9 @@ ctypes.CDLL(None).fflush(None)
 
 
 def target_devices(artifacts: Artifacts, remote: str | None = None, patience_s: float = 30) -> list[dict]:
-    """The devices that OpenMP numbers 0, 1, ... in a program that is started with this environment. The
-    plug-ins themselves are asked. `remote` is in place of OFFPATH_DEVICES. A device that does not answer has
-    a row with the reason."""
+    """The devices that OpenMP numbers 0, 1, ... in a program that is started with this environment, as the
+    plug-ins themselves report them. `remote` replaces OFFPATH_DEVICES. A device that does not answer has a
+    row with the reason."""
     environment = dict(os.environ) | ({"OFFPATH_DEVICES": remote} if remote else {})
     found: list[dict] = []
     missing: list[dict] = []

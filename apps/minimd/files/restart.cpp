@@ -28,7 +28,7 @@ struct Header {
     std::int32_t types, units, potential, zero;
     std::uint64_t spare[3];
     std::uint64_t records_sum;
-    std::uint64_t header_sum;  // of all bytes before it
+    std::uint64_t header_sum;  // checksum of all bytes before it
 };
 static_assert(sizeof(Header) == 128);
 constexpr auto header_bytes = static_cast<std::int64_t>(sizeof(Header));

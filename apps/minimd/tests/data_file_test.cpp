@@ -54,7 +54,7 @@ const std::vector<std::string> lines = {
 
 class DataFileTest : public ScratchFolder {
   protected:
-    // The lines with some replaced, and cut off after `kept`.
+    // Writes the file with some lines replaced, and cut off after `kept` lines.
     void put(const std::map<std::size_t, std::string>& changes = {}, std::size_t kept = lines.size()) const {
         std::string text;
         for (std::size_t i = 1; i <= kept; ++i)
@@ -184,7 +184,7 @@ TEST_F(DataFileTest, ThatIsNotThereIsNamed) {
     EXPECT_EQ(usage_error([] { DataFile(".", MPI_COMM_WORLD); }), "cannot read the data file '.'");
 }
 
-// More atoms than fit into a chunk.
+// The file has more atoms than fit into one chunk.
 TEST_F(DataFileTest, MayBeLong) {
     constexpr int atoms = 40000;
     std::string text = fmt::format(

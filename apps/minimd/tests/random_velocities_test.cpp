@@ -8,7 +8,7 @@
 namespace minimd {
 namespace {
 
-// One draw after the other.
+// Draws one number after the other.
 std::uint64_t advanced(std::uint64_t state, int draws) {
     for (int i = 0; i < draws; ++i)
         state = state * 16807 % park_miller_modulus;
@@ -18,7 +18,7 @@ std::uint64_t advanced(std::uint64_t state, int draws) {
 TEST(RandomVelocities, AreParkAndMillersSequence) {
     // The sequence of seed 1 begins with 16807, 282475249, 1622650073, 984943658, 1144108930, 470211272.
     EXPECT_EQ(draws_of_site(1)[0], 470211272u);
-    // Its 10000th number, the authors' check.
+    // The authors' check: the 10000th number of the sequence.
     EXPECT_EQ(advanced(1, 10000), 1043618065u);
     for (const std::int64_t site : {1, 2, 77, 1000000, 2147483646}) {
         const Draws draws = draws_of_site(site);

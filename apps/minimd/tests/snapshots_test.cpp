@@ -19,7 +19,7 @@ class SnapshotsTest : public ScratchFolder {
         system.step = 96;
         return system;
     }
-    // The steps at which something is written.
+    // Returns the steps at which something is written.
     std::vector<std::int64_t> due() const {
         const Snapshots snapshots(settings_, lattice(), "Ar", MPI_COMM_WORLD);
         std::vector<std::int64_t> steps;

@@ -1,15 +1,15 @@
-"""The emulated network: a bridge (the switch), one veth pair (a cable) per node, a token bucket at both ends
-of every pair.
+"""The emulated network: a bridge (the switch), one veth pair (a cable) for each node, and a token bucket at
+both ends of every pair.
 
-Egress of the node's end limits what the node sends, egress of the switch's end what it receives: full duplex
-links. The switch's own port, where mpirun sits, is not limited.
+The bucket at the node's end limits what the node sends, and the one at the switch's end what it receives. So
+links are full duplex. The switch's own port, which mpirun uses, is not limited.
 
-A node whose device has an operating system of its own has a card: a bridge between host and device, the cable
-being its uplink, which the two share, as in a SmartNIC's separated-host mode. What the host sends to its
+A node whose device has an operating system of its own has a card: a bridge between host and device. The cable
+is its uplink, which host and device share, as in a SmartNIC's separated-host mode. What the host sends to its
 card, and gets from it, crosses the emulated PCIe and is limited to its rate. The host-device link beside it
-is a veth pair of its own, limited alike.
+is a veth pair of its own with the same limit.
 
-The functions here are pure: they give command lines.
+The functions here are pure: they return command lines.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,15 @@ from dataclasses import dataclass
 from offpath.errors import OffpathError
 from offpath.units import format_rate, format_size
 
-# Of every node, every device, and of the switch itself: one name fits UCX_NET_DEVICES and btl_tcp_if_include.
+# The interface of every node, every device and the switch itself. A single name suits UCX_NET_DEVICES and
+# btl_tcp_if_include.
 INTERFACE = "v0"
 PCIE_INTERFACE = "p0"  # both ends of the host-device link
-DEVICE_PORT = 7471  # TCP, where a device listens for its hosts
+DEVICE_PORT = 7471  # the TCP port on which a device listens for its hosts
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %
-_MAX_SEGMENT_BYTES = 128 * 1024  # largest that TCP hands to a link: half the timers of the usual 64 KiB
+_MAX_SEGMENT_BYTES = (
+    128 * 1024
+)  # the largest segment that TCP hands to a link: half the timers of the usual 64 KiB
 _MIN_SEGMENT_BYTES = 16 * 1024
 MAX_NODES = 250
 _QUEUE_BYTES = 64 * 2**20  # no loss: TCP's own window bounds the queue, as credits do in an HPC fabric
@@ -38,7 +41,7 @@ class Link:
         return format_rate(self.rate) + self._added()
 
     def describe(self) -> str:
-        """Several links like this one, as a part of a sentence."""
+        """Describes several links like this one, as a part of a sentence."""
         return (f"links of {format_rate(self.rate)}" if self.rate else "unlimited links") + self._added()
 
     def _added(self) -> str:
@@ -59,12 +62,12 @@ def device_name(index: int) -> str:
 
 
 def device_address(index: int) -> str:
-    """Of the device on the network."""
+    """The address of the device of node `index` on the network."""
     return f"10.77.1.{index + 1}"
 
 
 def pcie_address(index: int, of_device: bool) -> str:
-    """On the host-device link."""
+    """The address of the host or of the device on the host-device link."""
     return f"10.78.{index}.{2 if of_device else 1}"
 
 
@@ -72,8 +75,8 @@ HEAD_ADDRESS = "10.77.255.254"
 
 
 def hardware_address(address: str) -> str:
-    """Of the interface with this IPv4 address. Chosen by the lab, so that every machine can be told it
-    beforehand."""
+    """The hardware address of the interface with this IPv4 address. The lab chooses it, so that it can tell
+    every machine beforehand."""
     return "02:4f:" + ":".join(f"{int(part):02x}" for part in address.split("."))
 
 
@@ -86,12 +89,13 @@ def hosts_file(nodes: int, with_devices: bool = False) -> str:
 
 
 def devices_file(nodes: int) -> str:
-    """For OFFPATH_DEVICES: the device of each node, over the host-device link."""
+    """The text of a file for OFFPATH_DEVICES: the device of each node, by its address on the
+    host-device link."""
     return "".join(f"{node_name(i)} {pcie_address(i, of_device=True)}:{DEVICE_PORT}\n" for i in range(nodes))
 
 
 def switch_commands() -> list[str]:
-    """For `ip -batch` in the lab's own network namespace."""
+    """Commands for `ip -batch` in the lab's own network namespace."""
     return [
         "link set lo up",
         (
@@ -108,12 +112,12 @@ def port(index: int) -> str:
 
 
 def plug(index: int) -> str:
-    """The node's end of its cable before it is in the node."""
+    """The name of the node's end of its cable before that end is in the node."""
     return f"plug{index}"
 
 
 def uplink(index: int) -> str:
-    """The card's end of the cable, where there is a card."""
+    """The name of the card's end of the cable, if there is a card."""
     return f"uplink{index}"
 
 
@@ -122,28 +126,28 @@ def card(index: int) -> str:
 
 
 def socket(index: int, of_device: bool) -> str:
-    """The card's end of the host's or the device's connection to it."""
+    """The name of the card's end of its connection to the host or to the device."""
     return f"{'dpu' if of_device else 'host'}{index}"
 
 
 def pcie_plug(index: int, of_device: bool) -> str:
-    """An end of the host-device link before it is in its namespace."""
+    """The name of an end of the host-device link before that end is in its namespace."""
     return f"p{'d' if of_device else 'h'}{index}"
 
 
 def pair_commands(end: str, other: str) -> list[str]:
-    """For `ip -batch`: a veth pair, both ends still at the switch."""
+    """Commands for `ip -batch` that make a veth pair, with both ends still at the switch."""
     return [f"link add {end} mtu {MTU} type veth peer name {other} mtu {MTU}"]
 
 
 def attach_commands(bridge: str, end: str) -> list[str]:
-    """For `ip -batch`: puts an end of a pair into a bridge."""
+    """Commands for `ip -batch` that put an end of a pair into a bridge."""
     return [f"link set {end} master {bridge}", f"link set {end} up"]
 
 
 def card_commands(index: int) -> list[str]:
-    """For `ip -batch`: the card's bridge. It is in the switch's namespace, and must not answer for the
-    switch: that would bypass the cable."""
+    """Commands for `ip -batch` that make the card's bridge. The bridge is in the switch's namespace. It must
+    not answer for the switch, because that would bypass the cable."""
     return [
         f"link add {card(index)} mtu {MTU} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
         f"link set {card(index)} arp off up",
@@ -151,27 +155,27 @@ def card_commands(index: int) -> list[str]:
 
 
 def move_commands(end: str, pid: int, name: str, address: str) -> list[str]:
-    """For `ip -batch`: moves an end of a pair, which is to get this IPv4 address, into the namespace that
-    process `pid` holds."""
+    """Commands for `ip -batch` that move an end of a pair into the namespace that process `pid` holds. The
+    end will get the IPv4 address `address`."""
     return [f"link set {end} address {hardware_address(address)} netns {pid} name {name}"]
 
 
 def address_commands(interface: str, address: str, prefix: int) -> list[str]:
-    """For `ip -batch` inside a node or device."""
+    """Commands for `ip -batch` inside a node or device."""
     return ["link set lo up", f"addr add {address}/{prefix} dev {interface}", f"link set {interface} up"]
 
 
 def network_addresses(nodes: int, with_devices: bool) -> list[str]:
-    """Of every machine on the network."""
+    """The addresses of all machines on the network."""
     devices = [device_address(i) for i in range(nodes)] if with_devices else []
     return [HEAD_ADDRESS, *(node_address(i) for i in range(nodes)), *devices]
 
 
 def neighbour_commands(interface: str, own: str, addresses: list[str]) -> list[str]:
-    """For `ip -batch` inside a machine: makes `addresses` other than its own permanent neighbours.
+    """Commands for `ip -batch` inside a machine that make `addresses`, except its own, permanent neighbours.
 
-    The kernel keeps one table of learnt neighbours for all network namespaces, of 1,024 entries by default,
-    and 33 nodes need more. Permanent entries do not count against that limit.
+    The kernel keeps one table of learnt neighbours for all network namespaces. It has 1,024 entries by
+    default, and 33 nodes need more. Permanent entries do not count against that limit.
     """
     return [
         f"neigh replace {a} lladdr {hardware_address(a)} nud permanent dev {interface}"
@@ -181,8 +185,9 @@ def neighbour_commands(interface: str, own: str, addresses: list[str]) -> list[s
 
 
 def segment_bytes(link: Link) -> int:
-    """Largest segment that TCP hands to a link: every one costs a timer on a shaped link, so a millisecond of
-    it as far as segments can be that large. The bucket holds two of them."""
+    """The largest segment that TCP hands to a link. Every segment on a shaped link costs a timer. So a
+    segment takes a millisecond of the link's time, as far as segments can be that large. The bucket holds two
+    of them."""
     if link.rate is None:
         return _MAX_SEGMENT_BYTES
     largest = _MAX_SEGMENT_BYTES if link.burst is None else min(link.burst // 2, _MAX_SEGMENT_BYTES)
@@ -190,8 +195,8 @@ def segment_bytes(link: Link) -> int:
 
 
 def burst_bytes(link: Link) -> int:
-    """What a link of limited rate lets pass at once: two milliseconds of the rate, but never less than what
-    two of the largest segments take."""
+    """The bytes that a link of limited rate lets pass at once: two milliseconds of the rate, but at least two
+    of the largest segments."""
     assert link.rate is not None
     return link.burst or max(2 * segment_bytes(link), link.rate // 8 // 500)
 
@@ -221,7 +226,7 @@ def shaping_commands(device: str, link: Link) -> list[list[str]]:
         )
     if link.latency:
         parent = ["parent", "1:1"] if link.rate is not None else ["root"]
-        # Half of it at either end of the cable.
+        # Each end of the cable adds half of the latency.
         commands.append(
             [
                 "tc",

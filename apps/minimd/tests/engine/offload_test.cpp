@@ -82,7 +82,7 @@ class Fragile final : public Device<double> {
     bool energy_ = false;
 };
 
-// The same for forces of EAM.
+// The same device for forces of EAM.
 class FragileEam final : public Device<double> {
   public:
     FragileEam(const Settings& settings, const EamTables& tables, int calls)
