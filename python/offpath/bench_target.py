@@ -29,7 +29,7 @@ MPI_ENDS = {
     "host_device": "host and device",
 }
 _TRANSFERS = ("map_to", "map_from", "memcpy", "raw_to", "raw_from")
-_REGION_S = 1e-3  # of CPU time, in each region of nowait_1ms
+_REGION_S = 1e-3  # CPU time of each region of nowait_1ms, in seconds
 _LABELS = {
     "offpath": "regions on the device",
     "llvm-host": "LLVM's own plug-in, in the program's process",
@@ -39,7 +39,7 @@ _LABELS = {
 @dataclass(frozen=True)
 class TargetSpec:
     runs: int = 3
-    repeats: int = 500  # of each measurement in a run
+    repeats: int = 500  # repetitions of each measurement in a run
 
     def check(self, lab: LabSpec) -> None:
         if lab.nodes not in (1, 2) or lab.ranks_per_node != 1:
@@ -65,8 +65,8 @@ def engines(program: Path) -> list[Engine]:
 
 
 def measure(cluster: Cluster, spec: TargetSpec) -> list[dict]:
-    """One row a test, amount and engine: medians over the runs, which alternate. MPI's two ranks are on the
-    one node, or on one each of the two."""
+    """One row for each test, amount and engine. The values are medians over the runs, which alternate. MPI's
+    two ranks run on the single node, or on one each of the two nodes."""
     alone, pair = cluster.first(1), cluster.first(cluster.spec.nodes, 2 // cluster.spec.nodes)
     command = [str(cluster.artifacts.program(PROGRAM)), str(spec.repeats)]
     with_mpi = [str(cluster.artifacts.program(MPI_PROGRAM)), str(spec.repeats)]
@@ -99,7 +99,7 @@ def measure(cluster: Cluster, spec: TargetSpec) -> list[dict]:
 
 
 def rows(engine: str, runs: list[list[dict]], cpus: int) -> list[dict]:
-    """`cpus`: those that the engine's regions run on."""
+    """`cpus` is the number of CPUs on which the engine's regions run."""
     found: list[dict] = []
     for index, first in enumerate(runs[0]):
         times = [run[index]["seconds"] for run in runs]
@@ -154,7 +154,8 @@ def show(found: dict) -> None:
 
 
 def _judged(row: dict) -> str:
-    """A transfer beside memcpy or the bare link, parallel regions beside the time that their cores allow."""
+    """Compares a transfer with memcpy or the bare link, and parallel regions with the time that their cores
+    allow."""
     if "of_raw_link" in row:
         return f"{100 * row['of_raw_link']:.0f} % of the link's rate"
     if "of_memcpy" in row:
@@ -179,7 +180,8 @@ def _peer(found: dict, offpath: dict) -> dict | None:
 
 
 def draw(found: dict, path: Path) -> None:
-    """Bandwidth of mapping by size, the time of regions that run side by side, and that of MPI messages."""
+    """Draws the bandwidth of mapping as a function of the size, the time of regions that run side by side,
+    and the time of MPI messages."""
     figure, (mapping, nowait, latency) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
     for engine, color in (("offpath", plots.color("offpath")), ("llvm-host", plots.color("host"))):
         mine = [row for row in found["rows"] if row["engine"] == engine]

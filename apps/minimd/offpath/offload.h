@@ -3,8 +3,9 @@
 // `paper`: in steps with a rebuild, the device computes all forces on the old lists while the host
 // re-neighbours (section IV of "Smarter NICs for faster molecular dynamics", IPDPS 2022). In other steps the
 // device idles. `balanced`: in every step the device takes such a share that host and device finish at the
-// same time; the share includes the pairs that need ghosts. `split`: in every step, the device computes the
-// pairs that need ghosts. If a device is lost, the host computes its share, and the run continues without it.
+// same time. In rebuild steps the share includes the pairs that need ghosts. In other steps it does so if the
+// devices move ghosts themselves. `split`: in every step, the device computes the pairs that need ghosts. If
+// a device is lost, the host computes its share, and the run continues without it.
 //
 // Where hosts move the ghosts of rebuild steps for their devices (device.h), all ranks use the halo of before
 // the rebuild. A rank that has lost its device does the same, so other ranks see no difference.

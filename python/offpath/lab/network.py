@@ -23,9 +23,7 @@ INTERFACE = "v0"
 PCIE_INTERFACE = "p0"  # both ends of the host-device link
 DEVICE_PORT = 7471  # the TCP port on which a device listens for its hosts
 MTU = 9000  # jumbo frames, as in clusters: headers take 0.8 % of the link and not 4 %
-_MAX_SEGMENT_BYTES = (
-    128 * 1024
-)  # the largest segment that TCP hands to a link: half the timers of the usual 64 KiB
+_MAX_SEGMENT_BYTES = 128 * 1024  # of TCP segments on a link: half the timers of the usual 64 KiB
 _MIN_SEGMENT_BYTES = 16 * 1024
 MAX_NODES = 250
 _QUEUE_BYTES = 64 * 2**20  # no loss: TCP's own window bounds the queue, as credits do in an HPC fabric

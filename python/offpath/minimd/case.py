@@ -60,6 +60,7 @@ LABELS = {
     HALO: "ghosts by the devices (group schedules)",
     TOGETHER: "all ranks on one node",
 }
+# The schemes whose devices compute forces, so that the devices' slowness and threads matter.
 USES_DEVICES = (
     DEVICES,
     PAPER,
@@ -67,7 +68,7 @@ USES_DEVICES = (
     RUNTIME_PAPER,
     RUNTIME_BALANCED,
     SPLIT,
-)  # schemes whose devices compute forces, so that the devices' slowness and threads matter
+)
 
 
 @dataclass(frozen=True)
