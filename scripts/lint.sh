@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh: checks the form of the C, C++ and Python sources, and the types of the Python command. It changes nothing;
-# `make format` mends what a formatter can mend. Every check runs, and the exit code is non-zero if one of them failed.
+# lint.sh: checks the form of the C, C++, Python and Markdown sources, and the types of the Python command. It changes nothing;
+# `make format` corrects what a formatter can correct. Every check runs, and the exit code is non-zero if one of them failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=0
@@ -10,6 +10,7 @@ if git grep -nIE '[[:blank:]]+$'; then
     echo "lint: the lines above end with white space" >&2
     failed=1
 fi
+.venv/bin/python scripts/check_markdown.py || failed=1
 .venv/bin/ruff check -q . || failed=1
 .venv/bin/ruff format -q --check . || failed=1
 .venv/bin/mypy --no-error-summary || failed=1
