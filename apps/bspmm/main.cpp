@@ -67,7 +67,7 @@ void declare(CLI::App& app, Options& options) {
                 return read && share >= 0 && share < 1 ? std::string() : "use 0 or more, less than 1";
             },
             "in [0, 1)"));
-    app.add_option("--seed", options.shape.seed, "Of the values, and of random zero tiles")
+    app.add_option("--seed", options.shape.seed, "Seed of the values and of random zero tiles")
         ->capture_default_str();
     app.add_option("--lookahead", options.lookahead,
                    "Units whose tiles are under way while one is computed (default: by variant)")

@@ -60,7 +60,7 @@ class ShmemSpec:
             if not low <= value <= high:
                 raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
         if INTER in self.places and nodes < 2:
-            raise OffpathError("between nodes there have to be two", "use --nodes 2, or --where intra")
+            raise OffpathError("measurements between nodes need two nodes", "use --nodes 2, or --where intra")
 
 
 class ShmemBench:

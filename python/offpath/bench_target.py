@@ -44,7 +44,7 @@ class TargetSpec:
     def check(self, lab: LabSpec) -> None:
         if lab.nodes not in (1, 2) or lab.ranks_per_node != 1:
             raise OffpathError(
-                "this benchmark is of one node with one program, and of MPI between two nodes at most",
+                "this benchmark runs one program on one node, and MPI on at most two nodes",
                 "use --nodes 1 or 2, and leave --ranks-per-node out",
             )
         for value, name, low, high in (

@@ -72,7 +72,7 @@ def _parse_file(path: Path) -> list[RemoteDevice]:
             raise OffpathError(f"{path}, line {number}: {line.strip()!r} is no NODE ADDR[:PORT]", _ACCEPTED)
         found.append(_device(words[0], words[1], f"{path}, line {number}"))
     if not found:
-        raise OffpathError(f"devices: {path} names none", _ACCEPTED)
+        raise OffpathError(f"devices: {path} names no device", _ACCEPTED)
     return _checked(found, str(path))
 
 

@@ -192,7 +192,7 @@ def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
                 " without MPI"
             )
     elif code != 0 and (lines := logs.last_lines(log)):
-        console.warn(f"the job failed; the last words of the device on this node:{lines}")
+        console.warn(f"the job failed; the last log lines of the device on this node:{lines}")
 
 
 def wait_for(process: subprocess.Popen) -> int:

@@ -41,7 +41,7 @@ class OsuSpec:
 
     def check(self, nodes: int) -> None:
         if nodes < 2:
-            raise OffpathError("these benchmarks are between nodes", "use --nodes 2 or more")
+            raise OffpathError("these benchmarks need at least two nodes", "use --nodes 2 or more")
         for value, name, low, high in (
             (self.runs, "--runs", 1, 10000),
             (self.pairs, "--pairs", 1, 256),

@@ -42,7 +42,9 @@ class OverheadSpec:
             if size % 8 or not 8 <= size <= 2**20:
                 raise OffpathError(f"size {size} is out of range", "use multiples of 8 from 8 to 1M")
         if lab.nodes * lab.ranks_per_node < 2:
-            raise OffpathError("one rank has nobody to talk to", "use two nodes, or two ranks a node")
+            raise OffpathError(
+                "one rank has no partner for messages", "use two nodes, or two ranks on each node"
+            )
 
 
 def measure(cluster: Cluster, spec: OverheadSpec) -> list[dict]:

@@ -40,7 +40,7 @@ class StagingSpec:
     def check(self, lab: LabSpec) -> None:
         if lab.nodes != 2 or lab.ranks_per_node != 1:
             raise OffpathError(
-                "this benchmark is between two nodes with a rank each",
+                "this benchmark runs on two nodes with one rank each",
                 "leave --nodes and --ranks-per-node out",
             )
         for value, name, low, high in (

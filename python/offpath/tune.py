@@ -129,7 +129,7 @@ def calibrate(spec: TuneSpec, measure: Measure) -> list[dict]:
 def rows(operation: str, taken: dict[str, list[dict]]) -> list[dict]:
     first = taken[HOST][0]
     if first["ranks"] < 2:
-        raise OffpathError("a job of one rank communicates with nobody", "start two ranks or more")
+        raise OffpathError("a job with one rank does not communicate", "start two ranks or more")
     factor = first["ranks"] if operation in _WHOLE_RESULT else 1
     shape = {"op": operation, "ranks": first["ranks"], "nodes": first["nodes"]}
     engines = {engine: _medians(runs) for engine, runs in taken.items()}

@@ -173,7 +173,7 @@ def test_divergence_is_that_of_temperatures_from_the_reference():
     # A difference that returns to zero cancels in the slope of the whole run, but not in the largest
     # difference.
     assert abs(found["tdr"]) < 4e-7 and found["max_dt"] == pytest.approx(6e-4)
-    with pytest.raises(OffpathError, match="other steps"):
+    with pytest.raises(OffpathError, match="different steps"):
         accuracy.divergence(thermo[1:], reference)
 
 

@@ -103,7 +103,7 @@ def test_what_is_out_of_range_is_refused(values):
 
 def test_one_node_and_unknown_tests_are_refused(offpath):
     done = offpath("bench", "osu", "--nodes", "1")
-    assert done.returncode == 2 and "between nodes" in done.stderr
+    assert done.returncode == 2 and "at least two nodes" in done.stderr
     done = offpath("bench", "osu", "--tests", "latency,pingpong")
     assert done.returncode == 2 and "'pingpong' is not known" in done.stderr and "mbw_mr" in done.stderr
 

@@ -229,7 +229,7 @@ def shmem_(
     ] = ",".join(bench_shmem.ENGINES),
     runs: Runs = 3,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="How long each value is measured in a run, about.")
+        float, typer.Option("--seconds", help="Approximate time to measure each value in one run.")
     ] = 0.05,
     window: Annotated[
         int, typer.Option("--window", help="Operations in flight where bandwidth and rate are measured.")

@@ -54,4 +54,4 @@ def control(
         )
     for each in files:
         controls.tell(each, text)
-        console.note(f"told {each}: {text}")
+        console.note(f"wrote to {each}: {text}")

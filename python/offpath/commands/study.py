@@ -56,7 +56,7 @@ def bspmm_(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the values, and of random zero tiles.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the values and of random zero tiles.")] = 1,
     baselines: Annotated[
         str,
         typer.Option(

@@ -55,7 +55,7 @@ def _halo(
         if text
     }
     if not sizes:
-        raise OffpathError("there is no domain", "name one with --sizes-1d, --sizes-2d or --sizes-3d")
+        raise OffpathError("no domain is given", "name one with --sizes-1d, --sizes-2d or --sizes-3d")
     spec = halo.HaloSpec(_whole(nodes, "--nodes"), sizes, steps, runs, periodic)
     spec.check()
     lab = replace(lab, nodes=max(spec.nodes))

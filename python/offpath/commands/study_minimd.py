@@ -60,7 +60,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _roofline(
-    atoms: Annotated[int, typer.Option("--atoms", help="Atoms: 4 a cell, a cube.")] = 32000,
+    atoms: Annotated[
+        int, typer.Option("--atoms", help="Atoms, which fill a cube of cells with 4 atoms each.")
+    ] = 32000,
     steps: Annotated[int, typer.Option("--steps", help="Steps before the lists are counted.")] = 100,
     runs: Annotated[int, typer.Option("--runs", help="Runs, of which the fastest counts.")] = 3,
     cpu: Annotated[

@@ -34,7 +34,7 @@ def divergence(thermo: list[dict], reference: list[dict]) -> dict:
     """The divergence between two tables of the same steps."""
     steps = [row["step"] for row in thermo]
     if steps != [row["step"] for row in reference]:
-        raise OffpathError("a run and its reference have other steps in their tables", code=1)
+        raise OffpathError("the tables of a run and of its reference have different steps", code=1)
     delta = [row["t"] - other["t"] for row, other in zip(thermo, reference, strict=True)]
     rate, error = slope(steps, delta)
     early = [(n, d) for n, d in zip(steps, delta, strict=True) if n <= EARLY]
