@@ -1,11 +1,15 @@
-/* Extensions of OpenSHMEM by offpath.
+/* offpath's extensions of OpenSHMEM.
  *
- * Sums into another PE's memory: dest[i] += source[i] for nelems elements of symmetric memory at `pe`, which
- * the standard has for single integers only. The device of that PE adds; nothing is asked of the PE itself.
- * Element by element, sums are atomic to each other, whichever PE they come from; plain accesses, puts and
- * atomic operations on the same elements are not part of this, until a quiet and a synchronisation lie
- * between. Ordered by fence and finished by quiet, as puts are. Without _nbi, `source` may be reused at
- * return; with it, after quiet. Errors are those of puts: PE, symmetric extent, alignment to the element. */
+ * The accumulate calls add to another PE's memory: dest[i] += source[i] for nelems elements of symmetric
+ * memory at `pe`. The standard has this for single integers only. The device of that PE adds, without the
+ * PE's process.
+ *
+ * Each element's sums are atomic to each other, whichever PE they come from. They are not atomic to plain
+ * accesses, puts and atomic operations on the same elements. Separate these by a quiet and a synchronisation.
+ *
+ * A fence orders the calls and a quiet completes them, as with puts. `source` may be reused when the call
+ * returns, and with _nbi after a quiet. Errors are those of puts: the PE, the symmetric range, the alignment
+ * of the elements. */
 #ifndef OFFPATH_SHMEMX_H
 #define OFFPATH_SHMEMX_H
 

@@ -26,7 +26,7 @@ class TargetHosts {
   public:
     static constexpr std::size_t max_hosts = 1024;
 
-    // `epoll`: where the ends of the processes are watched; whoever sees an event there calls reap().
+    // `epoll` watches for the ends of the processes. The caller that gets an event from it calls reap().
     TargetHosts(TargetSettings settings, int epoll);
     ~TargetHosts();
     TargetHosts(const TargetHosts&) = delete;

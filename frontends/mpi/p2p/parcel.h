@@ -72,9 +72,9 @@ struct Parcel {
     bool watched = false;
     bool by_host = false;  // a send without the device's part, or a receive that is expected to be of one
     bool agreed = false;   // a receive whose message has no header, as the sender has promised
-    bool beneath = false;  // a receive whose buffer holds another's header
+    bool beneath = false;  // a receive whose buffer holds the header of another receive
     bool any_source_or_tag = false;  // as posted
-    bool judged = false;             // found to be computed beside, and told
+    bool judged = false;             // the program was seen to compute beside it, and this was told
     std::uint64_t posted_ns = 0, outside_ns = 0;
     std::uint64_t left_ns = 0;           // when the program got on; 0: it is in a call that looks at it
     std::uint64_t left_in_calls_ns = 0;  // in_calls_ns then

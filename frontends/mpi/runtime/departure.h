@@ -60,7 +60,7 @@ class Departure {
         int rank;              // in the world
         std::uint32_t number;  // that rank's number of the communicator
     };
-    // Of the communicator that has this number here. It answers letters until close.
+    // Serves the communicator that has this number here. It answers letters until close().
     Departure(std::uint32_t number, std::vector<Member> members);
     ~Departure();
     Departure(const Departure&) = delete;

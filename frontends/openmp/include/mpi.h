@@ -1,6 +1,6 @@
-/* For programs with target regions: the MPI's own mpi.h. All that it declares is declared for devices, too,
- * since Open MPI's handles are addresses of variables, which a region could not name otherwise. offpath-clang
- * puts this folder before the program's own. */
+/* Programs with target regions get this header in place of the MPI's own mpi.h, which it includes. It
+ * declares everything for devices too: Open MPI's handles are addresses of variables, which a region could
+ * not name otherwise. offpath-clang puts this folder before the program's own. */
 #ifdef _OPENMP
 /* A device has no C++ bindings, which MPI-3 removed. */
 #ifndef OMPI_SKIP_MPICXX

@@ -1,10 +1,10 @@
-/* Who the other end of MPI communication is, for hosts and for target regions alike. Include it in programs
- * whose target regions call MPI.
+/* These calls say whether the other end of MPI communication is a host or a device. Hosts and target regions
+ * use them alike. Include this header in programs whose target regions call MPI.
  *
- * The MPI rank of a device is that of its host. So a rank does not say which of the two is meant; a property
- * of the communicator, or of the window, does. The calls here set it by its type; the info key
- * REMOTE_DEST_HETERO of MPI_Comm_set_info and MPI_Win_set_info does the same with the values 0 and 1. The
- * property belongs to the calling process's communicator, and to the host's or the device's alone. */
+ * The MPI rank of a device is that of its host, so a rank does not say which of the two is meant. A property
+ * of the communicator or of the window does. The calls here set this property. The info key
+ * REMOTE_DEST_HETERO of MPI_Comm_set_info and MPI_Win_set_info does the same with the values 0 and 1. A host
+ * and its device each have a property of their own for the same communicator. */
 #ifndef OFFPATH_MPI_H
 #define OFFPATH_MPI_H
 

@@ -36,7 +36,7 @@ struct Request {
     Outcome outcome;
     std::unique_ptr<std::byte[]> copy;  // of what is sent, or received before it is unpacked
     bool done_at_once = false;          // a send, for the region
-    // Of a receive that is unpacked: to where, and how much at most.
+    // A receive that is unpacked goes to `elements`, and has at most `room` bytes.
     std::shared_ptr<const Layout> layout;
     void* elements = nullptr;
     std::size_t room = 0;
@@ -49,15 +49,15 @@ Request* request_of(MPI_Request handle);
 // Ends the handle, which becomes MPI_REQUEST_NULL.
 std::unique_ptr<Request> take(MPI_Request& handle);
 
-// Those that no call has completed.
+// The number of requests that no call has completed.
 std::size_t live_requests();
 
-// Whether it is done, then with its outcome. Errors are in the outcome.
+// True: the request is done, and its outcome is known. Errors are in the outcome.
 bool test(Request& request);
 void wait(Request& request);
 // Waits, and throws MpiError if it ended with an error.
 Outcome finish(Request& request);
-// Frees what is left of it once it is done, without a call.
+// Gives the request up: it is freed by itself when it is done.
 void abandon(std::unique_ptr<Request> request);
 
 // A thread that polls calls it between its looks.

@@ -37,8 +37,8 @@ class ProgramMemory {
 class UnifiedMemory {
   public:
     explicit UnifiedMemory(std::unique_ptr<ProgramMemory> program);
-    // Keeps this process's own mappings away from the program's. unavailable, with `problem`: one is there
-    // already; another process may have more luck.
+    // Keeps this process's own mappings away from the program's. unavailable, with `problem`: a mapping of
+    // this process is there already. Another process may be mapped elsewhere and succeed.
     Status reserve(std::span<const AddressRange> ranges, std::string& problem);
 
     // True: the page is there now, and the instruction can be repeated. `instruction` is its address.

@@ -1,5 +1,5 @@
-// This process's memory at addresses that others name: nothing happens where there is no memory. Threads:
-// any.
+// Accesses this process's memory at addresses that another process names. If there is no
+// memory, the call reports that and causes no fault. Threads: any.
 #pragma once
 
 #include "memory/piece_lists.h"

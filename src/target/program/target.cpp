@@ -91,8 +91,8 @@ Status Target::send(std::uint64_t number, std::uint32_t stream, const Body& body
     return status;
 }
 
-// Of a thread that reads, perhaps because it finds no room to send. Whoever sends, sends the replies too, so
-// that no reader waits for a sender.
+// Called by a thread that reads, perhaps because it finds no room to send. The thread that is sending then
+// sends the replies too, so that no reader waits for it.
 void Target::reply(std::vector<std::byte> record) {
     {
         std::lock_guard lock(replies_mutex_);
@@ -106,7 +106,7 @@ void Target::send_replies() {
         std::lock_guard lock(replies_mutex_);
         return !replies_.empty();
     };
-    // Who holds the lock looks once more when it has let go.
+    // The thread that holds the lock looks for replies once more after it has released it.
     while (waiting()) {
         std::unique_lock lock(sending_, std::try_to_lock);
         if (!lock.owns_lock()) return;

@@ -64,9 +64,9 @@ struct Call {
 // 4.0, chapter 6.13), and the operations of a device team must come in one order.
 class Kept {
   public:
-    // Of a persistent request.
+    // Makes what a persistent request keeps.
     explicit Kept(Team& team);
-    // Of a call that is held back, which needs no team on the device.
+    // Makes what a call that is held back keeps. It needs no team on the device.
     struct HeldBack {};
     Kept(Team& team, HeldBack);
     ~Kept();
