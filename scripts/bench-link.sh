@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# bench-link.sh [BENCH-LINK OPTIONS]: prints as JSON all that bench-link measures, and the round trip of a
-# command over the link to a device, compared with UCX's own ping-pong over the same loopback device
-# (ucx_perftest, active messages of 64 bytes over TCP). Needs an idle machine with two cores.
+# bench-link.sh [BENCH-LINK OPTIONS]: prints as JSON all that bench-link measures. It compares the round trip
+# of a command over the link to a device with UCX's own ping-pong over the same loopback device (ucx_perftest,
+# active messages of 64 bytes over TCP). Needs an idle machine with two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ucx=(.venv/lib/python3*/site-packages/libucx)

@@ -1,6 +1,6 @@
 // The target regions of libhalo-target.so. The device has copies of both fields, and keeps up to date only
-// what the boundary depends on: the boundary itself; the halo, which comes from the neighbours' devices; and
-// the layer next to the boundary, which the host sends with each step.
+// what the boundary depends on. That is the boundary itself, the halo, and the layer next to the boundary.
+// The halo comes from the neighbours' devices, and the layer from the host with each step.
 #include "halo/target_regions.h"
 
 #include <mpi.h>

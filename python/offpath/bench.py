@@ -1,9 +1,8 @@
 """Runs offpath-bench-mpi on an emulated cluster: the same measurement on every engine in turn, with medians
 over the runs.
 
-Overlap is defined as in the OSU benchmarks. "Compute" is a fixed amount of work, chosen once for each
-operation and size: timed alone, with all ranks computing, it takes as long as the host's pure communication.
-Then
+Overlap is defined as in the OSU benchmarks. "Compute" is a fixed amount of work for each operation and size.
+Timed alone, with all ranks computing, it takes as long as the host's pure communication. Then
 
     overlap = 100 * (1 - (total - compute) / pure)
 

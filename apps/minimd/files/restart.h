@@ -1,8 +1,8 @@
 // Restart files: all atoms in full precision. Any number of ranks can continue from them.
 //
-// A file has a header of 128 bytes (magic, byte-order mark, version, a description of the system, checksums),
-// then one AtomRecord of 64 bytes for each atom, in the order of their ids. It gets its name only when it is
-// complete. All calls are collective. Errors are UsageErrors on every rank.
+// A file has a header of 128 bytes (magic, byte-order mark, version, a description of the system, checksums).
+// One AtomRecord of 64 bytes for each atom follows, in the order of the ids. The file gets its name only when
+// it is complete. All calls are collective. Errors are UsageErrors on every rank.
 #pragma once
 
 #include <mpi.h>

@@ -1,9 +1,9 @@
 // The two loops over pairs of the embedded-atom method, compiled like those of kernels.h.
 //
-// The first loop looks for pairs in range and adds up densities. It leaves for the second loop what that
-// needs for the forces: two numbers for every pair, in the order in which the pairs were found, and for every
-// block with a pair, the lanes that have one. Between the loops the caller computes the derivatives of the
-// embedding energy. An array of one number for each slot (density, derivative) is in the order of slots.
+// The first loop looks for pairs in range and adds up densities. For the second loop it leaves two numbers
+// for every pair, in the order in which the pairs were found. For every block with a pair, it also leaves the
+// lanes that have one. Between the loops the caller computes the derivatives of the embedding energy. An
+// array of one number for each slot (density, derivative) is in the order of slots.
 #pragma once
 
 #include <array>
@@ -40,8 +40,10 @@ struct EamRow {
 };
 
 // Room for what the first loop finds, and the amount that is there. The loop appends. The caller must provide
-// room for two rows for each row that the loop gets and one more for each 32 blocks, for an EamBlock for each
-// block, for 4 * lanes pairs for each block, and for 64 more bytes of each.
+// the following room, and 64 more bytes of each kind:
+// - rows: two for each row that the loop gets, and one more for each 32 blocks;
+// - blocks: an EamBlock for each block;
+// - pairs: 4 * lanes for each block.
 template <typename Real>
 struct EamPairs {
     EamRow* rows = nullptr;

@@ -15,9 +15,9 @@ namespace minimd::runtime {
 constexpr const char* eam_table_symbol = "minimd_eam_table";
 
 // Computes densities. The first buffer is a ForceAnswer. For a device that shares the host's memory, the
-// others are positions and densities of all slots, rows and blocks. Other devices keep lists and positions,
-// so they get the positions that this part of the pairs needs (of own slots, or of ghosts) and, for the last
-// part, return the densities of the given slots (given_end()).
+// others are positions and densities of all slots, rows and blocks. Other devices keep lists and positions.
+// They get the positions that this part of the pairs needs, of own slots or of ghosts. For the last part,
+// they return the densities of the given slots (given_end()).
 constexpr const char* eam_densities_symbol = "minimd_eam_densities";
 
 // Computes forces. The first buffer is a ForceAnswer. For a device that shares the host's memory, the others

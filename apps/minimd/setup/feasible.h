@@ -6,9 +6,9 @@
 
 namespace minimd {
 
-// `atoms` is the number of atoms of the whole system. Throws UsageError with a remedy, on every rank, if the
-// box cannot be represented in the run's precision, if a rank would have more atoms than it can count, or if
-// the cutoff reaches over more copies of the box, or more atoms, than a rank can handle.
+// `atoms` is the number of atoms of the whole system. Throws UsageError with a remedy, on every rank, in
+// three cases: the box cannot be represented in the run's precision; a rank would have more atoms than it can
+// count; or the cutoff reaches over more copies of the box, or more atoms, than a rank can handle.
 void check_feasible(const Settings& settings, const Decomposition& decomposition, double atoms);
 
 }  // namespace minimd

@@ -404,7 +404,7 @@ def check_launcher(command: list[str]) -> list[str]:
     """The command as typed. Checks that its program exists.
 
     A launcher keeps its name without a directory. Open MPI puts the directory by which it was called at the
-    front of PATH on every node, and ranks would then find another `python3` than the one in the user's PATH.
+    front of PATH on every node. Ranks would then find another `python3` than the one in the user's PATH.
     """
     resolve_program(command)
     return command

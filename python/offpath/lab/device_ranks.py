@@ -97,8 +97,8 @@ def route_over_pcie(nodes: list[Node]) -> None:
     """Makes a host and its own device reach each other's network address over the host-device link.
 
     So MPI sees one interface and one address for each rank. With two interfaces, it would use both at the
-    same time where both lead to a peer, and would try for a while to reach other nodes through the one that
-    does not lead to them.
+    same time where both lead to a peer. It would also try for a while to reach other nodes through the
+    interface that does not lead to them.
     """
     for node in nodes:
         if node.dpu is None:
