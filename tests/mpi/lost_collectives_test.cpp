@@ -1,14 +1,18 @@
-// One of two daemons dies, errors are returned, and nothing but calls that do not wait for all ranks tells
-// the other rank. Few collectives fail on each communicator: those that were outstanding, or started before
-// their rank could know. All later ones work, on both ranks. Two ranks, each with a daemon of its own
-// (two_daemons.sh). The argument is the way of using a communicator, from 0 on, that meets the loss first.
+// One of several daemons dies, errors are returned, and nothing but calls that do not wait for all ranks
+// tells the other ranks. Few collectives fail on each communicator: those that were outstanding, or started
+// before their rank could know. All later ones work, on all ranks. Two or more ranks, with two or more
+// daemons (several_daemons.sh); the last rank's daemon dies. The first argument is the way of using a
+// communicator, from 0 on, that meets the loss first. With `known` as the second one, the last rank has met
+// it before, and its next collective fails at the start.
 #include <mpi.h>
 #if defined(OPEN_MPI)
 #include <mpi-ext.h>
 #endif
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -18,7 +22,7 @@
 namespace {
 
 constexpr int ints = 1 << 14;
-int rank, other;
+int rank, ranks, last_rank;
 
 // A started sum. Its result is checked if it succeeds.
 struct Sum {
@@ -36,8 +40,9 @@ struct Sum {
         std::fill(all.begin(), all.end(), -1);
     }
     bool ended(int error) const {
-        check::that(error != MPI_SUCCESS || all == std::vector<int>(ints, 2 * value + 1), "sum {} is wrong",
-                    value);
+        check::that(
+            error != MPI_SUCCESS || all == std::vector<int>(ints, ranks * value + ranks * last_rank / 2),
+            "sum {} is wrong", value);
         return error == MPI_SUCCESS;
     }
     bool wait() { return ended(MPI_Wait(&request, MPI_STATUS_IGNORE)); }
@@ -86,31 +91,70 @@ int several(MPI_Comm comm, int number) {
     return failed;
 }
 
-// Rank 0 waits, inside the host's MPI, for a message that rank 1 sends when it has started the same
+// Rank 0 waits, inside the host's MPI, for a message that the last rank sends when it has started the same
 // collective.
 int with_message(MPI_Comm comm, int number) {
     Sum sum;
     const bool started = sum.start(comm, number);
     int token = number;
-    if (rank == 1) MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
-    if (rank == 0) MPI_Recv(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == last_rank) MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+    if (rank == 0) MPI_Recv(&token, 1, MPI_INT, last_rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return started && sum.wait() ? 0 : 1;
 }
 
-// Rank 0 probes for a message that rank 1 sends when its collective has ended.
+// Rank 0 sits in the host's MPI, in a receive or a send, until the last rank's collectives have ended. Some
+// of them are held back until rank 0 has answered, which has collectives of its own outstanding.
+int beside_host(MPI_Comm comm, int number, bool receives) {
+    std::vector<Sum> sums(2);
+    std::vector<bool> started(2);
+    for (std::size_t i = 0; i < 2; ++i)
+        started[i] = sums[i].start(comm, number + static_cast<int>(i));
+    int token = number, failed = 0;
+    if (rank == 0 && receives) MPI_Recv(&token, 1, MPI_INT, last_rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 0 && !receives) MPI_Ssend(&token, 1, MPI_INT, last_rank, 7, MPI_COMM_WORLD);
+    for (std::size_t i = 0; i < 2; ++i)
+        failed += started[i] && sums[i].wait() ? 0 : 1;
+    if (rank == last_rank && receives) MPI_Send(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    if (rank == last_rank && !receives) MPI_Recv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return failed;
+}
+int beside_receive(MPI_Comm comm, int number) {
+    return beside_host(comm, number, true);
+}
+int beside_send(MPI_Comm comm, int number) {
+    return beside_host(comm, number, false);
+}
+
+// Many small blocking ones of the host's follow the start. A rank that knows of the loss waits a while before
+// each of them, unless the others answer in theirs.
+int among_small(MPI_Comm comm, int number) {
+    using Clock = std::chrono::steady_clock;
+    Sum sum;
+    const bool started = sum.start(comm, number);
+    const auto begin = Clock::now();
+    const int count = number <= 200 ? 80 : 1;
+    for (int i = 0; i < count; ++i) {
+        int one = 1, all = 0;
+        check::that(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && all == ranks,
+                    "a small sum of the host's failed");
+    }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    check::that(took.count() < 25, "{} small sums took {:.1f} s", count, took.count());
+    return started && sum.wait() ? 0 : 1;
+}
+
+// Rank 0 probes for a message that the last rank sends when its collective has ended.
 int probed(MPI_Comm comm, int number) {
     Sum sum;
     const bool started = sum.start(comm, number);
     int token = number, failed = 0;
-    if (rank == 1) {
-        failed = started && sum.wait() ? 0 : 1;
-        MPI_Send(&token, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
-    } else {
+    if (rank == 0) {
         for (int there = 0; there == 0;)
-            MPI_Iprobe(1, 6, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-        MPI_Recv(&token, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        failed = started && sum.wait() ? 0 : 1;
+            MPI_Iprobe(last_rank, 6, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+        MPI_Recv(&token, 1, MPI_INT, last_rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
+    failed = started && sum.wait() ? 0 : 1;
+    if (rank == last_rank) MPI_Send(&token, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
     return failed;
 }
 
@@ -119,8 +163,8 @@ int probed(MPI_Comm comm, int number) {
 int among_others(MPI_Comm comm, int number) {
     Sum sum;
     const bool started = sum.start(comm, number);
-    int one = 1, ranks = 0;
-    check::that(MPI_Allreduce(&one, &ranks, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && ranks == 2,
+    int one = 1, all = 0;
+    check::that(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && all == ranks,
                 "a small sum of the host's failed");
     MPI_Comm made;
     MPI_Comm_dup(comm, &made);
@@ -168,9 +212,12 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     rank = check::rank_of(MPI_COMM_WORLD);
-    other = 1 - rank;
-    MPI_Comm of_persistent;
-    MPI_Comm_dup(MPI_COMM_WORLD, &of_persistent);
+    ranks = check::size_of(MPI_COMM_WORLD);
+    last_rank = ranks - 1;
+    const bool known = argc > 2 && std::strcmp(argv[2], "known") == 0;
+    MPI_Comm of_persistent, first_lost;
+    for (MPI_Comm* comm : {&of_persistent, &first_lost})
+        MPI_Comm_dup(MPI_COMM_WORLD, comm);
     {
         Persistent persistent(of_persistent);
         std::vector<Way> ways = {
@@ -181,17 +228,21 @@ int main(int argc, char** argv) {
             {"among the host's", 1, among_others},
             {"MPI_Allreduce", 1, blocking},
             {"persistent", 1, [&](MPI_Comm, int number) { return persistent.run(number); }},
+            {"beside a receive", 2, beside_receive},
+            {"beside a send", 2, beside_send},
+            {"among small ones", 1, among_small},
         };
         std::rotate(ways.begin(), ways.begin() + (argc > 1 ? std::atoi(argv[1]) : 0), ways.end());
         std::vector<MPI_Comm> comms(ways.size());
         for (MPI_Comm& comm : comms)
             MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         for (std::size_t i = 0; i < ways.size(); ++i)
-            check::that(ways[i].use(comms[i], 1) == 0, "{}: failed while both daemons lived", ways[i].name);
+            check::that(ways[i].use(comms[i], 1) == 0, "{}: failed while all daemons lived", ways[i].name);
         PMPI_Barrier(MPI_COMM_WORLD);
-        if (rank == 1) check::kill_daemon();
+        if (rank == last_rank) check::kill_daemon();
+        if (rank == last_rank && known) tested(first_lost, 1);
 
-        constexpr int rounds = 40;
+        const int rounds = ranks == 2 ? 40 : 12;
         for (std::size_t i = 0; i < ways.size(); ++i) {
             int failed = 0, last = 0;
             for (int round = 1; round <= rounds; ++round) {
@@ -208,7 +259,9 @@ int main(int argc, char** argv) {
         }
         for (MPI_Comm& comm : comms)
             MPI_Comm_free(&comm);
+        if (rank != last_rank && known) tested(first_lost, 1);
     }
-    MPI_Comm_free(&of_persistent);
+    for (MPI_Comm* comm : {&of_persistent, &first_lost})
+        MPI_Comm_free(comm);
     return check::finish();
 }

@@ -1,7 +1,7 @@
 // A device is lost while a rank's thread still makes a communicator that the other rank uses already. The
 // other thread of that rank receives what the other rank tells it about the loss, and must not take the new
 // communicator for a freed one. One collective fails on each rank; all later ones work. Two ranks, each with
-// a daemon of its own (two_daemons.sh).
+// a daemon of its own (several_daemons.sh).
 #include <dlfcn.h>
 #include <mpi.h>
 

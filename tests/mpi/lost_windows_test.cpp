@@ -1,6 +1,7 @@
-// One of two daemons dies while windows of all flavors exist, and errors are returned. At the next call in
-// which all ranks of a window meet, the window leaves the device, and works from there on. Two ranks, each
-// with a daemon of its own (two_daemons.sh), and all windows on the device.
+// One of several daemons dies while windows of all flavors exist, and errors are returned. At the next call
+// in which all ranks of a window meet, the window leaves the device, and works from there on. Two or more
+// ranks, with two or more daemons (several_daemons.sh), and all windows on the device; the last rank's daemon
+// dies.
 #include <mpi.h>
 
 #include <chrono>
@@ -12,7 +13,8 @@
 namespace {
 
 constexpr int longs = 4096;
-int rank, other;
+int rank, ranks;
+int next, previous;  // of this rank, in the circle of all ranks
 
 enum class By { fence, lock_all };
 
@@ -33,9 +35,9 @@ struct Memory {
             MPI_Win_attach(win, data, bytes);
             MPI_Get_address(data, &mine);
         }
-        std::vector<MPI_Aint> all(2);
+        std::vector<MPI_Aint> all(static_cast<std::size_t>(ranks));
         PMPI_Allgather(&mine, 1, MPI_AINT, all.data(), 1, MPI_AINT, comm);
-        at = all[static_cast<std::size_t>(other)];
+        at = all[static_cast<std::size_t>(next)];
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     }
     Memory(const Memory&) = delete;
@@ -43,7 +45,7 @@ struct Memory {
 
     std::vector<std::int64_t> memory;
     std::int64_t* data = nullptr;
-    MPI_Aint at = 0;  // of the other rank's numbers
+    MPI_Aint at = 0;  // of the next rank's numbers
     MPI_Win win = MPI_WIN_NULL;
 };
 
@@ -53,14 +55,14 @@ bool all_good(bool mine) {
     return good == 1;
 }
 
-// Puts numbers to the other rank. Returns whether all calls of both ranks went well.
+// Puts numbers to the next rank. Returns whether all calls of all ranks went well.
 bool put(Memory& window, By by, MPI_Comm comm, std::int64_t first) {
     std::vector<std::int64_t> numbers(longs);
     for (std::size_t i = 0; i < numbers.size(); ++i)
         numbers[i] = first + rank + static_cast<std::int64_t>(i);
     const auto meet = [&] { return by == By::fence ? MPI_Win_fence(0, window.win) : MPI_Barrier(comm); };
     bool good = meet() == MPI_SUCCESS;
-    good = MPI_Put(numbers.data(), longs, MPI_INT64_T, other, window.at, longs, MPI_INT64_T, window.win) ==
+    good = MPI_Put(numbers.data(), longs, MPI_INT64_T, next, window.at, longs, MPI_INT64_T, window.win) ==
                MPI_SUCCESS &&
            good;
     if (by == By::lock_all) good = MPI_Win_flush_all(window.win) == MPI_SUCCESS && good;
@@ -68,8 +70,8 @@ bool put(Memory& window, By by, MPI_Comm comm, std::int64_t first) {
     if (by == By::lock_all) MPI_Win_sync(window.win);
     if (!all_good(good)) return false;
     for (int i = 0; i < longs; ++i)
-        check::that(window.data[i] == first + other + i, "number {} of a window is {}, not {}", i,
-                    window.data[i], first + other + i);
+        check::that(window.data[i] == first + previous + i, "number {} of a window is {}, not {}", i,
+                    window.data[i], first + previous + i);
     // No rank puts again before all ranks have checked their numbers.
     PMPI_Barrier(MPI_COMM_WORLD);
     return true;
@@ -81,7 +83,9 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     rank = check::rank_of(MPI_COMM_WORLD);
-    other = 1 - rank;
+    ranks = check::size_of(MPI_COMM_WORLD);
+    next = (rank + 1) % ranks;
+    previous = (rank + ranks - 1) % ranks;
     {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -99,9 +103,9 @@ int main(int argc, char** argv) {
                                         {"MPI_Win_create_dynamic", dynamic, By::fence},
                                         {"MPI_Win_lock_all", locked, By::lock_all}};
         for (const Used& each : used)
-            check::that(put(each.window, each.by, comm, 1000), "{}: failed while both daemons lived",
+            check::that(put(each.window, each.by, comm, 1000), "{}: failed while all daemons lived",
                         each.name);
-        if (rank == 1) check::kill_daemon();
+        if (rank == ranks - 1) check::kill_daemon();
         PMPI_Barrier(MPI_COMM_WORLD);
 
         const auto start = std::chrono::steady_clock::now();

@@ -1,7 +1,7 @@
 // One of two daemons dies, and errors are returned. Messages sent after the loss is known, new communicators
 // and new windows go to the host at once. The collectives of an old communicator do so soon, whether there
 // are blocking ones among them or not, and old persistent ones with them. Two ranks, each with a daemon of
-// its own (two_daemons.sh).
+// its own (several_daemons.sh).
 #include <mpi.h>
 #if defined(OPEN_MPI)
 #include <mpi-ext.h>

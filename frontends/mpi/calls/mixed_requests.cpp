@@ -21,10 +21,7 @@ void poll_all() {
     p2p::poll();
 }
 
-// Whether waiting threads have to make something else progress. Then no thread may block inside the host's
-// MPI.
-bool must_drive(int count, const MPI_Request* requests) {
-    if (p2p::must_attend()) return true;
+bool any_offloaded(int count, const MPI_Request* requests) {
     for (int i = 0; i < count && any_under_way(); ++i) {
         if (is_under_way(requests[i])) return true;
     }
@@ -210,13 +207,16 @@ int test_some_once(int count, MPI_Request* requests, int* done, int* indices, MP
     return wrong ? tell_errors(errors, statuses) : MPI_SUCCESS;
 }
 
-// Repeats `test` until it fails or sets `finished`.
+// Repeats `test` until it fails or sets `finished`. Where all requests are the host's MPI's alone, the thread
+// waits as the host's MPI would.
 template <typename Test>
-int test_until(Test test) {
-    for (Backoff backoff;; pause_for_any(backoff)) {
+int test_until(int count, const MPI_Request* requests, Test test) {
+    const bool pauses = p2p::any_registered() || p2p::must_attend() || any_offloaded(count, requests);
+    for (Backoff backoff;;) {
         bool finished = false;
         const int result = test(finished);
         if (finished || result != MPI_SUCCESS) return result;
+        if (pauses) pause_for_any(backoff);
     }
 }
 
@@ -240,9 +240,9 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
     if (parcels.none() && !p2p::must_attend()) {
         for (int i = 0; i < count && any_under_way(); ++i)
             wait_until_done(real.data()[i]);
-        return PMPI_Waitall(count, real.data(), statuses);
+        if (!p2p::must_poll()) return PMPI_Waitall(count, real.data(), statuses);
     }
-    if (parcels.all_short() && !runtime().threads && !must_drive(count, real.data()))
+    if (parcels.all_short() && !runtime().threads && !p2p::must_poll())
         return wait_short(count, real.data(), parcels, statuses);
     return wait_each(count, real.data(), parcels, statuses);
 }
@@ -251,9 +251,9 @@ int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) 
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
     const p2p::Look look(count, real.data());
-    if (requests == nullptr || (!p2p::any_registered() && !must_drive(count, real.data())))
+    if (requests == nullptr || (!p2p::any_registered() && !p2p::must_poll()))
         return PMPI_Waitany(count, real.data(), index, status);
-    return test_until([&](bool& finished) {
+    return test_until(count, real.data(), [&](bool& finished) {
         int flag = 0;
         const int result = test_any_once(count, real.data(), index, &flag, status);
         finished = flag != 0;
@@ -265,9 +265,9 @@ int wait_some(int count, MPI_Request requests[], int* done, int indices[], MPI_S
     const FollowedWait followed(count, requests);
     StandIns real(count, requests);
     const p2p::Look look(count, real.data());
-    if (requests == nullptr || (!p2p::any_registered() && !must_drive(count, real.data())))
+    if (requests == nullptr || (!p2p::any_registered() && !p2p::must_poll()))
         return PMPI_Waitsome(count, real.data(), done, indices, statuses);
-    return test_until([&](bool& finished) {
+    return test_until(count, real.data(), [&](bool& finished) {
         const int result = test_some_once(count, real.data(), done, indices, statuses);
         finished = *done != 0;
         return result;

@@ -13,9 +13,15 @@ namespace offpath::mpi::p2p {
 inline bool any_registered() {
     return outstanding.parcels != 0;
 }
-// Whether a waiting call must progress parcels instead of waiting inside the host's MPI.
+// Whether parcels need progress by the calls that wait.
 inline bool must_attend() {
     return outstanding.attended != 0;
+}
+
+// Whether a waiting call must poll instead of waiting inside the host's MPI: parcels need progress, or a
+// letter may come about operations of the device that are outstanding (runtime/departure.h).
+inline bool must_poll() {
+    return (outstanding.attended | outstanding.requests) != 0;
 }
 
 // Progresses a few attended parcels, and answers letters (runtime/letters.h).

@@ -139,7 +139,8 @@ int finish(Guard& guard, Parcel& parcel, MPI_Status* status) {
 // nothing else to progress, and most likely nothing left to do for the device afterwards.
 bool may_sit_in_host(const Parcel& parcel) {
     return !runtime().threads && !parcel.host_done &&
-           (parcel.by_host || (parcel.receives && !parcel.large)) && all_attended_are_the_hosts();
+           (parcel.by_host || (parcel.receives && !parcel.large)) && outstanding.requests == 0 &&
+           all_attended_are_the_hosts();
 }
 
 void sit_in_host(Parcel& parcel) {
@@ -175,14 +176,16 @@ int wait_for(Parcel& parcel, MPI_Status* status) {
 }
 
 int wait_for_host(MPI_Request* request, MPI_Status* status) {
-    if (!must_attend()) return PMPI_Wait(request, status);
-    for (Backoff backoff;; backoff.pause()) {
+    for (Backoff backoff; must_poll();) {
         int flag = 0;
         const int error = PMPI_Test(request, &flag, status);
         if (flag != 0 || error != MPI_SUCCESS) return error;
         mpi::poll();
         poll();
+        // While no parcel needs this thread, it waits as the host's MPI would.
+        if (must_attend()) backoff.pause();
     }
+    return PMPI_Wait(request, status);
 }
 
 void forsake(Parcel& parcel) {

@@ -165,6 +165,7 @@ void before_collective(Team& team) {
 }
 
 void before_collective(MPI_Comm comm) {
+    poll_letters();
     if (any_loss.load(std::memory_order_relaxed) && active() && comm != MPI_COMM_NULL)
         before_collective(find_team(comm));
 }

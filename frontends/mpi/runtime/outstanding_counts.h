@@ -46,6 +46,11 @@ inline bool messages_are_the_hosts() {
     return (o.pairs | o.attended | o.timed) == 0 && !has_letter();
 }
 
+// The same for a call that waits: no letter may come meanwhile about operations of the device.
+inline bool waited_messages_are_the_hosts() {
+    return messages_are_the_hosts() && outstanding.requests == 0;
+}
+
 // Whether every request is the host's MPI's alone.
 inline bool requests_are_the_hosts() {
     const Outstanding& o = outstanding;

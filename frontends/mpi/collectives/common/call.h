@@ -114,7 +114,7 @@ inline bool passes_synchronization(MPI_Comm comm) {
 // Whether a blocking call only has to call the host's MPI. This costs a few loads. False: look again.
 template <Op op>
 bool blocking_is_the_hosts(MPI_Comm comm) {
-    if (outstanding.timed != 0 || blocking_may_pay(op)) return false;
+    if (outstanding.timed != 0 || blocking_may_pay(op) || has_letter()) return false;
     if constexpr (traits(op).synchronizes) return passes_synchronization(comm);
     return true;
 }
@@ -193,6 +193,7 @@ template <typename C, typename OnHost>
 int blocking(C call, OnHost on_host) {
     call.form = Form::blocking;
     const presence::Inside inside;
+    poll_letters();
     if (traits(C::op).synchronizes && at_synchronization(call.comm, C::op) && C::op == Op::ibarrier &&
         !blocking_may_pay(C::op))
         return MPI_SUCCESS;

@@ -45,7 +45,7 @@ bool no_header(const Arguments& out, const Arguments& in) {
     return !takes_part(out, team, pairs) && !may_get_header(in, team, pairs);
 }
 bool all_on_host(const Arguments& out, const Arguments& in) {
-    return !must_attend() && no_header(out, in);
+    return !must_poll() && no_header(out, in);
 }
 
 int with_devices(const char* call, Team& team, const Arguments& out, const Arguments& in,
@@ -119,7 +119,7 @@ extern "C" {
 OFFPATH_API int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                              void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                              MPI_Comm comm, MPI_Status* status) {
-    if (messages_are_the_hosts())
+    if (waited_messages_are_the_hosts())
         return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
                              source, recvtag, comm, status);
     const presence::Inside inside;

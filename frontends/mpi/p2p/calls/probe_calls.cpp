@@ -194,14 +194,14 @@ OFFPATH_API int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_St
 }
 
 OFFPATH_API int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-    if (messages_are_the_hosts()) return PMPI_Probe(source, tag, comm, status);
+    if (waited_messages_are_the_hosts()) return PMPI_Probe(source, tag, comm, status);
     const presence::Inside inside;
     if (Team* const to = devices::team_of(comm))
         return devices::probe(*to, "MPI_Probe", source, tag, comm, nullptr, status);
     Team* team = nullptr;
     Pairs* pairs = find_pairs(comm, &team);
     const bool ours = pairs != nullptr && pairs->may_get_header(source) && plausible(&team, tag);
-    if (!ours && !must_attend()) return PMPI_Probe(source, tag, comm, status);
+    if (!ours && !must_poll()) return PMPI_Probe(source, tag, comm, status);
     return repeat([&](int* flag) {
         return ours ? probe_once(*pairs, source, tag, comm, flag, status)
                     : PMPI_Iprobe(source, tag, comm, flag, status);
@@ -222,13 +222,13 @@ OFFPATH_API int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_M
 }
 
 OFFPATH_API int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-    if (messages_are_the_hosts()) return PMPI_Mprobe(source, tag, comm, message, status);
+    if (waited_messages_are_the_hosts()) return PMPI_Mprobe(source, tag, comm, message, status);
     if (devices::team_of(comm) != nullptr) return devices::unsupported("MPI_Mprobe", comm);
     const presence::Inside inside;
     Team* team = nullptr;
     Pairs* pairs = find_pairs(comm, &team);
     const bool ours = pairs != nullptr && pairs->may_get_header(source) && plausible(message, tag);
-    if (!ours && !must_attend()) return PMPI_Mprobe(source, tag, comm, message, status);
+    if (!ours && !must_poll()) return PMPI_Mprobe(source, tag, comm, message, status);
     return repeat([&](int* flag) {
         return ours ? match_once(*team, *pairs, source, tag, comm, flag, message, status)
                     : PMPI_Improbe(source, tag, comm, flag, message, status);

@@ -29,7 +29,7 @@ int class_of(int error) {
 }
 
 int receive_on_host(const Arguments& a, MPI_Status* status) {
-    if (!must_attend()) return PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, status);
+    if (!must_poll()) return PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, status);
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &request);
     return error == MPI_SUCCESS ? wait_for_host(&request, status) : error;
@@ -118,7 +118,7 @@ int receive(const Arguments& a, MPI_Status* status) {
         return receive_on_host(a, status);
     }
     const std::size_t capacity = static_cast<std::size_t>(a.count) * type_bytes(a.type);
-    if (capacity < job_settings.min_bytes && !runtime().threads && !must_attend() && pairs->extracted.empty())
+    if (capacity < job_settings.min_bytes && !runtime().threads && !must_poll() && pairs->extracted.empty())
         return receive_short(a, capacity, *team, *pairs, status);
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = receive_now(a, &request, true);
@@ -152,8 +152,8 @@ OFFPATH_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source
 
 OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                          MPI_Status* status) {
-    return messages_are_the_hosts() ? PMPI_Recv(buffer, count, type, source, tag, comm, status)
-                                    : look_and_Recv(buffer, count, type, source, tag, comm, status);
+    return waited_messages_are_the_hosts() ? PMPI_Recv(buffer, count, type, source, tag, comm, status)
+                                           : look_and_Recv(buffer, count, type, source, tag, comm, status);
 }
 
 }  // extern "C"

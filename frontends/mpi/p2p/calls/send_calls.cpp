@@ -38,7 +38,7 @@ int start_counted(const Arguments& a, Mode mode, Pairs& pairs, MPI_Request* requ
 }
 
 int send_counted(const Arguments& a, Mode mode, Pairs& pairs) {
-    if (mode != Mode::buffered && (runtime().threads || must_attend())) {
+    if (mode != Mode::buffered && (runtime().threads || must_poll())) {
         MPI_Request request = MPI_REQUEST_NULL;
         const int error = start_counted(a, mode, pairs, &request);
         return error == MPI_SUCCESS ? wait_for_host(&request, MPI_STATUS_IGNORE) : error;
@@ -92,7 +92,7 @@ int send(const Arguments& a, Mode mode) {
     Pairs* pairs = nullptr;
     if (!takes_part(a, team, pairs)) {
         if (is_to_device(team)) return send_to_device(*team, a, mode, nullptr);
-        if (!must_attend() || mode == Mode::buffered)
+        if (!must_poll() || mode == Mode::buffered)
             return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
         MPI_Request request = MPI_REQUEST_NULL;
         const int error = start_on_host(a, mode, &request);
@@ -157,8 +157,8 @@ using namespace offpath::mpi::p2p;
     }                                                                                                        \
     extern "C" OFFPATH_API int MPI_##name(const void* buffer, int count, MPI_Datatype type, int dest,        \
                                           int tag, MPI_Comm comm) {                                          \
-        return messages_are_the_hosts() ? PMPI_##name(buffer, count, type, dest, tag, comm)                  \
-                                        : look_and_##name(buffer, count, type, dest, tag, comm);             \
+        return waited_messages_are_the_hosts() ? PMPI_##name(buffer, count, type, dest, tag, comm)           \
+                                               : look_and_##name(buffer, count, type, dest, tag, comm);      \
     }
 #define STARTS_SEND(name, mode)                                                                              \
     [[gnu::noinline]] static int look_and_##name(const void* buffer, int count, MPI_Datatype type, int dest, \
