@@ -102,7 +102,7 @@ class DirectPaths final : transport::Handler {
     // Called while a caller waits: closes paths whose proxy has owed an answer for `limit_ns`. The time
     // between two looks counts up to a quarter of it.
     void look(std::uint64_t now_ns, std::uint64_t limit_ns);
-    // For sleeping: event_fd() becomes readable when something arrives. False: something has arrived already.
+    // To sleep: event_fd() becomes readable when something arrives. False: something has arrived already.
     bool arm() { return transport_->arm() == Status::ok; }
     int event_fd() const { return transport_->event_fd(); }
 

@@ -70,9 +70,8 @@ class ClientChannel {
     const CompletionEntry& completion(std::uint32_t slot) const { return table_[slot]; }
     std::uint32_t completions() const { return completions_; }
 
-    // For spinning, where completions need progress by the client. A thread for which begin_progress() is
-    // true calls progress() while it spins, then end_progress(). False: another thread does it, or it is not
-    // needed.
+    // Completions may need progress by the client. A spinning thread for which begin_progress() is true calls
+    // progress() while it spins, then end_progress(). False: another thread does it, or it is not needed.
     virtual bool begin_progress() { return false; }
     virtual void progress() {}
     virtual void end_progress() {}

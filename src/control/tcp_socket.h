@@ -29,7 +29,7 @@ Status listen_tcp(const TcpAddress& address, FileDescriptor& socket, std::uint16
 // non-blocking.
 Status connect_tcp(const TcpAddress& address, int timeout_ms, FileDescriptor& socket, std::string& problem);
 
-// E.g. "10.0.0.2:45678"; for people.
+// A text for people, e.g. "10.0.0.2:45678".
 std::string tcp_peer_name(int socket);
 
 }  // namespace offpath::control

@@ -7,7 +7,7 @@
 
 namespace offpath::control {
 
-// For operations without a completion of their own; a flush reports them.
+// The slot of operations without a completion of their own. A flush reports them.
 constexpr std::uint32_t no_completion = UINT32_MAX;
 
 // Exposes `range` to the ranks of the team, at offset 0; a range of no bytes exposes nothing.
@@ -27,7 +27,7 @@ struct DestroyWindow {
     std::uint32_t completion = 0;
     static void fields(auto& self, auto&& each) { each(self.team, self.window, self.completion); }
 };
-// For dynamic windows: exposes `range` at offset `begin`.
+// Exposes `range` at offset `begin` of a dynamic window.
 struct AttachWindow {
     static constexpr std::uint16_t kind = 42;
     std::uint64_t team = 0, window = 0, begin = 0;

@@ -74,7 +74,7 @@ struct Engine::Impl final : Core {
     OneSided one_sided;
     const std::array<Tenant*, tenant_count> tenants{&schedules, &messages, &one_sided};  // by TenantId
 
-    // These end before the tenants, which what they keep refers to.
+    // These refer to tenants, so they end before them.
     std::list<std::unique_ptr<Session>> sessions;
     std::unordered_map<TeamKey, Team*, TeamKeyHash> teams;
     std::unordered_map<TeamKey, std::vector<Orphan>, TeamKeyHash> orphans;

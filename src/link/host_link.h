@@ -49,7 +49,7 @@ class HostLink {
 
     // The address for the hello, to which the device connects.
     virtual std::vector<std::byte> address() const = 0;
-    // For people: e.g. "UCX 1.22.0 tcp/p0".
+    // A text for people, e.g. "UCX 1.22.0 tcp/p0".
     virtual std::string describe() const = 0;
     // How completions arrive now: "messages" or "remote memory" (rings.h). Threads: any.
     virtual std::string rings() const = 0;

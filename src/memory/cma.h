@@ -12,8 +12,8 @@
 
 namespace offpath::memory {
 
-// Client side, before the proxy probes. Where the Yama module restricts access, it lets `tracer` read our
-// memory. Any process that was permitted before is no longer. false: this kernel has no Yama.
+// The client calls this before the proxy probes. Where the Yama module restricts access, it lets `tracer`
+// read our memory. Any process that was permitted before is no longer. false: this kernel has no Yama.
 bool allow_cma(pid_t tracer);
 
 // ok: this process may read the memory of `pid`, and the 8 bytes at `address` there equal `value`. Otherwise

@@ -90,7 +90,7 @@ class TransferPair : public TransferOwner {
     RecvTransfer* recv = nullptr;
 
     bool moving() const { return send != nullptr || recv != nullptr; }
-    // Kills both. moved() is called for those only that end after this call.
+    // Kills both. moved() is called only for those that end after this call.
     void kill(Mover& mover);
     void transfer_over(const TransferEnd& end) final;
 
