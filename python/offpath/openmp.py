@@ -1,5 +1,6 @@
 """Programs with OpenMP target regions: LLVM's libomptarget finds offpath's plug-ins by LD_LIBRARY_PATH."""
 
+import json
 import os
 import re
 import shutil
@@ -81,18 +82,58 @@ def target_devices(artifacts: Artifacts, remote: str | None = None, patience_s: 
         except subprocess.TimeoutExpired:
             missing.append({"number": None, "device": f"{name}: no answer within {patience_s:g} s"})
             continue
-        for block in done.stdout.split("offpath device ")[1:]:
-            first, *rest = [line.strip() for line in block.strip().splitlines()]
-            facts = dict(line.split(": ", 1) for line in rest)
-            found.append(
-                {
-                    "number": len(found),
-                    "device": first,
-                    "architecture": facts["Architecture"],
-                    "cpus": int(facts["CPUs"]),
-                    "attached": facts["Attached"],
-                }
-            )
-        lines = [line.removeprefix("offpath: ") for line in done.stderr.splitlines()]
-        missing += [{"number": None, "device": line} for line in lines]
+        found += _devices_in(done.stdout, len(found))
+        missing += _complaints(done.stderr)
     return found + missing
+
+
+# Asks all plug-ins, and prints what they said as one line.
+_ASK_ALL = """
+import json, os, subprocess, sys
+ask, *plugins = sys.argv[1:]
+asked = [[sys.executable, "-c", ask, plugin] for plugin in plugins]
+said = [subprocess.run(words, capture_output=True, text=True) for words in asked]
+print(json.dumps({"node": os.uname().nodename, "said": [[done.stdout, done.stderr] for done in said]}))
+"""
+
+
+def asking_command(artifacts: Artifacts) -> list[str]:
+    """A program that prints the target devices of the node that it runs on, for `devices_of_nodes`."""
+    plugins = [str(artifacts.openmp_plugins / name) for name in _PLUGINS]
+    return [sys.executable, "-c", _ASK_ALL, _ASK, *(plugin for plugin in plugins if Path(plugin).exists())]
+
+
+def devices_of_nodes(said: str) -> list[dict]:
+    """As target_devices, for each node that ran the program of `asking_command`."""
+    rows: list[dict] = []
+    answers = [json.loads(line) for line in said.splitlines() if line.startswith('{"node"')]
+    for answer in sorted(answers, key=lambda answer: answer["node"]):
+        mine: list[dict] = []
+        for words, _ in answer["said"]:
+            mine += _devices_in(words, len(mine))
+        for _, complaints in answer["said"]:
+            mine += _complaints(complaints)
+        rows += [{"node": answer["node"]} | row for row in mine]
+    return rows
+
+
+def _devices_in(said: str, first: int) -> list[dict]:
+    """What a plug-in prints of its devices; their numbers begin with `first`."""
+    found: list[dict] = []
+    for block in said.split("offpath device ")[1:]:
+        name, *rest = [line.strip() for line in block.strip().splitlines()]
+        facts = dict(line.split(": ", 1) for line in rest)
+        found.append(
+            {
+                "number": first + len(found),
+                "device": name,
+                "architecture": facts["Architecture"],
+                "cpus": int(facts["CPUs"]),
+                "attached": facts["Attached"],
+            }
+        )
+    return found
+
+
+def _complaints(said: str) -> list[dict]:
+    return [{"number": None, "device": line.removeprefix("offpath: ")} for line in said.splitlines()]

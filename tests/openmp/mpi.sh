@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # mpi.sh BUILD local|remote|refusing openmpi|mpich RANKS EXPECTED PROGRAM [ARGS...]: a program of RANKS ranks whose target regions call MPI, on one
 # device, local or as if on a system of its own. Its output must be that of the file EXPECTED. With DIES=TEXT it must fail within 20 s, and its
-# errors must have TEXT. With SAYS=TEXT it must write that to standard error. ATTACH `refusing`: the device runs no regions.
+# errors must have TEXT. With SAYS=TEXT it must write that to standard error. With ONLY=PATTERN only what matches it
+# counts as output. ATTACH `refusing`: the device runs no regions.
 set -euo pipefail
 build=$1 attach=$2 mpi=$3 ranks=$4 expected=$5
 shift 5
@@ -38,6 +39,10 @@ if [ -n "${DIES:-}" ]; then
     exit 0
 fi
 [ "$code" -eq 0 ] || fail "$1 on $ranks ranks ended with $code"
+if [ -n "${ONLY:-}" ]; then
+    grep -oE "$ONLY" "$dir/output.txt" >"$dir/only.txt" || true
+    mv "$dir/only.txt" "$dir/output.txt"
+fi
 diff "$expected" "$dir/output.txt" >&2 || fail "another output than expected"
 if [ -n "${SAYS:-}" ]; then
     grep -q "$SAYS" "$dir/errors.log" || fail "nobody said '$SAYS'"

@@ -1,13 +1,17 @@
 """Programs with OpenMP target regions, started as a user starts them."""
 
 import json
+import os
 import shutil
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from offpath import openmp
 from offpath.artifacts import Artifacts, find_artifacts
+from offpath.errors import OffpathError
 
 HELLO = Path("build/bin/openmp-hello")
 pytestmark = pytest.mark.skipif(not HELLO.exists(), reason="clang 16 is not there, so no program has regions")
@@ -70,6 +74,70 @@ def test_hosts_and_devices_of_the_lab_communicate(offpath, namespaces, dpu, exam
     assert done.returncode == 0, done.stderr
     assert Path(f"examples/openmp/{example}.txt").read_text() in done.stdout
     assert summary in done.stderr
+
+
+def test_run_gives_the_ranks_of_a_job_a_device(offpath):
+    program = "build/bin/openmp-mpi-messages-openmpi"
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    job = ["mpirun", "--oversubscribe", "-n", "2", program]
+    done = offpath("run", "--", *job, **root, OMP_TARGET_OFFLOAD="MANDATORY")
+    assert done.returncode == 0, done.stderr
+    assert "a token went around all devices: right" in done.stdout
+
+
+def test_run_starts_remote_devices_for_regions(offpath, tmp_path):
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    agent.chmod(0o755)
+    started = ["--agent", str(agent), "--device-daemon", str(find_artifacts().daemon)]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        device = f"127.0.0.1:{free.getsockname()[1]}"
+    done = offpath("run", "--devices", device, *started, "--", str(HELLO), OMP_TARGET_OFFLOAD="MANDATORY")
+    assert done.returncode == 0, done.stderr
+    assert "x is 42, computed on the device" in done.stdout
+
+
+def test_the_lab_runs_regions_on_emulated_aarch64_devices(offpath, namespaces, tmp_path):
+    try:
+        find_artifacts().device("aarch64")
+    except OffpathError as error:
+        pytest.skip(str(error))
+    program = tmp_path / "hello"
+    build = [str(find_artifacts().root / "bin/offpath-clang"), "-fopenmp", "-O1", "-o", str(program)]
+    architectures = {"OFFPATH_DEVICE_ARCHITECTURES": "aarch64"}
+    subprocess.run([*build, "examples/openmp/hello.c"], check=True, env=os.environ | architectures)
+    done = offpath(
+        "lab", "run", "--nodes", "1", "--dpu", "aarch64", "--", str(program), OMP_TARGET_OFFLOAD="MANDATORY"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "x is 42, computed on the device" in done.stdout
+
+
+@pytest.mark.parametrize(("dpu", "attached"), [("local", "local"), ("remote", "remote")])
+def test_info_of_a_lab_lists_target_devices(offpath, namespaces, dpu, attached):
+    done = offpath("info", "--nodes", "2", "--dpu", dpu, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["target_devices"]
+    assert [(row["node"], row["number"], row["architecture"]) for row in found] == [
+        ("node0", 0, "x86_64"),
+        ("node1", 0, "x86_64"),
+    ]
+    assert all(attached in row["attached"] and row["cpus"] >= 1 for row in found)
+
+
+def test_devices_of_nodes_are_numbered_by_node():
+    said = "offpath device d0\n  Architecture: x86_64\n  CPUs: 2\n  Attached: local\n"
+    answers = [
+        {"node": "node1", "said": [["", "offpath: device a: refused; it is left out\n"], [said, ""]]},
+        {"node": "node0", "said": [[said, ""], [said, ""]]},
+    ]
+    rows = openmp.devices_of_nodes("\n".join(["noise", *map(json.dumps, answers)]))
+    assert [(row["node"], row["number"], row["device"]) for row in rows] == [
+        ("node0", 0, "d0"),
+        ("node0", 1, "d0"),
+        ("node1", 0, "d0"),
+        ("node1", None, "device a: refused; it is left out"),
+    ]
 
 
 _TIMED = {"empty_region", "region_with_int", "map_to", "map_from", "memcpy", "nowait_1ms", "chain"}

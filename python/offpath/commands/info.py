@@ -16,7 +16,7 @@ from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
-from offpath.lab import links, network
+from offpath.lab import links, mpi, network
 
 _LOCAL_ONLY = ("map", "cma")
 
@@ -183,7 +183,19 @@ def of_lab(cluster: clusters.Cluster) -> dict:
                     "available": False,
                     "note": "needs a device that shares the host's operating system",
                 }
+    if cluster.artifacts.has_openmp_plugins:
+        found["target_devices"] = _target_devices(cluster)
     return {"lab": stats.describe_cluster(cluster), "devices": listed, "links": shown} | found
+
+
+def _target_devices(cluster: clusters.Cluster) -> list[dict]:
+    """Those that a program with target regions has on each node: a job is started that asks for them."""
+    own = mpi.Engine("offpath", "offpath", offload=True, front_end=False)
+    done = cluster.run(own, openmp.asking_command(cluster.artifacts), capture=True)
+    if done.exit_code == 0:
+        return openmp.devices_of_nodes(done.stdout)
+    words = [*done.stderr.strip().splitlines(), *done.complaints, f"the job ended with {done.exit_code}"]
+    return [{"node": "every node", "number": None, "device": words[0]}]
 
 
 def query(daemon: list[str]) -> dict:
