@@ -27,7 +27,7 @@ TEST(Matcher, AgreesWithTheNaiveModel) {
             const Envelope envelope{static_cast<std::uint32_t>(random() % 3),
                                     static_cast<std::uint32_t>(random() % 3)};
             if (random() % 2) {
-                // The ranks 2n and 2n + 1, even or odd ranks, or one rank.
+                // A receive takes messages of ranks 2n and 2n + 1, of even or odd ranks, or of one rank.
                 const std::uint32_t masks[] = {~1u, 1, ~0u, ~0u};
                 const Envelope wanted{random() % 4 ? envelope.source : any, random() % 4 ? envelope.tag : any,
                                       masks[random() % 4]};

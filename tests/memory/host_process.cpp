@@ -84,7 +84,7 @@ struct HostProcess::Command {
 
 namespace {
 
-// The child's life.
+// The loop of the child.
 template <typename Command>
 [[noreturn]] void serve(int socket) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

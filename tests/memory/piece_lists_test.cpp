@@ -19,7 +19,7 @@ std::vector<ForeignPiece> pieces_of(const Places& places, std::uint64_t base, st
     return pieces;
 }
 
-// What the system call does, with memory of our own in the place of the other process's: `limit` bytes of it.
+// Acts like the system call. `limit` bytes of our own memory take the place of the other process's.
 std::size_t call(const PieceLists& lists, bool writes, std::size_t limit) {
     std::size_t done = 0, there = 0, inside = 0;
     for (const iovec& here : lists.here()) {
@@ -106,7 +106,7 @@ TEST_P(Counts, TakeOneCallForAsManyAsTheSystemAccepts) {
     EXPECT_EQ(calls_for(far, true), full);
     EXPECT_EQ(calls_for(far, false), full);
     EXPECT_EQ(calls_for(near, false), full);
-    // Every gap has an entry of its own here.
+    // Every gap needs an entry of its own here.
     EXPECT_EQ(calls_for(near, true), (count + most / 2 - 1) / (most / 2));
     EXPECT_EQ(calls_for(side_by_side, false),
               (4 * count + PieceLists::most_bytes - 1) / PieceLists::most_bytes);

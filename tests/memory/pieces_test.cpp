@@ -66,13 +66,13 @@ TEST_P(HostPieces, AreReadAndWritten) {
     }
 }
 
-// Nothing was ever touched, or every other stretch of pages: the absent ones come beside the loop, by one
-// copy.
+// No page was ever touched, or only every other stretch of pages. One copy beside the loop reads the absent
+// ones.
 TEST_P(HostPieces, OfPagesThatAreNotThere) {
     std::mt19937 random(static_cast<unsigned>(GetParam()) + 9);
     for (const bool some : {false, true}) {
         const Places places(random, GetParam(), 30, some);
-        // From the C library so much is a mapping of its own, without pages but for the first.
+        // The C library maps an allocation of this size by itself. Only its first page exists.
         const std::uint64_t bytes = places.extent + (64 << 20), inside = 1 << 20;
         const std::uint64_t base = host_.allocate(bytes) + inside;
         const std::uint64_t write_base = host_.allocate(bytes) + inside;
@@ -141,7 +141,7 @@ TEST_P(HostPieces, OfAProcessThatEndedOrOfAStoppedSession) {
     EXPECT_EQ(copy(true, pieces), Status::canceled);
 }
 
-// Pieces of regions go by their own back ends, beside others in the same list.
+// Pieces of regions use their own back ends, beside other pieces in the same list.
 TEST(MixedPieces, OfRegionsAndOtherMemory) {
     HostProcess host;
     std::unique_ptr<SessionMemory> memory;

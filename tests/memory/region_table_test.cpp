@@ -97,7 +97,7 @@ TEST(RegionTable, AgreesWithANaiveList) {
 
 TEST(RegionTable, ReadersNeverSeeAHalfMadeTable) {
     RegionTable table;
-    // Region r is at r * 1000 and 500 + r long; the even ones come and go.
+    // Region r is at r * 1000 and has 500 + r bytes. The even regions come and go.
     for (std::uint64_t r = 1; r < 100; r += 2)
         ASSERT_EQ(table.insert(r, at(r * 1000), 500 + r), Status::ok);
     std::atomic<bool> stop{false};

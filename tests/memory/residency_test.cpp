@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t block_bytes = 64 << 10;
 constexpr std::uint64_t second_ns = 1'000'000'000;
 
-// Two blocks of anonymous memory of this process, of which nothing is there.
+// Two blocks of anonymous memory of this process. None of their pages exists.
 class Pages : public testing::Test {
   protected:
     void SetUp() override {

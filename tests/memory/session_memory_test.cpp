@@ -163,7 +163,7 @@ TEST_P(BackEndTest, AfterStopNothingIsTouched) {
 INSTANTIATE_TEST_SUITE_P(All, BackEndTest, testing::Values(BackEnd::map, BackEnd::cma, BackEnd::staged),
                          [](const auto& instance) { return to_string(instance.param); });
 
-// Memory that is not there, or not writable, is an error at cma and at staged, and no crash on either side.
+// With cma and with staged, memory that is missing or not writable is an error, and no side crashes.
 class GeneralTest : public testing::TestWithParam<GeneralBackEnd> {};
 
 TEST_P(GeneralTest, MemoryThatIsNotThereIsAnError) {
@@ -284,7 +284,7 @@ TEST_F(RegionsTest, BadRegionsAreRefused) {
               Status::invalid);
     EXPECT_EQ(try_add(1, 8192, 0), Status::invalid) << "not a memory file";
     EXPECT_EQ(memory_->add_region(1, shared.address, 8192, File()), Status::invalid);
-    // A file that its owner could shrink under our feet.
+    // The owner of this file could shrink it while it is mapped.
     const File loose(memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     ASSERT_EQ(ftruncate(loose.get(), 8192), 0);
     EXPECT_EQ(try_add(1, 8192, loose.get()), Status::invalid);
@@ -324,7 +324,7 @@ TEST_F(RegionsTest, MappingsAreGivenUpUnderTheCapAndComeBack) {
         EXPECT_EQ(pointer[100], pattern(i, 100));
         memory_->unpin(range);
     }
-    // Three that are pinned fill the cap.
+    // Three pinned regions fill the cap.
     for (std::size_t i = 0; i < 3; ++i)
         ASSERT_EQ(memory_->pin({shared[i].region, 0, 4096}), Status::ok);
     EXPECT_EQ(memory_->pin({shared[3].region, 0, 4096}), Status::memory);

@@ -80,7 +80,7 @@ TEST_F(StagedTest, ABadTransferHarmsNoOther) {
     EXPECT_TRUE(memory_->drained());
 }
 
-// A completion that starts the next transfer, as the engine does.
+// The completion starts the next transfer, as the engine's do.
 struct Chain : Completion {
     explicit Chain(SessionMemory& m) : memory(m) {
         function = [](Completion* self, Status with) { static_cast<Chain*>(self)->next(with); };
@@ -185,7 +185,7 @@ TEST_F(StagedTest, AnOrderlyEndOfTheAgentIsNoError) {
     EXPECT_EQ(memory_->event_fd(), -1);
 }
 
-// What a client can write into the shared area at will.
+// A client can write anything into the shared area.
 class LyingClientTest : public StagedTest {
   protected:
     void SetUp() override {

@@ -29,7 +29,7 @@ TEST(Ranges, RefuseOverlapsAndWrapping) {
     EXPECT_EQ(ranges.add(5, 0, 0, 0), Status::invalid);
     EXPECT_EQ(ranges.add(990, 10, 0, 0), Status::ok);
     EXPECT_EQ(ranges.add(1100, 10, 0, 0), Status::ok);
-    // Neighbours are not one range: each was attached by itself.
+    // Adjacent ranges stay separate, because each was attached by itself.
     EXPECT_EQ(ranges.find(995, 10), nullptr);
     ranges.remove(990);
     EXPECT_EQ(ranges.at(990), nullptr);
@@ -46,7 +46,7 @@ TEST(Ranges, NeighboursCoverWhatSpansThem) {
     EXPECT_EQ(found[2]->begin, 1100U);
     EXPECT_TRUE(ranges.cover(1199, 1, found));
     EXPECT_EQ(found.size(), 4U);
-    // A byte between two, before the first, behind the last.
+    // A byte between two ranges, before the first one, or behind the last one.
     EXPECT_FALSE(ranges.cover(1199, 3, found));
     EXPECT_FALSE(ranges.cover(989, 5, found));
     EXPECT_FALSE(ranges.cover(1300, 2, found));

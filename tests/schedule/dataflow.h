@@ -21,7 +21,7 @@ using RankBuffers = std::vector<Buffer>;
 
 struct DataflowOptions {
     std::uint64_t seed = 1;
-    // Sends take their data when they start, and end by themselves; otherwise sender and receiver meet.
+    // True: sends take their data when they start, and end by themselves. False: sender and receiver meet.
     bool eager = false;
     // This rank moves only when no other rank can.
     std::uint32_t slowest_rank = UINT32_MAX;

@@ -22,7 +22,7 @@ Bytes body_of(const Bytes& encoded) {
     return {encoded.begin() + header_bytes, encoded.end()};
 }
 
-// Decodes; whatever comes out has to be valid and to be encoded the same way again.
+// Decodes the bytes. A result must be valid and encode to the same bytes.
 bool decodes(const Bytes& bytes, std::string* problem = nullptr) {
     Schedule schedule;
     std::string text;
@@ -109,7 +109,7 @@ TEST(Wire, RefusesEveryTruncation) {
     const Bytes encoded = encode(sample_of_everything());
     for (std::size_t size = 0; size < encoded.size(); ++size)
         EXPECT_FALSE(decodes({encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(size)})) << size;
-    // Also where the checksum was made to fit.
+    // The checksum was corrected to fit.
     const Bytes body = body_of(encoded);
     for (std::size_t size = 0; size < body.size(); ++size)
         EXPECT_FALSE(decodes(seal(std::span(body).first(size)))) << size;
@@ -208,7 +208,7 @@ TEST(Wire, RefusesSecondWaysToSayTheSame) {
         return seal(bytes);
     };
     std::string problem;
-    // Two signals (to rank 0 of 1), the second after the first: the form to deviate from.
+    // Two signals to rank 0 of 1, the second after the first. The cases below deviate from this form.
     EXPECT_TRUE(decodes(body({0, 1, 0, 2, 0x07, 0, 0, 0x27, 0, 0, 2}), &problem)) << problem;
     EXPECT_FALSE(decodes(body({0x80, 0, 1, 0, 2, 0x07, 0, 0, 0x27, 0, 0, 2}), &problem));
     EXPECT_TRUE(contains(problem, "shortest form"));
@@ -216,7 +216,7 @@ TEST(Wire, RefusesSecondWaysToSayTheSame) {
     EXPECT_TRUE(contains(problem, "out of order"));
     EXPECT_FALSE(decodes(body({0, 1, 0, 2, 0x07, 0, 0, 0x27, 0, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "names itself"));
-    // Distances of -2^63 and 2^62, far outside.
+    // These distances, -2^63 and 2^62, lead far outside.
     for (int low : {0xFF, 0xFE})
         EXPECT_FALSE(decodes(body({0,   1,    0,    2,    0x07, 0,    0,    0x27, 0,    0,
                                    low, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, low & 1}),
@@ -224,10 +224,10 @@ TEST(Wire, RefusesSecondWaysToSayTheSame) {
             << low;
     EXPECT_FALSE(decodes(body({0, 1, 0, 2, 0x07, 0, 0, 0x17, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "unknown head"));
-    // A copy of no bytes has to use the flag for "as before".
+    // A copy of no bytes must use the flag for "as before".
     EXPECT_FALSE(decodes(body({0, 1, 1, 1, 1, 8, 0x01, 0, 0, 0, 0, 0}), &problem));
     EXPECT_TRUE(contains(problem, "repeats the size"));
-    // A compute op has no bytes, and cannot have them as before.
+    // A compute op has no bytes, so it cannot have as many as the op before.
     EXPECT_TRUE(decodes(body({0, 1, 0, 1, 0x09, 7, 1, 9, 0}), &problem)) << problem;
     EXPECT_FALSE(decodes(body({0, 1, 0, 1, 0x19, 7, 1, 9, 0}), &problem));
     EXPECT_TRUE(contains(problem, "unknown head"));
