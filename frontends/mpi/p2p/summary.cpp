@@ -40,7 +40,7 @@ bool print_summary() {
                     "posted before",
                     all[0], human_bytes(all[1]), all[2]));
     if (all[3] > 0)
-        say(fmt::format("{} large messages beside which nobody computed went by the host's MPI", all[3]));
+        say(fmt::format("{} large messages without concurrent computation went by the host's MPI", all[3]));
     return true;
 }
 

@@ -37,7 +37,7 @@ constexpr std::array<const char*, 7> reasons = {"",
                                                 "asked for by the program",
                                                 "on communicators without a team",
                                                 "for which the device had no room",
-                                                "beside which nobody computed"};
+                                                "without concurrent computation"};
 std::atomic<std::uint64_t> made{0};
 std::array<std::atomic<std::uint64_t>, reasons.size()> left{};
 
