@@ -1,5 +1,5 @@
-#include "p2p/route_trial.h"
 #include "p2p/waiting_habit.h"
+#include "p2p/route_trial.h"
 #include "runtime/time_in_mpi.h"
 
 #include <gtest/gtest.h>
