@@ -39,6 +39,16 @@ OUTSIDE = {
     "frontends/openmp": {"base", "target", "target_program"},
     "apps": set(),
     "examples": set(),
+    "sim": {
+        "base",
+        "collectives",
+        "engine",
+        "engine_mover",
+        "engine_schedules",
+        "memory",
+        "schedule",
+        "transport",
+    },
 }
 # One line for each room in the table.
 PURPOSE = {

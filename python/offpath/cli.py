@@ -6,7 +6,7 @@ import sys
 import typer
 
 from offpath import artifacts, console
-from offpath.commands import bench, control, env, info, lab, run, study, tune
+from offpath.commands import bench, control, env, info, lab, run, sim, study, tune
 from offpath.errors import OffpathError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("env")(env.env)
 app.command("info")(info.info)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
+app.command("sim")(sim.sim_)
 
 
 def _terminate(_number, _frame):

@@ -1,0 +1,153 @@
+"""`offpath sim`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from offpath import console, reports, sim, units
+from offpath.artifacts import find_artifacts
+from offpath.commands import options
+
+
+def sim_(
+    platform: Annotated[
+        str,
+        typer.Option(
+            "--platform",
+            "-p",
+            metavar="NAME|FILE",
+            help="Figures of the machine: a file, or one of " + ", ".join(sim.platform_names()) + ".",
+        ),
+    ],
+    pattern: Annotated[
+        str, typer.Option("--pattern", metavar="NAME", help="One of " + ", ".join(sim.PATTERNS) + ".")
+    ],
+    nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, max=65536, help="Nodes.")] = 2,
+    ranks_per_node: Annotated[
+        int, typer.Option("--ranks-per-node", min=1, max=1024, help="Ranks of each node.")
+    ] = 1,
+    size: Annotated[
+        str, typer.Option("--bytes", "-b", metavar="SIZE", help="Bytes, as in `offpath bench`, such as 64K.")
+    ] = "64K",
+    engine: Annotated[
+        str,
+        typer.Option("--engine", metavar="host|offpath", help="Without offload, or with it."),
+    ] = "offpath",
+    topology: Annotated[
+        str,
+        typer.Option(
+            "--topology",
+            help="single, fat-tree:16x8, dragonfly:9x4x2 or torus:4x4x2, each with its own numbers.",
+            rich_help_panel="Network",
+        ),
+    ] = "single",
+    sharing: Annotated[
+        str,
+        typer.Option(
+            "--sharing", metavar="fifo|fair", help="How messages share a link.", rich_help_panel="Network"
+        ),
+    ] = "fifo",
+    proxies: Annotated[
+        int, typer.Option("--proxies", min=0, help="Proxies of a node; 0: as the platform has cores.")
+    ] = 0,
+    compute: Annotated[
+        float | None,
+        typer.Option(
+            "--compute", metavar="SECONDS", help="Computation of each rank; default: as long as the pattern."
+        ),
+    ] = None,
+    skew: Annotated[
+        float, typer.Option("--skew", metavar="SECONDS", min=0, help="Ranks begin within this time.")
+    ] = 0,
+    noise: Annotated[
+        float, typer.Option("--noise", min=0, max=1, help="Spread of computations, as a share of them.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of skew and noise.")] = 1,
+    iterations: Annotated[
+        int, typer.Option("--iterations", min=1, max=1000, help="Repetitions; medians are taken.")
+    ] = 3,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=NUMBER", help="Changes a figure of the platform.", show_default=False
+        ),
+    ] = None,
+    goal: Annotated[
+        Path | None,
+        typer.Option(
+            "--goal",
+            metavar="FILE",
+            help="Also write the pattern in GOAL, which LogGOPSim reads.",
+            rich_help_panel="Results",
+        ),
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Move real bytes, and check them.")] = False,
+    repeatable: Annotated[
+        bool,
+        typer.Option(
+            "--repeatable",
+            help="Leave out how long the simulation took: equal runs then give equal files.",
+            rich_help_panel="Results",
+        ),
+    ] = False,
+    json: options.Json = None,
+) -> None:
+    """Simulates a pattern of communication on a platform, with the engine that runs on devices.
+
+    Example: offpath sim --platform thor-bf2 --nodes 16 --ranks-per-node 32 --pattern alltoall --bytes 64K
+    """
+    passed = [
+        f"--topology={topology}",
+        f"--sharing={sharing}",
+        f"--proxies={proxies}",
+        f"--skew={skew}",
+        f"--noise={noise}",
+        f"--seed={seed}",
+        f"--iterations={iterations}",
+    ]
+    if compute is not None:
+        passed.append(f"--compute={compute}")
+    if goal is not None:
+        passed.append(f"--goal={goal}")
+    if verify:
+        passed.append("--verify")
+    if repeatable:
+        passed.append("--repeatable")
+    spec = sim.SimSpec(
+        platform,
+        nodes,
+        ranks_per_node,
+        pattern,
+        0 if pattern == "barrier" else units.parse_size(size),
+        engine,
+        sim.parse_changes(change or []),
+        tuple(passed),
+    )
+    spec.check()
+    options.check_outputs(json, None)
+    found = sim.simulate(spec, find_artifacts())
+    _show(found)
+    reports.write(found, json)
+
+
+def _show(found: dict) -> None:
+    console.out.print(
+        f"{found['pattern']} of {units.format_size(found['bytes']) if found['bytes'] else 'no bytes'}, "
+        f"{found['ranks']} ranks on {found['nodes']} nodes of {found['platform']}, engine {found['engine']}"
+    )
+    table = Table()
+    for column in ("", "time"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, key in (
+        ("alone", "time_s"),
+        ("computation alone", "compute_s"),
+        ("together", "total_s"),
+        ("the host posts", "post_s"),
+    ):
+        table.add_row(name, units.format_seconds(found[key]))
+    table.add_row("overlap", f"{found['overlap_percent']:.0f} %")
+    console.out.print(table)
+    speed = f"; {found['events_per_s'] / 1e6:.1f} million a second" if "events_per_s" in found else ""
+    console.note(f"{found['events']} events, {found['messages']} messages between nodes{speed}")

@@ -1,0 +1,121 @@
+"""Simulates a pattern of communication on a platform: finds the platform's file, and runs offpath-sim, in
+which the engine of the product runs over a virtual clock, network and memory."""
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+
+PLATFORMS = Path(__file__).parent / "platforms"
+PROGRAM = "offpath-sim"
+PATTERNS = (
+    "alltoall",
+    "allgather",
+    "bcast",
+    "allreduce",
+    "reduce",
+    "reduce_scatter",
+    "gather",
+    "scatter",
+    "scan",
+    "barrier",
+    "halo",
+    "ring",
+    "put",
+    "get",
+)
+
+
+@dataclass(frozen=True)
+class SimSpec:
+    """One simulation. `nodes` and `ranks_per_node` are at least 1; `size` is in bytes; `options` go to
+    offpath-sim as they are."""
+
+    platform: str
+    nodes: int
+    ranks_per_node: int
+    pattern: str
+    size: int
+    engine: str
+    changes: dict[str, float] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        if self.pattern not in PATTERNS:
+            raise OffpathError(f"pattern {self.pattern!r} is not known", "use one of " + ", ".join(PATTERNS))
+        if self.engine not in ("host", "offpath"):
+            raise OffpathError(f"engine {self.engine!r} is not known", "use host or offpath")
+
+
+def platform_names() -> list[str]:
+    return sorted(path.stem for path in PLATFORMS.glob("*.json"))
+
+
+def find_platform(name: str) -> Path:
+    """The file of a platform that is named, or the file `name` itself."""
+    own = PLATFORMS / f"{name}.json"
+    if own.exists():
+        return own
+    if Path(name).is_file():
+        return Path(name)
+    raise OffpathError(
+        f"platform {name!r} is not there", "name a file, or one of " + ", ".join(platform_names())
+    )
+
+
+def parse_changes(texts: list[str]) -> dict[str, float]:
+    """Understands FIELD=VALUE."""
+    changes = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            changes[name] = float(value)
+        except ValueError as error:
+            raise OffpathError(
+                f"--set {text!r} is not understood", "write FIELD=NUMBER, such as link_Bps=250e6"
+            ) from error
+    return changes
+
+
+def simulate(spec: SimSpec, artifacts: Artifacts) -> dict:
+    """Runs one simulation and returns what offpath-sim prints (docs/simulation.md has the fields)."""
+    path = find_platform(spec.platform)
+    if not spec.changes:
+        return _run(spec, artifacts, path)
+    try:
+        figures = json.loads(path.read_text())
+    except ValueError as error:
+        raise OffpathError(f"{path} is not JSON: {error}") from error
+    for name, value in spec.changes.items():
+        if name not in figures:
+            raise OffpathError(f"--set {name}: platform {spec.platform} has no such field")
+        figures[name] = {"value": value, "source": "the command line"}
+    with tempfile.TemporaryDirectory(prefix="offpath-sim-") as folder:
+        changed = Path(folder) / path.name
+        changed.write_text(json.dumps(figures))
+        return _run(spec, artifacts, changed)
+
+
+def _run(spec: SimSpec, artifacts: Artifacts, platform: Path) -> dict:
+    command = [
+        str(artifacts.program(PROGRAM)),
+        f"--platform={platform}",
+        f"--nodes={spec.nodes}",
+        f"--ranks-per-node={spec.ranks_per_node}",
+        f"--pattern={spec.pattern}",
+        f"--bytes={spec.size}",
+        f"--engine={spec.engine}",
+        *spec.options,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 1 and done.stdout:
+        raise OffpathError("the simulated operation brought wrong bytes", "this is a fault of offpath")
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
+        lines[0] = lines[0].removeprefix(f"{PROGRAM}: ").replace(str(platform), spec.platform)
+        raise OffpathError("\n".join(lines))
+    return json.loads(done.stdout)

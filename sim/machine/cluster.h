@@ -1,0 +1,87 @@
+// Cluster: the nodes of a simulation with their cores, their ranks, and the workers that serve these.
+//
+// With Engine::offpath, each node has `proxies` workers on its device cores, and each rank is bound to one of
+// them. With Engine::host, each rank has a worker of its own on its host core, which moves only while the
+// rank is in a call: the program without offload. The engines, the schedules and the choice of algorithms are
+// those of the product in both cases.
+//
+// Ownership: owns everything. Threads: one.
+#pragma once
+
+#include "sim/machine/sim_memory.h"
+#include "sim/machine/sim_transport.h"
+#include "sim/machine/worker.h"
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace offpath::sim {
+
+enum class EngineKind : std::uint8_t { host, offpath };
+
+struct ClusterShape {
+    std::uint32_t nodes = 2, ranks_per_node = 1;
+    std::uint32_t proxies = 1;  // of a node
+    EngineKind engine = EngineKind::offpath;
+    TopologyShape topology;
+    Sharing sharing = Sharing::fifo;
+    bool moves_data = false;  // else only sizes travel, and no buffer has memory of its own
+    std::uint64_t seed = 1;
+    engine::Config engine_config;
+
+    std::uint32_t ranks() const { return nodes * ranks_per_node; }
+};
+
+class Cluster {
+  public:
+    Cluster(const Platform& platform, const ClusterShape& shape);
+    ~Cluster();
+    Cluster(const Cluster&) = delete;
+    Cluster& operator=(const Cluster&) = delete;
+
+    const Platform& platform() const { return platform_; }
+    const ClusterShape& shape() const { return shape_; }
+    EventQueue& queue() { return queue_; }
+    Network& network() { return *network_; }
+    bool moves_data() const { return shape_.moves_data; }
+    Pool<Arrival>& arrivals() { return arrivals_; }
+    Pool<Announced>& announced() { return announced_; }
+
+    Worker& worker(std::uint32_t number) { return *workers_[number]; }
+    Worker& worker_of(std::uint32_t rank) { return *workers_[worker_number(rank)]; }
+    std::uint32_t node_of(std::uint32_t rank) const { return rank / shape_.ranks_per_node; }
+    Core& host_core_of(std::uint32_t rank);
+    engine::Session& session_of(std::uint32_t rank) { return *sessions_[rank]; }
+    // The team of all ranks.
+    engine::Team& team_of(std::uint32_t rank) { return *teams_[rank]; }
+
+    // Addresses for a buffer without data of its own, the same for all that ask.
+    std::byte* empty(std::size_t bytes);
+
+    std::size_t connections() const;
+    // Time that workers have used of their cores, in all.
+    Time workers_busy() const;
+
+  private:
+    std::uint32_t worker_number(std::uint32_t rank) const;
+    Core& device_core(std::uint32_t node, std::uint32_t proxy);
+    void make_workers();
+    void open_sessions();
+
+    const Platform platform_;
+    const ClusterShape shape_;
+    EventQueue queue_;
+    Pool<Arrival> arrivals_;
+    Pool<Announced> announced_;
+    std::unique_ptr<Network> network_;
+    std::deque<Core> host_cores_, device_cores_;
+    std::deque<Link> buses_;                          // of each node: to the device, to the host
+    std::vector<std::unique_ptr<EmptyRange>> empty_;  // each larger than the one before
+    std::vector<std::unique_ptr<SimMemory>> memories_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<engine::Session*> sessions_;
+    std::vector<engine::Team*> teams_;
+};
+
+}  // namespace offpath::sim

@@ -1,0 +1,105 @@
+#include "sim/machine/sim_memory.h"
+
+#include "sim/machine/cluster.h"
+#include "sim/machine/worker.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace offpath::sim {
+namespace {
+
+constexpr std::size_t pages_behind = 2 << 20;
+
+[[noreturn]] void fail(const char* call) {
+    throw std::system_error(errno, std::generic_category(), call);
+}
+
+}  // namespace
+
+EmptyRange::EmptyRange(std::size_t bytes) : bytes_((bytes / pages_behind + 1) * pages_behind) {
+    void* const reserved =
+        mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) fail("mmap");
+    begin_ = static_cast<std::byte*>(reserved);
+    const int file = memfd_create("offpath-sim", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, pages_behind) != 0) fail("memfd_create");
+    for (std::size_t at = 0; at < bytes_; at += pages_behind) {
+        if (mmap(begin_ + at, pages_behind, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
+            MAP_FAILED)
+            fail("mmap");
+    }
+    close(file);
+}
+
+EmptyRange::~EmptyRange() {
+    munmap(begin_, bytes_);
+}
+
+memory::BackEnd SimMemory::back_end(const memory::HostRange&) const {
+    switch (kind_) {
+        case HostMemoryKind::map:
+            return memory::BackEnd::map;
+        case HostMemoryKind::cma:
+            return memory::BackEnd::cma;
+        case HostMemoryKind::staged:
+            return memory::BackEnd::staged;
+        case HostMemoryKind::xgvmi:
+            return memory::BackEnd::xgvmi;
+    }
+    return memory::BackEnd::cma;
+}
+
+std::byte* SimMemory::direct(const memory::HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
+    if (kind_ != HostMemoryKind::map && kind_ != HostMemoryKind::xgvmi) return nullptr;
+    if (offset > range.bytes || bytes > range.bytes - offset) return nullptr;
+    return reinterpret_cast<std::byte*>(range.address) + offset;
+}
+
+Status SimMemory::read(const memory::HostRange& range, std::uint64_t offset, void* destination,
+                       std::size_t bytes, Completion* completion) {
+    if (offset > range.bytes || bytes > range.bytes - offset) return Status::access;
+    return move(static_cast<std::byte*>(destination),
+                reinterpret_cast<const std::byte*>(range.address) + offset, bytes, to_device_, completion);
+}
+
+Status SimMemory::write(const memory::HostRange& range, std::uint64_t offset, const void* source,
+                        std::size_t bytes, Completion* completion) {
+    if (offset > range.bytes || bytes > range.bytes - offset) return Status::access;
+    return move(reinterpret_cast<std::byte*>(range.address) + offset, static_cast<const std::byte*>(source),
+                bytes, to_host_, completion);
+}
+
+Status SimMemory::move(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus,
+                       Completion* completion) {
+    const Platform& platform = cluster_.platform();
+    if (kind_ != HostMemoryKind::staged) {
+        worker_.charge_seconds(platform.host_memory_call_s +
+                               static_cast<double>(bytes) / platform.host_memory_Bps);
+        if (cluster_.moves_data()) std::memcpy(to, from, bytes);
+        return Status::ok;
+    }
+    auto* crossing = new Crossing{this, completion, to, from, bytes};
+    const Link::Passage passage = bus->pass(bytes, worker_.present());
+    cluster_.queue().at(
+        passage.tail,
+        [](void* object, std::uint64_t) {
+            auto* over = static_cast<Crossing*>(object);
+            SimMemory& self = *over->memory;
+            self.worker_.submit(self.cluster_.queue().now(), [over] {
+                if (over->memory->cluster_.moves_data()) std::memcpy(over->to, over->from, over->bytes);
+                Completion* const done = over->completion;
+                delete over;
+                (*done)(Status::ok);
+            });
+        },
+        crossing);
+    return Status::in_progress;
+}
+
+}  // namespace offpath::sim

@@ -1,0 +1,73 @@
+// SimMemory: the memory of one rank, as the worker that serves it reaches it. It charges what the platform's
+// back end costs, and moves bytes if there are any (Cluster::moves_data()).
+//
+// map, xgvmi   the worker has a pointer
+// cma          a system call copies, at the cost of the worker's core
+// staged       bytes cross the bus between host and device, which serves one transfer after the other
+//
+// Without data, all buffers of all ranks lie in one range of addresses that a few pages stand behind: engines
+// may read and write there, and find nothing.
+//
+// Ownership: owns the range. Threads: one.
+#pragma once
+
+#include "memory/host_memory.h"
+#include "sim/machine/platform.h"
+#include "sim/servers/link.h"
+
+#include <cstddef>
+
+namespace offpath::sim {
+
+class Cluster;
+class Worker;
+
+// Addresses without memory of their own.
+class EmptyRange {
+  public:
+    // At least `bytes` long. Throws std::system_error.
+    explicit EmptyRange(std::size_t bytes);
+    ~EmptyRange();
+    EmptyRange(const EmptyRange&) = delete;
+    EmptyRange& operator=(const EmptyRange&) = delete;
+    std::byte* begin() const { return begin_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::byte* begin_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+class SimMemory final : public memory::HostMemory {
+  public:
+    // The links of the bus are for back end staged only; otherwise they may be null.
+    SimMemory(Cluster& cluster, Worker& worker, HostMemoryKind kind, Link* to_device, Link* to_host)
+        : cluster_(cluster), worker_(worker), kind_(kind), to_device_(to_device), to_host_(to_host) {}
+
+    memory::BackEnd back_end(const memory::HostRange& range) const override;
+    std::byte* direct(const memory::HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
+    Status read(const memory::HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
+                Completion* completion) override;
+    Status write(const memory::HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
+                 Completion* completion) override;
+    bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
+        return kind_ == HostMemoryKind::cma;
+    }
+
+  private:
+    struct Crossing {
+        SimMemory* memory = nullptr;
+        Completion* completion = nullptr;
+        std::byte* to = nullptr;
+        const std::byte* from = nullptr;
+        std::size_t bytes = 0;
+    };
+    Status move(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus, Completion* completion);
+
+    Cluster& cluster_;
+    Worker& worker_;
+    const HostMemoryKind kind_;
+    Link *to_device_, *to_host_;
+};
+
+}  // namespace offpath::sim

@@ -1,0 +1,211 @@
+#include "sim/machine/sim_transport.h"
+
+#include "engine/mover/wire.h"
+#include "sim/machine/cluster.h"
+#include "sim/machine/worker.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace offpath::sim {
+namespace {
+
+// send() with up to this much brings its payload along, as UCX does before it changes to a rendezvous.
+constexpr std::size_t eager_bytes = 8 << 10;
+// A message of the transport's own: an announcement, a request to send, or the news that a fetch is done.
+constexpr std::uint64_t control_bytes = 64;
+constexpr unsigned events_per_progress = 64;
+
+bool is_chunk(std::span<const std::byte> header) {
+    return header.size() > sizeof(engine::Stamp) &&
+           engine::kind_of(header.subspan(sizeof(engine::Stamp))) == engine::Kind::chunk;
+}
+
+}  // namespace
+
+SimTransport::~SimTransport() = default;
+
+std::vector<std::byte> SimTransport::address() const {
+    const std::uint32_t number = worker_.number();
+    std::vector<std::byte> bytes(sizeof number);
+    std::memcpy(bytes.data(), &number, sizeof number);
+    return bytes;
+}
+
+Status SimTransport::connect(std::span<const std::byte> address, transport::Endpoint** endpoint) {
+    std::uint32_t number = 0;
+    if (address.size() != sizeof number) return Status::protocol;
+    std::memcpy(&number, address.data(), sizeof number);
+    endpoints_.push_back(std::make_unique<Peer>());
+    endpoints_.back()->to = &cluster_.worker(number).transport();
+    endpoints_.back()->usable_at = worker_.present() + from_seconds(cluster_.platform().connect_s);
+    *endpoint = endpoints_.back().get();
+    return Status::ok;
+}
+
+Arrival* SimTransport::new_arrival(Arrival::Kind kind) {
+    Arrival* arrival = cluster_.arrivals().take();
+    arrival->kind = kind;
+    arrival->bytes.clear();
+    arrival->header_bytes = arrival->payload_bytes = 0;
+    arrival->with_payload = false;
+    arrival->announced = nullptr;
+    arrival->completion = nullptr;
+    return arrival;
+}
+
+Arrival* SimTransport::message_with(std::span<const std::byte> header) {
+    Arrival* arrival = new_arrival(Arrival::Kind::message);
+    arrival->bytes.assign(header.begin(), header.end());
+    arrival->header_bytes = header.size();
+    return arrival;
+}
+
+void SimTransport::leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs) {
+    arrival->to = &to;
+    cluster_.network().send(worker_.node(), to.worker_.node(), bytes, departs, &SimTransport::arrived,
+                            arrival, 0);
+}
+
+void SimTransport::arrived(void* object, std::uint64_t) {
+    auto* arrival = static_cast<Arrival*>(object);
+    SimTransport& self = *arrival->to;
+    if (arrival->kind == Arrival::Kind::asked && self.cluster_.platform().protocol == Protocol::rdma) {
+        // The network card answers.
+        Announced& announced = *arrival->announced;
+        self.cluster_.arrivals().give_back(arrival);
+        return self.send_payload(announced, self.cluster_.queue().now());
+    }
+    self.inbox_.push_back(arrival);
+    self.worker_.wake();
+}
+
+Status SimTransport::post(transport::Endpoint& endpoint, std::span<const std::byte> header,
+                          std::span<const std::byte> payload) {
+    if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
+    auto& peer = static_cast<Peer&>(endpoint);
+    const std::uint64_t bytes = header.size() + payload.size();
+    worker_.charge_seconds(worker_.work().send_s + worker_.work().send_byte_s * static_cast<double>(bytes));
+    Arrival* arrival = message_with(header);
+    arrival->bytes.insert(arrival->bytes.end(), payload.begin(), payload.end());
+    arrival->payload_bytes = payload.size();
+    arrival->with_payload = true;
+    leave(arrival, *peer.to, bytes, std::max(worker_.present(), peer.usable_at));
+    return Status::ok;
+}
+
+Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::byte> header,
+                          const void* payload, std::size_t bytes, Completion* completion) {
+    if (header.size() > max_header) return Status::invalid;
+    auto& peer = static_cast<Peer&>(endpoint);
+    const auto* data = static_cast<const std::byte*>(payload);
+    Arrival* arrival = message_with(header);
+    arrival->payload_bytes = bytes;
+    if (bytes <= eager_bytes) {
+        worker_.charge_seconds(worker_.work().send_s +
+                               worker_.work().send_byte_s * static_cast<double>(header.size() + bytes));
+        arrival->bytes.insert(arrival->bytes.end(), data, data + bytes);
+        arrival->with_payload = true;
+        leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
+        return Status::ok;
+    }
+    worker_.charge_seconds(worker_.work().send_s);
+    Announced* announced = cluster_.announced().take();
+    *announced = Announced{};
+    announced->from = this;
+    announced->payload = is_chunk(header) && !cluster_.moves_data() ? nullptr : data;
+    announced->bytes = bytes;
+    announced->completion = completion;
+    arrival->announced = announced;
+    leave(arrival, *peer.to, header.size() + control_bytes, std::max(worker_.present(), peer.usable_at));
+    return Status::in_progress;
+}
+
+Status SimTransport::fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) {
+    auto* announced = static_cast<Announced*>(rendezvous);
+    if (bytes != announced->bytes) return Status::invalid;
+    announced->destination = static_cast<std::byte*>(destination);
+    announced->to = this;
+    announced->fetched = completion;
+    worker_.charge_seconds(worker_.work().fetch_s);
+    Arrival* request = new_arrival(Arrival::Kind::asked);
+    request->announced = announced;
+    leave(request, *announced->from, control_bytes, worker_.present());
+    return Status::in_progress;
+}
+
+void SimTransport::discard(void* rendezvous) {
+    auto* announced = static_cast<Announced*>(rendezvous);
+    Arrival* end = new_arrival(Arrival::Kind::ended);
+    end->completion = announced->completion;
+    leave(end, *announced->from, control_bytes, worker_.present());
+    cluster_.announced().give_back(announced);
+}
+
+unsigned SimTransport::progress() {
+    unsigned events = 0;
+    for (; events < events_per_progress && !inbox_.empty(); ++events) {
+        Arrival* arrival = inbox_.front();
+        inbox_.pop_front();
+        dispatch(*arrival);
+        cluster_.arrivals().give_back(arrival);
+    }
+    return events;
+}
+
+void SimTransport::dispatch(Arrival& arrival) {
+    const auto& work = worker_.work();
+    switch (arrival.kind) {
+        case Arrival::Kind::message:
+            return on_message(arrival);
+        case Arrival::Kind::asked: {
+            Announced& announced = *arrival.announced;
+            worker_.charge_seconds(work.receive_s + work.send_s +
+                                   work.send_byte_s * static_cast<double>(announced.bytes));
+            Completion* const sent = announced.completion;
+            send_payload(announced, worker_.present());
+            return (*sent)(Status::ok);  // the socket has the bytes
+        }
+        case Arrival::Kind::fetched:
+            return on_payload(*arrival.announced, arrival);
+        case Arrival::Kind::ended:
+            worker_.charge_seconds(work.receive_s);
+            return (*arrival.completion)(Status::ok);
+    }
+}
+
+void SimTransport::on_message(const Arrival& arrival) {
+    const auto& work = worker_.work();
+    const std::size_t came = arrival.header_bytes + (arrival.with_payload ? arrival.payload_bytes : 0);
+    worker_.charge_seconds(work.receive_s + work.receive_byte_s * static_cast<double>(came));
+    transport::Incoming message;
+    message.header = {arrival.bytes.data(), arrival.header_bytes};
+    message.bytes = arrival.payload_bytes;
+    message.rendezvous = arrival.announced;
+    if (arrival.with_payload) message.data = arrival.bytes.data() + arrival.header_bytes;
+    if (handler_ != nullptr) handler_->on_message(message);
+}
+
+void SimTransport::send_payload(Announced& announced, Time departs) {
+    Arrival* data = new_arrival(Arrival::Kind::fetched);
+    data->announced = &announced;
+    if (announced.payload != nullptr)
+        data->bytes.assign(announced.payload, announced.payload + announced.bytes);
+    leave(data, *announced.to, announced.bytes, departs);
+}
+
+void SimTransport::on_payload(Announced& announced, const Arrival& arrival) {
+    if (!arrival.bytes.empty()) std::memcpy(announced.destination, arrival.bytes.data(), announced.bytes);
+    if (cluster_.platform().protocol == Protocol::stream) {
+        worker_.charge_seconds(worker_.work().receive_byte_s * static_cast<double>(announced.bytes));
+    } else {
+        Arrival* end = new_arrival(Arrival::Kind::ended);
+        end->completion = announced.completion;
+        leave(end, *announced.from, control_bytes, worker_.present());
+    }
+    Completion* const fetched = announced.fetched;
+    cluster_.announced().give_back(&announced);
+    (*fetched)(Status::ok);
+}
+
+}  // namespace offpath::sim

@@ -1,0 +1,115 @@
+// SimTransport: the network between workers, in virtual time. It implements the interface that UCX and TCP
+// implement for the engine.
+//
+// Small payloads travel with their header. Larger ones are announced, and the receiver fetches them. With
+// Protocol::rdma the fetch reads the sender's memory without the sender's core. With Protocol::stream the
+// sender's core is asked, copies the bytes into its socket, and the receiver's core copies them out.
+//
+// Payloads of chunks need not exist: engines do not look into them. With Cluster::Data::none only their sizes
+// travel. All other payloads are copied as they are.
+//
+// Ownership: owns its endpoints. Threads: one.
+#pragma once
+
+#include "sim/clock/event_queue.h"
+#include "transport/transport.h"
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace offpath::sim {
+
+class Cluster;
+class SimTransport;
+class Worker;
+
+// A payload in its sender's memory.
+struct Announced {
+    SimTransport* from = nullptr;
+    const std::byte* payload = nullptr;  // null: only its size travels
+    std::size_t bytes = 0;
+    Completion* completion = nullptr;  // the sender's
+    SimTransport* to = nullptr;
+    std::byte* destination = nullptr;
+    Completion* fetched = nullptr;  // the receiver's
+};
+
+// What reaches a transport.
+struct Arrival {
+    enum class Kind : std::uint8_t {
+        message,
+        asked,    // the receiver wants the payload
+        fetched,  // the payload has come
+        ended     // the payload is no longer needed
+    } kind = Kind::message;
+    SimTransport* to = nullptr;
+    std::vector<std::byte> bytes;  // the header, and a payload that travels as it is
+    std::size_t header_bytes = 0, payload_bytes = 0;
+    bool with_payload = false;
+    Announced* announced = nullptr;
+    Completion* completion = nullptr;
+};
+
+// Records of all transports of a cluster, recycled.
+template <typename Record>
+class Pool {
+  public:
+    Record* take() {
+        if (unused_.empty()) return &all_.emplace_back();
+        Record* record = unused_.back();
+        unused_.pop_back();
+        return record;
+    }
+    void give_back(Record* record) { unused_.push_back(record); }
+
+  private:
+    std::deque<Record> all_;
+    std::vector<Record*> unused_;
+};
+
+class SimTransport final : public transport::Transport {
+  public:
+    SimTransport(Cluster& cluster, Worker& worker) : cluster_(cluster), worker_(worker) {}
+    ~SimTransport() override;
+
+    void set_handler(transport::Handler* handler) override { handler_ = handler; }
+    std::vector<std::byte> address() const override;
+    Status connect(std::span<const std::byte> address, transport::Endpoint** endpoint) override;
+    void disconnect(transport::Endpoint*) override {}
+    Status post(transport::Endpoint& endpoint, std::span<const std::byte> header,
+                std::span<const std::byte> payload) override;
+    Status send(transport::Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
+                std::size_t bytes, Completion* completion) override;
+    Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
+    void discard(void* rendezvous) override;
+    unsigned progress() override;
+    int event_fd() const override { return -1; }
+    Status arm() override { return Status::retry; }
+    std::string describe() const override { return "simulated"; }
+
+    bool has_events() const { return !inbox_.empty(); }
+    std::size_t connections() const { return endpoints_.size(); }
+
+  private:
+    struct Peer final : transport::Endpoint {
+        SimTransport* to = nullptr;
+        Time usable_at = 0;
+    };
+    static void arrived(void* arrival, std::uint64_t);
+    Arrival* new_arrival(Arrival::Kind kind);
+    Arrival* message_with(std::span<const std::byte> header);
+    void dispatch(Arrival& arrival);
+    void on_message(const Arrival& arrival);
+    void send_payload(Announced& announced, Time departs);
+    void on_payload(Announced& announced, const Arrival& arrival);
+    void leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs);
+
+    Cluster& cluster_;
+    Worker& worker_;
+    transport::Handler* handler_ = nullptr;
+    std::vector<std::unique_ptr<Peer>> endpoints_;
+    std::deque<Arrival*> inbox_;
+};
+
+}  // namespace offpath::sim

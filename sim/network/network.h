@@ -1,0 +1,66 @@
+// Network: carries messages between nodes, over the port of the sender, the topology's links and the port of
+// the receiver. A message is cut through: a link passes its first bytes on before its last ones have come.
+//
+// Ownership: owns its links and the messages on their way. Threads: one.
+#pragma once
+
+#include "sim/network/topology.h"
+#include "sim/servers/link.h"
+
+#include <memory>
+#include <vector>
+
+namespace offpath::sim {
+
+struct NetworkFigures {
+    double port_Bps = 0;    // of each direction of a node's port
+    double link_Bps = 0;    // of the links of the topology
+    Time port_latency = 0;  // from one node to another, without the links of the topology
+    Time link_latency = 0;  // of each link of the topology
+    double inside_Bps = 0;  // between two proxies or ranks of a node
+    Time inside_latency = 0;
+    std::uint32_t frame_bytes = 0;  // what a message has on the wire beside its bytes
+    Sharing sharing = Sharing::fifo;
+};
+
+class Network {
+  public:
+    Network(EventQueue& queue, const NetworkFigures& figures, TopologyShape shape, std::uint32_t nodes);
+    // Sends a message at time `departs`, which is not before now. `action` is called when its last byte has
+    // come.
+    void send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, Time departs,
+              EventQueue::Action action, void* object, std::uint64_t argument);
+    std::uint64_t bytes_between_nodes() const { return bytes_; }
+    std::uint64_t messages() const { return messages_; }
+    // How busy the busiest port was.
+    Time busiest_port() const;
+
+  private:
+    struct Message {
+        Network* network = nullptr;
+        std::uint32_t from = 0, to = 0;
+        std::uint64_t bytes = 0;
+        std::uint32_t hop = 0, open = 0;
+        Time tail = 0;
+        std::vector<LinkId> route;
+        EventQueue::Action action = nullptr;
+        void* object = nullptr;
+        std::uint64_t argument = 0;
+    };
+    static void depart(void* message, std::uint64_t);
+    static void next_hop(void* message, std::uint64_t);
+    static void shared_hop_over(void* message, std::uint64_t);
+    static void arrive(void* message, std::uint64_t);
+    Link& link(LinkId id) { return links_[id]; }
+
+    EventQueue& queue_;
+    NetworkFigures figures_;
+    Topology topology_;
+    std::uint32_t nodes_;
+    std::vector<Link> links_;  // of the topology; then of each node its port out, its port in, and inside
+    std::vector<std::unique_ptr<Message>> all_;
+    std::vector<Message*> unused_;
+    std::uint64_t bytes_ = 0, messages_ = 0;
+};
+
+}  // namespace offpath::sim

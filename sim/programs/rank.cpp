@@ -1,0 +1,153 @@
+#include "sim/programs/rank.h"
+
+#include <fmt/format.h>
+
+namespace offpath::sim {
+
+Request::Request(Rank& rank) : rank_(rank) {
+    function = [](Completion* self, Status status) { static_cast<Request*>(self)->end(status); };
+}
+
+void Request::end(Status status) {
+    status_ = status;
+    Cluster& cluster = rank_.job().cluster();
+    const Time present = cluster.worker_of(rank_.number()).present();
+    const bool device = cluster.shape().engine == EngineKind::offpath;
+    cluster.queue().at(present + (device ? from_seconds(cluster.platform().completion_s) : 0),
+                       &Request::reach_host, this);
+}
+
+void Request::reach_host(void* self, std::uint64_t) {
+    auto& request = *static_cast<Request*>(self);
+    request.over_ = true;
+    if (request.awaited_) request.rank_.resume_at(request.rank_.now());
+}
+
+Rank::Rank(Job& job, std::uint32_t number)
+    : job_(job), number_(number), random_(job.cluster().shape().seed * 1'000'003 + number) {}
+
+Time Rank::now() const {
+    return job_.cluster().queue().now();
+}
+
+void Rank::resume_at(Time time) {
+    job_.cluster().queue().at(time, &Rank::go_on, this);
+}
+
+void Rank::go_on(void* self, std::uint64_t) {
+    auto& rank = *static_cast<Rank*>(self);
+    Cluster& cluster = rank.job_.cluster();
+    if (rank.polling_ != 0) cluster.host_core_of(rank.number_).stop(rank.polling_);
+    rank.polling_ = 0;
+    if (cluster.shape().engine == EngineKind::host) cluster.worker_of(rank.number_).leave();
+    rank.waits_for_.clear();
+    try {
+        rank.program_->resume();
+    } catch (...) {
+        if (!rank.job_.error_) rank.job_.error_ = std::current_exception();
+    }
+}
+
+Rank::Awaited Rank::post(const Operation& operation) {
+    Cluster& cluster = job_.cluster();
+    Worker& worker = cluster.worker_of(number_);
+    if (unused_.empty()) {
+        requests_.emplace_back(*this);
+        unused_.push_back(&requests_.back());
+    }
+    Request* const request = unused_.back();
+    unused_.pop_back();
+    request->over_ = request->awaited_ = false;
+    request->status_ = Status::in_progress;
+    request->name_ = operation.name;
+    auto command = [&worker, start = operation.start, request] {
+        worker.charge_seconds(worker.work().operation_s);
+        const Status status = start(worker.engine(), request);
+        if (status != Status::in_progress) (*request)(status);
+    };
+    if (cluster.shape().engine == EngineKind::host) {
+        resume_at(worker.call_once(std::move(command)));
+    } else {
+        const Time end = cluster.host_core_of(number_).step(from_seconds(cluster.platform().post_s));
+        worker.submit(end + from_seconds(cluster.platform().command_s), std::move(command));
+        resume_at(end);
+    }
+    return {*this, request};
+}
+
+Rank::Awaited Rank::wait(Request& request) {
+    if (request.over_) {
+        if (is_error(request.status_))
+            throw std::runtime_error(
+                fmt::format("rank {}: {}: {}", number_, request.name_, to_string(request.status_)));
+        return {*this, &request, true};
+    }
+    request.awaited_ = true;
+    waits_for_ = request.name_;
+    Cluster& cluster = job_.cluster();
+    polling_ = cluster.host_core_of(number_).poll();
+    if (cluster.shape().engine == EngineKind::host) cluster.worker_of(number_).enter();
+    return {*this, &request};
+}
+
+Rank::Awaited Rank::compute(Time work) {
+    if (work == 0) return {*this, nullptr, true};
+    job_.cluster().host_core_of(number_).compute(work, &Rank::go_on, this, 0);
+    return {*this};
+}
+
+Rank::Awaited Rank::pause(Time time) {
+    if (time == 0) return {*this, nullptr, true};
+    resume_at(now() + time);
+    return {*this};
+}
+
+Rank::Awaited Rank::meet() {
+    if (++job_.met_ < job_.size()) {
+        waits_for_ = "the other ranks";
+        // As in a barrier of MPI, a library serves others meanwhile.
+        if (job_.cluster().shape().engine == EngineKind::host) job_.cluster().worker_of(number_).enter();
+        return {*this};
+    }
+    job_.met_ = 0;
+    if (job_.when_met) job_.when_met();
+    for (Rank& rank : job_.ranks_)
+        rank.resume_at(now());
+    return {*this};
+}
+
+Job::Job(Cluster& cluster) : cluster_(cluster) {
+    for (std::uint32_t rank = 0; rank < cluster.shape().ranks(); ++rank)
+        ranks_.emplace_back(*this, rank);
+}
+
+void Job::run(const std::function<Program(Rank&)>& program) {
+    for (Rank& rank : ranks_) {
+        rank.program_ = std::make_unique<Program>(program(rank));
+        rank.resume_at(cluster_.queue().now());
+    }
+    const auto running = [this] {
+        return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.over(); });
+    };
+    while (cluster_.queue().step()) {
+        if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+    if (running()) report_deadlock();
+}
+
+void Job::report_deadlock() const {
+    constexpr std::size_t most_named = 16;
+    std::string text =
+        fmt::format("deadlock after {:.9f} s of virtual time:", seconds_of(cluster_.queue().now()));
+    std::size_t waiting = 0;
+    for (const Rank& rank : ranks_) {
+        if (rank.over()) continue;
+        if (++waiting <= most_named)
+            text += fmt::format("\n  rank {} waits for {}", rank.number(),
+                                rank.waits_for().empty() ? "nothing that is known" : rank.waits_for());
+    }
+    if (waiting > most_named) text += fmt::format("\n  and {} more ranks", waiting - most_named);
+    throw Deadlock(text);
+}
+
+}  // namespace offpath::sim

@@ -1,0 +1,63 @@
+// Core: a processor core that runs the loops of proxies, and the computations of ranks.
+//
+// Two kinds of work share it. *Steps* are short: a round of a proxy's loop, or a call of a library. Steps run
+// one after the other, ahead of everything else, because a scheduler lets a thread that wakes up run soon.
+// *Jobs* are computations, and ranks that poll. All jobs advance at the same rate, 1/n of the time that steps
+// leave.
+//
+// Ownership: borrows the queue. Threads: one. Units: Time.
+#pragma once
+
+#include "sim/clock/event_queue.h"
+
+#include <map>
+
+namespace offpath::sim {
+
+class Core {
+  public:
+    using JobId = std::uint64_t;
+
+    explicit Core(EventQueue& queue) : queue_(queue) {}
+    Core(const Core&) = delete;
+    Core& operator=(const Core&) = delete;
+
+    // From when on the core is free for a step.
+    Time free_at() const { return booked_until_; }
+    // Runs a step of length `work` as soon as the core is free. Returns when it ends.
+    Time step(Time work);
+
+    // Computes for `work` of the core's time and then calls `action`.
+    JobId compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument);
+    // A rank polls: it takes its share until stop().
+    JobId poll();
+    void stop(JobId job);
+
+    // Time that steps and computations have had. Polling does not count.
+    Time busy() const { return booked_total_ + computed_; }
+
+  private:
+    struct Job {
+        Time left = 0;  // never: it polls
+        EventQueue::Action action = nullptr;
+        void* object = nullptr;
+        std::uint64_t argument = 0;
+    };
+    // Of the time until now, how much was booked by steps.
+    Time booked_before_now() const;
+    // Brings all jobs up to now.
+    void settle();
+    // Sets the event for the job that ends next.
+    void plan();
+    static void look(void* core, std::uint64_t generation);
+
+    EventQueue& queue_;
+    Time booked_until_ = 0, booked_total_ = 0;
+    Time settled_at_ = 0, booked_at_settle_ = 0;
+    Time computed_ = 0;
+    std::map<JobId, Job> jobs_;
+    JobId last_ = 0;
+    std::uint64_t generation_ = 0;  // events of earlier plans do nothing
+};
+
+}  // namespace offpath::sim

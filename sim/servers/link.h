@@ -1,0 +1,66 @@
+// Link: one direction of a link, of a bus, or of the port of a switch: a server of bytes.
+//
+// With FIFO sharing, messages leave one after the other. With fair sharing, the messages that are there at
+// the same time share the rate equally. Ownership: borrows the queue. Threads: one.
+#pragma once
+
+#include "sim/clock/event_queue.h"
+
+#include <queue>
+#include <vector>
+
+namespace offpath::sim {
+
+enum class Sharing : std::uint8_t { fifo, fair };
+
+class Link {
+  public:
+    // bytes_per_second: greater than 0. `latency` is added to each message, and takes nothing of the rate.
+    Link(EventQueue& queue, double bytes_per_second, Time latency, Sharing sharing)
+        : queue_(queue), rate_(bytes_per_second), latency_(latency), sharing_(sharing) {}
+    Link(Link&&) = default;
+
+    // A message's first byte is here now. `action` is called when the first byte can leave (fifo) or when the
+    // last one has left (fair), plus the latency; `tail()` says when the last one arrives behind the link.
+    struct Passage {
+        Time head = 0, tail = 0;  // of its first and last byte at the other end
+    };
+    // For fifo: books the message and returns when it passes. `tail`: when its last byte arrives here.
+    Passage pass(std::uint64_t bytes, Time tail);
+    // For fair: calls `action` when the last byte is at the other end.
+    void share(std::uint64_t bytes, EventQueue::Action action, void* object, std::uint64_t argument);
+
+    Sharing sharing() const { return sharing_; }
+    Time latency() const { return latency_; }
+    std::uint64_t bytes() const { return bytes_; }
+    Time busy() const { return busy_; }
+
+  private:
+    struct Flow {
+        double ends_at;  // of the bytes that each flow has had since the start
+        std::uint64_t order;
+        EventQueue::Action action;
+        void* object;
+        std::uint64_t argument;
+        bool operator>(const Flow& other) const {
+            return ends_at != other.ends_at ? ends_at > other.ends_at : order > other.order;
+        }
+    };
+    void settle();
+    void plan();
+    static void look(void* link, std::uint64_t generation);
+
+    EventQueue& queue_;
+    double rate_;
+    Time latency_;
+    Sharing sharing_;
+    Time free_at_ = 0, busy_ = 0;
+    std::uint64_t bytes_ = 0;
+    // fair
+    double served_ = 0;  // bytes that a flow which was always there would have had
+    Time settled_at_ = 0;
+    std::uint64_t order_ = 0, generation_ = 0;
+    std::priority_queue<Flow, std::vector<Flow>, std::greater<>> flows_;
+};
+
+}  // namespace offpath::sim

@@ -1,0 +1,90 @@
+"""`offpath sim`: its output, its errors, and the platforms that come with it."""
+
+import json
+
+import pytest
+
+from offpath import sim
+
+
+def _right(done):
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_simulation_writes_what_it_found(offpath, tmp_path):
+    found = tmp_path / "f.json"
+    shape = ["--platform=thor-bf2", "--nodes=4", "--ranks-per-node=2", "--pattern=alltoall", "--bytes=64K"]
+    done = _right(offpath("sim", *shape, f"--json={found}", "--verify"))
+    assert "overlap" in done.stdout
+    offloaded = json.loads(found.read_text())
+    assert offloaded["ranks"] == 8 and offloaded["bytes"] == 65536 and offloaded["verified"] is True
+    assert {"time_s", "overlap_percent", "events", "events_per_s", "peak_rss_bytes"} <= offloaded.keys()
+    _right(offpath("sim", *shape, "--engine=host", f"--json={found}"))
+    host = json.loads(found.read_text())
+    assert host["overlap_percent"] < 30 < 85 < offloaded["overlap_percent"]
+
+
+def test_equal_runs_give_equal_files(offpath, tmp_path):
+    texts = []
+    for name in ("a.json", "b.json"):
+        path = tmp_path / name
+        offpath(
+            "sim", "--platform=lab", "--pattern=allreduce", "--nodes=3", "--noise=0.1", "--skew=1e-4",
+            "--seed=7", "--repeatable", f"--json={path}",
+        )  # fmt: skip
+        texts.append(path.read_text())
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", sim.platform_names())
+def test_platforms_of_offpath_are_complete(offpath, name):
+    _right(offpath("sim", f"--platform={name}", "--pattern=ring", "--bytes=1M"))
+
+
+def test_a_changed_figure_counts(offpath, tmp_path):
+    path = tmp_path / "f.json"
+    times = []
+    for rate in ("1e9", "2e9"):
+        offpath(
+            "sim",
+            "--platform=thor-bf2",
+            "--pattern=ring",
+            "--bytes=16M",
+            f"--set=link_Bps={rate}",
+            f"--json={path}",
+        )
+        times.append(json.loads(path.read_text())["time_s"])
+    assert times[0] / times[1] == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--platform=thor"], "platform 'thor' is not there"),
+        (["--platform=lab", "--set=link_Bps=-1"], "lab: link_Bps: -1.0 is not accepted"),
+        (["--platform=lab", "--set=links=1"], "--set links: platform lab has no such field"),
+        (["--platform=lab", "--set=link_Bps"], "--set 'link_Bps' is not understood"),
+        (["--platform=lab", "--pattern=alltoal"], "pattern 'alltoal' is not known"),
+        (["--platform=lab", "--engine=dpu"], "engine 'dpu' is not known"),
+        (["--platform=lab", "--topology=star"], 'topology "star" is not known'),
+        (["--platform=lab", "--topology=torus:2", "--nodes=3"], "has 2 places for 3 nodes"),
+        (["--platform=lab", "--pattern=allreduce", "--bytes=9"], "allreduce sums doubles, whose size is 8"),
+        (["--platform=lab", "--nodes=65536", "--ranks-per-node=64"], "this machine has"),
+    ],
+)
+def test_what_is_wrong_is_said(offpath, arguments, says):
+    pattern = (
+        [] if any(argument.startswith("--pattern") for argument in arguments) else ["--pattern=alltoall"]
+    )
+    done = offpath("sim", *arguments, *pattern)
+    assert done.returncode == 2, done.stderr
+    assert says in " ".join(done.stderr.split())
+
+
+def test_goal_is_written_for_schedules_only(offpath, tmp_path):
+    goal = tmp_path / "x.goal"
+    _right(offpath("sim", "--platform=lab", "--pattern=bcast", "--nodes=4", f"--goal={goal}"))
+    assert goal.read_text().startswith("num_ranks 4")
+    done = offpath("sim", "--platform=lab", "--pattern=put", f"--goal={goal}")
+    assert done.returncode == 2 and "put is no schedule" in done.stderr

@@ -1,0 +1,184 @@
+// The product's engine in virtual time: right bytes, right times, equal runs, and deadlocks that are
+// explained.
+#include "sim/programs/measure.h"
+#include "test_platform.h"
+
+#include <gtest/gtest.h>
+
+namespace offpath::sim {
+namespace {
+
+ClusterShape shape_of(std::uint32_t nodes, std::uint32_t ranks_per_node, EngineKind engine) {
+    ClusterShape shape;
+    shape.nodes = nodes;
+    shape.ranks_per_node = ranks_per_node;
+    shape.engine = engine;
+    shape.proxies = 1;
+    return shape;
+}
+
+struct Outcome {
+    Measured measured;
+    std::uint64_t events = 0;
+    Time end = 0;
+};
+
+Outcome outcome_of(const Platform& platform, const ClusterShape& shape, const MeasureSpec& spec) {
+    Cluster cluster(platform, shape);
+    Job job(cluster);
+    Outcome outcome;
+    outcome.measured = measure(job, spec);
+    outcome.events = cluster.queue().events();
+    outcome.end = cluster.queue().now();
+    return outcome;
+}
+
+MeasureSpec spec_of(const std::string& pattern, std::uint64_t bytes) {
+    MeasureSpec spec;
+    spec.pattern = pattern;
+    spec.bytes = bytes;
+    spec.iterations = 1;
+    return spec;
+}
+
+struct Shape {
+    std::uint32_t nodes, ranks_per_node;
+};
+
+class SimPatterns : public testing::TestWithParam<const char*> {};
+
+TEST_P(SimPatterns, BringTheRightBytes) {
+    for (const Shape ranks : {Shape{1, 1}, Shape{2, 1}, Shape{3, 1}, Shape{5, 1}, Shape{2, 4}}) {
+        for (const EngineKind engine : {EngineKind::host, EngineKind::offpath}) {
+            for (const HostMemoryKind memory :
+                 {HostMemoryKind::map, HostMemoryKind::cma, HostMemoryKind::staged}) {
+                for (const Protocol protocol : {Protocol::rdma, Protocol::stream}) {
+                    if (engine == EngineKind::host && memory != HostMemoryKind::map) continue;
+                    Platform platform = test_platform();
+                    platform.memory = memory;
+                    platform.protocol = protocol;
+                    ClusterShape shape = shape_of(ranks.nodes, ranks.ranks_per_node, engine);
+                    shape.moves_data = true;
+                    for (const std::uint64_t bytes : {8, 6000, 40'000})
+                        EXPECT_TRUE(outcome_of(platform, shape, spec_of(GetParam(), bytes)).measured.right)
+                            << bytes << " bytes, " << shape.ranks() << " ranks";
+                }
+            }
+        }
+    }
+}
+
+TEST_P(SimPatterns, EqualSeedsGiveEqualRuns) {
+    MeasureSpec spec = spec_of(GetParam(), 30'000);
+    spec.iterations = 3;
+    spec.skew_s = 1e-5;
+    spec.noise = 0.1;
+    ClusterShape shape = shape_of(4, 2, EngineKind::offpath);
+    const Outcome first = outcome_of(test_platform(), shape, spec),
+                  again = outcome_of(test_platform(), shape, spec);
+    EXPECT_EQ(first.events, again.events);
+    EXPECT_EQ(first.end, again.end);
+    EXPECT_EQ(first.measured.total_s, again.measured.total_s);
+    shape.seed = 2;
+    EXPECT_NE(first.end, outcome_of(test_platform(), shape, spec).end);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SimPatterns, testing::ValuesIn(pattern_names().begin(), pattern_names().end()),
+                         [](const auto& pattern) { return std::string(pattern.param); });
+
+// The fraction of `wanted` by which `is` differs from it.
+double off(double is, double wanted) {
+    return std::abs(is / wanted - 1);
+}
+
+TEST(SimTimes, ALargeExchangeTakesTheTimeOfItsBytes) {
+    constexpr std::uint64_t bytes = 16 << 20;
+    for (const EngineKind engine : {EngineKind::host, EngineKind::offpath}) {
+        // Every rank sends and receives once, in both directions at a time.
+        const double ring =
+            outcome_of(test_platform(), shape_of(2, 1, engine), spec_of("ring", bytes)).measured.pure_s;
+        EXPECT_LT(off(ring, bytes / 1e9), 0.02);
+        const double all =
+            outcome_of(test_platform(), shape_of(4, 1, engine), spec_of("alltoall", bytes)).measured.pure_s;
+        EXPECT_LT(off(all, 3 * bytes / 1e9), 0.05);
+    }
+}
+
+TEST(SimTimes, ASmallMessageTakesItsLatencies) {
+    const double time =
+        outcome_of(test_platform(), shape_of(2, 1, EngineKind::offpath), spec_of("ring", 8)).measured.pure_s;
+    EXPECT_GT(time, 1e-6);  // the wire alone
+    EXPECT_LT(time, 4e-6);
+}
+
+TEST(SimTimes, ADeviceHidesWhatALibraryDoesNot) {
+    const MeasureSpec spec = spec_of("alltoall", 1 << 20);
+    const Measured host = outcome_of(test_platform(), shape_of(4, 1, EngineKind::host), spec).measured;
+    const Measured offpath = outcome_of(test_platform(), shape_of(4, 1, EngineKind::offpath), spec).measured;
+    EXPECT_LT(host.overlap_percent, 35);  // what is on the way when the library is left, arrives
+    EXPECT_GT(offpath.overlap_percent, 97);
+    EXPECT_LT(off(offpath.pure_s, host.pure_s), 0.2);
+}
+
+TEST(SimTimes, WithoutDataTimesAreTheSame) {
+    for (const char* pattern : {"alltoall", "allreduce", "ring", "put"}) {
+        ClusterShape shape = shape_of(3, 2, EngineKind::offpath);
+        const Outcome sizes = outcome_of(test_platform(), shape, spec_of(pattern, 80'000));
+        shape.moves_data = true;
+        const Outcome data = outcome_of(test_platform(), shape, spec_of(pattern, 80'000));
+        EXPECT_EQ(sizes.end, data.end) << pattern;
+        EXPECT_EQ(sizes.events, data.events) << pattern;
+    }
+}
+
+TEST(SimTimes, RanksThatShareACoreComputeInTurns) {
+    Platform platform = test_platform();
+    platform.host_cores = 1;
+    MeasureSpec spec = spec_of("barrier", 0);
+    spec.compute_s = 1e-3;
+    const Measured own = outcome_of(platform, shape_of(2, 1, EngineKind::offpath), spec).measured;
+    const Measured two = outcome_of(platform, shape_of(2, 2, EngineKind::offpath), spec).measured;
+    EXPECT_LT(off(own.compute_s, 1e-3), 0.01);
+    EXPECT_LT(off(two.compute_s, 2e-3), 0.01);
+    platform.shared_cores = true;
+    EXPECT_LT(off(outcome_of(platform, shape_of(2, 1, EngineKind::offpath), spec).measured.compute_s, 2e-3),
+              0.01);
+}
+
+Program receives_without_a_sender(Rank& rank, Step& step) {
+    std::vector<Operation> operations = step.operations();
+    Request& receive = co_await rank.post(operations[0]);
+    if (rank.number() == 0) {
+        Request& send = co_await rank.post(operations[1]);
+        co_await rank.wait(send);
+    }
+    co_await rank.wait(receive);
+}
+
+TEST(SimDeadlock, SaysWhoWaitsForWhom) {
+    Cluster cluster(test_platform(), shape_of(3, 1, EngineKind::offpath));
+    Job job(cluster);
+    std::vector<std::unique_ptr<Step>> steps;
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+        steps.push_back(make_step("ring", job, rank, 100));
+    try {
+        job.run([&](Rank& rank) { return receives_without_a_sender(rank, *steps[rank.number()]); });
+        FAIL() << "no deadlock";
+    } catch (const Deadlock& deadlock) {
+        const std::string text = deadlock.what();
+        EXPECT_NE(text.find("rank 0 waits for a message from rank 2"), std::string::npos) << text;
+        EXPECT_NE(text.find("rank 2 waits for a message from rank 1"), std::string::npos) << text;
+        EXPECT_EQ(text.find("rank 1 waits"), std::string::npos) << text;
+    }
+}
+
+TEST(SimPatternsErrors, SayWhatIsWrong) {
+    Cluster cluster(test_platform(), shape_of(2, 1, EngineKind::offpath));
+    Job job(cluster);
+    EXPECT_THROW((void)make_step("alltoal", job, 0, 8), std::invalid_argument);
+    EXPECT_THROW((void)make_step("allreduce", job, 0, 9), std::invalid_argument);
+    EXPECT_THROW((void)make_step("alltoall", job, 0, 0), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace offpath::sim
