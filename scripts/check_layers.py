@@ -36,7 +36,7 @@ SOURCES = {".h", ".cpp", ".c", ".hpp"}
 OUTSIDE = {
     "frontends/mpi": {"base"},
     "frontends/shmem": {"base"},
-    "frontends/openmp": {"base", "target", "target_program"},
+    "frontends/openmp": {"base", "memory", "target", "target_program"},
     "apps": set(),
     "examples": set(),
     "sim": {

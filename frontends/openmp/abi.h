@@ -22,6 +22,9 @@ struct DeviceImage {
 struct TargetTable {
     OffloadEntry *begin, *end;
 };
+// Of an argument, in KernelArguments.types.
+enum MapType : std::int64_t { map_to = 0x1, map_parameter = 0x20, map_private = 0x80, map_literal = 0x100 };
+
 struct AsyncInfo {
     void* queue;
 };

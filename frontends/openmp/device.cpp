@@ -146,7 +146,7 @@ const char* Device::name_of(const void* entry) {
     return "a target region";
 }
 
-void* Device::allocate(std::int64_t bytes) {
+void* Device::allocate(std::int64_t bytes, const void* host) {
     if (unified_) {
         const std::size_t size = (static_cast<std::size_t>(bytes) + block_alignment) & ~(block_alignment - 1);
         void* const block = std::aligned_alloc(block_alignment, size);
@@ -158,6 +158,9 @@ void* Device::allocate(std::int64_t bytes) {
         blocks_[static_cast<std::byte*>(block)] = size;
         return block;
     }
+    if (void* const shared = shared_.share(*target_, host, static_cast<std::uint64_t>(bytes));
+        shared != nullptr)
+        return shared;
     std::uint64_t address = 0;
     std::string problem;
     if (target_->allocate(static_cast<std::uint64_t>(bytes), address, problem) == Status::ok)
@@ -175,9 +178,27 @@ std::int32_t Device::release(void* address) {
         std::free(address);
         return success;
     }
+    if (shared_.unshare(*target_, address)) return success;
     return target_->release(0, reinterpret_cast<std::uint64_t>(address)) == Status::ok
                ? success
                : failed("memory", target_->problem());
+}
+
+void* Device::allocate_common(std::int64_t bytes) {
+    if (unified_) return allocate(bytes, nullptr);
+    void* address = nullptr;
+    std::string problem;
+    if (shared_.make(*target_, static_cast<std::uint64_t>(bytes), address, problem) == Status::ok)
+        return address;
+    failed("no memory for host and device", problem);
+    return nullptr;
+}
+
+std::int32_t Device::release_common(void* address) {
+    if (unified_) return release(address);
+    return shared_.free(*target_, address)
+               ? success
+               : failed("memory", fmt::format("{} is no memory of host and device", address));
 }
 
 Device::Queue* Device::queue_of(AsyncInfo* async) {
@@ -239,6 +260,12 @@ std::int32_t Device::copy_here(void* to, const void* from, std::int64_t bytes, A
 
 std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
     if (in_program(to)) return copy_here(to, from, bytes, async);
+    const auto size = static_cast<std::uint64_t>(bytes);
+    if (shared_.same(*target_, to, from, size, true)) {
+        not_copied_ += size;
+        return success;
+    }
+    to_device_ += size;
     Queue* const queue = queue_of(async);
     return settle(queue, async,
                   target_->put(queue->stream, reinterpret_cast<std::uint64_t>(to), from,
@@ -247,6 +274,12 @@ std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, Asyn
 
 std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
     if (in_program(from)) return copy_here(to, from, bytes, async);
+    const auto size = static_cast<std::uint64_t>(bytes);
+    if (shared_.same(*target_, from, to, size, false)) {
+        not_copied_ += size;
+        return success;
+    }
+    from_device_ += size;
     Queue* const queue = queue_of(async);
     return settle(queue, async,
                   target_->get(queue->stream, to, reinterpret_cast<std::uint64_t>(from),
@@ -261,8 +294,36 @@ std::int32_t Device::exchange(void* from, void* to, std::int64_t bytes, AsyncInf
                                 reinterpret_cast<std::uint64_t>(from), static_cast<std::uint64_t>(bytes)));
 }
 
-std::int32_t Device::launch(void* entry, void** arguments, const std::ptrdiff_t* offsets, std::uint32_t count,
-                            AsyncInfo* async) {
+// Arrays that are private to the region get memory of their own, where libomptarget's copy for them is
+// shared.
+Status Device::make_private(Queue& queue, const KernelArguments& kernel, std::span<std::uint64_t> values,
+                            void** arguments, std::vector<std::uint64_t>& blocks) {
+    Status status = Status::ok;
+    std::size_t i = 0;
+    for (std::size_t k = 0; i < values.size() && status == Status::ok; ++k) {
+        const std::int64_t type = kernel.types[k];
+        if ((type & map_parameter) == 0) continue;
+        void* const there = arguments[i];
+        std::uint64_t& value = values[i++];
+        if ((type & (map_private | map_literal)) != map_private || !shared_.shared(there)) continue;
+        const auto bytes = static_cast<std::uint64_t>(kernel.sizes[k]);
+        const auto from = reinterpret_cast<std::uint64_t>(there);
+        std::uint64_t block = 0;
+        std::string problem;
+        if (status = target_->allocate(bytes, block, problem); status != Status::ok) {
+            failed("no memory", problem);
+            break;
+        }
+        blocks.push_back(block);
+        value += block - from;
+        if ((type & map_to) != 0) status = target_->copy(queue.stream, block, from, bytes);
+    }
+    return status;
+}
+
+std::int32_t Device::launch(void* entry, void** arguments, const std::ptrdiff_t* offsets,
+                            const KernelArguments& kernel, AsyncInfo* async) {
+    const std::uint32_t count = kernel.count;
     if (count > target::max_arguments)
         return failed("a target region", fmt::format("it has {} arguments; at most {} are accepted", count,
                                                      target::max_arguments));
@@ -272,9 +333,24 @@ std::int32_t Device::launch(void* entry, void** arguments, const std::ptrdiff_t*
     Queue* const queue = queue_of(async);
     if (region_limit_ns() != 0) queue->region = name_of(entry);
     queue->launched = true;
-    return settle(
-        queue, async,
-        target_->call(queue->stream, reinterpret_cast<std::uint64_t>(entry), std::span(values, count)));
+    std::vector<std::uint64_t> blocks;
+    Status status = Status::ok;
+    if (kernel.types != nullptr && !unified_)
+        status = make_private(*queue, kernel, std::span(values, count), arguments, blocks);
+    if (status == Status::ok)
+        status =
+            target_->call(queue->stream, reinterpret_cast<std::uint64_t>(entry), std::span(values, count));
+    for (const std::uint64_t block : blocks)
+        (void)target_->release(queue->stream, block);
+    if (status == Status::memory) return failure;
+    return settle(queue, async, status);
+}
+
+void Device::report() const {
+    std::fprintf(stderr,
+                 "offpath: device %s: %llu bytes copied to it, %llu from it; %llu bytes shared instead\n",
+                 facts_.node.c_str(), static_cast<unsigned long long>(to_device_),
+                 static_cast<unsigned long long>(from_device_), static_cast<unsigned long long>(not_copied_));
 }
 
 std::int32_t Device::synchronize(AsyncInfo* async) {

@@ -4,12 +4,15 @@
 
 #include "openmp/abi.h"
 #include "openmp/region_mpi.h"
+#include "openmp/shared_memory.h"
 #include "target/program/target.h"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,15 +37,21 @@ class Device {
     // Null: it failed, which was told.
     TargetTable* load(const DeviceImage& image);
 
-    void* allocate(std::int64_t bytes);
+    // For the data at `host`, which the device may share; null: for none.
+    void* allocate(std::int64_t bytes, const void* host);
     std::int32_t release(void* address);
+    // Memory at the same address for host and device.
+    void* allocate_common(std::int64_t bytes);
+    std::int32_t release_common(void* address);
     // Without `async`, these wait for their end.
     std::int32_t submit(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);
     std::int32_t retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);
     std::int32_t exchange(void* from, void* to, std::int64_t bytes, AsyncInfo* async);
-    std::int32_t launch(void* entry, void** arguments, const std::ptrdiff_t* offsets, std::uint32_t count,
-                        AsyncInfo* async);
+    std::int32_t launch(void* entry, void** arguments, const std::ptrdiff_t* offsets,
+                        const KernelArguments& kernel, AsyncInfo* async);
     std::int32_t synchronize(AsyncInfo* async);
+    // Prints how many bytes have been copied, and how many were not because they are shared.
+    void report() const;
     // The queue is gone from `async` when all is done.
     std::int32_t query(AsyncInfo* async);
 
@@ -79,6 +88,8 @@ class Device {
     // Waits for what was started if there is no `async`.
     std::int32_t settle(Queue* queue, AsyncInfo* async, Status status);
     std::int32_t finish(Queue* queue, bool wait, bool& done);
+    Status make_private(Queue& queue, const KernelArguments& kernel, std::span<std::uint64_t> values,
+                        void** arguments, std::vector<std::uint64_t>& blocks);
     std::int32_t failed(const std::string& what, const std::string& why) const;
 
     const target::Place place_;
@@ -88,6 +99,8 @@ class Device {
     std::map<const std::byte*, std::size_t> blocks_;  // of device memory in the program, with their bytes
     std::unique_ptr<target::Target> target_;
     RegionMpi mpi_;
+    SharedMemory shared_;
+    std::atomic<std::uint64_t> to_device_{0}, from_device_{0}, not_copied_{0};  // bytes
     std::deque<Table> tables_;
     std::deque<Queue> queues_;
     std::vector<Queue*> free_queues_;

@@ -1,8 +1,10 @@
 // The plug-in that LLVM's libomptarget loads: target regions of OpenMP programs run on this node's device. It
 // is built once for each architecture of devices, since libomptarget finds plug-ins by it. A device that
 // cannot be reached counts as none: target regions then run on the host.
+#include "base/environment.h"
 #include "mpi/runtime/regions.h"
 #include "openmp/device.h"
+#include "target/program/own_memory.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -12,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #define OFFPATH_EXPORT extern "C" __attribute__((visibility("default")))
@@ -89,21 +93,71 @@ void find_devices() {
     }
 }
 
+// The machine that an image is for; EM_NONE: it is no ELF file.
+int machine_of(const DeviceImage& image) {
+    const auto* const begin = static_cast<const unsigned char*>(image.begin);
+    Elf64_Ehdr head;
+    if (begin == nullptr ||
+        static_cast<const unsigned char*>(image.end) - begin < static_cast<std::ptrdiff_t>(sizeof head))
+        return EM_NONE;
+    std::memcpy(&head, begin, sizeof head);
+    return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 ? head.e_machine : EM_NONE;
+}
+
+// The images of one program or library stand in a row and have the same entries, which those of others do
+// not. libomptarget shows them one by one, and not where the row ends.
+bool in_row(const DeviceImage& image, const DeviceImage* other) {
+    DeviceImage copy;
+    const auto address = reinterpret_cast<std::uint64_t>(other);
+    return image.entries_begin != nullptr &&
+           target::own_memory::read(address, std::as_writable_bytes(std::span(&copy, 1))) == sizeof copy &&
+           copy.entries_begin == image.entries_begin && copy.entries_end == image.entries_end;
+}
+
+const char* machine_name(int number) {
+    return number == EM_X86_64 ? "x86-64" : number == EM_AARCH64 ? "aarch64" : "other machines";
+}
+
+// Tells it if none of the images in the row of this one is for the devices of this plug-in.
+void complain_of_row(const DeviceImage* image) {
+    const DeviceImage* first = image;
+    while (in_row(*image, first - 1))
+        --first;
+    std::string others;
+    for (; in_row(*image, first); ++first) {
+        const int found = machine_of(*first);
+        if (found == machine) return;
+        const char* const name = machine_name(found);
+        if (others.find(name) == std::string::npos)
+            others += (others.empty() ? "" : " and ") + std::string(name);
+    }
+    if (others.empty()) return;
+    for (const auto& each : devices)
+        complain(
+            fmt::format("the program has target regions for {}, and device {} is {}: it runs none of them",
+                        others, each->facts().node, machine_name(machine)));
+}
+
 }  // namespace
 
 OFFPATH_EXPORT std::int32_t __tgt_rtl_is_valid_binary(DeviceImage* image) {
-    const auto* const begin = static_cast<const unsigned char*>(image->begin);
-    Elf64_Ehdr head;
-    if (static_cast<const unsigned char*>(image->end) - begin < static_cast<std::ptrdiff_t>(sizeof head))
+    if (machine_of(*image) != machine) {
+        if (!devices.empty()) complain_of_row(image);
         return 0;
-    std::memcpy(&head, begin, sizeof head);
-    if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_machine != machine) return 0;
+    }
     if (!devices.empty()) serve_mpi(*image);
     return 1;
 }
 
 OFFPATH_EXPORT std::int32_t __tgt_rtl_number_of_devices() {
-    if (!looked && !is_off()) find_devices();
+    if (!looked && !is_off()) {
+        find_devices();
+        std::atexit([] {
+            if (environment::text("OFFPATH_TARGET_REPORT", "0") == "0") return;
+            for (const auto& each : devices)
+                each->report();
+        });
+    }
     looked = true;
     return static_cast<std::int32_t>(devices.size());
 }
@@ -121,14 +175,15 @@ OFFPATH_EXPORT TargetTable* __tgt_rtl_load_binary(std::int32_t number, DeviceIma
     return device(number).load(*image);
 }
 
-OFFPATH_EXPORT void* __tgt_rtl_data_alloc(std::int32_t number, std::int64_t bytes, void*, std::int32_t kind) {
-    if (kind == device_memory || kind == default_memory) return device(number).allocate(bytes);
-    complain("memory that host and device share is not supported (llvm_omp_target_alloc_host, _shared)");
-    return nullptr;
+OFFPATH_EXPORT void* __tgt_rtl_data_alloc(std::int32_t number, std::int64_t bytes, void* host,
+                                          std::int32_t kind) {
+    return kind == host_memory || kind == shared_memory ? device(number).allocate_common(bytes)
+                                                        : device(number).allocate(bytes, host);
 }
 
-OFFPATH_EXPORT std::int32_t __tgt_rtl_data_delete(std::int32_t number, void* address, std::int32_t) {
-    return device(number).release(address);
+OFFPATH_EXPORT std::int32_t __tgt_rtl_data_delete(std::int32_t number, void* address, std::int32_t kind) {
+    return kind == host_memory || kind == shared_memory ? device(number).release_common(address)
+                                                        : device(number).release(address);
 }
 
 OFFPATH_EXPORT std::int32_t __tgt_rtl_data_submit(std::int32_t number, void* to, void* from,
@@ -168,7 +223,7 @@ OFFPATH_EXPORT std::int32_t __tgt_rtl_data_exchange_async(std::int32_t number, v
 OFFPATH_EXPORT std::int32_t __tgt_rtl_launch_kernel(std::int32_t number, void* entry, void** arguments,
                                                     std::ptrdiff_t* offsets, const KernelArguments* kernel,
                                                     AsyncInfo* async) {
-    return device(number).launch(entry, arguments, offsets, kernel->count, async);
+    return device(number).launch(entry, arguments, offsets, *kernel, async);
 }
 
 OFFPATH_EXPORT std::int32_t __tgt_rtl_synchronize(std::int32_t number, AsyncInfo* async) {

@@ -1,13 +1,17 @@
 #include "memory/host_allocator.h"
 
+#include "memory/shareable.h"
+
 namespace offpath::memory {
 
 HostAllocator::HostAllocator() : HostAllocator(Options{}) {}
 HostAllocator::HostAllocator(const Options& options) : options_(options) {}
 
 HostAllocator::~HostAllocator() {
-    for (auto& [address, held] : held_)
+    for (auto& [address, held] : held_) {
+        shareable::forget(address);
         if (held.kept) held.mapping.release();
+    }
 }
 
 Status HostAllocator::allocate(std::size_t bytes, Allocation& allocation) {
@@ -22,6 +26,7 @@ Status HostAllocator::allocate(std::size_t bytes, Allocation& allocation) {
     std::lock_guard lock(mutex_);
     held.allocation = {next_region_++, held.mapping.data(), held.mapping.bytes(), held.file.get()};
     allocation = held.allocation;
+    shareable::note(allocation.address, allocation.bytes, allocation.fd);
     held_.emplace(allocation.address, std::move(held));
     return Status::ok;
 }
@@ -57,6 +62,7 @@ void HostAllocator::release(const Allocation& allocation) {
     std::lock_guard lock(mutex_);
     const auto found = held_.find(allocation.address);
     if (found == held_.end() || found->second.allocation.region != allocation.region) return;
+    shareable::forget(allocation.address);
     ended = std::move(found->second);
     held_.erase(found);
 }

@@ -32,8 +32,13 @@ class Line {
     // Wakes one thread in sleep().
     virtual void wake() = 0;
 
+    // Whether the other side has read everything that was written. A record of a few bytes then fits.
+    virtual bool drained() = 0;
+
     // Whether the other side has ended, or the connection has. What it wrote before can still be read.
     virtual bool lost() = 0;
+    // After lost(): what the system says about the end of the connection; empty: nothing.
+    virtual std::string cause() const { return {}; }
     // Makes the other side find the line lost. Safe in a signal handler.
     virtual void hang_up() = 0;
 };

@@ -1,6 +1,7 @@
 #include "target/record_io.h"
 
 #include "base/pause.h"
+#include "target/silence.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,6 +34,7 @@ bool RecordReader::next(Head& head) {
 
 bool RecordReader::take(std::span<std::byte> into) {
     int idle = 0;
+    Silence silence;
     while (!into.empty()) {
         if (buffered() == 0 && into.size() < buffer_.size() / 2) fill();
         std::size_t got = std::min(into.size(), buffered());
@@ -45,6 +47,7 @@ bool RecordReader::take(std::span<std::byte> into) {
         into = into.subspan(got);
         if (got > 0) {
             idle = 0;
+            silence.end();
         } else if (line_.lost() && !line_.readable()) {
             return false;
         } else if (++idle < spins) {
@@ -53,6 +56,7 @@ bool RecordReader::take(std::span<std::byte> into) {
             line_.leave();
             line_.sleep(nap_ns);
             line_.attend();
+            if (limit_ns_ != 0 && silence.lasts_ns() > limit_ns_) return false;
         }
     }
     return true;

@@ -17,9 +17,12 @@ class RecordReader {
     // Takes the head of the next record. False: it has not arrived. The rest of the record must be taken
     // next.
     bool next(Head& head);
-    // Takes bytes of the record, and waits until they have arrived. False: the line is lost.
+    // Takes bytes of the record, and waits until they have arrived. False: the line is lost, or nothing has
+    // come for the time that wait_at_most() has set.
     bool take(std::span<std::byte> into);
     bool skip(std::uint64_t bytes);
+    // 0: take() waits for ever.
+    void wait_at_most(std::uint64_t limit_ns) { limit_ns_ = limit_ns; }
     template <typename T>
     bool body(T& value) {
         return take(std::as_writable_bytes(std::span(&value, 1)));
@@ -33,6 +36,7 @@ class RecordReader {
     Line& line_;
     std::vector<std::byte> buffer_;
     std::size_t begin_ = 0, end_ = 0;
+    std::uint64_t limit_ns_ = 0;
 };
 
 // Writes all of `data`. `while_full` is called when there is no room; it waits, or makes room by reading.

@@ -3,7 +3,8 @@
 //
 // A record is a Head, the fixed body of its kind, and a payload: the rest of the record. Requests of one
 // stream are executed in order; different streams may run side by side. The host answers FindImage,
-// LoadImage, LoadLibrary, FindSymbols, Allocate and Unify as soon as it has read them, whatever their stream.
+// LoadImage, LoadLibrary, FindSymbols, Allocate, MapFile, Part and Unify as soon as it has read them,
+// whatever their stream.
 //
 // Both sides are little-endian 64-bit machines, which the handshake has checked; fields are copied as they
 // lie in memory. The host serves one program, which may make it do anything, and trusts its addresses as a
@@ -49,6 +50,8 @@ enum class Kind : std::uint16_t {
     load_library = 12,
     unify = 13,
     fetched = 14,
+    map_file = 15,
+    part = 16,
     // host -> program
     done = 32,
     data = 33,
@@ -56,6 +59,7 @@ enum class Kind : std::uint16_t {
     lost = 35,
     fetch = 36,
     store = 37,
+    beat = 38,
 };
 
 struct Head {
@@ -92,7 +96,20 @@ struct Allocate {
     static constexpr Kind kind = Kind::allocate;
     std::uint64_t bytes = 0;
 };
-// Takes effect after the earlier requests of its stream. No answer.
+// Maps a memory file of a program on this system, which has it open as `descriptor`, at `address`, or
+// anywhere if that is 0. Answer: Done with the address. unavailable: the host has memory of its own there.
+// access: it cannot open the file, or finds another one.
+struct MapFile {
+    static constexpr Kind kind = Kind::map_file;
+    std::uint64_t descriptor = 0, device = 0, inode = 0, bytes = 0, address = 0;
+};
+// From now on what is written to a mapped file at this address stays in the host. The file's contents stay
+// there. Answer: Done.
+struct Part {
+    static constexpr Kind kind = Kind::part;
+    std::uint64_t address = 0;
+};
+// Of what Allocate or MapFile returned. Takes effect after the earlier requests of its stream. No answer.
 struct Release {
     static constexpr Kind kind = Kind::release;
     std::uint64_t address = 0;
@@ -156,6 +173,12 @@ struct Output {
 struct Lost {
     static constexpr Kind kind = Kind::lost;
     std::uint64_t signal = 0, address = 0;  // the address of a bad access, else 0
+};
+// The host's process is alive, whatever its functions do. Sent about twice a second, unless the program has
+// not read what was sent before.
+struct Beat {
+    static constexpr Kind kind = Kind::beat;
+    std::uint64_t pid = 0;
 };
 // After Unify, where the host does not reach the program's memory itself: wants bytes of it.
 struct Fetch {

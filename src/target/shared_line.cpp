@@ -133,6 +133,10 @@ void SharedLine::wake() {
     futex_wake(mine_.bell);
 }
 
+bool SharedLine::drained() {
+    return out_.tail.load(std::memory_order_relaxed) == out_.head.load(std::memory_order_acquire);
+}
+
 bool SharedLine::lost() {
     if (lost_.load(std::memory_order_relaxed)) return true;
     const std::uint64_t now = now_ns();

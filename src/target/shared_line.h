@@ -35,6 +35,7 @@ class SharedLine final : public Line {
     void leave() override;
     void sleep(std::uint64_t limit_ns) override;
     void wake() override;
+    bool drained() override;
     bool lost() override;
     void hang_up() override;
 

@@ -1,20 +1,33 @@
 #include "target/tcp_line.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace offpath::target {
 namespace {
 
 bool nothing_now(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+// No TCP_USER_TIMEOUT: it would also end the connection of a program that does not read for a while. What it
+// would find, Answers finds by the beats that are missing.
+void notice_silence(int socket) {
+    const int on = 1, idle_s = 2, interval_s = 1, probes = TcpLine::silence_s - idle_s;
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 }  // namespace
@@ -24,6 +37,7 @@ Status TcpLine::open(FileDescriptor socket, std::unique_ptr<TcpLine>& line) {
     if (!epoll || !event) return Status::system;
     const int one = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    notice_silence(socket.get());
     fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
     epoll_event wanted{};
     wanted.events = EPOLLIN | EPOLLONESHOT;
@@ -44,14 +58,34 @@ std::size_t TcpLine::write(std::span<const std::byte> data) {
     if (nothing_now(errno))
         wants_room_ = true;
     else
-        lost_ = true;
+        lose(errno);
     return 0;
+}
+
+void TcpLine::lose(int error) {
+    int none = 0;
+    // These say that the other process has ended, and nothing about the connection.
+    if (error != EPIPE && error != ECONNRESET) error_.compare_exchange_strong(none, error);
+    lost_ = true;
+}
+
+std::string TcpLine::cause() const {
+    const int error = error_.load();
+    return error != 0 ? std::strerror(error) : "";
+}
+
+bool TcpLine::drained() {
+    int waiting = 0;
+    return ioctl(socket_.get(), SIOCOUTQ, &waiting) == 0 && waiting == 0;
 }
 
 std::size_t TcpLine::read(std::span<std::byte> room) {
     const ssize_t got = recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0 || !nothing_now(errno)) lost_ = true;
+    if (got == 0)
+        lost_ = true;
+    else if (!nothing_now(errno))
+        lose(errno);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# faults.sh BUILD PROGRAM: target regions that end badly. The program gets a message that says what happened, within 10 s; the daemon, and
+# faults.sh BUILD PROGRAM [remote]: target regions that end badly, on a local device or on one as if on a system of its own. The program gets a message that says what happened, within 10 s; the daemon, and
 # another program with regions on the same device, go on.
 set -euo pipefail
-build=$1 program=$2
+build=$1 program=$2 attach=${3:-local}
 # shellcheck source=tests/support/daemons.sh
 . "$(dirname "$0")/../support/daemons.sh"
 export LD_LIBRARY_PATH=$build/lib/openmp${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -27,8 +27,14 @@ none_left() {
     fail "target hosts are left after $1: $(cat "$dir/left.txt")"
 }
 
-start_daemon "$dir/s" "$dir/daemon.log" --name dpu0
-export OFFPATH_DIR=$dir/s
+if [ "$attach" = remote ]; then
+    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
+    use_device "$dir/s"
+else
+    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0
+    export OFFPATH_DIR=$dir/s
+fi
 ends crash 'device dpu0: .*_main_l[0-9]* ended with signal 11'
 ends abort 'device dpu0: .*_main_l[0-9]* ended with signal 6'
 ends exit 'device dpu0: .*_main_l[0-9]* called exit()'
@@ -39,21 +45,96 @@ ends between 'device dpu0: .*ended without a word'
 OFFPATH_REGION_SECONDS=1 ends endless 'device dpu0: .*_main_l[0-9]* did not end within OFFPATH_REGION_SECONDS=1'
 OFFPATH_REGION_SECONDS=1 ends endless-nowait 'device dpu0: .*did not end within OFFPATH_REGION_SECONDS=1'
 none_left "an endless region"
+# A long region shows signs of life.
+OFFPATH_TARGET_PATIENCE=3 OFFPATH_REGION_SECONDS=5 ends endless 'device dpu0: .*did not end within OFFPATH_REGION_SECONDS=5'
+none_left "a long region"
 
-# A program that is killed while its region runs leaves nothing behind.
-"$program" endless >"$dir/killed.txt" 2>"$dir/killed.log" &
-endless=$!
+# begin_endless NAME: starts a program in the background, and returns when its region runs.
+begin_endless() {
+    : >"$dir/$1.txt"
+    OMP_TARGET_OFFLOAD=MANDATORY "$program" endless >"$dir/$1.txt" 2>"$dir/$1.log" &
+    endless=$!
+    for _ in {1..200}; do
+        grep -qx '.dpu0. begins' "$dir/$1.txt" && return
+        sleep 0.1
+    done
+    fail "the endless region does not begin"
+}
+
+# Its process on the device is stopped.
+OFFPATH_TARGET_PATIENCE=3 begin_endless stopped
+stopped=$(pgrep -P "$daemon" -f offpath-target-host)
+kill -STOP "$stopped"
 for _ in {1..100}; do
-    grep -qx '.dpu0. begins' "$dir/killed.txt" && break
+    kill -0 "$endless" 2>/dev/null || break
     sleep 0.1
 done
-grep -qx '.dpu0. begins' "$dir/killed.txt" || fail "the endless region does not begin"
+kill -0 "$endless" 2>/dev/null && fail "10 s after its process was stopped the program has noticed nothing"
+wait "$endless" && fail "the program whose process was stopped ends well"
+grep -q 'device dpu0: .*no sign of life from its process on the device for 3 s' "$dir/stopped.log" || fail "the stopped process is not told"
+rm "$dir/stopped.log"
+kill -CONT "$stopped"
+none_left "a stopped process"
+
+# A program that is killed while its region runs leaves nothing behind.
+begin_endless killed
 kill -9 "$endless"
 wait "$endless" 2>/dev/null || true
 none_left "a killed program"
 rm "$dir/killed.log"
 kill -0 "$daemon" || fail "the daemon is gone"
 OMP_TARGET_OFFLOAD=MANDATORY timeout 10 "$program" >"$dir/good.txt" || fail "a good program fails after the bad ones"
+if [ "$attach" = remote ]; then
+    rm -f "$dir/key"
+    exit 0
+fi
+
+# Code for the wrong machine, and code that the device cannot link.
+# builds: makes a program whose region calls a function of a library, which host and device have each.
+printf '#include <stdio.h>\n#pragma omp declare target\nint elsewhere(int);\n#pragma omp end declare target\n
+int main(void) {\n int x = 1;\n#pragma omp target map(tofrom : x)\n x = elsewhere(x);\n printf("x %%d\\n", x);\n return 0;\n}\n' >"$dir/links.c"
+printf 'int elsewhere(int x) {\n return x + 1;\n}\n' >"$dir/elsewhere.c"
+cc -shared -fPIC "$dir/elsewhere.c" -o "$dir/libelsewhere.so"
+cp "$dir/libelsewhere.so" "$dir/libdevice.so"
+offload=-Xoffload-linker-x86_64-pc-linux-gnu
+builds() {
+    OFFPATH_DEVICE_ARCHITECTURES=x86_64 "$build/bin/offpath-clang" -fopenmp -O1 "$dir/links.c" "$dir/libelsewhere.so" -Wl,-rpath,"$dir" -o "$dir/links" \
+        $offload "-L$dir" $offload -ldevice $offload "-rpath=$dir" >"$dir/links.log" 2>&1 || fail "a program with a library on both sides is not built"
+    rm "$dir/links.log"
+}
+# tells WORDS
+tells() {
+    local words=$1 code=0
+    OMP_TARGET_OFFLOAD=MANDATORY timeout 10 "$dir/links" >"$dir/links.txt" 2>"$dir/links.log" || code=$?
+    [ $code -ne 0 ] && [ $code -ne 124 ] || fail "'$words': the program ended with $code"
+    grep -q "device dpu0: the program's image cannot be loaded: .*$words" "$dir/links.log" || fail "nobody said '$words'"
+    rm "$dir/links.log"
+}
+if [ "$(uname -m)" = x86_64 ]; then
+    builds
+    OMP_TARGET_OFFLOAD=MANDATORY timeout 10 "$dir/links" >"$dir/links.txt" || fail "with its library a program fails"
+    echo 'int another;' | cc -shared -fPIC -xc - -o "$dir/libdevice.so"
+    tells "undefined symbol: elsewhere"
+    rm "$dir/libdevice.so"
+    tells "libdevice.so: cannot open shared object file"
+    # Code counts as that of another machine if its ELF header says so.
+    python3 - "$dir/links" <<'END'
+import pathlib, sys
+program = pathlib.Path(sys.argv[1])
+data = bytearray(program.read_bytes())
+at = data.find(b"\x7fELF\x02", 1)
+while at > 0:
+    if data[at + 16 : at + 20] == b"\x03\x00\x3e\x00":
+        data[at + 18] = 183
+    at = data.find(b"\x7fELF\x02", at + 1)
+program.write_bytes(data)
+END
+    timeout 10 "$dir/links" >"$dir/links.txt" 2>"$dir/links.log" || fail "without code for its device a program ends with $?"
+    diff <(echo "offpath: the program has target regions for aarch64, and device dpu0 is x86-64: it runs none of them") "$dir/links.log" >&2 ||
+        fail "that the device runs no region is not told in one line"
+    grep -qx 'x 2' "$dir/links.txt" || fail "without code for its device the region does not run on the host"
+    rm "$dir/links.log"
+fi
 end_daemon
 
 # No device: regions run on the host, and one line says why.

@@ -10,7 +10,8 @@ namespace {
 struct World {
     Ends ends = shared_ends();
     std::vector<std::string> told;
-    Answers answers{*ends.program, [this](int, const std::string& text) { told.push_back(text); }, 1000};
+    Answers answers{*ends.program, [this](int, const std::string& text) { told.push_back(text); }, 1000, 0,
+                    true};
 
     template <typename Body>
     void say(std::uint64_t number, const Body& body, std::span<const std::byte> payload = {}) {
@@ -104,6 +105,31 @@ TEST(Answers, EndWithTheHost) {
     });
     EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
     host.join();
+}
+
+TEST(Answers, GiveUpAHostThatIsSilent) {
+    const Ends ends = shared_ends();
+    constexpr std::uint64_t second = 1'000'000'000;
+    Answers answers(
+        *ends.program, [](int, const std::string&) {}, 1000, second, true);
+    EXPECT_EQ(answers.wait(answers.expect()).status, Status::peer_lost);
+    EXPECT_NE(answers.why().find("no sign of life from its process on the device for 1 s"), std::string::npos)
+        << answers.why();
+    EXPECT_TRUE(ends.host->lost() || !ends.host->readable());
+}
+
+// Half a record, and then nothing.
+TEST(Answers, GiveUpAHostThatIsSilentWithinARecord) {
+    const Ends ends = shared_ends();
+    Answers answers(
+        *ends.program, [](int, const std::string&) {}, 1000, 300'000'000, true);
+    const auto number = answers.expect();
+    Head head;
+    head.kind = Kind::done;
+    head.number = number;
+    head.bytes = sizeof(Done);
+    ASSERT_EQ(ends.host->write(bytes_of(head)), sizeof head);
+    EXPECT_EQ(answers.wait(number).status, Status::peer_lost);
 }
 
 TEST(Answers, EndAtNonsense) {

@@ -48,6 +48,13 @@ bool check(std::span<const std::byte> image, std::string& problem) {
     return false;
 }
 
+// dlopen names the image by its path here, which tells people nothing.
+std::string loader_problem(const std::string& path) {
+    std::string problem = dlerror();
+    if (problem.starts_with(path + ": ")) problem.erase(0, path.size() + 2);
+    return problem;
+}
+
 bool write_file(int fd, std::span<const std::byte> data) {
     while (!data.empty()) {
         const ssize_t written = write(fd, data.data(), data.size());
@@ -76,9 +83,10 @@ Status Images::load(const Digest& digest, std::span<const std::byte> image, std:
         problem = fmt::format("no room for the image: {}", std::strerror(errno));
         return Status::memory;
     }
-    void* const library = dlopen(fmt::format("/proc/self/fd/{}", file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+    const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-        problem = dlerror();
+        problem = loader_problem(path);
         return Status::invalid;
     }
     std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -72,12 +73,25 @@ bool Service::run() {
     std::unique_lock lock(threads_mutex_);
     // A thread that reads notices that the program has hung up, but perhaps no thread reads.
     while (!over_ && !line_.lost())
-        changed_.wait_for(lock, look_interval, [this] { return over_.load(); });
+        if (!changed_.wait_for(lock, look_interval, [this] { return over_.load(); })) {
+            lock.unlock();
+            beat();
+            lock.lock();
+        }
     over_ = true;
     if (!changed_.wait_for(lock, grace, [this] { return working_ == 0; })) return false;
     for (std::thread& thread : threads_)
         thread.join();
     return true;
+}
+
+// Shows the program that this process is alive. What it has not read yet shows it as well.
+void Service::beat() {
+    std::unique_lock lock(sending_, std::try_to_lock);
+    if (!lock.owns_lock() || !line_.drained()) return;
+    std::vector<std::byte> record;
+    append_record(record, 0, 0, Beat{static_cast<std::uint64_t>(getpid())});
+    (void)write_all(line_, record, [this] { line_.sleep(room_nap_ns); });
 }
 
 void Service::end() {
@@ -166,6 +180,10 @@ void Service::read_request(const Head& head) {
             return read_body<FindSymbols>(head);
         case Kind::allocate:
             return read_body<Allocate>(head);
+        case Kind::map_file:
+            return read_body<MapFile>(head);
+        case Kind::part:
+            return read_body<Part>(head);
         case Kind::release:
             return read_body<Release>(head);
         case Kind::put:
@@ -241,6 +259,19 @@ void Service::on(const Head& head, const Allocate& allocate) {
     if (Status status = memory_.allocate(allocate.bytes, address, problem); status != Status::ok)
         return answer(head.number, status, problem);
     answer(head.number, Status::ok, address, {});
+}
+
+void Service::on(const Head& head, const MapFile& file) {
+    std::uint64_t address = 0;
+    std::string problem;
+    if (Status status = files_.map(options_.program_pid, file, address, problem); status != Status::ok)
+        return answer(head.number, status, problem);
+    answer(head.number, Status::ok, address, {});
+}
+
+void Service::on(const Head& head, const Part& part) {
+    const bool done = files_.part(part.address);
+    answer(head.number, done ? Status::ok : Status::invalid, done ? "" : "no file is mapped there");
 }
 
 void Service::on(const Head& head, const Release& release) {
@@ -400,7 +431,7 @@ void Service::perform(Stream& stream, SyncWork& work) {
 }
 
 void Service::perform(Stream& stream, Release& work) {
-    if (!memory_.release(work.address))
+    if (!memory_.release(work.address) && !files_.unmap(work.address))
         fail(stream, Status::invalid, fmt::format("{:#x} is no device memory", work.address));
 }
 

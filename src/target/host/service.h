@@ -12,6 +12,7 @@
 #include "target/host/device_memory.h"
 #include "target/host/fetched_pages.h"
 #include "target/host/images.h"
+#include "target/host/mapped_files.h"
 #include "target/host/output_lines.h"
 #include "target/host/streams.h"
 #include "target/host/unified_memory.h"
@@ -54,6 +55,7 @@ class Service {
 
     void work();
     void end();
+    void beat();
     bool lead();
     void read_request(const Head& head);
     void on(const Head& head, const FindImage& find);
@@ -61,6 +63,8 @@ class Service {
     void on(const Head& head, const LoadLibrary& load);
     void on(const Head& head, const FindSymbols& find);
     void on(const Head& head, const Allocate& allocate);
+    void on(const Head& head, const MapFile& file);
+    void on(const Head& head, const Part& part);
     void on(const Head& head, const Release& release);
     void on(const Head& head, const Put& put);
     void on(const Head& head, const PutFrom& put);
@@ -95,6 +99,7 @@ class Service {
     RecordReader reader_;
     Images images_;
     DeviceMemory memory_;
+    MappedFiles files_;
     Streams streams_;
     std::unique_ptr<UnifiedMemory> unified_;  // null: the program's memory is its own
     std::unique_ptr<FetchedPages> fetched_;   // null: this process reads that memory itself

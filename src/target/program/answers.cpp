@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 
 namespace offpath::target {
 namespace {
@@ -16,10 +17,26 @@ namespace {
 constexpr std::uint64_t nap_ns = 100'000'000;
 constexpr std::uint64_t longest_text = 64 << 10;
 
+// Whether a debugger has stopped the process.
+bool is_traced(std::uint64_t pid) {
+    std::ifstream facts(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    std::getline(facts, line);
+    const std::size_t name_end = line.rfind(')');
+    return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] == 't';
+}
+
 }  // namespace
 
-Answers::Answers(Line& line, Tell tell, std::uint64_t spin_ns)
-    : line_(line), tell_(std::move(tell)), spin_ns_(spin_ns), reader_(line) {}
+Answers::Answers(Line& line, Tell tell, std::uint64_t spin_ns, std::uint64_t patience_ns, bool here)
+    : line_(line),
+      tell_(std::move(tell)),
+      spin_ns_(spin_ns),
+      patience_ns_(patience_ns),
+      here_(here),
+      reader_(line) {
+    reader_.wait_at_most(patience_ns);
+}
 
 void Answers::open_memory(Reply reply) {
     reply_ = std::move(reply);
@@ -44,7 +61,10 @@ void Answers::forget_data(std::uint64_t number) {
 
 std::string Answers::why() const {
     std::lock_guard lock(mutex_);
-    return why_;
+    if (!why_.empty()) return why_;
+    if (const std::string cause = line_.cause(); !cause.empty())
+        return fmt::format("the connection to its process on the device is lost: {}", cause);
+    return "its process on the device ended without a word (was it killed, or the device switched off?)";
 }
 
 bool Answers::test(std::uint64_t number, Answer& answer) {
@@ -52,6 +72,7 @@ bool Answers::test(std::uint64_t number, Answer& answer) {
         line_.attend();
         while (serve()) {
         }
+        listen();
         line_.leave();
     }
     std::lock_guard lock(mutex_);
@@ -112,6 +133,7 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
                 line_.sleep(nap_ns);
                 line_.attend();
                 if (line_.lost() && !line_.readable()) give_up();
+                listen();
                 if (too_long()) abandon(limit_problem);
                 over = lost_;
             } else {
@@ -126,7 +148,10 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
 }
 
 void Answers::make_room() {
-    if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock() && serve()) return;
+    if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock()) {
+        if (serve()) return;
+        listen();
+    }
     if (line_.lost() && !line_.readable()) give_up();
     line_.sleep(1'000'000);
 }
@@ -139,13 +164,25 @@ bool Answers::serve() {
         return false;
     }
     if (!read_record(head)) give_up();
+    silence_.end();
     return true;
+}
+
+// Gives up a host that has been silent for too long. Needs reading_.
+void Answers::listen() {
+    if (patience_ns_ == 0 || lost_ || silence_.lasts_ns() < patience_ns_) return;
+    silence_.end();
+    if (here_ && is_traced(host_pid_)) return;
+    abandon(
+        fmt::format("there was no sign of life from its process on the device for {} s (was it stopped, or "
+                    "the network cut?)",
+                    patience_ns_ / 1'000'000'000));
 }
 
 void Answers::abandon(const std::string& problem) {
     {
         std::lock_guard lock(mutex_);
-        if (!lost_) why_ = problem;
+        if (!lost_ && why_.empty()) why_ = problem;
     }
     line_.hang_up();
     give_up();
@@ -171,6 +208,8 @@ bool Answers::read_record(const Head& head) {
             return read_fetch(head);
         case Kind::store:
             return read_store(head);
+        case Kind::beat:
+            return read_beat(head);
         default:
             return false;
     }
@@ -241,6 +280,13 @@ bool Answers::read_lost(const Head& head) {
             text += ", which the program has and has not mapped to the device";
     }
     set_why(std::move(text));
+    return true;
+}
+
+bool Answers::read_beat(const Head& head) {
+    Beat beat;
+    if (head.bytes != sizeof beat || !reader_.body(beat)) return false;
+    host_pid_ = beat.pid;
     return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "target/record_io.h"
+#include "target/silence.h"
 
 #include <condition_variable>
 #include <functional>
@@ -28,7 +29,9 @@ class Answers {
   public:
     // `tell` takes what a function wrote to descriptor 1 or 2.
     using Tell = std::function<void(int descriptor, const std::string& text)>;
-    Answers(Line& line, Tell tell, std::uint64_t spin_ns);
+    // A host that sends nothing for `patience_ns` while a thread waits for it is given up; 0: never. One that
+    // a debugger has stopped is not, if it is on this system.
+    Answers(Line& line, Tell tell, std::uint64_t spin_ns, std::uint64_t patience_ns, bool here);
     // From now on the host may read and write this process's memory. `reply` sends a record; it must not wait
     // for anything that this object does.
     using Reply = std::function<void(std::vector<std::byte> record)>;
@@ -70,23 +73,27 @@ class Answers {
     bool read_text(const Head& head, std::uint64_t body, std::string& text);
     bool read_fetch(const Head& head);
     bool read_store(const Head& head);
+    bool read_beat(const Head& head);
+    void listen();
     void set_why(std::string why);
     void abandon(const std::string& problem);
     void give_up();
 
     Line& line_;
     const Tell tell_;
-    const std::uint64_t spin_ns_;
+    const std::uint64_t spin_ns_, patience_ns_;
+    const bool here_;      // the host's process is on this system
     Reply reply_;          // null: the host may not read this process's memory
-    RecordReader reader_;  // used by the thread that holds reading_
+    RecordReader reader_;  // used by the thread that holds reading_, like the next two
+    Silence silence_;
+    std::uint64_t host_pid_ = 0;  // 0: not known
     std::mutex reading_;
     mutable std::mutex mutex_;  // guards the members below
     std::condition_variable changed_;
     std::uint64_t last_ = 0;
     std::map<std::uint64_t, Entry> entries_;
     std::map<std::uint64_t, Expected> expected_;
-    std::string why_ =
-        "its process on the device ended without a word (was it killed, or the device switched off?)";
+    std::string why_;  // empty: the host has not told it
     std::atomic<bool> lost_{false};
 };
 

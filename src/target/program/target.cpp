@@ -9,12 +9,16 @@
 
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
+
+#include <sys/stat.h>
 
 namespace offpath::target {
 namespace {
 
 constexpr std::size_t batch_bytes = 16 << 10;
 constexpr std::uint64_t spin_ns = 100'000;
+constexpr std::uint64_t default_patience_s = 8;
 
 // Whether this thread holds the lock of some target's sending.
 thread_local bool sends_here = false;
@@ -31,6 +35,15 @@ void print_lines(const std::string& device, int descriptor, const std::string& t
     std::FILE* const file = descriptor == 2 ? stderr : stdout;
     std::fwrite(out.data(), 1, out.size(), file);
     std::fflush(file);
+}
+
+std::uint64_t patience_ns() {
+    try {
+        return environment::number("OFFPATH_TARGET_PATIENCE", default_patience_s) * 1'000'000'000;
+    } catch (const std::invalid_argument& problem) {
+        std::fprintf(stderr, "offpath: %s\n", problem.what());
+        return default_patience_s * 1'000'000'000;
+    }
 }
 
 std::string text_of(const Answer& answer) {
@@ -62,7 +75,7 @@ Target::Target(DeviceFacts facts, std::unique_ptr<Line> line, bool reads_program
       answers_(
           *line_,
           [this](int descriptor, const std::string& text) { print_lines(facts_.node, descriptor, text); },
-          spin_ns) {}
+          spin_ns, patience_ns(), !facts_.remote) {}
 
 Target::~Target() {
     std::string ignored;
@@ -195,6 +208,27 @@ Status Target::allocate(std::uint64_t bytes, std::uint64_t& address, std::string
     (void)send(number, 0, Allocate{bytes}, {}, true);
     const Answer answer = ask(number);
     address = answer.value;
+    if (answer.status != Status::ok) problem = text_of(answer);
+    return answer.status;
+}
+
+Status Target::map_file(int descriptor, std::uint64_t bytes, std::uint64_t& address, std::string& problem) {
+    struct stat facts {};
+    if (fstat(descriptor, &facts) != 0) return Status::invalid;
+    const std::uint64_t number = answers_.expect();
+    (void)send(number, 0,
+               MapFile{static_cast<std::uint64_t>(descriptor), facts.st_dev, facts.st_ino, bytes, address},
+               {}, true);
+    const Answer answer = ask(number);
+    address = answer.value;
+    if (answer.status != Status::ok) problem = text_of(answer);
+    return answer.status;
+}
+
+Status Target::part(std::uint64_t address, std::string& problem) {
+    const std::uint64_t number = answers_.expect();
+    (void)send(number, 0, Part{address}, {}, true);
+    const Answer answer = ask(number);
     if (answer.status != Status::ok) problem = text_of(answer);
     return answer.status;
 }

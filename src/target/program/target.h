@@ -48,7 +48,16 @@ class Target {
     Status symbols(std::uint64_t module, std::span<const std::string> names,
                    std::vector<std::uint64_t>& addresses);
     Status allocate(std::uint64_t bytes, std::uint64_t& address, std::string& problem);
+    // Also of a mapped file.
     Status release(std::uint32_t stream, std::uint64_t address);
+
+    // Whether the host can map this process's memory files.
+    bool maps_files() const { return !facts_.remote && reads_program_; }
+    // Maps a memory file of this process there, at `address` or, if that is 0, anywhere. unavailable: the
+    // host has memory of its own at `address`.
+    Status map_file(int descriptor, std::uint64_t bytes, std::uint64_t& address, std::string& problem);
+    // From now on what is written to the mapped file there stays there.
+    Status part(std::uint64_t address, std::string& problem);
 
     // Until a sync of the stream, `source` must stay unchanged and `destination` must not be used.
     Status put(std::uint32_t stream, std::uint64_t address, const void* source, std::uint64_t bytes);
