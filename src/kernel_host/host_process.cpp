@@ -100,7 +100,15 @@ Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
     return fine ? Status::unsupported : Status::system;
 }
 
+// Where memory runs out, the system ends this process before the daemon or a program. Best effort, and before
+// the change of users: afterwards the file is root's.
+void die_first() {
+    const FileDescriptor score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+    (void)!write(score.get(), "1000", 4);
+}
+
 bool settle_host(char** arguments) {
+    die_first();
     const bool fine = become(arguments[3]);
     // A change of users resets the parent-death signal, so it is set afterwards.
     prctl(PR_SET_PDEATHSIG, SIGKILL);

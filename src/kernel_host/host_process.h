@@ -29,8 +29,9 @@ constexpr int first_host_fd = 3;
 Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
                   std::span<const int> descriptors, pid_t& pid, std::string& problem);
 
-// The host calls this first, with its own argument vector. It becomes the user, dies with its parent from
-// then on, and runs on the CPUs. False, after a line on standard error: the host must end.
+// The host calls this first, with its own argument vector. It is the first to go when memory runs out,
+// becomes the user, dies with its parent from then on, and runs on the CPUs. False, after a line on standard
+// error: the host must end.
 bool settle_host(char** arguments);
 
 }  // namespace offpath::kernel_host

@@ -1,37 +1,41 @@
 #include "target/host/device_memory.h"
 
+#include "target/host/memory_left.h"
+
 #include <fmt/format.h>
 
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 
 namespace offpath::target {
 namespace {
 
 constexpr std::uint64_t alignment = 128;
-constexpr std::uint64_t mapped_bytes = 1 << 20;  // a block of this size or more is a mapping of its own
-constexpr std::uint64_t careful_bytes = 64 << 20;
+constexpr std::uint64_t mapped_bytes = 1 << 20;    // a block of this size or more is a mapping of its own
+constexpr std::uint64_t careful_bytes = 16 << 20;  // given without a look at what is left
 constexpr std::uint64_t huge_page = 2 << 20;
-
-// The bytes that the system can still give, or UINT64_MAX if it does not say.
-std::uint64_t available() {
-    std::ifstream facts("/proc/meminfo");
-    std::string word;
-    std::uint64_t kib = 0;
-    while (facts >> word)
-        if (word == "MemAvailable:" && facts >> kib) return kib << 10;
-    return UINT64_MAX;
-}
 
 }  // namespace
 
+// What the system can still give, less what it has promised before; UINT64_MAX: enough, or not known.
+std::uint64_t DeviceMemory::left_for(std::uint64_t bytes) {
+    std::lock_guard lock(mutex_);
+    unchecked_ += std::min(bytes, careful_bytes);
+    if (unchecked_ < careful_bytes) return UINT64_MAX;
+    const std::uint64_t left = memory_left(root_);
+    if (left == UINT64_MAX) return left;
+    const std::uint64_t untouched = in_use_ - std::min(in_use_, memory_present());
+    const std::uint64_t really = left - std::min(left, untouched);
+    // While memory is short, every block is looked at.
+    if (bytes <= really) unchecked_ = 0;
+    return really;
+}
+
 Status DeviceMemory::allocate(std::uint64_t bytes, std::uint64_t& address, std::string& problem) {
     bytes = std::max<std::uint64_t>((bytes + alignment - 1) / alignment * alignment, alignment);
-    // The kernel would promise more memory than there is, and later kill the process.
-    const std::uint64_t left = bytes >= careful_bytes ? available() : UINT64_MAX;
+    const std::uint64_t left = left_for(bytes);
     void* block = nullptr;
     if (bytes <= left) {
         if (bytes < mapped_bytes) {
