@@ -69,6 +69,8 @@ void use_daemon(const char* directory) {
     for (const char* name : {"OFFPATH_DEVICES", "OFFPATH_AUTOSTART", "OFFPATH_BACK_END", "OFFPATH_KEY_FILE"})
         unsetenv(name);
     setenv("OFFPATH_DIR", directory, 1);
+    // Images bring OpenMP's runtime, which would look for devices of this device.
+    setenv("OMP_TARGET_OFFLOAD", "DISABLED", 1);
 }
 
 }  // namespace
