@@ -17,12 +17,12 @@ namespace {
 
 constexpr MPI_Aint least_mapped_bytes = MPI_Aint{64} * 1024;
 
-std::mutex mutex;
+std::mutex allocated_mutex;
 std::unordered_map<void*, std::size_t> mapped;  // address to size
 
 // Returns the size of offpath's memory at this address, or 0 if the memory is not offpath's.
 std::size_t take(void* address) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(allocated_mutex);
     const auto found = mapped.find(address);
     if (found == mapped.end()) return 0;
     const std::size_t bytes = found->second;
@@ -40,7 +40,7 @@ OFFPATH_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
         offpath_mem_alloc(runtime().context, static_cast<std::size_t>(size), &address) == OFFPATH_OK) {
         offpath_mem_keep(runtime().context, address);
         count_allocated(address, static_cast<std::size_t>(size));
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(allocated_mutex);
         mapped.emplace(address, static_cast<std::size_t>(size));
         *static_cast<void**>(baseptr) = address;
         return MPI_SUCCESS;

@@ -13,13 +13,13 @@ MPI_Comm shared = MPI_COMM_NULL;
 constexpr int lane_tags = 65536;
 int largest_tag = 32767;
 
-std::mutex mutex;
+std::mutex tags_mutex;
 int next_unused = 0;
 std::vector<int> given_back;
 
 // Returns a negative number if no tag is left.
 int take_tag() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(tags_mutex);
     if (!given_back.empty()) {
         const int tag = given_back.back();
         given_back.pop_back();
@@ -29,7 +29,7 @@ int take_tag() {
 }
 
 void give_back(int tag) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(tags_mutex);
     given_back.push_back(tag);
 }
 

@@ -21,7 +21,7 @@ std::array<std::atomic<Driver*>, finders.size()> drivers{};
 std::atomic<unsigned long> buffers_staged{0};
 
 // When this code last searched for libraries, and how many the process had loaded by then.
-std::mutex mutex;
+std::mutex drivers_mutex;
 std::atomic<std::uint64_t> looked_at{0};
 unsigned long long loads_seen = 0;
 
@@ -47,7 +47,7 @@ unsigned long long loads() {
 void look_for_drivers() {
     const std::uint64_t now = tick();
     if (looked_at.load(std::memory_order_acquire) == now) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(drivers_mutex);
     if (const unsigned long long count = loads(); count != loads_seen) {
         for (std::size_t i = 0; i < finders.size(); ++i) {
             if (drivers[i].load(std::memory_order_relaxed) == nullptr)

@@ -19,7 +19,7 @@ struct Joined {
     std::atomic<int> holders{2};  // held by the host's MPI, until it frees the request, and by poll_joined
 };
 
-std::mutex mutex;  // guards the following two
+std::mutex joined_mutex;  // guards the following two
 std::vector<Joined*> under_way;
 bool looked_after = false;  // a thread has taken the list; error handlers may add to it meanwhile
 
@@ -75,7 +75,7 @@ int join(MPI_Request receive, MPI_Request send, StagingBlock sent_from, MPI_Requ
     joined->sent_from = sent_from;
     const int result = PMPI_Grequest_start(on_query, on_free, on_cancel, joined, &joined->handle);
     *request = joined->handle;
-    const std::lock_guard guard(mutex);
+    const std::lock_guard guard(joined_mutex);
     under_way.push_back(joined);
     joined_under_way.fetch_add(1, std::memory_order_relaxed);
     outstanding.attended.raise();
@@ -85,7 +85,7 @@ int join(MPI_Request receive, MPI_Request send, StagingBlock sent_from, MPI_Requ
 void poll_joined() {
     std::vector<Joined*> taken;
     {
-        const std::lock_guard guard(mutex);
+        const std::lock_guard guard(joined_mutex);
         if (looked_after) return;
         looked_after = true;
         taken.swap(under_way);
@@ -94,7 +94,7 @@ void poll_joined() {
         std::partition(taken.begin(), taken.end(), [](Joined* joined) { return !are_over(*joined); });
     const std::vector<Joined*> ended(over, taken.end());
     {
-        const std::lock_guard guard(mutex);
+        const std::lock_guard guard(joined_mutex);
         under_way.insert(under_way.end(), taken.begin(), over);
         looked_after = false;
     }

@@ -25,7 +25,7 @@ struct HeldCall {
 };
 using Queue = std::deque<HeldCall>;
 
-std::mutex mutex;  // guards the map and the queues
+std::mutex held_calls_mutex;  // guards the map and the queues
 std::map<Team*, Queue> queues;
 // One thread at a time starts calls. Meanwhile the host's MPI may call an error handler, which may get here
 // again.
@@ -45,7 +45,7 @@ void start_on_host(HeldCall& call) {
 }
 
 HeldCall* first_of(Queue& queue) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(held_calls_mutex);
     return queue.empty() ? nullptr : &queue.front();
 }
 
@@ -61,7 +61,7 @@ void start_calls_of(Team& team, Queue& queue) {
         }
         HeldCall over;  // outlives the lock, because its end calls MPI
         {
-            const std::lock_guard lock(mutex);
+            const std::lock_guard lock(held_calls_mutex);
             over = std::move(queue.front());
             queue.pop_front();
         }
@@ -127,7 +127,7 @@ int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost sta
     operation.held.store(true, std::memory_order_relaxed);
     const int result = publish(operation, OFFPATH_OK, request);
     begin_message(team);
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(held_calls_mutex);
     const auto [queue, is_new] = queues.try_emplace(&team);
     if (is_new) retain(team);
     queue->second.push_back({&operation, number, std::move(start)});
@@ -142,14 +142,14 @@ void start_held_calls() {
         return;
     std::vector<std::pair<Team*, Queue*>> present;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(held_calls_mutex);
         for (auto& [team, queue] : queues)
             present.emplace_back(team, &queue);
     }
     for (const auto& [team, queue] : present) {
         start_calls_of(*team, *queue);
         {
-            const std::lock_guard lock(mutex);
+            const std::lock_guard lock(held_calls_mutex);
             if (!queue->empty()) continue;
             queues.erase(team);
             teams_holding.store(static_cast<std::uint32_t>(queues.size()), std::memory_order_relaxed);

@@ -23,7 +23,7 @@ std::mutex pool_mutex;
 std::vector<std::unique_ptr<OffloadedRequest>> all_operations;
 OffloadedRequest* free_operations = nullptr;
 // Guards the list of outstanding operations and the table by handle.
-std::mutex mutex;
+std::mutex outstanding_mutex;
 OffloadedRequest* under_way = nullptr;
 std::array<OffloadedRequest*, bucket_count> by_handle{};
 
@@ -136,7 +136,7 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
     }
     const MPI_Request handle = operation.handle;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(outstanding_mutex);
         forget_handle(operation);
     }
     outstanding.requests.lower();
@@ -193,7 +193,7 @@ int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* r
     operation.team->under_way.fetch_add(1, std::memory_order_relaxed);
     PMPI_Grequest_start(on_query, on_free, on_cancel, &operation, &operation.handle);
     *request = operation.handle;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(outstanding_mutex);
     OffloadedRequest*& bucket = bucket_of(operation.handle);
     operation.hash_next = bucket;
     bucket = &operation;
@@ -214,7 +214,7 @@ void poll() {
     std::array<Ended, 16> ended;
     std::size_t count = 0;
     {
-        const std::unique_lock lock(mutex, std::try_to_lock);
+        const std::unique_lock lock(outstanding_mutex, std::try_to_lock);
         if (!lock.owns_lock()) return;
         for (OffloadedRequest** link = &under_way; *link != nullptr && count < ended.size();) {
             OffloadedRequest* operation = *link;
@@ -233,7 +233,7 @@ void poll() {
 
 bool is_under_way(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return false;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(outstanding_mutex);
     return find(request) != nullptr;
 }
 
@@ -241,7 +241,7 @@ void wait_until_done(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return;
     const OffloadedRequest* operation = nullptr;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(outstanding_mutex);
         operation = find(request);
     }
     if (operation == nullptr) return;
@@ -255,7 +255,7 @@ void wait_until_done(MPI_Request request) {
 void pause_for_any(Backoff& backoff) {
     offpath_request_h device = nullptr;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(outstanding_mutex);
         if (under_way != nullptr) device = waking_device(*under_way);
     }
     backoff.pause(device);
@@ -276,7 +276,7 @@ void finish_all_requests() {
         backoff.pause();
         if (!complained && backoff.waited_ns() > complain_after_ns) {
             complained = true;
-            const std::lock_guard lock(mutex);
+            const std::lock_guard lock(outstanding_mutex);
             if (under_way == nullptr) continue;
             say(fmt::format(
                 "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "

@@ -22,14 +22,14 @@ std::uint64_t key_of(MPI_Request request) {
     return bits;
 }
 
-std::mutex mutex;
+std::mutex persistent_mutex;
 // Never destroyed: requests that the program has not freed hold objects of the host's MPI, and the host's MPI
 // ends first.
 auto& by_handle = *new std::unordered_map<std::uint64_t, std::shared_ptr<Persistent>>;
 
 std::shared_ptr<Persistent> find(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return nullptr;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(persistent_mutex);
     const auto found = by_handle.find(key_of(request));
     return found != by_handle.end() ? found->second : nullptr;
 }
@@ -55,7 +55,7 @@ int make_persistent(StartOperation start, MPI_Request* request) {
     const int result = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &handle);
     if (result != MPI_SUCCESS) return result;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(persistent_mutex);
         by_handle[key_of(handle)] = std::make_shared<Persistent>(Persistent{std::move(start)});
     }
     persistent_requests.fetch_add(1, std::memory_order_relaxed);
@@ -77,7 +77,7 @@ bool end_persistent(MPI_Request request, MPI_Request* started) {
     const std::shared_ptr<Persistent> persistent = find(request);
     if (persistent == nullptr) return false;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(persistent_mutex);
         by_handle.erase(key_of(request));
     }
     persistent_requests.fetch_sub(1, std::memory_order_relaxed);

@@ -21,7 +21,7 @@ struct Freed {
     std::uintptr_t end = 0;
 };
 
-std::mutex mutex;
+std::mutex exposed_mutex;
 std::vector<Exposed> exposed;
 std::vector<Freed> freed;  // memory that the program has freed while a window still exposes it
 
@@ -40,7 +40,7 @@ template <typename Gone>
 void forget(Gone gone) {
     std::vector<Freed> over;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(exposed_mutex);
         std::erase_if(exposed, gone);
         std::erase_if(freed, [&](const Freed& memory) {
             if (is_exposed(memory)) return false;
@@ -56,7 +56,7 @@ void forget(Gone gone) {
 
 void expose(const Window& window, const void* base, std::size_t bytes) {
     if (bytes == 0) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(exposed_mutex);
     exposed.push_back({&window, address(base), address(base) + bytes});
 }
 
@@ -69,7 +69,7 @@ void conceal(const Window& window) {
 }
 
 bool is_exposed(const Window& window, const void* base) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(exposed_mutex);
     return std::any_of(exposed.begin(), exposed.end(), [&](const Exposed& each) {
         return each.window == &window && each.begin == address(base);
     });
@@ -77,7 +77,7 @@ bool is_exposed(const Window& window, const void* base) {
 
 std::vector<std::pair<void*, std::size_t>> exposed_by(const Window& window) {
     std::vector<std::pair<void*, std::size_t>> found;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(exposed_mutex);
     for (const Exposed& each : exposed) {
         if (each.window == &window)
             found.emplace_back(reinterpret_cast<void*>(each.begin), each.end - each.begin);
@@ -87,7 +87,7 @@ std::vector<std::pair<void*, std::size_t>> exposed_by(const Window& window) {
 
 void free_memory(void* base, std::size_t bytes) {
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(exposed_mutex);
         const Freed memory{base, address(base) + bytes};
         if (is_exposed(memory)) {
             freed.push_back(memory);

@@ -36,7 +36,7 @@ namespace {
 using State = Departure::State;
 
 // Guards the letters and the members below. No thread waits for another rank while it holds this mutex.
-std::mutex mutex;
+std::mutex departures_mutex;
 std::unordered_map<std::uint32_t, std::shared_ptr<State>> states;  // by this rank's number
 std::unordered_map<std::uint32_t, std::vector<Letter>> in_the_making;
 std::uint32_t next_number = 0;
@@ -74,13 +74,13 @@ void answer(const Letter& letter) {
 
 CommunicatorInTheMaking::CommunicatorInTheMaking()
     : number_([] {
-          const std::lock_guard lock(mutex);
+          const std::lock_guard lock(departures_mutex);
           in_the_making[next_number];
           return next_number++;
       }()) {}
 
 CommunicatorInTheMaking::~CommunicatorInTheMaking() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(departures_mutex);
     const auto letters = in_the_making.extract(number_);
     for (const Letter& letter : letters.mapped())
         answer(letter);
@@ -89,7 +89,7 @@ CommunicatorInTheMaking::~CommunicatorInTheMaking() {
 Departure::Departure(std::uint32_t number, std::vector<Member> members) : state_(std::make_shared<State>()) {
     state_->number = number;
     state_->members = std::move(members);
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(departures_mutex);
     states[number] = state_;
 }
 
@@ -98,13 +98,13 @@ Departure::~Departure() {
 }
 
 void Departure::close() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(departures_mutex);
     states.erase(state_->number);
 }
 
 void Departure::report() {
     if (state_->reported.load(std::memory_order_relaxed)) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(departures_mutex);
     report_of(*state_);
 }
 
@@ -124,7 +124,7 @@ bool Departure::is_undecided() const {
 }
 
 bool answer_letters() {
-    const std::unique_lock lock(mutex, std::try_to_lock);
+    const std::unique_lock lock(departures_mutex, std::try_to_lock);
     if (!lock.owns_lock() || !active()) return false;
     while (const std::optional<Letter> letter = next_letter())
         answer(*letter);

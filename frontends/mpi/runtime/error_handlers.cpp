@@ -26,7 +26,7 @@ struct Slot {
     bool fortran = false;
 };
 std::array<Slot, most_handlers> slots;
-std::mutex mutex;  // so that only one thread takes a slot
+std::mutex slots_mutex;  // so that only one thread takes a slot
 
 enum class Language { c, fortran, cxx };
 
@@ -93,7 +93,7 @@ constexpr std::array<MPI_Comm_errhandler_function*, most_handlers> make_stand_in
 constexpr auto stand_ins = make_stand_ins(std::make_index_sequence<most_handlers>());
 
 MPI_Comm_errhandler_function* find_stand_in(void* function, bool fortran) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(slots_mutex);
     for (std::size_t i = 0; i < most_handlers; ++i) {
         Slot& slot = slots[i];
         void* taken_by = slot.function.load(std::memory_order_relaxed);

@@ -8,7 +8,7 @@
 namespace offpath::mpi {
 namespace {
 
-std::mutex mutex;
+std::mutex losses_mutex;
 std::unordered_set<int> lost_nodes;  // node numbers as in runtime().node_of
 std::unordered_set<const Team*> teams;
 bool own_device_is_lost = false;
@@ -20,39 +20,39 @@ int node_of(int world_rank) {
 }  // namespace
 
 void lost_rank(int world_rank) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses_mutex);
     lost_nodes.insert(node_of(world_rank));
     any_loss.store(true, std::memory_order_relaxed);
 }
 
 void lost_own_device() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses_mutex);
     own_device_is_lost = true;
     any_loss.store(true, std::memory_order_relaxed);
 }
 
 void lost_on_team(const Team& team, offpath_status_t status) {
     if (status != OFFPATH_ERR_PEER_LOST) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses_mutex);
     teams.insert(&team);
     any_loss.store(true, std::memory_order_relaxed);
 }
 
 bool is_lost(int world_rank) {
     if (!any_loss.load(std::memory_order_relaxed)) return false;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses_mutex);
     return own_device_is_lost || lost_nodes.contains(node_of(world_rank));
 }
 
 bool met_loss(const Team& team) {
     if (!any_loss.load(std::memory_order_relaxed)) return false;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses_mutex);
     return own_device_is_lost || teams.contains(&team);
 }
 
 void forget_losses(const Team& team) {
     if (!any_loss.load(std::memory_order_relaxed)) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses_mutex);
     teams.erase(&team);
 }
 

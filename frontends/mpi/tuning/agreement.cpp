@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t buckets = 256;
 
 // All teams, and the latest switch that this process knows of.
-std::mutex mutex;
+std::mutex agreements_mutex;
 std::vector<Team*> teams;
 Switch latest;
 // The largest number of calls made on ended teams, by bucket. Another rank may not have made these calls yet,
@@ -28,7 +28,7 @@ Switch latest;
 std::array<std::uint64_t, buckets> calls_of_gone{};
 
 Switch latest_known() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(agreements_mutex);
     return latest;
 }
 
@@ -82,7 +82,7 @@ void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) 
                         {static_cast<std::uint32_t>(sums[operations]),
                          static_cast<std::uint32_t>(sums[blocking_operations])}};
     if (wanted.number <= team.tuning->switched_to) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(agreements_mutex);
     const bool news = wanted.number > latest.number;
     if (news) latest = wanted;
     follow(team, team.tuning->choices.calls(), wanted);
@@ -141,7 +141,7 @@ void agree(Team& team, MPI_Comm comm) {
 
 void open_tuning(Team& team, const std::vector<int>& members) {
     team.tuning = make_owned<TeamTuning>(measured_costs, shape_of(members), team.id);
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(agreements_mutex);
     teams.push_back(&team);
     // A rank that makes a communicator waits for its other members. So all members know the same switches,
     // unless another thread is learning of one right now.
@@ -150,7 +150,7 @@ void open_tuning(Team& team, const std::vector<int>& members) {
 
 void close_tuning(Team& team) {
     if (team.tuning == nullptr) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(agreements_mutex);
     std::erase(teams, &team);
     std::uint64_t& calls = bucket_of(calls_of_gone, team);
     calls = std::max(calls, team.tuning->choices.calls());

@@ -21,7 +21,7 @@ struct Counts {
 };
 using Key = std::tuple<const Team*, Op, Form, unsigned>;
 
-std::mutex mutex;
+std::mutex explained_mutex;
 std::map<Key, Counts> counts;
 
 bool explains(const Team& team) {
@@ -77,7 +77,7 @@ void explain_kept_choice(const Team& team, Op op, Form form, std::uint64_t bytes
     if (!explains(team)) return;
     const unsigned cls = size_class(bytes);
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(explained_mutex);
         Counts& count = counts[{&team, op, form, cls}];
         ++(choice.device ? count.on_device : count.on_host);
     }
@@ -114,7 +114,7 @@ void explain_switch(const Team& team, OpSet ops) {
 
 void explain_summary(const Team& team) {
     if (!explains(team)) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(explained_mutex);
     const Key first{&team, Op{}, Form{}, 0};
     auto entry = counts.lower_bound(first);
     while (entry != counts.end() && std::get<0>(entry->first) == &team) {

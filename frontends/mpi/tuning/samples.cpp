@@ -23,7 +23,7 @@ struct Followed {
 constexpr std::size_t places = 16;
 constexpr int most_looked_at = 256;  // the most requests of one call that are checked
 
-std::mutex mutex;  // guards the following
+std::mutex samples_mutex;  // guards the following
 std::array<Followed, places> followed;
 std::size_t oldest = 0;
 
@@ -61,7 +61,7 @@ int posted(int result, const MPI_Request* request) {
     one.request = *request;
     one.sample.exposed_ns = one.inside_ns = now_ns() - one.begun_ns;
     retain(*one.team);
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(samples_mutex);
     // The request ended unobserved, and its handle now belongs to another request.
     Followed* place = find(one.request);
     if (place == nullptr) {
@@ -75,7 +75,7 @@ int posted(int result, const MPI_Request* request) {
 }
 
 void FollowedWait::begin(int count, const MPI_Request* requests) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(samples_mutex);
     started_ns_ = now_ns();
     if (requests == nullptr) return;
     std::array<MPI_Request, places> sought;
@@ -94,7 +94,7 @@ void FollowedWait::begin(int count, const MPI_Request* requests) {
 
 void FollowedWait::end() {
     const std::uint64_t now = now_ns();
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(samples_mutex);
     // With several threads, one thread's calls do not represent another's.
     if (!runtime().threads) {
         for (Followed& one : followed)
@@ -115,7 +115,7 @@ void FollowedWait::end() {
 
 void forget_samples() {
     begun.team = nullptr;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(samples_mutex);
     for (Followed& one : followed)
         forget(one);
 }

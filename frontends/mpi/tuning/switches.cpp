@@ -29,7 +29,7 @@ struct Mark {
     bool operator==(const Mark&) const = default;
 };
 
-std::mutex mutex;
+std::mutex switches_mutex;
 Switch wanted;
 Mark seen;
 std::string control_file;
@@ -77,14 +77,14 @@ OpSet parse_switch(const std::string& text, OpSet settings) {
 }
 
 void open_switches() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(switches_mutex);
     control_file = environment::text("OFFPATH_CONTROL", session_directory() + "/control");
     pcontrol = environment::flag("OFFPATH_PCONTROL", false);
     seen = look();
 }
 
 Switch wanted_switch() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(switches_mutex);
     read_control_file();
     return wanted;
 }
@@ -94,7 +94,7 @@ Switch wanted_switch() {
 extern "C" OFFPATH_API int MPI_Pcontrol(const int level, ...) {
     using namespace offpath::mpi;
     if (active() && runtime().rank == 0) {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(switches_mutex);
         if (pcontrol && level == 0) want({});
         if (pcontrol && level == 1) want(runtime().settings.selection.ops);
     }
