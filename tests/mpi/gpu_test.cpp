@@ -183,6 +183,90 @@ void messages(int tag) {
     few.expect({previous, previous}, "short receive");
 }
 
+Ints sum_of(const Ints& a, int b) {
+    Ints sum = a;
+    for (int& each : sum)
+        each += b;
+    return sum;
+}
+
+// Origins and results in GPU memory, of operations on the next rank's memory.
+void one_sided() {
+    const int next = (rank() + 1) % ranks(), previous = (rank() + ranks() - 1) % ranks();
+    Ints memory(2 * count, 0);
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size() * sizeof(int)), sizeof(int),
+                   MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Datatype gaps = MPI_DATATYPE_NULL;
+    MPI_Type_vector(count, 1, 2, MPI_INT, &gaps);
+    MPI_Type_commit(&gaps);
+    const Buffer out(count, 7 + rank()), spread(2 * count, 50 + rank());
+    MPI_Win_fence(0, win);
+    MPI_Put(out.data(), count, MPI_INT, next, 0, count, MPI_INT, win);
+    MPI_Put(spread.data(), 1, gaps, next, count, count, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    Ints expected(count, 7 + previous);
+    expected.resize(2 * count, 50 + previous);
+    check::that(memory == expected, "puts brought something else");
+    MPI_Barrier(MPI_COMM_WORLD);  // the next operations change the memory
+    MPI_Accumulate(out.data(), count, MPI_INT, next, 0, count, MPI_INT, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    const Buffer in(count, -1), into_gaps(2 * count, -1), fetched(count, -1);
+    MPI_Get(in.data(), count, MPI_INT, next, 0, count, MPI_INT, win);
+    MPI_Get(into_gaps.data(), 1, gaps, next, count, count, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    const Ints doubled(count, 14 + 2 * rank());
+    in.expect(doubled, "get");
+    Ints every_second(2 * count, -1);
+    for (std::size_t i = 0; i < every_second.size(); i += 2)
+        every_second[i] = 50 + rank();
+    into_gaps.expect(every_second, "get with gaps");
+    MPI_Get_accumulate(out.data(), count, MPI_INT, fetched.data(), count, MPI_INT, next, 0, count, MPI_INT,
+                       MPI_SUM, win);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    fetched.expect(doubled, "get_accumulate");
+
+    const int now = 21 + 3 * rank();
+    const Buffer five(1, 5), before(1, -1), other(1, now + 5), last(1, 99), swapped(1, -1), all(count, -1);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock_all(0, win);
+    MPI_Fetch_and_op(five.data(), before.data(), MPI_INT, next, 0, MPI_SUM, win);
+    MPI_Win_flush(next, win);
+    before.expect({now}, "fetch_and_op");
+    MPI_Compare_and_swap(last.data(), other.data(), swapped.data(), MPI_INT, next, 0, win);
+    MPI_Win_flush(next, win);
+    swapped.expect({now + 5}, "compare_and_swap");
+    MPI_Rget(all.data(), count, MPI_INT, next, 0, count, MPI_INT, win, &request);
+    finish(request);
+    Ints after = sum_of(doubled, 7 + rank());
+    after[0] = 99;
+    all.expect(after, "rget");
+    MPI_Win_unlock_all(win);
+    MPI_Type_free(&gaps);
+    MPI_Win_free(&win);
+}
+
+// A window of which one rank's memory is on a GPU is the host's; such memory cannot be attached to a window
+// on the device.
+void windows_of_gpus() {
+    std::uint64_t address = 0;
+    if (allocate(&address, 4096) != 0) std::abort();
+    void* const gpu = reinterpret_cast<void*>(address);
+    Ints memory(1024);
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_create(rank() == 0 ? gpu : memory.data(), 4096, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(0, win);
+    MPI_Win_free(&win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    int its_class = MPI_SUCCESS;
+    MPI_Error_class(MPI_Win_attach(win, gpu, 4096), &its_class);
+    check::that(its_class == MPI_ERR_RMA_ATTACH, "attaching GPU memory: class {}", its_class);
+    check::that(MPI_Win_attach(win, memory.data(), 4096) == MPI_SUCCESS, "host memory cannot be attached");
+    MPI_Win_detach(win, memory.data());
+    MPI_Win_free(&win);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -198,6 +282,12 @@ int main(int argc, char** argv) {
         }
         load_driver();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a driver needs some time to start
+    }
+    if (argc > 1 && std::strcmp(argv[1], "windows") == 0) {
+        for (int round = 0; round < 3; ++round)
+            one_sided();
+        windows_of_gpus();
+        return check::finish();
     }
     for (int root = 0; root < ranks(); ++root) {
         broadcast(root);

@@ -110,9 +110,9 @@ Layout* layout_of(MPI_Datatype type) {
 
 // MPICH 4.0 packs no elements at MPI_BOTTOM. This class makes them elements some bytes before an address that
 // MPICH accepts.
-class Elements {
+class BottomElements {
   public:
-    Elements(const Layout& layout, const void* elements)
+    BottomElements(const Layout& layout, const void* elements)
         : type_(layout.held), first_(static_cast<const char*>(elements)) {
         if (elements != MPI_BOTTOM) return;
         constexpr MPI_Aint shift = 4096;
@@ -123,11 +123,11 @@ class Elements {
         type_ = shifted_;
         first_ += shift;
     }
-    ~Elements() {
+    ~BottomElements() {
         if (shifted_ != MPI_DATATYPE_NULL) PMPI_Type_free(&shifted_);
     }
-    Elements(const Elements&) = delete;
-    Elements& operator=(const Elements&) = delete;
+    BottomElements(const BottomElements&) = delete;
+    BottomElements& operator=(const BottomElements&) = delete;
 
     MPI_Datatype type() const { return type_; }
     const char* at(MPI_Aint offset) const { return first_ + offset; }
@@ -259,7 +259,7 @@ bool pack_parts(const Layout& layout, const void* elements, std::size_t count, v
     if (gpu::are_in_gpu(layout, elements)) return gpu::pack(layout, elements, count, packed);
     const std::size_t size = part_bytes(layout);
     const std::size_t most = parts_a_call(size);
-    const Elements all(layout, elements);
+    const BottomElements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
         if (!pack_some(all.at(static_cast<MPI_Aint>(done) * part_extent(layout)), now, all.type(),
@@ -273,7 +273,7 @@ bool unpack_parts(const Layout& layout, const void* packed, void* elements, std:
     if (gpu::are_in_gpu(layout, elements)) return gpu::unpack(layout, packed, elements, count);
     const std::size_t size = part_bytes(layout);
     const std::size_t most = parts_a_call(size);
-    const Elements all(layout, elements);
+    const BottomElements all(layout, elements);
     for (std::size_t done = 0; done < count; done += most) {
         const std::size_t now = std::min(most, count - done);
         if (!unpack_some(static_cast<const char*>(packed) + done * size, now * size,

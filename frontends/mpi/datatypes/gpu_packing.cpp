@@ -34,6 +34,11 @@ bool are_in_gpu(const Layout& layout, const void* elements) {
     return is_device_memory(at(elements, static_cast<MPI_Aint>(lower)));
 }
 
+bool are_in_gpu(const Elements& described, const void* elements) {
+    if (described.bytes() == 0 || !any_driver()) return false;
+    return is_device_memory(at(elements, described.runs()[0].offset));
+}
+
 bool pack(const Layout& layout, const void* elements, std::size_t count, void* packed) {
     return for_each_piece(layout, count, [&](MPI_Aint place, std::size_t packed_at, std::size_t bytes) {
         return copy(at(packed, static_cast<MPI_Aint>(packed_at)), at(elements, place), bytes);

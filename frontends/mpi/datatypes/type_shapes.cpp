@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "datatypes.h"
+#include "gpu_packing.h"
 #include "runtime/runtime.h"
 #include "type_contents.h"
 
@@ -173,7 +174,31 @@ Elements elements_of(MPI_Datatype type, int count, bool whole) {
     return elements;
 }
 
+namespace {
+
+// Calls `move(place, packed_at, bytes)` for every piece of the elements, with offsets.
+template <typename Move>
+void for_each_piece_of(const Elements& elements, Move move) {
+    if (elements.plain()) return move(MPI_Aint{0}, std::size_t{0}, elements.bytes());
+    std::size_t packed_at = 0;
+    for (std::size_t i = 0; i < elements.count; ++i) {
+        for (const Shape::Run& run : elements.runs()) {
+            move(static_cast<MPI_Aint>(i) * elements.shape->extent + run.offset, packed_at, run.bytes);
+            packed_at += run.bytes;
+        }
+    }
+}
+
+}  // namespace
+
 void Elements::pack(const void* elements, void* packed) const {
+    if (gpu::are_in_gpu(*this, elements)) {
+        gpu::count_staged();
+        return for_each_piece_of(*this, [&](MPI_Aint place, std::size_t packed_at, std::size_t bytes) {
+            gpu::copy(static_cast<char*>(packed) + packed_at, static_cast<const char*>(elements) + place,
+                      bytes);
+        });
+    }
     auto* to = static_cast<char*>(packed);
     const auto* element = static_cast<const char*>(elements);
     for (std::size_t i = 0; i < count; ++i, element += shape->extent) {
@@ -185,6 +210,13 @@ void Elements::pack(const void* elements, void* packed) const {
 }
 
 void Elements::unpack(const void* packed, void* elements) const {
+    if (gpu::are_in_gpu(*this, elements)) {
+        gpu::count_staged();
+        return for_each_piece_of(*this, [&](MPI_Aint place, std::size_t packed_at, std::size_t bytes) {
+            gpu::copy(static_cast<char*>(elements) + place, static_cast<const char*>(packed) + packed_at,
+                      bytes);
+        });
+    }
     const auto* from = static_cast<const char*>(packed);
     auto* element = static_cast<char*>(elements);
     for (std::size_t i = 0; i < count; ++i, element += shape->extent) {

@@ -8,6 +8,7 @@
 #include "devices/key.h"
 #include "devices/teams.h"
 #include "exposed_memory.h"
+#include "gpu/memory.h"
 #include "runtime/mixed_teams.h"
 #include "runtime/runtime.h"
 #include "window_creation.h"
@@ -32,7 +33,9 @@ offpath_status_t exchange(Window& window) {
 // Collective over the hosts, and where it succeeds so far, over the devices.
 bool make_device_window(Window& window) {
     const Window::Traits& traits = window.traits;
-    const bool ready = window.mixed != nullptr && window.handle != MPI_WIN_NULL;
+    const bool in_gpu = traits.bytes > 0 && gpu::is_device_memory(traits.base);
+    if (in_gpu) say(fmt::format("rank {}: MPI_Win_create: no device can use GPU memory", runtime().rank));
+    const bool ready = window.mixed != nullptr && window.handle != MPI_WIN_NULL && !in_gpu;
     if (!all_agree(window.comm, ready)) return false;
     return exchange(window) == OFFPATH_OK &&
            offpath_window_create(window.mixed, traits.base, static_cast<std::size_t>(traits.bytes),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "datatypes/gpu_packing.h"
 #include "element_types.h"
 #include "requests/offloaded_requests.h"
 #include "runtime/losses.h"
@@ -147,6 +148,11 @@ int set_target(Window& window, OneSidedOperation& operation, int rank, MPI_Aint 
 
 namespace {
 
+// Whether the device can use the buffer as it is.
+bool is_plain(const Buffer& buffer) {
+    return buffer.elements.plain() && !gpu::are_in_gpu(buffer.elements, buffer.address);
+}
+
 // Returns the smallest number of bytes in a part of `elements`.
 std::size_t least_part(const Elements& elements) {
     return elements.plain() ? 1 : elements.bytes() / elements.count;
@@ -224,7 +230,7 @@ int start(Window& window, const OneSidedOperation& operation, const char* call, 
     Window::Held packed, unpacked;
     packed.target = unpacked.target = operation.target;
     const void* origin = operation.origin.address;
-    if (sends && !operation.origin.elements.plain()) {
+    if (sends && !is_plain(operation.origin)) {
         if (bytes <= copied_bytes) {
             small.resize(bytes);
         } else {
@@ -236,7 +242,7 @@ int start(Window& window, const OneSidedOperation& operation, const char* call, 
         origin = place;
     }
     void* result = operation.result.address;
-    const bool unpacks = fetches && !operation.result.elements.plain();
+    const bool unpacks = fetches && !is_plain(operation.result);
     if (unpacks) {
         unpacked.block = acquire_staging(bytes);
         result = unpacked.block.address;

@@ -14,6 +14,7 @@
 
 #include "base/environment.h"
 #include "exposed_memory.h"
+#include "gpu/memory.h"
 #include "mixed_windows.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
@@ -30,14 +31,19 @@ using namespace offpath::mpi;
 namespace {
 
 // Why a window stays on the host.
-enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room, waiting };
-constexpr std::array<const char*, 7> reasons = {"",
+enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room, waiting, gpu, many };
+constexpr std::array<const char*, 9> reasons = {"",
                                                 "within one node",
                                                 "switched off by OFFPATH_RMA",
                                                 "asked for by the program",
                                                 "on communicators without a team",
                                                 "for which the device had no room",
-                                                "without concurrent computation"};
+                                                "without concurrent computation",
+                                                "with GPU memory",
+                                                "beside many others"};
+// Each window on the device takes up to three of the host's communicators, of which MPICH has 2,048, where
+// one of the host's takes one.
+constexpr std::uint64_t most_on_device = 256;
 std::atomic<std::uint64_t> made{0};
 std::array<std::atomic<std::uint64_t>, reasons.size()> left{};
 
@@ -82,24 +88,28 @@ bool has_left_device(const Window& window) {
     return window.way == Way::host && any_loss.load(std::memory_order_relaxed);
 }
 
-// Collective over `comm`. Returns the same on all ranks.
-Decision decide(MPI_Comm comm, MPI_Info info) {
+// Collective over `comm`. Returns the same on all ranks. `base`: null, or memory that the window exposes.
+Decision decide(MPI_Comm comm, MPI_Info info, const void* base) {
     const Team& team = find_team(comm);
     if (!team.served()) return {Left::no_team};
     // The first rank's mode counts, and so do the observations of all ranks.
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    std::array<std::uint64_t, 4> words{};
+    std::array<std::uint64_t, 6> words{};
     if (rank == 0) words[0] = static_cast<std::uint64_t>(mode_of(info));
     const presence::Reading seen = presence::seen_lately();
     words[1] = seen.counted_ns;
     words[2] = seen.counted_ns - std::min(seen.inside_ns, seen.counted_ns);
     words[3] = runtime().threads ? 1 : 0;
+    words[4] = base != nullptr && gpu::is_device_memory(base) ? 1 : 0;
+    words[5] = windows_served.load(std::memory_order_relaxed);
     PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MAX, comm);
     const auto mode = static_cast<Mode>(words[0]);
     if (mode == Mode::off) return {Left::off};
     if (mode == Mode::asked_host) return {Left::asked};
     if (mode == Mode::remote && team.tuning->choices.shape().nodes == 1) return {Left::one_node};
+    if (words[4] != 0) return {Left::gpu};
+    if (words[5] >= most_on_device) return {Left::many};
     Decision decision;
     decision.busy = WayChoice().next({words[1], words[2]}) == Way::device;
     decision.threads = words[3] != 0;
@@ -124,19 +134,39 @@ void count(MPI_Comm comm, Left why) {
         say(fmt::format("a window on the host, {}", reasons[static_cast<std::size_t>(why)]));
 }
 
+// A communicator with the ranks of `comm`. Null: the host's MPI has no more of them on some rank. Collective
+// over `comm`.
+MPI_Comm communicator_like(MPI_Comm comm) {
+    // A failure is not the program's, so its handler does not hear of it.
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    PMPI_Comm_get_errhandler(comm, &handler);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Comm like = MPI_COMM_NULL;
+    PMPI_Comm_group(comm, &group);
+    // Not a duplicate: MPI_Comm_dup would call the copy callbacks of the user's attributes.
+    const int error = PMPI_Comm_create(comm, group, &like);
+    PMPI_Group_free(&group);
+    PMPI_Comm_set_errhandler(comm, handler);
+    PMPI_Errhandler_free(&handler);
+    if (!all_agree(comm, error == MPI_SUCCESS)) {
+        // It stays if only some ranks have it, because freeing is collective. That is not known to happen.
+        return MPI_COMM_NULL;
+    }
+    if (!all_agree(comm, room_for_handle())) PMPI_Comm_free(&like);
+    return like;
+}
+
 // Collective over `comm`. Returns null if some rank could not make its part.
 std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits& traits,
                              const Decision& decision) {
     auto window = std::make_unique<Window>();
     window->traits = traits;
     window->dynamic = traits.flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    window->comm = communicator_like(comm);
+    if (window->comm == MPI_COMM_NULL) return nullptr;
     window->handle = make_handle(info);
     window->creator = &find_team(comm);
-    MPI_Group group = MPI_GROUP_NULL;
-    PMPI_Comm_group(comm, &group);
-    // Not a duplicate: MPI_Comm_dup would call the copy callbacks of the user's attributes.
-    PMPI_Comm_create(comm, group, &window->comm);
-    PMPI_Group_free(&group);
     communicator_created(window->comm);
     PMPI_Comm_rank(window->comm, &window->rank);
     PMPI_Comm_size(window->comm, &window->size);
@@ -172,8 +202,8 @@ bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, const Dec
 }
 
 // Collective over `comm`. Whether the ranks want the device to serve a window.
-bool is_wanted(MPI_Comm comm, MPI_Info info, Decision& decision) {
-    decision = decide(comm, info);
+bool is_wanted(MPI_Comm comm, MPI_Info info, Decision& decision, const void* base = nullptr) {
+    decision = decide(comm, info, base);
     if (decision.left != Left::no) count(comm, decision.left);
     return decision.left == Left::no;
 }
@@ -226,7 +256,7 @@ OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Inf
     // The host's MPI reports wrong arguments.
     Decision decision;
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr ||
-        !is_wanted(comm, info, decision) ||
+        !is_wanted(comm, info, decision, size > 0 ? base : nullptr) ||
         !serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, decision, nullptr, win))
         return PMPI_Win_create(base, size, disp_unit, info, comm, win);
     return MPI_SUCCESS;
@@ -271,6 +301,13 @@ OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
     if (window == nullptr) return PMPI_Win_attach(win, base, size);
     if (size < 0) return raise(*window, MPI_ERR_SIZE);
     if (size == 0) return MPI_SUCCESS;
+    if (window->device != nullptr && gpu::is_device_memory(base)) {
+        say(fmt::format(
+            "rank {}: MPI_Win_attach: no device can use GPU memory; the info key offpath with the "
+            "value host leaves a window to the host's MPI",
+            runtime().rank));
+        return raise(*window, MPI_ERR_RMA_ATTACH);
+    }
     const bool on_device =
         window->device != nullptr &&
         offpath_window_attach(window->device, base, static_cast<std::size_t>(size)) == OFFPATH_OK;

@@ -2,6 +2,7 @@
 
 #include <offpath/types.h>
 
+#include <array>
 #include <mutex>
 
 #include "windows.h"
@@ -35,6 +36,17 @@ MPI_Win make_handle(MPI_Info info) {
         PMPI_Win_create(nullptr, 0, 1, info, alone, &handle) == MPI_SUCCESS)
         return handle;
     return MPI_WIN_NULL;
+}
+
+bool room_for_handle() {
+    const std::lock_guard lock(one_maker);
+    std::array<MPI_Comm, 3> made{};
+    std::size_t count = 0;
+    while (count < made.size() && PMPI_Comm_dup(alone, &made[count]) == MPI_SUCCESS)
+        ++count;
+    for (std::size_t i = 0; i < count; ++i)
+        PMPI_Comm_free(&made[i]);
+    return count == made.size();
 }
 
 bool own_attribute(MPI_Win win, int keyval, MPI_Aint& value) {

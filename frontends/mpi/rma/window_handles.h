@@ -11,6 +11,10 @@ namespace offpath::mpi {
 // Local. MPI_WIN_NULL: the host's MPI cannot make one. Thread-safe.
 MPI_Win make_handle(MPI_Info info);
 
+// Local. Whether the host's MPI has as many communicators left as make_handle() may take: MPICH 4.0 crashes
+// where it has none for a window. Thread-safe.
+bool room_for_handle();
+
 // For Fortran, where attributes are values. True: this is a window of ours, and `value` was set.
 bool own_attribute(MPI_Win win, int keyval, MPI_Aint& value);
 

@@ -8,6 +8,7 @@
 
 #include "epochs.h"
 #include "exposed_memory.h"
+#include "gpu/memory.h"
 #include "p2p/parcel_progress.h"
 #include "runtime/losses.h"
 #include "runtime/runtime.h"
@@ -83,7 +84,8 @@ bool make_device(Window& window) {
     const bool made = status == OFFPATH_OK;
     for (const auto& [base, bytes] : exposed_by(window)) {
         if (status == OFFPATH_OK && window.dynamic)
-            status = offpath_window_attach(window.device, base, bytes);
+            status = gpu::is_device_memory(base) ? OFFPATH_ERR_UNSUPPORTED
+                                                 : offpath_window_attach(window.device, base, bytes);
     }
     if (all_agree(window.comm, status == OFFPATH_OK)) return true;
     if (made) offpath_window_destroy(window.device);

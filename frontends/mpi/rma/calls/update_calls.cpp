@@ -1,6 +1,9 @@
 // MPI_Accumulate and its family.
 #include <offpath/types.h>
 
+#include <array>
+
+#include "gpu/memory.h"
 #include "rma/element_types.h"
 #include "rma/one_sided_operation.h"
 #include "rma/served_window.h"
@@ -51,9 +54,28 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
     const std::uint64_t size = window.peers[static_cast<std::size_t>(operation.target)].bytes;
     if (!window.dynamic && (operation.offset > size || operation.at.bytes() > size - operation.offset))
         return raise(window, MPI_ERR_RMA_RANGE);
-    const offpath_status_t status =
+    // Operands in GPU memory are copied, and their result is there when the call returns.
+    const std::size_t bytes = operation.at.bytes();
+    std::array<std::uint64_t, 3> staged{};
+    const bool in_gpu =
+        gpu::any_driver() &&
+        (gpu::is_device_memory(origin) || gpu::is_device_memory(compare) || gpu::is_device_memory(result));
+    void* const program_result = result;
+    if (in_gpu) {
+        gpu::count_staged();
+        gpu::copy(&staged[0], origin, bytes);
+        gpu::copy(&staged[1], compare, bytes);
+        origin = &staged[0];
+        compare = &staged[1];
+        result = &staged[2];
+    }
+    offpath_status_t status =
         offpath_compare_swap(window.device, origin, compare, result, element,
                              static_cast<std::uint32_t>(operation.target), operation.offset, nullptr);
+    if (status == OFFPATH_OK && in_gpu) {
+        status = flush(window, operation.target);
+        gpu::copy(program_result, result, bytes);
+    }
     if (status != OFFPATH_OK) return raise(window, error_of(status));
     count_one_sided(operation.at.bytes());
     return MPI_SUCCESS;
