@@ -1,5 +1,5 @@
 // signal, wait and reduce, alone and together; scratch memory; replays.
-#include "engine/reductions/kernels.h"
+#include "engine/reductions/reduce.h"
 #include "engine/schedules/plan.h"
 #include "schedule/builder.h"
 #include "schedule/validate.h"

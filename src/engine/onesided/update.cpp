@@ -2,7 +2,7 @@
 #include "engine/onesided/checks.h"
 #include "engine/onesided/onesided.h"
 #include "engine/reductions/atomic_update.h"
-#include "engine/reductions/kernels.h"
+#include "engine/reductions/reduce.h"
 
 namespace offpath::engine {
 

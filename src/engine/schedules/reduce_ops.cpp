@@ -1,6 +1,6 @@
 #include "engine/schedules/reduce_ops.h"
 
-#include "engine/reductions/kernels.h"
+#include "engine/reductions/reduce.h"
 #include "engine/schedules/schedules.h"
 
 #include <algorithm>

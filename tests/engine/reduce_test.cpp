@@ -1,5 +1,5 @@
 // Every reduction of every type against plain loops in C, with each instruction set that this machine has.
-#include "engine/reductions/kernels.h"
+#include "engine/reductions/reduce.h"
 
 #include <hwy/targets.h>
 
@@ -208,7 +208,7 @@ void check_everything() {
     check_type<Pair<double, double>>(DataType::float64_float64);
 }
 
-TEST(Kernels, GiveWhatLoopsInCGive) {
+TEST(Reduce, GivesWhatLoopsInCGive) {
     const auto all = hwy::SupportedTargets();
     int sets = 0;
     for (auto left = all; left != 0; left &= left - 1) {
@@ -224,7 +224,7 @@ TEST(Kernels, GiveWhatLoopsInCGive) {
     EXPECT_GE(sets, 1);
 }
 
-TEST(Kernels, KnowEveryTypeOfTheApi) {
+TEST(Reduce, KnowsEveryTypeOfTheApi) {
     EXPECT_EQ(static_cast<int>(schedule::last_data_type), 24);
     EXPECT_EQ(static_cast<int>(schedule::last_reduction), 12);
     for (int type = 0; type < 256; ++type) {

@@ -1,8 +1,8 @@
-#include "engine/reductions/kernels_vector.h"
+#include "engine/reductions/reduce_vector.h"
 
 // Highway compiles this file once for each instruction set that is worth it.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/reductions/kernels_vector.cpp"
+#define HWY_TARGET_INCLUDE "engine/reductions/reduce_vector.cpp"
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #endif

@@ -10,7 +10,7 @@
 
 namespace offpath::engine {
 
-// The same as reduce() in kernels.h. unsupported: a type or combination without vector code.
+// The same as reduce() in reduce.h. unsupported: a type or combination without vector code.
 Status reduce_vector(schedule::DataType type, schedule::Reduction reduction, const std::byte* src,
                      std::byte* dst, std::size_t bytes);
 

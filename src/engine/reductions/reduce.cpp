@@ -1,7 +1,7 @@
-#include "engine/reductions/kernels.h"
+#include "engine/reductions/reduce.h"
 
 #include "base/log.h"
-#include "engine/reductions/kernels_vector.h"
+#include "engine/reductions/reduce_vector.h"
 
 #include <cstring>
 #include <limits>
