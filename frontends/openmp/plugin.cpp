@@ -2,9 +2,9 @@
 // is built once for each architecture of devices, since libomptarget finds plug-ins by it. A device that
 // cannot be reached counts as none: target regions then run on the host.
 #include "base/environment.h"
+#include "memory/checked_memory.h"
 #include "mpi/runtime/regions.h"
 #include "openmp/device.h"
-#include "target/program/own_memory.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -110,7 +110,8 @@ bool in_row(const DeviceImage& image, const DeviceImage* other) {
     DeviceImage copy;
     const auto address = reinterpret_cast<std::uint64_t>(other);
     return image.entries_begin != nullptr &&
-           target::own_memory::read(address, std::as_writable_bytes(std::span(&copy, 1))) == sizeof copy &&
+           memory::CheckedMemory::read_some(address, std::as_writable_bytes(std::span(&copy, 1))) ==
+               sizeof copy &&
            copy.entries_begin == image.entries_begin && copy.entries_end == image.entries_end;
 }
 

@@ -3,8 +3,8 @@
 // that progresses the transport, one at a time.
 #pragma once
 
-#include "link/checked_memory.h"
 #include "link/outgoing.h"
+#include "memory/checked_memory.h"
 
 #include <atomic>
 #include <cstdint>
@@ -53,7 +53,7 @@ class HostStaging {
 
     transport::Transport& transport_;
     Outgoing& out_;
-    CheckedMemory memory_;
+    memory::CheckedMemory memory_;
     std::uint64_t token_ = 0;
     transport::Endpoint* control_ = nullptr;
     transport::Endpoint* bulk_ = nullptr;

@@ -3,46 +3,31 @@
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "base/scheduling.h"
+#include "memory/checked_memory.h"
 #include "memory/staging_area.h"
 
-#include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <thread>
 
 #include <pthread.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace offpath::memory {
 
 namespace {
 
-// Moves a chunk with read and write calls on the memory file, not with memcpy. So a buffer that is not mapped
-// causes an error and not a signal. The calls are plain system calls, because some race detectors wrap the
-// library's functions. Such a detector does not see that the proxy orders these accesses with the program's
-// own.
+// Never uses memcpy, so a buffer that is not mapped causes an error and not a signal.
 Status serve(const StagingArea& area, int file, const StagingRequest& request) {
     if (request.slot >= area.slots() || request.bytes > area.slot_bytes()) return Status::protocol;
     const bool to_device = request.direction == StagingDirection::to_device;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): our own address, which the proxy sends back
-    auto* const host = reinterpret_cast<char*>(request.host_address);
-    const std::uint64_t offset = area.slot_offset(request.slot);
-    for (std::size_t done = 0; done < request.bytes;) {
-        const auto at = static_cast<off_t>(offset + done);
-        const long moved =
-            syscall(to_device ? SYS_pwrite64 : SYS_pread64, file, host + done, request.bytes - done, at);
-        if (moved < 0 && errno == EINTR) continue;
-        if (moved <= 0) {
-            const int error = moved == 0 ? EIO : errno;
-            log::warn("staging: {} {} bytes at {:#x}: {}", to_device ? "reading" : "writing", request.bytes,
-                      request.host_address, std::strerror(error));
-            return error == EFAULT ? Status::access : Status::system;
-        }
-        done += static_cast<std::size_t>(moved);
-    }
-    return Status::ok;
+    const std::uint64_t place = area.slot_offset(request.slot);
+    const Status status = to_device
+                              ? CheckedMemory::to_file(request.host_address, file, place, request.bytes)
+                              : CheckedMemory::from_file(file, place, request.host_address, request.bytes);
+    if (status != Status::ok)
+        log::warn("staging: {} {} bytes at {:#x}: {}", to_device ? "reading" : "writing", request.bytes,
+                  request.host_address, to_string(status));
+    return status;
 }
 
 class Agent final : public StagingAgent {

@@ -1,4 +1,4 @@
-#include "link/checked_memory.h"
+#include "memory/checked_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-namespace offpath::link {
+namespace offpath::memory {
 namespace {
 
 std::uint64_t number(const void* address) {
@@ -68,5 +68,43 @@ TEST(CheckedMemory, CopiesOfMemoryThatIsNotThereAreErrorsAndTheNextIsRight) {
     }
 }
 
+TEST(CheckedMemory, ReadsWhatIsThere) {
+    Pages torn;
+    torn.tear(PROT_NONE);
+    std::vector<std::byte> here(torn.bytes());
+    EXPECT_EQ(CheckedMemory::read_some(number(torn.data()), here), torn.bytes() / 2);
+    EXPECT_EQ(CheckedMemory::read_some(number(torn.data()) + torn.bytes() / 2, here), 0U);
+}
+
+TEST(CheckedMemory, WritesPiecesUpToTheFirstThatIsNotThere) {
+    Pages torn;
+    torn.tear(PROT_READ);
+    std::vector<std::byte> here(100, std::byte{'x'});
+    const std::uint64_t end = number(torn.data()) + torn.bytes() / 2;
+    const std::vector<ForeignPiece> fitting{{number(torn.data()), here.data(), 10},
+                                            {end - 5, here.data(), 5}};
+    EXPECT_EQ(CheckedMemory::write_pieces(fitting), Status::ok);
+    EXPECT_EQ(torn.data()[9], 'x');
+    EXPECT_EQ(torn.data()[10], 0);
+    EXPECT_EQ(torn.data()[torn.bytes() / 2 - 1], 'x');
+    const std::vector<ForeignPiece> torn_one{{end - 5, here.data(), 10}};
+    EXPECT_EQ(CheckedMemory::write_pieces(torn_one), Status::access);
+}
+
+TEST(CheckedMemory, MovesBetweenMemoryAndAnyPlaceInAFile) {
+    File file;
+    ASSERT_EQ(make_memory_file("offpath-test", 8192, file), Status::ok);
+    Pages torn;
+    torn.tear(PROT_NONE);
+    std::vector<char> here(5000, 'x'), back(here.size());
+    EXPECT_EQ(CheckedMemory::to_file(number(here.data()), file.get(), 100, here.size()), Status::ok);
+    EXPECT_EQ(CheckedMemory::from_file(file.get(), 100, number(back.data()), back.size()), Status::ok);
+    EXPECT_EQ(back, here);
+    const std::uint64_t missing = number(torn.data()) + torn.bytes() / 2;
+    EXPECT_EQ(CheckedMemory::to_file(missing, file.get(), 0, 100), Status::access);
+    EXPECT_EQ(CheckedMemory::from_file(file.get(), 0, missing, 100), Status::access);
+    EXPECT_EQ(CheckedMemory::from_file(file.get(), 8192, number(back.data()), 1), Status::system);
+}
+
 }  // namespace
-}  // namespace offpath::link
+}  // namespace offpath::memory

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/pause.h"
-#include "target/program/own_memory.h"
+#include "memory/checked_memory.h"
 
 #include <fmt/format.h>
 
@@ -276,7 +276,8 @@ bool Answers::read_lost(const Head& head) {
         text +=
             fmt::format(" ended with signal {} ({})", lost.signal, strsignal(static_cast<int>(lost.signal)));
         if (lost.address != 0) text += fmt::format(" at address {:#x}", lost.address);
-        if (reply_ == nullptr && own_memory::readable(lost.address))
+        std::byte there;
+        if (reply_ == nullptr && memory::CheckedMemory::read_some(lost.address, std::span(&there, 1)) == 1)
             text += ", which the program has and has not mapped to the device";
     }
     set_why(std::move(text));
@@ -296,7 +297,7 @@ bool Answers::read_fetch(const Head& head) {
         fetch.bytes > max_fetch_bytes)
         return false;
     std::vector<std::byte> bytes(fetch.bytes);
-    bytes.resize(own_memory::read(fetch.address, bytes));
+    bytes.resize(memory::CheckedMemory::read_some(fetch.address, bytes));
     std::vector<std::byte> record;
     append_record(record, head.number, 0, Fetched{}, bytes);
     reply_(std::move(record));
@@ -320,7 +321,7 @@ bool Answers::read_store(const Head& head) {
         pieces.push_back({piece.address, data.data() + at, piece.bytes});
         at += piece.bytes;
     }
-    if (own_memory::write(pieces)) return true;
+    if (memory::CheckedMemory::write_pieces(pieces) == Status::ok) return true;
     set_why("a region has written where the program may not write");
     return false;
 }

@@ -2,7 +2,7 @@
 
 #include "base/environment.h"
 #include "target/program/connect.h"
-#include "target/program/own_memory.h"
+#include "target/program/mapped_ranges.h"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -135,7 +135,7 @@ void Target::send_replies() {
 }
 
 Status Target::unify(std::string& problem) {
-    const std::vector<AddressRange> ranges = own_memory::ranges();
+    const std::vector<AddressRange> ranges = mapped_ranges();
     answers_.open_memory([this](std::vector<std::byte> record) { reply(std::move(record)); });
     const std::uint64_t number = answers_.expect();
     (void)send(number, 0, Unify{}, std::as_bytes(std::span(ranges)), true);

@@ -1,4 +1,4 @@
-#include "link/checked_memory.h"
+#include "memory/checked_memory.h"
 
 #include "base/log.h"
 #include "memory/copy.h"
@@ -18,7 +18,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-namespace offpath::link {
+namespace offpath::memory {
 namespace {
 
 constexpr std::size_t file_bytes = 256 << 10;
@@ -30,12 +30,25 @@ char* pointer(std::uint64_t address) {
     return reinterpret_cast<char*>(address);
 }
 
+// Moves bytes with SYS_pwrite64 or SYS_pread64. The calls are plain system calls, because race detectors that
+// wrap the library's functions do not see what orders these accesses with the program's own.
+Status pass(long call, int file, std::uint64_t place, std::uint64_t address, std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes;) {
+        const long moved =
+            syscall(call, file, pointer(address + done), bytes - done, static_cast<off_t>(place + done));
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved <= 0) return moved < 0 && errno == EFAULT ? Status::access : Status::system;
+        done += static_cast<std::size_t>(moved);
+    }
+    return Status::ok;
+}
+
 }  // namespace
 
 CheckedMemory::CheckedMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
-    if (memory::make_memory_file("offpath-link", file_bytes, file_) != Status::ok ||
-        memory::Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
-        log::error("the link has no memory file; staged transfers will fail");
+    if (make_memory_file("offpath-link", file_bytes, file_) != Status::ok ||
+        Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
+        log::error("staging: there is no memory file; transfers will fail");
     const char here = 0;
     // Emulators accept every advice and do nothing. So the first page, which is never mapped, must be
     // refused.
@@ -47,16 +60,30 @@ CheckedMemory::~CheckedMemory() {
     close_pipe();
 }
 
-// Moves bytes between the memory and the beginning of the file. The calls are plain system calls, because
-// race detectors that wrap the library's functions do not see what orders these accesses with the program's
-// own.
-Status CheckedMemory::pass(bool out, std::uint64_t address, std::size_t bytes) const {
-    for (std::size_t done = 0; done < bytes;) {
-        const long moved = syscall(out ? SYS_pwrite64 : SYS_pread64, file_.get(), pointer(address + done),
-                                   bytes - done, static_cast<off_t>(done));
+Status CheckedMemory::to_file(std::uint64_t address, int file, std::uint64_t place, std::size_t bytes) {
+    return pass(SYS_pwrite64, file, place, address, bytes);
+}
+
+Status CheckedMemory::from_file(int file, std::uint64_t place, std::uint64_t address, std::size_t bytes) {
+    return pass(SYS_pread64, file, place, address, bytes);
+}
+
+std::size_t CheckedMemory::read_some(std::uint64_t address, std::span<std::byte> into) {
+    const iovec here{into.data(), into.size()}, there{pointer(address), into.size()};
+    const ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+Status CheckedMemory::write_pieces(std::span<const ForeignPiece> pieces) {
+    PieceLists lists(pieces, false);
+    while (!lists.over()) {
+        lists.fill();
+        const auto here = lists.here(), there = lists.there();
+        const ssize_t moved =
+            process_vm_writev(getpid(), here.data(), here.size(), there.data(), there.size(), 0);
         if (moved < 0 && errno == EINTR) continue;
-        if (moved <= 0) return moved < 0 && errno == EFAULT ? Status::access : Status::system;
-        done += static_cast<std::size_t>(moved);
+        if (moved <= 0) return Status::access;
+        lists.moved(static_cast<std::size_t>(moved));
     }
     return Status::ok;
 }
@@ -65,9 +92,12 @@ Status CheckedMemory::move(bool out, std::uint64_t address, std::byte* local, st
     if (mapping_.data() == nullptr) return Status::system;
     while (bytes > 0) {
         const std::size_t piece = std::min(bytes, file_bytes);
-        if (!out) memory::copy_bytes(mapping_.data(), local, piece);
-        if (const Status status = pass(out, address, piece); status != Status::ok) return status;
-        if (out) memory::copy_bytes(local, mapping_.data(), piece);
+        if (!out) copy_bytes(mapping_.data(), local, piece);
+        if (const Status status =
+                out ? to_file(address, file_.get(), 0, piece) : from_file(file_.get(), 0, address, piece);
+            status != Status::ok)
+            return status;
+        if (out) copy_bytes(local, mapping_.data(), piece);
         local += piece;
         address += piece;
         bytes -= piece;
@@ -87,7 +117,7 @@ Status CheckedMemory::write(std::uint64_t address, const void* source, std::size
 Status CheckedMemory::put(std::uint64_t address, const void* source, std::size_t bytes) const {
     const Status status = writable(address, bytes);
     if (status == Status::unsupported) return write(address, source, bytes);
-    if (status == Status::ok) memory::copy_bytes(pointer(address), source, bytes);
+    if (status == Status::ok) copy_bytes(pointer(address), source, bytes);
     return status;
 }
 
@@ -97,8 +127,8 @@ Status CheckedMemory::copy(std::uint64_t from, std::uint64_t to, std::size_t byt
         Status status = splice(from, to, bytes, moved);
         if (status == Status::unsupported) {
             moved = std::min(bytes, file_bytes);
-            status = pass(true, from, moved);
-            if (status == Status::ok) status = pass(false, to, moved);
+            status = to_file(from, file_.get(), 0, moved);
+            if (status == Status::ok) status = from_file(file_.get(), 0, to, moved);
         }
         if (status != Status::ok) return status;
         from += moved;
@@ -168,4 +198,4 @@ Status CheckedMemory::writable(std::uint64_t address, std::size_t bytes) const {
     return can_tell_ ? present(MADV_POPULATE_WRITE, address, bytes) : Status::unsupported;
 }
 
-}  // namespace offpath::link
+}  // namespace offpath::memory
