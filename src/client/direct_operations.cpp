@@ -40,7 +40,7 @@ DirectPaths::Path* path_for(offpath_window& window, const WindowCall& call, bool
     offpath_context& context = *window.context;
     if (context.direct == nullptr) return nullptr;
     const offpath_window::Target& target = window.targets[call.target];
-    if (target.not_direct || loose_under_way(window, call.target)) return nullptr;
+    if (target.not_direct || loose_outstanding(window, call.target)) return nullptr;
     if (target.watched > 0 && window.ordered(call.target)) return nullptr;
     if (target.watched_updates > 0 && is_update(call.kind)) return nullptr;
     DirectPaths::Path* const path = context.direct->open_path(window.team->job_ranks[call.target]);

@@ -152,7 +152,7 @@ Status with_answers(offpath_window& window, Status status) {
 // Whether the own proxy has nothing to do for a flush of the target.
 bool own_proxy_is_done(const offpath_window& window, std::uint32_t target) {
     if (target == OFFPATH_ALL_TARGETS) return window.watched == 0 && window.loose == window.flushed;
-    return window.targets[target].watched == 0 && !window.loose_under_way(target);
+    return window.targets[target].watched == 0 && !window.loose_outstanding(target);
 }
 
 Status outcome_without_proxy(offpath_window& window, bool lost) {
@@ -183,11 +183,11 @@ Status flush_and_wait(offpath_window& window, std::uint32_t target) {
 
 }  // namespace
 
-bool offpath::client::loose_under_way(offpath_window& window, std::uint32_t rank) {
-    if (!window.loose_under_way(rank)) return false;
+bool offpath::client::loose_outstanding(offpath_window& window, std::uint32_t rank) {
+    if (!window.loose_outstanding(rank)) return false;
     offpath_window::Target& target = window.targets[rank];
     look_for_answer(window, target);
-    if (!window.loose_under_way(rank)) return false;
+    if (!window.loose_outstanding(rank)) return false;
     offpath_context& context = *window.context;
     if (target.question != nullptr) return true;
     target.question = context.requests.start(&context);

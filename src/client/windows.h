@@ -40,7 +40,7 @@ struct offpath_window {
     std::uint64_t loose = 0, flushed = 0;  // to all targets
     std::uint32_t watched = 0;
     std::uint32_t questions = 0;
-    bool loose_under_way(std::uint32_t target) const {
+    bool loose_outstanding(std::uint32_t target) const {
         return targets[target].loose > std::max(targets[target].flushed, flushed);
     }
     // Counts operations without a request between flushes, as an estimate for the next interval.
@@ -104,7 +104,7 @@ void wait_for_direct(offpath_window& window, std::uint32_t target);
 Status post_flush(offpath_window& window, std::uint32_t target, offpath_request** request);
 // Whether loose operations to the target are outstanding. It also asks the own proxy, so that the answer is
 // eventually known although the program never flushes.
-bool loose_under_way(offpath_window& window, std::uint32_t target);
+bool loose_outstanding(offpath_window& window, std::uint32_t target);
 // A flush of post_flush() is over. Needs the context's lock.
 void flush_over(offpath_window& window, const offpath_request& request, Status status);
 

@@ -29,7 +29,7 @@ class Epochs {
 
   private:
     struct Entry {
-        std::uint64_t under_way = 0;
+        std::uint64_t outstanding = 0;
         Status status = Status::ok;
         std::vector<Flush*> flushes;  // not empty: closed
     };

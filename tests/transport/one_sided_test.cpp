@@ -84,7 +84,7 @@ TEST_P(Windows, EndWhileSomethingIsUnderWay) {
     const std::vector<std::byte> bytes(64, std::byte{1});
     for (int i = 0; i < 100; ++i)
         ASSERT_EQ(remote_->put(0, bytes), Status::ok);
-    const bool under_way = remote_->flush(&flushed) == Status::in_progress;
+    const bool outstanding = remote_->flush(&flushed) == Status::in_progress;
     window_.reset();
     remote_.reset();
     for (int i = 0; i < 1000; ++i) {
@@ -92,7 +92,7 @@ TEST_P(Windows, EndWhileSomethingIsUnderWay) {
         target_->progress();
     }
     EXPECT_EQ(flushed.calls, 0);
-    EXPECT_TRUE(under_way || GetParam() != "tcp");
+    EXPECT_TRUE(outstanding || GetParam() != "tcp");
 }
 
 TEST(Passive, SharedMemoryIsAndTcpIsNot) {

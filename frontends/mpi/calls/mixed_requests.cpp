@@ -22,8 +22,8 @@ void poll_all() {
 }
 
 bool any_offloaded(int count, const MPI_Request* requests) {
-    for (int i = 0; i < count && any_under_way(); ++i) {
-        if (is_under_way(requests[i])) return true;
+    for (int i = 0; i < count && any_outstanding(); ++i) {
+        if (is_outstanding(requests[i])) return true;
     }
     return false;
 }
@@ -80,7 +80,7 @@ int end(p2p::Parcel& parcel, MPI_Request* request, MPI_Status* status) {
 
 int wait_one(p2p::Parcel* parcel, MPI_Request* request, MPI_Status* status) {
     if (parcel != nullptr) return end(*parcel, request, status);
-    if (any_under_way()) wait_until_done(*request);
+    if (any_outstanding()) wait_until_done(*request);
     return p2p::wait_for_host(request, status);
 }
 
@@ -238,7 +238,7 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
     if (requests == nullptr) return PMPI_Waitall(count, requests, statuses);
     const Parcels parcels(count, real.data());
     if (parcels.none() && !p2p::must_attend()) {
-        for (int i = 0; i < count && any_under_way(); ++i)
+        for (int i = 0; i < count && any_outstanding(); ++i)
             wait_until_done(real.data()[i]);
         if (!p2p::must_poll()) return PMPI_Waitall(count, real.data(), statuses);
     }

@@ -69,8 +69,8 @@ struct Team {
     Owned<Neighbours> neighbours;  // in its process topology, after the first query
     int rank = rank_unknown;
     int size = 0;
-    bool of_world = false;                    // the context owns the handle
-    std::atomic<std::uint32_t> under_way{0};  // operations that are not done
+    bool of_world = false;                      // the context owns the handle
+    std::atomic<std::uint32_t> outstanding{0};  // operations that are not done
     std::atomic<std::uint64_t> persistent_made{
         0};                               // persistent operations, in the order that all ranks make them in
     std::atomic<std::uint32_t> users{1};  // the communicator and its persistent requests

@@ -25,7 +25,7 @@ struct Sent {
     MPI_Request request = MPI_REQUEST_NULL;
 };
 
-std::deque<Sent> under_way;          // a deque, so that their addresses do not change
+std::deque<Sent> sent_notices;       // a deque, so that their addresses do not change
 std::vector<std::uint32_t> sent_to;  // the number of notices sent, by rank of the world
 OnWire coming;                       // receives the next notice
 MPI_Request hearing = MPI_REQUEST_NULL;
@@ -37,11 +37,11 @@ int notice_tag() {
 }
 
 void forget_sent() {
-    while (!under_way.empty()) {
+    while (!sent_notices.empty()) {
         int flag = 0;
-        PMPI_Test(&under_way.front().request, &flag, MPI_STATUS_IGNORE);
+        PMPI_Test(&sent_notices.front().request, &flag, MPI_STATUS_IGNORE);
         if (flag == 0) return;
-        under_way.pop_front();
+        sent_notices.pop_front();
     }
 }
 
@@ -77,14 +77,14 @@ void close_notices() {
         PMPI_Cancel(&hearing);
         PMPI_Wait(&hearing, MPI_STATUS_IGNORE);
     }
-    for (Sent& sent : under_way)
+    for (Sent& sent : sent_notices)
         PMPI_Wait(&sent.request, MPI_STATUS_IGNORE);
-    under_way.clear();
+    sent_notices.clear();
 }
 
 void send_notice(int to, const EndNotice& notice) {
     forget_sent();
-    Sent& sent = under_way.emplace_back();
+    Sent& sent = sent_notices.emplace_back();
     sent.notice = {notice.pairs, notice.from, notice.tag, notice.kind, notice.number, 1};
     PMPI_Isend(&sent.notice, sizeof sent.notice, MPI_BYTE, to, notice_tag(), payload_comm(), &sent.request);
     ++sent_to[static_cast<std::size_t>(to)];

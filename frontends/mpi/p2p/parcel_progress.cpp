@@ -198,7 +198,7 @@ void poll() {
     poll_letters();
     start_held_calls();
     if (!must_attend()) return;
-    if (any_joined()) poll_joined();
+    if (any_sendrecvs()) poll_sendrecvs();
     for (int i = 0; i < attended_a_poll; ++i) {
         Guard guard;
         if (!guard.try_lock()) return;
@@ -225,7 +225,7 @@ void finish_of(const Team& team) {
 }
 
 void finish_all() {
-    for (Backoff backoff; any_forsaken_send() || any_joined(); backoff.pause())
+    for (Backoff backoff; any_forsaken_send() || any_sendrecvs(); backoff.pause())
         poll();
 }
 

@@ -10,31 +10,31 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-struct Joined {
+struct SendrecvRequest {
     MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;  // null: ended
     StagingBlock sent_from;
     MPI_Request handle = MPI_REQUEST_NULL;
     MPI_Status status{};
     int error = MPI_SUCCESS;
-    std::atomic<int> holders{2};  // held by the host's MPI, until it frees the request, and by poll_joined
+    std::atomic<int> holders{2};  // held by the host's MPI, until it frees the request, and by poll_sendrecvs
 };
 
-std::mutex joined_mutex;  // guards the following two
-std::vector<Joined*> under_way;
+std::mutex sendrecvs_mutex;  // guards the following two
+std::vector<SendrecvRequest*> sendrecvs;
 bool looked_after = false;  // a thread has taken the list; error handlers may add to it meanwhile
 
-void let_go(Joined& joined) {
-    if (joined.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &joined;
+void let_go(SendrecvRequest& request) {
+    if (request.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &request;
 }
 
 int on_query(void* state, MPI_Status* status) {
-    const auto& joined = *static_cast<Joined*>(state);
-    copy_status(joined.status, status);
-    return joined.error;
+    const auto& request = *static_cast<SendrecvRequest*>(state);
+    copy_status(request.status, status);
+    return request.error;
 }
 
 int on_free(void* state) {
-    let_go(*static_cast<Joined*>(state));
+    let_go(*static_cast<SendrecvRequest*>(state));
     return MPI_SUCCESS;
 }
 
@@ -61,49 +61,49 @@ bool has_ended(MPI_Request& request, MPI_Status* status, int& error) {
     return true;
 }
 
-bool are_over(Joined& joined) {
-    const bool received = has_ended(joined.receive, &joined.status, joined.error);
-    return has_ended(joined.send, MPI_STATUS_IGNORE, joined.error) && received;
+bool are_over(SendrecvRequest& request) {
+    const bool received = has_ended(request.receive, &request.status, request.error);
+    return has_ended(request.send, MPI_STATUS_IGNORE, request.error) && received;
 }
 
 }  // namespace
 
 int join(MPI_Request receive, MPI_Request send, StagingBlock sent_from, MPI_Request* request) {
-    auto* joined = new Joined;
-    joined->receive = receive;
-    joined->send = send;
-    joined->sent_from = sent_from;
-    const int result = PMPI_Grequest_start(on_query, on_free, on_cancel, joined, &joined->handle);
-    *request = joined->handle;
-    const std::lock_guard guard(joined_mutex);
-    under_way.push_back(joined);
-    joined_under_way.fetch_add(1, std::memory_order_relaxed);
+    auto* made = new SendrecvRequest;
+    made->receive = receive;
+    made->send = send;
+    made->sent_from = sent_from;
+    const int result = PMPI_Grequest_start(on_query, on_free, on_cancel, made, &made->handle);
+    *request = made->handle;
+    const std::lock_guard guard(sendrecvs_mutex);
+    sendrecvs.push_back(made);
+    outstanding_sendrecvs.fetch_add(1, std::memory_order_relaxed);
     outstanding.attended.raise();
     return result;
 }
 
-void poll_joined() {
-    std::vector<Joined*> taken;
+void poll_sendrecvs() {
+    std::vector<SendrecvRequest*> taken;
     {
-        const std::lock_guard guard(joined_mutex);
+        const std::lock_guard guard(sendrecvs_mutex);
         if (looked_after) return;
         looked_after = true;
-        taken.swap(under_way);
+        taken.swap(sendrecvs);
     }
-    const auto over =
-        std::partition(taken.begin(), taken.end(), [](Joined* joined) { return !are_over(*joined); });
-    const std::vector<Joined*> ended(over, taken.end());
+    const auto over = std::partition(taken.begin(), taken.end(),
+                                     [](SendrecvRequest* request) { return !are_over(*request); });
+    const std::vector<SendrecvRequest*> ended(over, taken.end());
     {
-        const std::lock_guard guard(joined_mutex);
-        under_way.insert(under_way.end(), taken.begin(), over);
+        const std::lock_guard guard(sendrecvs_mutex);
+        sendrecvs.insert(sendrecvs.end(), taken.begin(), over);
         looked_after = false;
     }
-    for (Joined* joined : ended) {
-        release_staging(joined->sent_from);
-        joined_under_way.fetch_sub(1, std::memory_order_relaxed);
+    for (SendrecvRequest* request : ended) {
+        release_staging(request->sent_from);
+        outstanding_sendrecvs.fetch_sub(1, std::memory_order_relaxed);
         outstanding.attended.lower();
-        PMPI_Grequest_complete(joined->handle);
-        let_go(*joined);
+        PMPI_Grequest_complete(request->handle);
+        let_go(*request);
     }
 }
 

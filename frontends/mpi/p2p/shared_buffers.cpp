@@ -30,7 +30,7 @@ bool waits_for_a_header(const Parcel& parcel) {
 
 }  // namespace
 
-void receive_under_way(Parcel& parcel) {
+void receive_outstanding(Parcel& parcel) {
     receives.push_back(&parcel);
 }
 

@@ -21,7 +21,7 @@ struct Pairs;
 struct Parcel;
 
 // Large receives, from their posting to their end.
-void receive_under_way(Parcel& parcel);
+void receive_outstanding(Parcel& parcel);
 void receive_over(Parcel& parcel);
 
 enum class Overlap : std::uint8_t { none, another, expected };

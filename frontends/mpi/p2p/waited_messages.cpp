@@ -208,7 +208,7 @@ void posted(Parcel& parcel) {
     }
     ++exchange.messages;
     if (parcel.receives) {
-        receive_under_way(parcel);
+        receive_outstanding(parcel);
     } else {
         sent_in_exchange(parcel);
     }

@@ -24,7 +24,7 @@ std::vector<std::unique_ptr<OffloadedRequest>> all_operations;
 OffloadedRequest* free_operations = nullptr;
 // Guards the list of outstanding operations and the table by handle.
 std::mutex outstanding_mutex;
-OffloadedRequest* under_way = nullptr;
+OffloadedRequest* newest = nullptr;
 std::array<OffloadedRequest*, bucket_count> by_handle{};
 
 // MPI_Request is a pointer in some MPI libraries and an integer in others.
@@ -140,7 +140,7 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
         forget_handle(operation);
     }
     outstanding.requests.lower();
-    operation.team->under_way.fetch_sub(1, std::memory_order_relaxed);
+    operation.team->outstanding.fetch_sub(1, std::memory_order_relaxed);
     operation.done.store(true, std::memory_order_release);  // wait_until_done reads it
     PMPI_Grequest_complete(handle);
     let_go(operation);
@@ -190,22 +190,22 @@ int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* r
     }
     // The request is counted before it becomes visible, so that no thread overlooks it.
     outstanding.requests.raise();
-    operation.team->under_way.fetch_add(1, std::memory_order_relaxed);
+    operation.team->outstanding.fetch_add(1, std::memory_order_relaxed);
     PMPI_Grequest_start(on_query, on_free, on_cancel, &operation, &operation.handle);
     *request = operation.handle;
     const std::lock_guard lock(outstanding_mutex);
     OffloadedRequest*& bucket = bucket_of(operation.handle);
     operation.hash_next = bucket;
     bucket = &operation;
-    operation.next = under_way;
-    under_way = &operation;
+    operation.next = newest;
+    newest = &operation;
     return MPI_SUCCESS;
 }
 
 void poll() {
     poll_letters();
     start_held_calls();
-    if (!any_under_way()) return;
+    if (!any_outstanding()) return;
     struct Ended {
         OffloadedRequest* operation;
         offpath_status_t status;
@@ -216,7 +216,7 @@ void poll() {
     {
         const std::unique_lock lock(outstanding_mutex, std::try_to_lock);
         if (!lock.owns_lock()) return;
-        for (OffloadedRequest** link = &under_way; *link != nullptr && count < ended.size();) {
+        for (OffloadedRequest** link = &newest; *link != nullptr && count < ended.size();) {
             OffloadedRequest* operation = *link;
             const offpath_status_t status = state_of(*operation);
             if (status == OFFPATH_IN_PROGRESS) {
@@ -231,7 +231,7 @@ void poll() {
         finish(*ended[i].operation, ended[i].status);
 }
 
-bool is_under_way(MPI_Request request) {
+bool is_outstanding(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return false;
     const std::lock_guard lock(outstanding_mutex);
     return find(request) != nullptr;
@@ -256,13 +256,13 @@ void pause_for_any(Backoff& backoff) {
     offpath_request_h device = nullptr;
     {
         const std::lock_guard lock(outstanding_mutex);
-        if (under_way != nullptr) device = waking_device(*under_way);
+        if (newest != nullptr) device = waking_device(*newest);
     }
     backoff.pause(device);
 }
 
 void finish_requests_of(const Team& team) {
-    for (Backoff backoff; team.under_way.load(std::memory_order_relaxed) != 0; pause_for_any(backoff)) {
+    for (Backoff backoff; team.outstanding.load(std::memory_order_relaxed) != 0; pause_for_any(backoff)) {
         poll();
         progress_parts();
     }
@@ -271,18 +271,18 @@ void finish_requests_of(const Team& team) {
 void finish_all_requests() {
     Backoff backoff;
     bool complained = false;
-    for (poll(); any_under_way(); poll()) {
+    for (poll(); any_outstanding(); poll()) {
         progress_parts();
         backoff.pause();
         if (!complained && backoff.waited_ns() > complain_after_ns) {
             complained = true;
             const std::lock_guard lock(outstanding_mutex);
-            if (under_way == nullptr) continue;
+            if (newest == nullptr) continue;
             say(fmt::format(
                 "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
                 "communicator of {} ranks; has another rank not called it?",
-                runtime().rank, std::uint32_t{outstanding.requests}, under_way->kind->name(*under_way),
-                under_way->team->size));
+                runtime().rank, std::uint32_t{outstanding.requests}, newest->kind->name(*newest),
+                newest->team->size));
         }
     }
 }

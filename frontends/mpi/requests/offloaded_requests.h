@@ -85,12 +85,12 @@ int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* r
 // Ends operations that are done, answers letters, and starts held calls. Never blocks.
 void poll();
 
-inline bool any_under_way() {
+inline bool any_outstanding() {
     return outstanding.requests != 0;
 }
 
 // Whether `request` is an offloaded operation that is not done.
-bool is_under_way(MPI_Request request);
+bool is_outstanding(MPI_Request request);
 
 // Returns at once for other requests. Otherwise it returns when the operation is done, and progresses the
 // host's MPI meanwhile.

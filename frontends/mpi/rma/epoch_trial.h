@@ -13,7 +13,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "way_choice.h"
+#include "host_or_device_choice.h"
 
 namespace offpath::mpi {
 

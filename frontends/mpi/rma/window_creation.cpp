@@ -15,6 +15,7 @@
 #include "base/environment.h"
 #include "exposed_memory.h"
 #include "gpu/memory.h"
+#include "host_or_device.h"
 #include "mixed_windows.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
@@ -23,7 +24,6 @@
 #include "tuning/agreement.h"
 #include "window_handles.h"
 #include "window_locks.h"
-#include "window_ways.h"
 
 using namespace offpath;
 using namespace offpath::mpi;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "communicators/counters.h"
+#include "host_or_device.h"
 #include "p2p/parcel_progress.h"
 #include "requests/offloaded_requests.h"
 #include "runtime/backoff.h"
@@ -13,7 +14,6 @@
 #include "runtime/runtime.h"
 #include "window_creation.h"
 #include "window_handles.h"
-#include "window_ways.h"
 
 namespace offpath::mpi {
 namespace {

@@ -1,7 +1,7 @@
 // Windows that the device can serve. The MPI_Win that the program holds is a window of the host's MPI on this
 // process alone (window_handles.h). Calls that move data or synchronise are handled here. The ranks agree on
 // the device's window when it is made, and later on its way: the device, or a second window of the host's MPI
-// over the same memory (window_ways.h).
+// over the same memory (host_or_device.h).
 //
 // Ownership: a window belongs to the MPI_Win, as an attribute, until MPI_Win_free. Threads: any; `mutex`
 // guards the lists and the epochs, and is never held while a thread waits.
@@ -18,9 +18,9 @@
 #include "communicators/communicators.h"
 #include "datatypes/type_shapes.h"
 #include "epoch_trial.h"
+#include "host_or_device_choice.h"
 #include "runtime/staging.h"
 #include "runtime/time_in_mpi.h"
-#include "way_choice.h"
 
 namespace offpath::mpi {
 
@@ -33,7 +33,7 @@ struct Window {
     offpath_window_h device = nullptr;  // null: not made yet
     MPI_Win host = MPI_WIN_NULL;        // likewise
 
-    // For a window that may change its way (window_ways.h).
+    // For a window that may change its way (host_or_device.h).
     bool adapts = false;  // to the time that ranks spend outside MPI
     bool meets = false;   // in collectives on the communicator of which it was made
     WayRule rule{};

@@ -31,7 +31,8 @@ struct alignas(64) Outstanding {
     // Communicators with messages for the device (p2p/communicator_state.h) or with devices (devices/key.h).
     OutstandingCount pairs;
     OutstandingCount parcels;  // registered ones (p2p/parcel.h)
-    // Parcels and joined requests that need progress by this process (p2p/parcel.h, p2p/sendrecv_requests.h).
+    // Parcels and sendrecv requests that need progress by this process (p2p/parcel.h,
+    // p2p/sendrecv_requests.h).
     OutstandingCount attended;
     OutstandingCount large;  // large messages that are watched (p2p/waited_messages.h)
     OutstandingCount timed;  // 1: the time inside MPI is counted (time_in_mpi.h)

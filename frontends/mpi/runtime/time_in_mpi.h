@@ -1,5 +1,5 @@
 // Presence: how much time this rank spends outside MPI. A large share means that peers' one-sided operations
-// would have to wait for it, so that a device pays (window_ways.h).
+// would have to wait for it, so that a device pays (host_or_device.h).
 //
 // It is counted while a window with two ways exists; other time is neither inside nor outside. Every call
 // that can block and every one-sided call is timed. Sampling would not do: a rank that shares its core may be

@@ -1,5 +1,5 @@
 // Agreements of a communicator's ranks on everything that changes while the program runs: results of
-// refinement, switches by the user, and the ways of its windows (rma/window_ways.h).
+// refinement, switches by the user, and the ways of its windows (rma/host_or_device.h).
 //
 // Ranks agree in blocking collectives. There all ranks of the communicator take part at the same place in its
 // order of collectives, and MPI lets such a call wait for all of them. A call that only starts something must

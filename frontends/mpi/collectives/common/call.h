@@ -33,7 +33,7 @@
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
 #include "requests/persistent_requests.h"
-#include "rma/window_ways.h"
+#include "rma/host_or_device.h"
 #include "runtime/losses.h"
 #include "runtime/runtime.h"
 #include "runtime/time_in_mpi.h"

@@ -128,7 +128,7 @@ int match_once(Team& team, Pairs& pairs, int source, int tag, MPI_Comm comm, int
 
 // MPICH's probes progress neither its collectives nor the receive of a letter.
 void progress_all() {
-    if (any_under_way()) {
+    if (any_outstanding()) {
         mpi::poll();
         answer_letters();
     }

@@ -7,11 +7,11 @@
 
 #include "p2p/parcel_progress.h"
 #include "requests/offloaded_requests.h"
+#include "rma/host_or_device.h"
 #include "rma/mixed_windows.h"
 #include "rma/one_sided_operation.h"
 #include "rma/served_window.h"
 #include "rma/window_locks.h"
-#include "rma/window_ways.h"
 
 using namespace offpath::mpi;
 

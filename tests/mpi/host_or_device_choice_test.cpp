@@ -1,5 +1,6 @@
-// The choice between the two ways of a window (frontends/mpi/rma/way_choice.h), and how often ranks compare.
-#include "rma/way_choice.h"
+// The choice between the two ways of a window (frontends/mpi/rma/host_or_device_choice.h), and how often
+// ranks compare.
+#include "rma/host_or_device_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "window_ways.h"
+#include "host_or_device.h"
 
 #include <fmt/format.h>
 
