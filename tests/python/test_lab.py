@@ -15,7 +15,7 @@ import pytest
 from conftest import NOBODY, command, environment, eventually, traces
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
-from offpath.lab import cgroup, cluster, mpi, owner
+from offpath.lab import cgroup, cluster, launcher, mpi, owner
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
@@ -208,7 +208,7 @@ def test_compare_runs_the_build_with_mpich_beside_the_program(offpath, tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
-@pytest.mark.parametrize(("hangs", "code"), [(2, 0), (3, cluster.TIMED_OUT)])
+@pytest.mark.parametrize(("hangs", "code"), [(2, 0), (3, launcher.TIMED_OUT)])
 def test_run_of_mpich_that_does_not_end_is_started_again(tmp_path, monkeypatch, capfd, hangs, code):
     program = tmp_path / "program"
     program.write_text(
@@ -234,7 +234,7 @@ def test_results_count_of_a_run_of_mpich_that_then_hangs(tmp_path, monkeypatch):
     program = tmp_path / "program"
     program.write_text("""#!/bin/sh\n: mpiexec.mpich\necho '{"total_s": 1}'\nexec sleep 60\n""")
     program.chmod(0o755)
-    monkeypatch.setattr(cluster, "MPICH_FINALIZE_S", 1.0)
+    monkeypatch.setattr(launcher, "MPICH_FINALIZE_S", 1.0)
     with cluster.Cluster(cluster.LabSpec(nodes=1), find_artifacts(), namespaced=False) as lab:
         lab.run(mpi.HOST, ["true"], capture=True)
         result = lab.run(mpi.ENGINES["mpich"], [str(program)], capture=True)

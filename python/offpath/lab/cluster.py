@@ -4,40 +4,40 @@ import contextlib
 import copy
 import os
 import shutil
-import signal
-import subprocess
 import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 from offpath import console, logs, metrics, mpi_library, openmp
 from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
-from offpath.lab import device_ranks, mpi, network, owner, placement, sandbox, traffic, turns
+from offpath.lab import (
+    device_ranks,
+    launcher,
+    mpi,
+    network,
+    owner,
+    placement,
+    sandbox,
+    strays,
+    traffic,
+    turns,
+)
 from offpath.lab.cgroup import DeviceQuota
 from offpath.lab.device import Device, DeviceOptions, RemoteAttach, first_complaint
 from offpath.lab.mpi import Engine
 from offpath.lab.network import Link
 from offpath.lab.node import Node, make_node, run_ip, run_tool
-from offpath.lab.stderr import StderrRelay
 
 DPUS = ("local", "remote", "aarch64")
-STRAY_SECONDS = 2.0
-ABORT_SECONDS = 4.0
-# Over TCP, MPICH 4.0 does not always end: in about one run of ten, and more often with its progress thread, a
-# rank waits in MPI_Finalize forever. This also happens without offpath. If the program has written its
-# results by then, as a JSON object on its last line, they count, and the run is ended after MPICH_FINALIZE_S.
-# Otherwise the run is ended and started again when it takes MPICH_PATIENCE times as long as the longest run
-# before it, and at least MPICH_PATIENCE_S.
-MPICH_FINALIZE_S = 5.0
+# A run of MPICH that does not end (launcher.py) is started again when it takes MPICH_PATIENCE times as long
+# as the longest run before it, and at least MPICH_PATIENCE_S.
 MPICH_TRIES = 3
 MPICH_PATIENCE = 10
 MPICH_PATIENCE_S = 30.0
-TIMED_OUT = 124
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Cluster:
             result = self._run_in_a_room(engine, program, capture, layout, limit=limit)
             if result.exit_code == 0:
                 self._longest_s = max(self._longest_s, result.wall_s)
-            if result.exit_code != TIMED_OUT or not tries_left:
+            if result.exit_code != launcher.TIMED_OUT or not tries_left:
                 break
             console.note(f"{engine.label} did not end within {limit:.0f} s; it is started again")
         return result
@@ -292,14 +292,14 @@ class Cluster:
             )
             before = self._traffic()
             started = time.monotonic()
-            code, stdout, stderr, complaints, hung_s = self._mpirun(
-                command, environment, capture, self.spec.timeout or limit
+            launched = launcher.run(
+                command, environment, self.room if capture else None, self.spec.timeout, limit
             )
-            wall = time.monotonic() - started - hung_s
+            wall = time.monotonic() - started - launched.hung_s
             after = self._traffic()
             ended = list(filter(None, (device.ended() for device in devices)))
-            complaints += ended
-            if code != 0 and not any("\n" in words for words in ended):
+            complaints = launched.complaints + ended
+            if launched.exit_code != 0 and not any("\n" in words for words in ended):
                 complaints += filter(None, [first_complaint(devices)])
             cpu = [device.cpu_seconds() for device in devices]
             if self.namespaced and ends_strays:
@@ -312,7 +312,9 @@ class Cluster:
             )
         known = [seconds for seconds in cpu if seconds is not None]
         device_cpu = sum(known) if known and len(known) == len(cpu) else None
-        return JobResult(code, wall, stdout, stderr, wire, pcie, device_cpu, complaints)
+        return JobResult(
+            launched.exit_code, wall, launched.stdout, launched.stderr, wire, pcie, device_cpu, complaints
+        )
 
     def _traffic(self) -> tuple[list[traffic.NodeTraffic], list[traffic.NodeTraffic]]:
         """Traffic through the network, and through the host-device links."""
@@ -335,69 +337,9 @@ class Cluster:
             device.wait_ready()
         return devices
 
-    def _mpirun(
-        self, command: list[str], environment: dict[str, str], capture: bool, limit: float | None
-    ) -> tuple[int, str, str, list[str], float]:
-        """Returns the exit code, captured stdout and stderr, complaints, and how long the program had hung
-        before it was ended."""
-        if not capture:
-            code, complaints, hung_s = self._wait_for(command, environment, None, None, 2, limit)
-            return code, "", "", complaints, hung_s
-        with tempfile.TemporaryFile(dir=self.room) as out, tempfile.TemporaryFile(dir=self.room) as err:
-            code, complaints, hung_s = self._wait_for(
-                command, environment, subprocess.DEVNULL, out, err.fileno(), limit
-            )
-            return code, _text_in(out), _text_in(err), complaints, hung_s
-
-    def _wait_for(
-        self,
-        command: list[str],
-        environment: dict[str, str],
-        stdin: int | None,
-        stdout: IO[bytes] | None,
-        stderr: int,
-        limit: float | None,
-    ) -> tuple[int, list[str], float]:
-        complaints: list[str] = []
-        hung_s = 0.0
-        relay = StderrRelay(stderr)
-        process = subprocess.Popen(
-            command, env=environment, stdin=stdin, stdout=stdout, stderr=relay.descriptor
-        )
-        try:
-            if limit is None or self.spec.timeout is not None or stdout is None:
-                code = process.wait(limit)
-            else:
-                code, hung_s = _wait_for_mpich(process, stdout, limit)
-        except subprocess.TimeoutExpired:
-            name = "--timeout " if self.spec.timeout is not None else ""
-            complaints.append(f"the run took longer than {name}{limit:.3g} s and was ended")
-            _abort(process)
-            code = TIMED_OUT
-        except BaseException:
-            _abort(process)
-            raise
-        finally:
-            relay.finish()
-        return (code if code >= 0 else 128 - code), complaints, hung_s
-
-    def _end_strays(self, keep: set[int]) -> list[str]:
-        """Ends the processes that a job left running: everything in the lab except process 1, this command,
-        the nodes and the devices."""
-        keep = (
-            keep | {1, os.getpid()} | {holder.pid for node in self._every_node for holder in node.holders()}
-        )
-        keep |= self._turns.processes() if self._turns else set()
-        deadline = time.monotonic() + STRAY_SECONDS
-        while strays := [pid for pid in _processes() if pid not in keep]:
-            if time.monotonic() > deadline:
-                names = sorted({_name(pid) for pid in strays})
-                for pid in strays:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                return [f"the job left processes running, which were ended: {', '.join(names)}"]
-            time.sleep(0.02)
-        return []
+    def _end_strays(self, devices: set[int]) -> list[str]:
+        keep = devices | {holder.pid for node in self._every_node for holder in node.holders()}
+        return strays.end(keep | (self._turns.processes() if self._turns else set()))
 
     def _make_room(self, undo: contextlib.ExitStack) -> Path:
         """Makes the lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the
@@ -465,57 +407,3 @@ def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
 def report(result: JobResult) -> None:
     for complaint in result.complaints:
         console.warn(complaint)
-
-
-def _text_in(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode(errors="replace")
-
-
-def _wait_for_mpich(process: subprocess.Popen, stdout: IO[bytes], limit: float) -> tuple[int, float]:
-    """Like process.wait(limit), but ends a program that hangs after it has written its results. Returns the
-    exit code, and how long the program had hung."""
-    started, results = time.monotonic(), None
-    while True:
-        try:
-            return process.wait(0.1), 0.0
-        except subprocess.TimeoutExpired:
-            now = time.monotonic()
-            if now - started > limit:
-                raise
-        if results is None and metrics.last_json_object(_written(stdout)) is not None:
-            results = now
-        if results is not None and now - results > MPICH_FINALIZE_S:
-            written = os.fstat(stdout.fileno()).st_size
-            _abort(process)
-            os.ftruncate(stdout.fileno(), written)  # removes mpiexec's own last messages
-            return 0, time.monotonic() - results
-
-
-def _written(file: IO[bytes]) -> str:
-    """The content of the file. The position at which the program writes stays the same."""
-    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
-
-
-def _abort(process: subprocess.Popen) -> None:
-    process.terminate()
-    try:
-        process.wait(ABORT_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _processes() -> list[int]:
-    return [
-        int(name)
-        for name in os.listdir("/proc")
-        if name.isdigit() and owner.start_time(int(name)) is not None
-    ]
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return "?"

@@ -168,6 +168,6 @@ def show(found: dict) -> None:
 
 
 def draw(found: dict, path: Path) -> None:
-    from offpath.minimd import plot as pictures  # matplotlib is slow to load
+    from offpath.minimd import plot_roofline  # matplotlib is slow to load
 
-    pictures.draw_roofline(found, path)
+    plot_roofline.draw(found, path)
