@@ -48,9 +48,7 @@ class ShmemSpec:
             (self.places, PLACES, "place"),
             (self.engines, ENGINES, "engine"),
         ):
-            for name in names:
-                if name not in known:
-                    raise OffpathError(f"{what} {name!r} is not known", "use " + ", ".join(known))
+            units.check_known(names, what, known)
         for value, name, low, high in (
             (self.runs, "--runs", 1, 10000),
             (self.window, "--window", 1, 4096),

@@ -50,9 +50,7 @@ class BspmmSpec:
                 raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
         if self.sparsity is not None and not 0 <= self.sparsity < 1:
             raise OffpathError(f"--sparsity {self.sparsity:g} is out of range", "use 0 or more, less than 1")
-        for name in self.variants:
-            if name not in VARIANTS:
-                raise OffpathError(f"variant {name!r} is not known", "use " + ", ".join(VARIANTS))
+        units.check_known(self.variants, "variant", VARIANTS)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 what it accepts."""
 
 import re
+from collections.abc import Iterable
 
 from offpath.errors import OffpathError
 
@@ -62,6 +63,29 @@ def split_list(text: str, what: str) -> list[str]:
     if not parts:
         raise OffpathError(f"the list of {what} is empty", "separate the entries by commas")
     return parts
+
+
+def split_known(text: str, what: str, known: Iterable[str]) -> list[str]:
+    """The entries of a list, each of which must be known. `what`: one entry, such as "operation"."""
+    names = split_list(text, f"{what}s")
+    check_known(names, what, known)
+    return names
+
+
+def check_known(names: Iterable[str], what: str, known: Iterable[str]) -> None:
+    known = tuple(known)
+    for name in names:
+        if name not in known:
+            raise OffpathError(f"{what} {name!r} is not known", "use " + ", ".join(known))
+
+
+def split_whole(text: str, what: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in split_list(text, what))
+    except ValueError as error:
+        raise OffpathError(
+            f"{what} {text!r} is not understood", "write whole numbers, separated by commas"
+        ) from error
 
 
 def parse_duration(text: str) -> float:

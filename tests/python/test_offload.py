@@ -21,39 +21,21 @@ def bench(build):
     return str(build.program("offpath-bench-mpi"))
 
 
-def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, bench, tmp_path):
+def exchange_a_megabyte(offpath, bench, tmp_path, *lab, user=None):
+    """Five exchanges on two nodes, on the host's MPI and on the device. Returns what is reported of both."""
     report = tmp_path / "c.json"
-    arguments = [
-        bench,
-        "latency",
-        "--op",
-        "ialltoall",
-        "--bytes",
-        "1M",
-        "--iterations",
-        "4",
-        "--warmup",
-        "1",
-        "--json",
-        "-",
-    ]
-    done = offpath(
-        "lab",
-        "compare",
-        "--nodes",
-        "2",
-        "--link",
-        "unlimited",
-        "--runs",
-        "1",
-        "--json",
-        str(report),
-        "--",
-        *arguments,
-    )
+    program = [bench, "latency", "--op", "ialltoall", "--bytes", "1M"]
+    counts = ["--iterations", "4", "--warmup", "1", "--json", "-"]
+    settings = ["--nodes", "2", *lab, "--runs", "1", "--json", str(report)]
+    done = offpath("lab", "compare", *settings, "--", *program, *counts, user=user)
     assert done.returncode == 0, done.stderr
     host, offloaded = json.loads(report.read_text())["runs"]
     assert host["results"]["verified"] and offloaded["results"]["verified"]
+    return host, offloaded
+
+
+def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, bench, tmp_path):
+    host, offloaded = exchange_a_megabyte(offpath, bench, tmp_path, "--link", "unlimited")
     assert re.match(r"offpath: offloaded [1-9]", offloaded["summary_line"])
     assert offloaded["device_cpu_s"] is not None
     for run in (host, offloaded):
@@ -72,41 +54,9 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(
 ):
     for directory in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
         directory.chmod(0o777)
-    report = tmp_path / "c.json"
-    arguments = [
-        bench,
-        "latency",
-        "--op",
-        "ialltoall",
-        "--bytes",
-        "1M",
-        "--iterations",
-        "4",
-        "--warmup",
-        "1",
-        "--json",
-        "-",
-    ]
-    done = offpath(
-        "lab",
-        "compare",
-        "--nodes",
-        "2",
-        "--link",
-        "1gbit",
-        "--dpu",
-        "remote",
-        "--runs",
-        "1",
-        "--json",
-        str(report),
-        "--",
-        *arguments,
-        user=user,
+    host, offloaded = exchange_a_megabyte(
+        offpath, bench, tmp_path, "--link", "1gbit", "--dpu", "remote", user=user
     )
-    assert done.returncode == 0, done.stderr
-    host, offloaded = json.loads(report.read_text())["runs"]
-    assert host["results"]["verified"] and offloaded["results"]["verified"]
     assert re.match(r"offpath: offloaded [1-9].*staged", offloaded["summary_line"])
     for node in host["wire"] + offloaded["wire"]:
         assert 5 * MEGA < node["sent"] < 6 * MEGA

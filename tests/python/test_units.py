@@ -97,3 +97,18 @@ def test_cpu_lists(text, cpus):
 def test_unknown_cpu_lists_are_refused(text):
     with pytest.raises(OffpathError):
         units.parse_cpus(text)
+
+
+def test_a_list_has_known_entries_only():
+    assert units.split_known("b, a", "letter", "abc") == ["b", "a"]
+    with pytest.raises(OffpathError, match="letter 'd' is not known") as error:
+        units.split_known("a,d", "letter", "abc")
+    assert error.value.hint == "use a, b, c"
+    with pytest.raises(OffpathError, match="the list of letters is empty"):
+        units.split_known(",", "letter", "abc")
+
+
+def test_whole_numbers_are_told_from_others():
+    assert units.split_whole("1,20", "--sizes") == (1, 20)
+    with pytest.raises(OffpathError, match="--sizes '1,x' is not understood"):
+        units.split_whole("1,x", "--sizes")

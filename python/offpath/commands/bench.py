@@ -11,7 +11,6 @@ from offpath import (
     bench_rma,
     bench_shmem,
     bench_target,
-    console,
     osu,
     overhead,
     reports,
@@ -88,14 +87,8 @@ def overlap(
     The host's MPI is also run with its progress thread and with the device's core, and MPICH alone and with
     its asynchronous progress and that core. docs/lab.md says what differs from OSU's osu_i... programs.
     """
-    _run(
-        "overlap",
-        lab,
-        no_namespaces,
-        _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines),
-        json,
-        plot,
-    )
+    spec = _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines)
+    _run("overlap", lab, no_namespaces, spec, json, plot)
 
 
 @app.command("latency")
@@ -113,14 +106,8 @@ def latency_(
     plot: options.Plot = None,
 ) -> None:
     """How long an operation takes when nothing else is done: post and wait."""
-    _run(
-        "latency",
-        lab,
-        no_namespaces,
-        _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines),
-        json,
-        plot,
-    )
+    spec = _bench_spec(ops, bench.OPERATIONS, sizes, runs, iterations, engines, baselines)
+    _run("latency", lab, no_namespaces, spec, json, plot)
 
 
 @app.command("bandwidth")
@@ -144,14 +131,8 @@ def bandwidth(
 ) -> None:
     """Bytes per second of all ranks together."""
     known = (bench.POINT_TO_POINT, *bench.OPERATIONS)
-    _run(
-        "bandwidth",
-        lab,
-        no_namespaces,
-        _bench_spec(ops, known, sizes, runs, iterations, engines, baselines),
-        json,
-        plot,
-    )
+    spec = _bench_spec(ops, known, sizes, runs, iterations, engines, baselines)
+    _run("bandwidth", lab, no_namespaces, spec, json, plot)
 
 
 @app.command("rma")
@@ -256,9 +237,7 @@ def shmem_(
     options.check_outputs(json, None)
     artifacts = find_artifacts()
     artifacts.program(bench_shmem.PROGRAM), artifacts.device(lab.dpu)
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         found = bench_shmem.report(cluster, spec, bench_shmem.ShmemBench(cluster, spec).measure())
     bench_shmem.show(found)
     reports.write(found, json)
@@ -300,10 +279,7 @@ def osu_(
 
     Example: offpath bench osu --nodes 2 --json osu.json --plot osu.png
     """
-    names = units.split_list(tests, "tests")
-    for name in names:
-        if name not in osu.TESTS:
-            raise OffpathError(f"test {name!r} is not known", "use " + ", ".join(osu.TESTS))
+    names = units.split_known(tests, "test", osu.TESTS)
     spec = osu.OsuSpec(
         names, units.parse_sizes(sizes) if sizes else list(osu.SIZES), runs, pairs, window, seconds
     )
@@ -312,9 +288,7 @@ def osu_(
     artifacts = find_artifacts()
     program = str(artifacts.program(osu.PROGRAM))
     device_ranks.device_command(lab.dpu, [program], None)
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         found = osu.report(cluster, spec, osu.Osu(cluster, spec).measure())
     osu.show(found)
     reports.write(found, json, plot, osu.draw)
@@ -363,9 +337,7 @@ def staging_(
         artifacts.device(lab.dpu),
         artifacts.mpi_preload,
     )
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         found = staging.report(cluster, spec, *staging.measure(cluster, spec))
     staging.show(found)
     reports.write(found, json, plot, staging.draw)
@@ -398,9 +370,7 @@ def target_(
     artifacts = find_artifacts()
     artifacts.program(bench_target.PROGRAM), artifacts.program(bench_target.MPI_PROGRAM)
     artifacts.openmp_plugins, artifacts.device(lab.dpu), artifacts.mpi_preload
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         found = bench_target.report(cluster, spec, bench_target.measure(cluster, spec))
     bench_target.show(found)
     reports.write(found, json, plot, bench_target.draw)
@@ -436,9 +406,7 @@ def overhead_(
     options.check_outputs(json, None)
     artifacts = find_artifacts()
     artifacts.program(bench.PROGRAM), artifacts.device(lab.dpu), artifacts.mpi_preload
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         found = overhead.report(cluster, spec, overhead.measure(cluster, spec))
     overhead.show(found)
     reports.write(found, json)
@@ -447,10 +415,7 @@ def overhead_(
 def _bench_spec(
     ops: str, known, sizes: str, runs: int, iterations: int | None, engines: str | None, baselines: str
 ) -> bench.BenchSpec:
-    operations = units.split_list(ops, "operations")
-    for name in operations:
-        if name not in known:
-            raise OffpathError(f"operation {name!r} is not known", "use " + ", ".join(known))
+    operations = units.split_known(ops, "operation", known)
     for value, option in ((runs, "--runs"), (iterations, "--iterations")):
         if value is not None and not 1 <= value <= 10000:
             raise OffpathError(f"{option} {value} is out of range", "use 1 to 10000")
@@ -474,9 +439,7 @@ def _cluster_for(
     bench.program(artifacts)
     if any(engine.offload for engine in spec.engines):
         artifacts.device(lab.dpu), artifacts.mpi_preload
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         yield cluster
 
 

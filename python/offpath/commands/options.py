@@ -5,15 +5,18 @@ import inspect
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from offpath import console, mpi_library, units
+from offpath.artifacts import Artifacts
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import device_ranks, sandbox
-from offpath.lab.cluster import LabSpec
+from offpath.lab.cluster import Cluster, LabSpec, open_cluster
 from offpath.lab.network import Link
 from offpath.lab.turns import DEFAULT_US
 
@@ -477,3 +480,12 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
         if spec.nodes != 1 or spec.remote:
             raise
         console.warn(f"{error}; going on in one-node mode")
+
+
+@contextmanager
+def described_cluster(spec: LabSpec, no_namespaces: bool, artifacts: Artifacts) -> Iterator[Cluster]:
+    """Enters the lab, makes the cluster and tells the user about it."""
+    enter_lab(spec, no_namespaces)
+    with open_cluster(spec, artifacts) as cluster:
+        console.note(cluster.describe())
+        yield cluster

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import bspmm, console, reports, units
+from offpath import bspmm, reports, units
 from offpath.artifacts import find_artifacts
 from offpath.bspmm_names import VARIANTS
 from offpath.commands import options, study_halo, study_minimd
@@ -73,7 +73,7 @@ def bspmm_(
     if baselines not in ("none", "all"):
         raise OffpathError(f"--baselines {baselines!r} is not known", "use none or all")
     spec = bspmm.BspmmSpec(
-        [_whole(text) for text in units.split_list(mesh, "meshes")],
+        list(units.split_whole(mesh, "--mesh")),
         tile,
         runs,
         iterations,
@@ -90,19 +90,8 @@ def bspmm_(
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     artifacts.program(bspmm.PROGRAM), artifacts.device(lab.dpu), artifacts.mpi_preload
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         study = bspmm.Study(cluster, spec)
         found = bspmm.report(cluster, spec, study.measure(), study)
     bspmm.show(found)
     reports.write(found, json, plot, bspmm.draw)
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise OffpathError(
-            f"mesh {text!r} is not understood", "write whole numbers, such as 8,16,32"
-        ) from error

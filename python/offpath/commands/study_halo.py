@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, halo, reports, units
+from offpath import halo, reports, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -50,31 +50,20 @@ def _halo(
     Example: offpath study halo --nodes 2,4 --json halo.json --plot halo.png
     """
     sizes = {
-        dims: _whole(text, f"--sizes-{dims}d")
+        dims: units.split_whole(text, f"--sizes-{dims}d")
         for dims, text in ((1, sizes_1d), (2, sizes_2d), (3, sizes_3d))
         if text
     }
     if not sizes:
         raise OffpathError("no domain is given", "name one with --sizes-1d, --sizes-2d or --sizes-3d")
-    spec = halo.HaloSpec(_whole(nodes, "--nodes"), sizes, steps, runs, periodic)
+    spec = halo.HaloSpec(units.split_whole(nodes, "--nodes"), sizes, steps, runs, periodic)
     spec.check()
     lab = replace(lab, nodes=max(spec.nodes))
     lab.check()
     options.check_outputs(json, plot)
     artifacts = find_artifacts()
     artifacts.program(halo.PROGRAM), artifacts.device(lab.dpu), artifacts.mpi_preload
-    options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(cluster.describe())
+    with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
         found = halo.report(cluster, spec, halo.measure(cluster, spec))
     halo.show(found)
     reports.write(found, json, plot, halo.draw)
-
-
-def _whole(text: str, flag: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in units.split_list(text, flag))
-    except ValueError as error:
-        raise OffpathError(
-            f"{flag} {text!r} is not understood", "write whole numbers, separated by commas"
-        ) from error
