@@ -1,18 +1,22 @@
 // The C API's calls for kernels on the device.
+#include "base/environment.h"
 #include "base/log.h"
 #include "client/caught.h"
 #include "client/context.h"
 
 #include <offpath/compute.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 using namespace offpath;
 using namespace offpath::client;
 
 static_assert(OFFPATH_KERNEL_ARGUMENT_BYTES == control::max_argument_bytes &&
-              OFFPATH_KERNEL_BUFFERS == control::max_kernel_buffers);
+              OFFPATH_KERNEL_BUFFERS == control::max_kernel_buffers &&
+              OFFPATH_KERNEL_STREAMS == control::max_kernel_streams);
 static_assert(OFFPATH_KERNEL_ARGUMENT_BYTES == schedule::max_call_arguments &&
               OFFPATH_KERNEL_BUFFERS == schedule::max_call_buffers &&
               OFFPATH_INOUT == static_cast<int>(schedule::Access::inout));
@@ -52,16 +56,32 @@ Status check(const char* caller, const void* arguments, std::size_t argument_byt
     return Status::ok;
 }
 
+// Seconds that a run may take; 0: the device's limit. Throws std::invalid_argument.
+std::uint32_t limit_of_runs() {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(environment::number("OFFPATH_KERNEL_SECONDS", 0), UINT32_MAX));
+}
+
 }  // namespace
 
 extern "C" {
 
 offpath_status_t offpath_kernel_load(offpath_context_h context, const char* path, const char* symbol,
-                                     offpath_kernel_h* kernel) try {
+                                     offpath_kernel_h* kernel) {
+    return offpath_kernel_load_in(context, path, symbol, 0, kernel);
+}
+
+offpath_status_t offpath_kernel_load_in(offpath_context_h context, const char* path, const char* symbol,
+                                        uint32_t stream, offpath_kernel_h* kernel) try {
     if (context == nullptr || path == nullptr || symbol == nullptr || kernel == nullptr || *path == '\0' ||
         *symbol == '\0')
         return OFFPATH_ERR_INVALID;
-    control::LoadKernel question{0, path_for_device(*context, path), symbol};
+    if (stream >= OFFPATH_KERNEL_STREAMS) {
+        log::error("offpath_kernel_load_in: stream {}; {} streams are accepted", stream,
+                   OFFPATH_KERNEL_STREAMS);
+        return OFFPATH_ERR_INVALID;
+    }
+    control::LoadKernel question{0, path_for_device(*context, path), symbol, stream, limit_of_runs()};
     if (question.path.size() > control::max_path_bytes ||
         question.symbol.size() > control::max_symbol_bytes) {
         log::error(
@@ -73,6 +93,7 @@ offpath_status_t offpath_kernel_load(offpath_context_h context, const char* path
         auto guard = context->lock();
         question.id = ++context->last_kernel;
     }
+    context->take_kernel_texts();
     control::KernelReply reply;
     Status status = context->ask(question, question.id, reply);
     if (status != Status::ok) return to_c(status);
@@ -87,6 +108,9 @@ offpath_status_t offpath_kernel_load(offpath_context_h context, const char* path
     *kernel = made.get();
     context->kernels.emplace(made.get(), std::move(made));
     return OFFPATH_OK;
+} catch (const std::invalid_argument& problem) {
+    log::error("offpath_kernel_load: {}", problem.what());
+    return OFFPATH_ERR_INVALID;
 } catch (...) {
     return caught("offpath_kernel_load");
 }
@@ -102,6 +126,21 @@ offpath_status_t offpath_kernel_unload(offpath_kernel_h kernel) try {
     return to_c(status == Status::peer_lost ? Status::ok : status);
 } catch (...) {
     return caught("offpath_kernel_unload");
+}
+
+offpath_status_t offpath_kernel_last_error(offpath_context_h context, char* text, size_t bytes) try {
+    if (context == nullptr || text == nullptr || bytes == 0) return OFFPATH_ERR_INVALID;
+    *text = '\0';
+    DeviceTexts* const texts = context->attachment.line->texts();
+    if (texts == nullptr) return OFFPATH_OK;
+    // What was told before the device was lost is still known.
+    const Status status = context->lost() ? Status::peer_lost : context->ask_for_kernel_texts();
+    texts->wait_printed();
+    const std::string whole = texts->last_failure();
+    text[whole.copy(text, bytes - 1)] = '\0';
+    return to_c(status == Status::peer_lost && !whole.empty() ? Status::ok : status);
+} catch (...) {
+    return caught("offpath_kernel_last_error");
 }
 
 offpath_status_t offpath_compute(offpath_kernel_h kernel, const void* arguments, size_t argument_bytes,

@@ -232,3 +232,20 @@ Status offpath_context::ask(const control::Message& question, std::uint64_t kern
         return true;
     });
 }
+
+void offpath_context::take_kernel_texts() {
+    std::lock_guard socket_guard(socket_mutex_);
+    if (attachment.line->texts() == nullptr) attachment.line->take_texts(attachment.welcome.node);
+}
+
+Status offpath_context::ask_for_kernel_texts() {
+    control::KernelTextsAsked question;
+    {
+        auto guard = lock();
+        question.number = ++last_question;
+    }
+    return ask_until(question, {}, [&](const control::Message& message) {
+        const auto* answer = std::get_if<control::KernelTextsAsked>(&message);
+        return answer != nullptr && *answer == question;
+    });
+}

@@ -111,6 +111,11 @@ struct offpath_context {
 
     offpath::Status ask(const offpath::control::Message& question, std::uint64_t kernel,
                         offpath::control::KernelReply& reply);
+    // From the first kernel on: what kernels print is printed here. Must not hold the lock.
+    void take_kernel_texts();
+    // Returns when this process has everything that its kernels have printed, and the reasons of their
+    // failures. Must not hold the lock.
+    offpath::Status ask_for_kernel_texts();
 
     offpath::control::ClientChannel& channel() { return *attachment.channel; }
 
@@ -127,7 +132,7 @@ struct offpath_context {
     std::unordered_map<offpath_team*, std::unique_ptr<offpath_team>> teams;
     std::unordered_map<offpath_region*, std::unique_ptr<offpath_region>> regions;
     std::unordered_map<offpath_kernel*, std::unique_ptr<offpath_kernel>> kernels;
-    std::uint64_t last_kernel = 0;
+    std::uint64_t last_kernel = 0, last_question = 0;
     std::unordered_map<offpath_group*, std::unique_ptr<offpath_group>> groups;
     std::unordered_map<offpath_window*, std::unique_ptr<offpath_window>> windows;
     std::uint32_t unwatched = 0;  // sum over the windows

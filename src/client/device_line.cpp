@@ -23,28 +23,49 @@ constexpr std::size_t max_messages = 64;
 }  // namespace
 
 DeviceLine::DeviceLine(control::MessageSocket socket) : socket_(std::move(socket)) {
-    if (!socket_.remote()) return;
+    if (socket_.remote()) start();
+}
+
+void DeviceLine::start() {
     stop_event_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_event_) throw std::system_error(errno, std::generic_category(), "eventfd");
     thread_ = start_own_thread([this] { run(); });
+    threaded_ = true;
+}
+
+void DeviceLine::take_texts(const std::string& device) {
+    auto texts = std::make_unique<DeviceTexts>(
+        device, [this](std::uint64_t count) { (void)send(control::KernelTextsTaken{count}); });
+    {
+        std::lock_guard lock(mutex_);
+        texts_ = std::move(texts);
+    }
+    if (!threaded_) start();
+}
+
+DeviceTexts* DeviceLine::texts() const {
+    std::lock_guard lock(mutex_);
+    return texts_.get();
 }
 
 DeviceLine::~DeviceLine() {
-    if (!thread_.joinable()) return;
-    stop_ = true;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(stop_event_.get(), &one, sizeof one);
-    thread_.join();
+    if (threaded_) {
+        stop_ = true;
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = write(stop_event_.get(), &one, sizeof one);
+        thread_.join();
+    }
+    texts_.reset();  // its thread sends
 }
 
 Status DeviceLine::send(const control::Message& message, std::span<const int> descriptors) {
-    if (!thread_.joinable()) return socket_.send(message, descriptors);
+    if (!threaded_) return socket_.send(message, descriptors);
     std::lock_guard lock(mutex_);
     return closed_ ? Status::peer_lost : socket_.send(message, descriptors);
 }
 
 Status DeviceLine::receive(int timeout_ms, control::Message& message, std::string& problem) {
-    if (!thread_.joinable()) {
+    if (!threaded_) {
         std::vector<FileDescriptor> descriptors;
         return socket_.receive(timeout_ms, message, descriptors, problem);
     }
@@ -61,11 +82,11 @@ Status DeviceLine::receive(int timeout_ms, control::Message& message, std::strin
 }
 
 bool DeviceLine::closed() const {
-    return thread_.joinable() ? closed_.load(std::memory_order_acquire) : socket_.peer_closed();
+    return threaded_ ? closed_.load(std::memory_order_acquire) : socket_.peer_closed();
 }
 
 bool DeviceLine::wait_closed(int timeout_ms) {
-    if (!thread_.joinable()) {
+    if (!threaded_) {
         pollfd entry{socket_.fd(), POLLRDHUP, 0};
         poll(&entry, 1, timeout_ms);
         return socket_.peer_closed();
@@ -94,7 +115,7 @@ void DeviceLine::run() {
             if (socket_.unsent()) wanted |= POLLOUT;
         }
         pollfd entries[] = {{socket_.fd(), wanted, 0}, {stop_event_.get(), POLLIN, 0}};
-        poll(entries, 2, static_cast<int>(control::tend_interval_ns / 1'000'000));
+        poll(entries, 2, socket_.remote() ? static_cast<int>(control::tend_interval_ns / 1'000'000) : -1);
     }
 }
 
@@ -111,6 +132,9 @@ bool DeviceLine::take_messages() {
             close_with(received.problem.empty() ? to_string(status) : received.problem);
         } else if (control::decode_message(received.bytes, message, problem) != Status::ok) {
             close_with(problem);
+        } else if (auto* text = std::get_if<control::KernelText>(&message); text != nullptr && texts_) {
+            if (texts_->take(std::move(*text))) continue;
+            close_with("it sends more texts of kernels than are taken");
         } else if (messages_.size() >= max_messages) {
             close_with("it sends messages that nobody has asked for");
         } else {

@@ -1,16 +1,19 @@
 // DeviceLine: the connection of an attached process to its daemon, for rare messages: regions, the goodbye,
-// the daemon's last message. Over TCP a separate thread keeps it alive and reads it while the program
-// computes. Silence is then noticed, and the daemon does not consider this process dead. The thread wakes
-// twice a second. Over a unix socket the kernel reports the end, and there is no thread.
+// the daemon's last message, what kernels print. Over TCP a separate thread keeps it alive and reads it while
+// the program computes. Silence is then noticed, and the daemon does not consider this process dead. The
+// thread wakes twice a second. Over a unix socket the kernel reports the end, and there is no thread until
+// the process uses kernels.
 //
 // Ownership: the attachment. Threads: any; only one at a time may wait in receive().
 #pragma once
 
+#include "client/device_texts.h"
 #include "control/message_socket.h"
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -25,6 +28,12 @@ class DeviceLine {
     DeviceLine(const DeviceLine&) = delete;
     DeviceLine& operator=(const DeviceLine&) = delete;
 
+    // Prints what kernels print from now on, with `device` in front of each line. No thread may be in
+    // receive(). Throws std::system_error.
+    void take_texts(const std::string& device);
+    // Null before take_texts().
+    DeviceTexts* texts() const;
+
     // retry: no room. peer_lost: the daemon is gone.
     Status send(const control::Message& message, std::span<const int> descriptors = {});
     // unavailable: nothing came in time. peer_lost: nothing will come any more.
@@ -37,12 +46,15 @@ class DeviceLine {
     std::string why() const;
 
   private:
+    void start();
     void run();
     bool take_messages();  // under the mutex; false: closed
     void close_with(std::string why);
 
     control::MessageSocket socket_;
-    // The rest is used for TCP only.
+    std::unique_ptr<DeviceTexts> texts_;
+    std::atomic<bool> threaded_{false};
+    // The rest is used with a thread only.
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<control::Message> messages_;

@@ -284,6 +284,8 @@ offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_conte
 offpath_status_t offpath_finalize(offpath_context_h context) {
     if (context == nullptr) return OFFPATH_ERR_INVALID;
     context->sleep_until([&] { return context->requests.sweep() == 0; });
+    if (context->attachment.line->texts() != nullptr && !context->lost())
+        (void)context->ask_for_kernel_texts();
     // The daemon hangs up once it has released our memory.
     if (!context->lost() && context->attachment.line->send(control::Goodbye{}) == Status::ok)
         context->attachment.line->wait_closed(goodbye_timeout_ms);

@@ -95,6 +95,8 @@ class BodyWriter {
         out.value(m.id);
         out.text(m.path);
         out.text(m.symbol);
+        out.value(m.stream);
+        out.value(m.seconds);
     }
     void operator()(const KernelReply& m) const {
         out.value(m.id);
@@ -125,6 +127,12 @@ class BodyWriter {
         out.value(static_cast<std::uint8_t>(m.reads_program));
         out.bytes(m.mac);
     }
+    void operator()(const KernelText& m) const {
+        out.value(static_cast<std::uint8_t>(m.kind));
+        out.text(m.text.substr(0, max_kernel_text_bytes));
+    }
+    void operator()(const KernelTextsTaken& m) const { out.value(m.count); }
+    void operator()(const KernelTextsAsked& m) const { out.value(m.number); }
 
   private:
     FieldWriter& out;
@@ -249,6 +257,10 @@ class BodyReader {
         m.id = in.value<std::uint64_t>();
         m.path = in.text(max_path_bytes);
         m.symbol = in.text(max_symbol_bytes);
+        m.stream = in.value<std::uint32_t>();
+        m.seconds = in.value<std::uint32_t>();
+        if (in.ok() && m.stream >= max_kernel_streams)
+            return wrong("a kernel of stream {}; {} streams are accepted", m.stream, max_kernel_streams);
         const bool named = m.id != 0 && !m.path.empty() && !m.symbol.empty();
         if (in.ok() && (!named || (m.path + m.symbol).find('\0') != std::string::npos))
             return wrong("a kernel without number, path or symbol");
@@ -287,6 +299,22 @@ class BodyReader {
         const bool good = read_flag(in, m.reads_program);
         read_array(in, m.mac);
         return good ? Status::ok : wrong("target welcome: the flag for reading is neither 0 nor 1");
+    }
+    Status operator()(KernelText& m) {
+        const auto kind = in.value<std::uint8_t>();
+        m.text = in.text(max_kernel_text_bytes);
+        if (in.ok() && (kind < 1 || kind > 3))
+            return wrong("text of kernels: unknown kind {}; 1 to 3 are accepted", kind);
+        m.kind = static_cast<KernelTextKind>(kind);
+        return Status::ok;
+    }
+    Status operator()(KernelTextsTaken& m) {
+        m.count = in.value<std::uint64_t>();
+        return Status::ok;
+    }
+    Status operator()(KernelTextsAsked& m) {
+        m.number = in.value<std::uint64_t>();
+        return Status::ok;
     }
 
   private:

@@ -19,7 +19,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 10;
+constexpr std::uint16_t protocol_version = 11;
 constexpr std::size_t max_message_bytes = 48 << 10;
 
 using Nonce = std::array<std::byte, 16>;
@@ -144,11 +144,13 @@ struct RegisterExported {
     friend bool operator==(const RegisterExported&, const RegisterExported&) = default;
 };
 
-// client -> daemon: loads the library and looks up the symbol, after all kernels that were started before.
-// The client chooses ids; it never uses 0 and never reuses one.
+// client -> daemon: loads the library and looks up the symbol, after all kernels of the stream that were
+// started before. The client chooses ids; it never uses 0 and never reuses one.
 struct LoadKernel {
     std::uint64_t id = 0;
     std::string path, symbol;
+    std::uint32_t stream = 0;   // below max_kernel_streams
+    std::uint32_t seconds = 0;  // that a run may take; 0: the daemon's limit
     friend bool operator==(const LoadKernel&, const LoadKernel&) = default;
 };
 
@@ -195,9 +197,32 @@ struct TargetWelcome {
     friend bool operator==(const TargetWelcome&, const TargetWelcome&) = default;
 };
 
-using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
-                             Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel,
-                             KernelReply, DirectCall, DirectProof, DirectWelcome, TargetWelcome>;
+// daemon -> client, unasked: what kernels have printed to standard output or standard error, or why one
+// failed. At most max_kernel_texts are on the way.
+enum class KernelTextKind : std::uint8_t { output = 1, error_output = 2, failure = 3 };
+struct KernelText {
+    KernelTextKind kind = KernelTextKind::output;
+    std::string text;
+    friend bool operator==(const KernelText&, const KernelText&) = default;
+};
+
+// client -> daemon: how many KernelTexts the client has taken so far.
+struct KernelTextsTaken {
+    std::uint64_t count = 0;
+    friend bool operator==(const KernelTextsTaken&, const KernelTextsTaken&) = default;
+};
+
+// client -> daemon, and daemon -> client: the question is answered by itself, after everything that kernels
+// printed before it, and the reasons of all failures before it.
+struct KernelTextsAsked {
+    std::uint64_t number = 0;
+    friend bool operator==(const KernelTextsAsked&, const KernelTextsAsked&) = default;
+};
+
+using Message =
+    std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye, Challenge,
+                 RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel, KernelReply, DirectCall,
+                 DirectProof, DirectWelcome, TargetWelcome, KernelText, KernelTextsTaken, KernelTextsAsked>;
 
 std::vector<std::byte> encode_message(const Message& message);
 // protocol: not a message. version: a message of another version, byte order or word size. `message` is set

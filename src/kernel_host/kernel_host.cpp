@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -28,11 +29,22 @@ Status KernelHost::start(const HostConfig& config, std::unique_ptr<KernelHost>& 
         problem = "no memory for a kernel host";
         return status;
     }
+    std::array<FileDescriptor, 2> output, its_output;
+    for (std::size_t i = 0; i < output.size(); ++i) {
+        int pipe_ends[2];
+        if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
+            problem = fmt::format("no pipe for a kernel host: {}", std::strerror(errno));
+            return Status::system;
+        }
+        output[i] = FileDescriptor(pipe_ends[0]);
+        its_output[i] = FileDescriptor(pipe_ends[1]);
+        fcntl(output[i].get(), F_SETFL, O_NONBLOCK);
+    }
     pid_t pid = -1;
-    const int descriptors[] = {its.get(), shared.get()};
+    const int descriptors[] = {its.get(), shared.get(), its_output[0].get(), its_output[1].get()};
     status = spawn_host(config, {config.own_symbols ? "own" : "any"}, descriptors, pid, problem);
     if (status != Status::ok) return status;
-    host.reset(new KernelHost(pid, std::move(mine), std::move(mapping)));
+    host.reset(new KernelHost(pid, std::move(mine), std::move(mapping), std::move(output)));
     return Status::ok;
 }
 
@@ -86,7 +98,7 @@ Status KernelHost::receive(Answer& answer) {
 }
 
 void KernelHost::kill() const {
-    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) ::kill(-pid_, SIGKILL);
 }
 
 std::string KernelHost::wait(int options) {

@@ -1,6 +1,6 @@
-// KernelHost: a proxy's handle on the process that runs the kernels of one client. That process has no
-// descriptors except its socket and those that it is sent. It has its own process group and dies with its
-// proxy. Ownership: the session's KernelJobs. Threads: the proxy's.
+// KernelHost: a proxy's handle on a process that runs kernels of one client. That process has no descriptors
+// except its socket, two pipes for what kernels print, and those that it is sent. It has its own process
+// group and dies with its proxy. Ownership: the session's KernelJobs. Threads: the proxy's.
 #pragma once
 
 #include "base/file_descriptor.h"
@@ -9,6 +9,7 @@
 #include "kernel_host/records.h"
 #include "memory/file.h"
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,11 +32,15 @@ class KernelHost {
     pid_t pid() const { return pid_; }
     // Whether there are answers that have not been received. One load; it does not detect the process's end.
     bool answered() const;
+    // The ends of the pipes that the process has as standard output and standard error; they do not block.
+    // The caller gets them once.
+    std::array<FileDescriptor, 2> take_output() { return std::move(output_); }
     // Copies the descriptors. peer_lost: the process has ended.
     Status send(const Request& request, std::span<const int> descriptors = {});
     // retry: there is no answer. peer_lost: the process has ended, or broke the rules.
     Status receive(Answer& answer);
 
+    // Also what its kernels have started in its process group.
     void kill() const;
     // Tells people how the process ended; empty: it has not.
     std::string reap();
@@ -43,13 +48,14 @@ class KernelHost {
     std::string end();
 
   private:
-    KernelHost(pid_t pid, FileDescriptor socket, memory::Mapping shared)
-        : pid_(pid), socket_(std::move(socket)), shared_(std::move(shared)) {}
+    KernelHost(pid_t pid, FileDescriptor socket, memory::Mapping shared, std::array<FileDescriptor, 2> output)
+        : pid_(pid), socket_(std::move(socket)), shared_(std::move(shared)), output_(std::move(output)) {}
     std::string wait(int options);
 
     pid_t pid_;  // -1: gone
     FileDescriptor socket_;
     memory::Mapping shared_;
+    std::array<FileDescriptor, 2> output_;
     std::uint64_t taken_ = 0;
 };
 

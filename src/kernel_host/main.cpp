@@ -1,6 +1,7 @@
 // offpath-kernel-host: runs the kernels of one client (records.h). A proxy starts it, as
 //   offpath-kernel-host PARENT [CPU,CPU,...] [UID:GID] own|any
-// with its socket and the shared words at given descriptors. It has one thread; kernels may start more.
+// with its socket, the shared words and the pipes for its output at given descriptors. It has one thread;
+// kernels may start more.
 #include "kernel_host/host_process.h"
 #include "kernel_host/records.h"
 #include "memory/file.h"
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -141,7 +143,9 @@ Status Host::map(const Region& region, const memory::File& file) {
 }
 
 void Host::handle(const Run& record) {
-    answer(run(record));
+    const Answer result = run(record);
+    std::fflush(stdout);
+    answer(result);
 }
 
 Answer Host::run(const Run& record) {
@@ -205,5 +209,12 @@ int main(int argc, char** argv) {
     if (memory::Mapping::map(kernel_host::shared_fd, sizeof(kernel_host::Shared), shared) != Status::ok)
         return 1;
     close(kernel_host::shared_fd);
+    // What kernels print goes to the program.
+    for (const auto& [pipe, descriptor] : {std::pair(kernel_host::output_fd, STDOUT_FILENO),
+                                           std::pair(kernel_host::error_output_fd, STDERR_FILENO)}) {
+        if (dup2(pipe, descriptor) < 0) return 1;
+        close(pipe);
+    }
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     return kernel_host::Host(std::move(shared), std::strcmp(argv[4], "own") == 0).serve();
 }

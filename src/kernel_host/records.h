@@ -16,7 +16,7 @@
 namespace offpath::kernel_host {
 
 // The descriptors that the host has when it starts (host_process.h).
-constexpr int socket_fd = 3, shared_fd = 4;
+constexpr int socket_fd = 3, shared_fd = 4, output_fd = 5, error_output_fd = 6;
 constexpr std::size_t max_record_bytes = 16 << 10;
 constexpr std::size_t max_regions = 17;  // that come with one record
 

@@ -67,6 +67,7 @@ Status Daemon::start(std::string& problem) {
         return Status::system;
     }
     kernels_.enabled = options_.kernels;
+    kernels_.seconds = options_.kernel_seconds;
     kernels_.host.program = beside_this_program("offpath-kernel-host");
     kernels_.host.cpus = options_.cpus;
     kernels_.beside_proxies = !options_.cpus.empty() && options_.proxies >= options_.cpus.size();

@@ -31,10 +31,11 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
-    bool kernels = true;        // whether clients may have kernels run
-    std::string allow_kernels;  // directories of libraries for clients on other systems; empty: none
-    std::string kernel_user;    // the user that runs their kernels; empty: this process's user
-    bool allow_images = false;  // whether clients on other systems may send code for target regions
+    bool kernels = true;               // whether clients may have kernels run
+    std::string allow_kernels;         // directories of libraries for clients on other systems; empty: none
+    std::uint32_t kernel_seconds = 0;  // that their runs may take if the program sets no limit; 0: no limit
+    std::string kernel_user;           // the user that runs their kernels; empty: this process's user
+    bool allow_images = false;         // whether clients on other systems may send code for target regions
     std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;

@@ -48,12 +48,22 @@ void Session::load_kernel(const control::LoadKernel& message) {
         if (status != Status::ok) return answer(status, why);
     }
     if (kernels_ == nullptr) {
-        kernels_ = std::make_unique<KernelJobs>(
-            remote() ? kernel_settings_.remote_host : kernel_settings_.host, epoll_, *memory_, name_);
+        kernels_ = std::make_unique<KernelStreams>(
+            remote() ? kernel_settings_.remote_host : kernel_settings_.host, kernel_settings_.seconds, epoll_,
+            *memory_, name_, [this](const control::Message& text) {
+                if (!ended_) reply(text);
+            });
         engine_.use_kernels(*session_, *kernels_);
     }
     if (status = kernels_->load(kernel, answer); status != Status::ok)
         answer(status, "too many kernels, or the number of another one");
+}
+
+void Session::answer_about_texts(const control::KernelTextsAsked& message) {
+    if (kernels_ == nullptr)
+        reply(message);
+    else
+        kernels_->asked(message);
 }
 
 bool Session::execute(const control::Compute& command) {

@@ -1,5 +1,6 @@
 #include "proxy/kernel_jobs.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <offpath/compute.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace offpath::proxy {
 namespace {
@@ -19,6 +21,7 @@ constexpr std::uint64_t min_arena_bytes = 2 << 20;
 constexpr std::uint64_t alignment = 128;
 constexpr unsigned steps_per_round = 4;
 constexpr std::uint64_t arena_region = 0;
+constexpr std::uint64_t second_ns = 1'000'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
@@ -26,9 +29,15 @@ std::uint64_t aligned(std::uint64_t bytes) {
 
 }  // namespace
 
-KernelJobs::KernelJobs(const kernel_host::HostConfig& config, int epoll, memory::SessionMemory& memory,
-                       std::string client)
-    : config_(config), epoll_(epoll), memory_(memory), client_(std::move(client)) {
+KernelJobs::KernelJobs(const kernel_host::HostConfig& config, std::uint32_t seconds, int epoll,
+                       memory::SessionMemory& memory, KernelTexts& texts, std::string client)
+    : config_(config),
+      seconds_(seconds),
+      epoll_(epoll),
+      memory_(memory),
+      texts_(texts),
+      output_(epoll, texts),
+      client_(std::move(client)) {
     for (KernelPiece& piece : pieces_) {
         piece.jobs = this;
         piece.function = [](Completion* completion, Status status) {
@@ -44,7 +53,8 @@ KernelJobs::~KernelJobs() = default;
 
 Status KernelJobs::load(const control::LoadKernel& kernel, Answer answer) {
     if (kernels_.size() >= max_kernels || kernels_.contains(kernel.id)) return Status::invalid;
-    kernels_[kernel.id] = {kernel.path, kernel.symbol, false};
+    const std::uint64_t limit_ns = (kernel.seconds != 0 ? kernel.seconds : seconds_) * second_ns;
+    kernels_[kernel.id] = {kernel.path, kernel.symbol, limit_ns, false};
     KernelJob job;
     job.kind = Kind::load;
     job.kernel = kernel.id;
@@ -97,14 +107,15 @@ void KernelJobs::region_gone(std::uint64_t region) {
 
 unsigned KernelJobs::progress() {
     if (host_ != nullptr && (event_ || host_->answered())) take_answers();
-    unsigned work = 0;
+    if (deadline_ns_ != UINT64_MAX) check_deadline();
+    unsigned work = output_.progress() ? 1 : 0;
     while (work < steps_per_round && step())
         ++work;
     return work;
 }
 
 bool KernelJobs::has_work() const {
-    if (event_ || (host_ != nullptr && host_->answered())) return true;
+    if (event_ || (host_ != nullptr && host_->answered()) || output_.has_work()) return true;
     if (stopped_ != Status::ok) return false;
     switch (phase_) {
         case Phase::waiting:
@@ -175,6 +186,7 @@ bool KernelJobs::start() {
     }
     if (!kernel->second.loaded) {
         phase_ = Phase::loading;
+        set_deadline();
         job.number = ++number_;
         if (host_->send(kernel_host::Load{job.number, job.kernel, kernel->second.path,
                                           kernel->second.symbol}) != Status::ok)
@@ -193,6 +205,7 @@ bool KernelJobs::ensure_host(std::string& problem) {
     event.events = EPOLLIN;
     event.data.fd = host_->fd();
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, host_->fd(), &event) == 0) {
+        output_.open(host_->take_output());
         log::info("{}: kernels run in process {}", client_, host_->pid());
         return true;
     }
@@ -301,11 +314,37 @@ void KernelJobs::send_run(KernelJob& job) {
         }
     }
     phase_ = Phase::running;
-    ++sent_;
+    if (++sent_ == 1) set_deadline();
     if (host_->send(run, files) == Status::ok) return;
     // Answers that the host sent before its end count.
     take_answers();
     if (host_ != nullptr) host_lost();
+}
+
+bool KernelJobs::event(int fd) {
+    if (output_.owns(fd)) {
+        output_.event();
+        return true;
+    }
+    if (host_ == nullptr || host_->fd() != fd) return false;
+    event_ = true;
+    return true;
+}
+
+// The host begins with the first job now.
+void KernelJobs::set_deadline() {
+    const auto kernel = kernels_.find(queue_.front().kernel);
+    const std::uint64_t limit_ns = kernel == kernels_.end() ? 0 : kernel->second.limit_ns;
+    deadline_ns_ = limit_ns == 0 ? UINT64_MAX : SteadyClock().now_ns() + limit_ns;
+}
+
+// Its end comes as an event.
+void KernelJobs::check_deadline() {
+    if (SteadyClock().now_ns() < deadline_ns_) return;
+    deadline_ns_ = UINT64_MAX;
+    if (host_ == nullptr || exceeded_ns_ != 0) return;
+    exceeded_ns_ = std::max<std::uint64_t>(kernels_[queue_.front().kernel].limit_ns, 1);
+    host_->kill();
 }
 
 void KernelJobs::take_answers() {
@@ -326,6 +365,7 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
         log::error("{}: its kernel host answered what was not asked", client_);
         return host_lost();
     }
+    deadline_ns_ = UINT64_MAX;
     if (phase_ == Phase::running) --sent_;
     if (is_error(answer.status)) return over(answer.status, answer.text);
     if (phase_ == Phase::loading) {
@@ -342,9 +382,13 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
 }
 
 void KernelJobs::host_lost() {
-    const std::string how = host_->end();
+    std::string how = "the process that runs it ended: " + host_->end();
     host_.reset();
+    output_.finish();
     event_ = false;
+    deadline_ns_ = UINT64_MAX;
+    if (const std::uint64_t limit_ns = std::exchange(exceeded_ns_, 0); limit_ns != 0)
+        how = fmt::format("it did not end within {} s and was killed", limit_ns / second_ns);
     for (auto& [id, kernel] : kernels_)
         kernel.loaded = false;
     mapped_.clear();
@@ -352,12 +396,12 @@ void KernelJobs::host_lost() {
     arena_known_ = false;
     if (stopped_ != Status::ok) return;
     if (phase_ != Phase::loading && phase_ != Phase::running) {
-        log::warn("{}: its kernel host ended: {}", client_, how);
+        log::warn("{}: no kernel was running: {}", client_, how);
         return;
     }
     const bool loading = queue_.front().kind == Kind::load;
     sent_ = 0;
-    over(loading ? Status::invalid : Status::canceled, "the process that runs it ended: " + how);
+    over(loading ? Status::invalid : Status::canceled, how);
     // The queued runs may need results of the lost run.
     fail_queue(Status::canceled);
 }
@@ -367,9 +411,12 @@ void KernelJobs::over(Status status, const std::string& why) {
     KernelJob job = std::move(queue_.front());
     queue_.pop_front();
     phase_ = sent_ > 0 ? Phase::running : Phase::waiting;
-    if (job.kind == Kind::run && is_error(status) && !why.empty())
-        log::error("{}: kernel {} ({}) ends with an error: {}", client_, job.kernel,
-                   kernels_.contains(job.kernel) ? kernels_[job.kernel].symbol : "", why);
+    if (sent_ > 0) set_deadline();
+    if (job.kind == Kind::run && is_error(status) && !why.empty()) {
+        const std::string symbol = kernels_.contains(job.kernel) ? kernels_[job.kernel].symbol : "";
+        log::error("{}: kernel {} ({}) ends with an error: {}", client_, job.kernel, symbol, why);
+        texts_.failure(fmt::format("kernel {}: {}", symbol, why));
+    }
     if (job.kind == Kind::load) {
         if (is_error(status)) kernels_.erase(job.kernel);
         job.answer(status, why);

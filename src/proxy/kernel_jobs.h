@@ -1,15 +1,16 @@
-// KernelJobs: runs the kernels of one session. A job loads, runs or unloads a kernel; jobs are done one after
-// the other, in order of arrival. Bytes without a pointer are copied into memory that the kernel host maps.
-// The host runs the kernel, and its output is copied back. The event loop only does these copies, a few
-// hundred KiB a round. Runs that need no copies are sent to the host in advance, a few at a time, so that it
-// never waits between them.
+// KernelJobs: runs the kernels of one stream of a session. A job loads, runs or unloads a kernel; jobs are
+// done one after the other, in order of arrival. Bytes without a pointer are copied into memory that the
+// kernel host maps. The host runs the kernel, and its output is copied back. The event loop only does these
+// copies, a few hundred KiB a round. Runs that need no copies are sent to the host in advance, a few at a
+// time, so that it never waits between them.
 //
 // The host is a process (kernel_host/kernel_host.h), started with the first job. When it ends, its current
-// job and the runs after it end with Status::canceled; the next job starts another host.
+// job and the runs after it end with Status::canceled; the next job starts another host. A host whose kernel
+// exceeds its limit of time is killed.
 //
-// Ownership: the session; it borrows the session's memory. Threads: the proxy's. Life: any calls -> stop() ->
-// closed() until it is true. Completions and answers are called from progress() and closed() only.
-// Schedules start kernels through engine::Kernels, commands of the client directly; all queue up here.
+// Ownership: the session's KernelStreams; it borrows the session's memory. Threads: the proxy's. Life: any
+// calls -> stop() -> closed() until it is true. Completions and answers are called from progress() and
+// closed() only.
 #pragma once
 
 #include "control/kernel_commands.h"
@@ -17,6 +18,7 @@
 #include "engine/teams/kernels.h"
 #include "kernel_host/kernel_host.h"
 #include "memory/session_memory.h"
+#include "proxy/kernel_output.h"
 
 #include <array>
 #include <deque>
@@ -31,6 +33,7 @@ namespace offpath::proxy {
 
 struct KernelSettings {
     bool enabled = true;
+    std::uint32_t seconds = 0;  // that a run may take if the program sets no limit; 0: no limit
     // Whether every CPU that hosts may run on belongs to a proxy. A proxy that spins on such a CPU then takes
     // time from the kernel.
     bool beside_proxies = false;
@@ -41,24 +44,25 @@ struct KernelSettings {
     kernel_host::HostConfig remote_host;
 };
 
-class KernelJobs final : public engine::Kernels {
+class KernelJobs {
   public:
     using Answer = std::function<void(Status, const std::string&)>;
 
-    // `epoll` is where the host's descriptor is watched. The code that sees an event there calls event().
-    KernelJobs(const kernel_host::HostConfig& config, int epoll, memory::SessionMemory& memory,
-               std::string client);
-    ~KernelJobs() override;
+    // `epoll` is where the host's descriptors are watched. The code that sees an event there calls event().
+    // `seconds`: as KernelSettings says.
+    KernelJobs(const kernel_host::HostConfig& config, std::uint32_t seconds, int epoll,
+               memory::SessionMemory& memory, KernelTexts& texts, std::string client);
+    ~KernelJobs();
     KernelJobs(const KernelJobs&) = delete;
     KernelJobs& operator=(const KernelJobs&) = delete;
 
     // invalid: too many kernels, or the number is in use.
     Status load(const control::LoadKernel& kernel, Answer answer);
     bool knows(std::uint64_t kernel) const { return kernels_.contains(kernel); }
-    // engine::Kernels; invalid: no such kernel.
+    // As in engine::Kernels; invalid: no such kernel.
     Status run(std::uint64_t kernel, std::span<const engine::KernelBuffer> buffers,
-               std::span<const std::byte> arguments, Completion* done) override;
-    bool take_back(const Completion* done) override;
+               std::span<const std::byte> arguments, Completion* done);
+    bool take_back(const Completion* done);
     void unload(std::uint64_t kernel);
     // Nothing uses the region any more.
     void region_gone(std::uint64_t region);
@@ -68,8 +72,12 @@ class KernelJobs final : public engine::Kernels {
     bool has_work() const;
     // Whether the host is working.
     bool host_busy() const { return phase_ == Phase::loading || phase_ == Phase::running; }
-    int event_fd() const { return host_ != nullptr ? host_->fd() : -1; }
-    void event() { event_ = true; }
+    // Whether the descriptor belongs to this, and then takes note of its event.
+    bool event(int fd);
+    // When progress() must be called although no event has come; UINT64_MAX: never.
+    std::uint64_t deadline_ns() const { return deadline_ns_; }
+    // What its kernels print.
+    KernelOutput& output() { return output_; }
 
     // Starts no more jobs; existing ones end with `reason`.
     void stop(Status reason);
@@ -84,7 +92,8 @@ class KernelJobs final : public engine::Kernels {
 
     struct LoadedKernel {
         std::string path, symbol;
-        bool loaded = false;  // in the current host
+        std::uint64_t limit_ns = 0;  // of a run; 0: none
+        bool loaded = false;         // in the current host
     };
     struct Placed {
         engine::KernelBuffer buffer;
@@ -116,6 +125,8 @@ class KernelJobs final : public engine::Kernels {
     bool copied() const;
     bool may_send_ahead() const;
     void send_run(KernelJob& job);
+    void set_deadline();
+    void check_deadline();
     void take_answers();
     void on_answer(const kernel_host::Answer& answer);
     void host_lost();
@@ -123,8 +134,11 @@ class KernelJobs final : public engine::Kernels {
     void fail_queue(Status status);
 
     const kernel_host::HostConfig config_;
+    const std::uint32_t seconds_;
     const int epoll_;
     memory::SessionMemory& memory_;
+    KernelTexts& texts_;
+    KernelOutput output_;
     const std::string client_;
 
     std::unique_ptr<kernel_host::KernelHost> host_;
@@ -145,6 +159,8 @@ class KernelJobs final : public engine::Kernels {
     std::uint64_t copy_offset_ = 0;
     Status copy_status_ = Status::ok;
     bool event_ = false;
+    std::uint64_t deadline_ns_ = UINT64_MAX;  // of the front job, while the host has it
+    std::uint64_t exceeded_ns_ = 0;           // the limit for which the host was killed
     Status stopped_ = Status::ok;
 };
 

@@ -309,6 +309,15 @@ void Proxy::sleep_until_event() {
         const int beat_ms = static_cast<int>(beat_interval_ns_ / 1'000'000);
         limit_ms = limit_ms < 0 ? beat_ms : std::min(limit_ms, beat_ms);
     }
+    std::uint64_t deadline_ns = UINT64_MAX;
+    for (const auto& session : sessions_)
+        deadline_ns = std::min(deadline_ns, session->deadline_ns());
+    if (deadline_ns != UINT64_MAX) {
+        const std::uint64_t now = now_ns();
+        const std::uint64_t left_ms = (std::max(deadline_ns, now) - now) / 1'000'000 + 1;
+        const int until_ms = static_cast<int>(std::min<std::uint64_t>(left_ms, 1'000'000));
+        limit_ms = limit_ms < 0 ? until_ms : std::min(limit_ms, until_ms);
+    }
     if (quiet && transport_->arm() == Status::ok && hosts_.arm() == Status::ok &&
         (direct_ == nullptr || direct_->arm() == Status::ok))
         serve_events(limit_ms);
@@ -333,8 +342,6 @@ void Proxy::serve_events(int timeout_ms) {
         for (auto& session : sessions_) {
             if (fd == session->doorbell()) {
                 session->clear_doorbell();
-            } else if (fd == session->kernel_event()) {
-                session->serve_kernels();
             } else if (fd == session->socket() || fd == session->process_event()) {
                 if (session->ended()) {
                     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
@@ -343,7 +350,7 @@ void Proxy::serve_events(int timeout_ms) {
                 } else {
                     session->process_ended();
                 }
-            } else {
+            } else if (!session->serve_kernels(fd)) {
                 continue;
             }
             break;

@@ -260,6 +260,11 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
         revoke_region(revoke->id);
     } else if (const auto* kernel = std::get_if<control::LoadKernel>(&message)) {
         load_kernel(*kernel);
+    } else if (const auto* taken = std::get_if<control::KernelTextsTaken>(&message)) {
+        if (kernels_ == nullptr || !kernels_->taken(*taken))
+            end(Status::protocol, "it has taken texts of kernels that were not sent", true);
+    } else if (const auto* asked = std::get_if<control::KernelTextsAsked>(&message)) {
+        answer_about_texts(*asked);
     } else if (std::holds_alternative<control::Goodbye>(message)) {
         // Commands posted before the goodbye still count.
         drain(UINT32_MAX);

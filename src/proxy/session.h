@@ -14,7 +14,7 @@
 #include "memory/session_memory.h"
 #include "proxy/direct_port.h"
 #include "proxy/host_side.h"
-#include "proxy/kernel_jobs.h"
+#include "proxy/kernel_streams.h"
 #include "proxy/newcomer.h"
 #include "proxy/schedule_store.h"
 
@@ -75,10 +75,12 @@ class Session {
     int process_event() const { return process_.get(); }
     int doorbell() const { return channel_->doorbell(); }
     int memory_event() const { return memory_->event_fd(); }
-    // The session watches it itself, because it comes and goes.
-    int kernel_event() const { return kernels_ != nullptr ? kernels_->event_fd() : -1; }
-    void serve_kernels() { kernels_->event(); }
-    bool kernels_run() const { return kernels_ != nullptr && kernels_->host_busy(); }
+    // Whether the descriptor belongs to its kernels, and then takes note of its event. They watch their
+    // descriptors themselves, because these come and go.
+    bool serve_kernels(int fd) { return kernels_ != nullptr && kernels_->event(fd); }
+    bool kernels_run() const { return kernels_ != nullptr && kernels_->busy(); }
+    // When there is work although no event has come; UINT64_MAX: never.
+    std::uint64_t deadline_ns() const { return kernels_ != nullptr ? kernels_->deadline_ns() : UINT64_MAX; }
     // Before sleeping: false when there is work to do. The next round of work ends the sleep state.
     bool prepare_sleep();
     void end_sleep() { channel_->end_sleep(); }
@@ -168,6 +170,7 @@ class Session {
     bool execute(const control::Compute& command);
     bool execute(const control::UnloadKernel& command);
     void load_kernel(const control::LoadKernel& message);
+    void answer_about_texts(const control::KernelTextsAsked& message);
     bool admit_kernel(Status& status, std::string& why) const;
 
     // operations.cpp
@@ -211,7 +214,7 @@ class Session {
     const KernelSettings& kernel_settings_;
     const int epoll_;
     const control::Credentials peer_;
-    std::unique_ptr<KernelJobs> kernels_;  // made for the first kernel
+    std::unique_ptr<KernelStreams> kernels_;  // made for the first kernel
 
     std::vector<engine::ProxyId> proxies_;  // by job rank; 0: not told
     std::unordered_map<std::uint64_t, TeamEntry> teams_;

@@ -37,58 +37,64 @@ TEST(Messages, KeepTheirKinds) {
 // protocol version.
 TEST(Messages, HaveTheseBytes) {
     const std::vector<std::string> expected{
-        "4f46504d0a000100"
+        "4f46504d0b000100"
         "01000000000000000200000000000000030000000400000005000000040600000000000000070000"
         "0000000000"
         "505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f00",
-        "4f46504d0a000200"
+        "4f46504d0b000200"
         "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
         "000000010203"
         "0100000009808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f",
-        "4f46504d0a000300"
+        "4f46504d0b000300"
         "fdffffff020000006e6f",
-        "4f46504d0a000400"
+        "4f46504d0b000400"
         "010000000000000000000000007f00000000100000000000",
-        "4f46504d0a000500"
+        "4f46504d0b000500"
         "0100000000000000fbffffff0202",
-        "4f46504d0a000600"
+        "4f46504d0b000600"
         "0100000000000000",
-        "4f46504d0a000700",
-        "4f46504d0a000800"
+        "4f46504d0b000700",
+        "4f46504d0b000800"
         "0403020108101112131415161718191a1b1c1d1e1f",
-        "4f46504d0a000900"
+        "4f46504d0b000900"
         "04030201080100000000000000020000000000000003000000040000000500000004060000000000"
         "00000700000000000000"
         "505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f00"
         "0d00000000000000"
         "202122232425262728292a2b2c2d2e2f0200000004054041424344454647"
         "48494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f",
-        "4f46504d0a000a00"
+        "4f46504d0b000a00"
         "08000000000000000900000003020a00000001050000006e6f646531070000005543582074637003"
         "000000010203"
         "0100000009808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"
         "0b00000000000000010100000006606162636465666768696a6b6c6d6e6f70717273"
         "7475767778797a7b7c7d7e7f",
-        "4f46504d0a000b00",
-        "4f46504d0a000c00"
+        "4f46504d0b000b00",
+        "4f46504d0b000c00"
         "020000000000000000000000007f00000010000000000000020000000708",
-        "4f46504d0a000d00"
-        "0300000000000000090000002f6c69622f6b2e736f0100000066",
-        "4f46504d0a000e00"
+        "4f46504d0b000d00"
+        "0300000000000000090000002f6c69622f6b2e736f01000000660200000005000000",
+        "4f46504d0b000e00"
         "0300000000000000ffffffff020000006e6f",
-        "4f46504d0a000f00"
+        "4f46504d0b000f00"
         "040302010802000000090a",
-        "4f46504d0a001000"
+        "4f46504d0b001000"
         "101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f"
         "0100000000000000020000000000000003000000"
         "04000000"
         "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf",
-        "4f46504d0a001100"
+        "4f46504d0b001100"
         "0c00000000000000"
         "c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedf",
-        "4f46504d0a001200"
+        "4f46504d0b001200"
         "050000006e6f646531060000007838365f36340200000001"
         "d0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeef",
+        "4f46504d0b001300"
+        "03020000006e6f",
+        "4f46504d0b001400"
+        "0d00000000000000",
+        "4f46504d0b001500"
+        "0e00000000000000",
     };
     const auto messages = samples::messages();
     ASSERT_EQ(expected.size(), messages.size());
@@ -127,6 +133,10 @@ TEST(Messages, CutLongTextsForPeople) {
     RemoteWelcome remote{welcome, 1, false, std::vector<std::byte>(max_link_address_bytes), {}};
     ASSERT_EQ(decode_message(encode_message(remote), decoded, problem), Status::ok) << problem;
     EXPECT_EQ(std::get<RemoteWelcome>(decoded).link.size(), max_link_address_bytes);
+    ASSERT_EQ(decode_message(encode_message(KernelText{KernelTextKind::output, std::string(100000, 'o')}),
+                             decoded, problem),
+              Status::ok);
+    EXPECT_EQ(std::get<KernelText>(decoded).text.size(), max_kernel_text_bytes);
     ASSERT_EQ(
         decode_message(encode_message(Refusal{Status::memory, std::string(1000, 'r')}), decoded, problem),
         Status::ok);
@@ -139,7 +149,7 @@ TEST(Messages, TellVersionsApart) {
     std::string problem;
     EXPECT_EQ(decode_message(bytes, decoded, problem), Status::version);
     EXPECT_NE(problem.find("version 99"), std::string::npos) << problem;
-    EXPECT_NE(problem.find("speaks version 10"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("speaks version 11"), std::string::npos) << problem;
 }
 
 TEST(Messages, TellByteOrdersAndWordSizesApart) {
@@ -196,6 +206,10 @@ TEST(Messages, RefuseValuesOutOfRange) {
     EXPECT_TRUE(refused(LoadKernel{1, std::string("p\0q", 3), "s"}));
     EXPECT_TRUE(refused(LoadKernel{1, std::string(max_path_bytes + 1, 'p'), "s"}));
     EXPECT_TRUE(refused(LoadKernel{1, "p", std::string(max_symbol_bytes + 1, 's')}));
+    EXPECT_FALSE(refused(LoadKernel{1, "p", "s", max_kernel_streams - 1, 1}));
+    EXPECT_TRUE(refused(LoadKernel{1, "p", "s", max_kernel_streams, 1}));
+    for (const int kind : {0, 4, 255})
+        EXPECT_TRUE(refused(KernelText{static_cast<KernelTextKind>(kind), "text"}));
     RemoteHello remote;
     remote.link.resize(max_link_address_bytes);
     EXPECT_FALSE(refused(remote));

@@ -41,12 +41,15 @@ inline std::vector<Message> messages() {
             RemoteWelcome{welcome, 11, true, {std::byte{6}}, filled<32>(0x60)},
             KeepAlive{},
             RegisterExported{2, 0x7f0000000000, 4096, {std::byte{7}, std::byte{8}}},
-            LoadKernel{3, "/lib/k.so", "f"},
+            LoadKernel{3, "/lib/k.so", "f", 2, 5},
             KernelReply{3, Status::invalid, "no"},
             DirectCall{{std::byte{9}, std::byte{10}}},
             DirectProof{filled<16>(0x10), filled<16>(0x20), 1, 2, 3, 4, filled<32>(0xa0)},
             DirectWelcome{12, filled<32>(0xc0)},
-            TargetWelcome{"node1", "x86_64", 2, true, filled<32>(0xd0)}};
+            TargetWelcome{"node1", "x86_64", 2, true, filled<32>(0xd0)},
+            KernelText{KernelTextKind::failure, "no"},
+            KernelTextsTaken{13},
+            KernelTextsAsked{14}};
 }
 
 // The storage of the spans in commands().

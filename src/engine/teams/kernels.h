@@ -18,8 +18,9 @@ struct KernelBuffer {
 class Kernels {
   public:
     virtual ~Kernels() = default;
-    // Runs the kernel after those that were started before. `buffers` and `arguments` are copied.
-    // in_progress: `done` follows, never from within this call. Another status: there is no such kernel.
+    // Runs the kernel after those of its stream that were started before. `buffers` and `arguments` are
+    // copied. in_progress: `done` follows, never from within this call. Another status: there is no such
+    // kernel.
     virtual Status run(std::uint64_t kernel, std::span<const KernelBuffer> buffers,
                        std::span<const std::byte> arguments, Completion* done) = 0;
     // Forgets a run that has not begun. False: it has begun, or is over; `done` follows or was called.

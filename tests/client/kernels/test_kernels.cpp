@@ -1,4 +1,4 @@
-// The library of kernels that tests/client/compute_test.cpp has the device load.
+// The library of kernels that tests of kernels have the device load.
 #include <offpath/compute.h>
 
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -108,6 +109,27 @@ OFFPATH_API int test_leave(const void*, size_t, void* const*, const size_t*, siz
 
 OFFPATH_API int test_throw(const void*, size_t, void* const*, const size_t*, size_t) {
     throw std::bad_alloc();
+}
+
+// Uses no time of a core.
+OFFPATH_API int test_endless(const void*, size_t, void* const*, const size_t*, size_t) {
+    while (true)
+        pause();
+}
+
+// Prints as many lines as the argument says.
+OFFPATH_API int test_print(const void* arguments, size_t, void* const*, const size_t*, size_t) {
+    for (int i = 0; i < *static_cast<const int*>(arguments); ++i)
+        std::printf("this is line number %d\n", i);
+    std::fprintf(stderr, "to standard error\n");
+    std::printf("the last one");
+    return 0;
+}
+
+OFFPATH_API int test_print_and_crash(const void*, size_t, void* const*, const size_t*, size_t) {
+    std::printf("before the crash\n");
+    raise(SIGABRT);
+    return 0;
 }
 
 // `arguments` has two paths. The kernel makes the first file and waits for the second.
