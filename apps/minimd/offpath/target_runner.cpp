@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
-#include <new>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,9 @@ namespace minimd {
 
 namespace {
 
-constexpr std::align_val_t alignment{128};
+constexpr std::size_t alignment = 128;
+// The front end gives memory that devices can map from this size on.
+constexpr std::size_t least_shared_bytes = 64 << 10;
 
 // The names are in the order of Kernel.
 constexpr const char* symbols[kernel_count] = {"minimd_target_lists", "minimd_target_forces",
@@ -60,9 +63,9 @@ TargetRunner::~TargetRunner() {
     }
     more_.notify_one();
     thread_.join();
-    for (const auto& [data, bytes] : memory_) {
-        exit_(data, bytes);
-        ::operator delete(data, alignment);
+    for (const auto& [data, allocation] : memory_) {
+        exit_(data, allocation.bytes);
+        MPI_Free_mem(allocation.begin);
     }
 }
 
@@ -96,17 +99,22 @@ std::string TargetRunner::load(const runtime::Numbers& numbers) {
 }
 
 offpath_status_t TargetRunner::allocate(std::size_t bytes, void** data) {
-    *data = ::operator new(bytes, alignment);
+    Allocation made{nullptr, bytes};
+    std::size_t room = std::max(bytes + alignment, least_shared_bytes);
+    if (MPI_Alloc_mem(static_cast<MPI_Aint>(room), MPI_INFO_NULL, &made.begin) != MPI_SUCCESS)
+        return OFFPATH_ERR_MEMORY;
+    *data = made.begin;
+    std::align(alignment, bytes, *data, room);
     enter_(*data, bytes);
-    memory_[*data] = bytes;
+    memory_[*data] = made;
     return OFFPATH_OK;
 }
 
 void TargetRunner::release(void* data) {
     const auto at = memory_.find(data);
-    exit_(data, at->second);
+    exit_(data, at->second.bytes);
+    MPI_Free_mem(at->second.begin);
     memory_.erase(at);
-    ::operator delete(data, alignment);
 }
 
 bool TargetRunner::start(Kernel kernel, const void* arguments, std::size_t bytes,

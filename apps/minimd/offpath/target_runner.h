@@ -2,7 +2,8 @@
 // device that libomptarget finds.
 //
 // A thread of this class runs the regions one after the other, so that the program continues meanwhile. The
-// thread sleeps when there are none. The device has a copy of this heap's memory, which regions update. If
+// thread sleeps when there are none. This heap's memory is MPI's. A device that can map it shares it; others
+// have a copy, which regions update. If
 // the device is lost, the process ends, because libomptarget knows no other way.
 #pragma once
 
@@ -54,7 +55,11 @@ class TargetRunner final : public KernelRunner {
     decltype(&minimd_target_enter) enter_ = nullptr;
     decltype(&minimd_target_exit) exit_ = nullptr;
     std::array<Region, kernel_count> regions_{};
-    std::map<void*, std::size_t> memory_;  // bytes of each allocation
+    struct Allocation {
+        void* begin = nullptr;  // of what MPI gave
+        std::size_t bytes = 0;
+    };
+    std::map<void*, Allocation> memory_;
 
     std::mutex mutex_;
     std::condition_variable more_, done_;

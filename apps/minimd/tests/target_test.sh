@@ -33,6 +33,7 @@ input eam
 # All runs with one kind of device are one job; libomptarget keeps the device that it has found.
 ways=("lj --offpath paper" "lj --offpath balanced --device-share 0.4 --device-threads 2" "lj --offpath paper -gn 0 -t 2"
     "lj --offpath paper --half_neigh 0 --precision single" "eam --offpath paper" "eam --offpath balanced --device-share 0.4" "eam --offpath paper -gn 0 --device-threads 2" "eam --offpath paper --precision single")
+preload=()
 batch() {  # NAME FLAGS: what each way's table is, in NAME-0.json and so on
     local name=$1 at force rest
     : > "$work/$name.batch"
@@ -41,7 +42,7 @@ batch() {  # NAME FLAGS: what each way's table is, in NAME-0.json and so on
         [ "$name" != hosts ] || rest=$(sed -E 's/--offpath [a-z]+|--device-[a-z]+ [0-9.]+//g' <<< "$rest")
         echo "-i $work/$force.in --json $work/$name-$at.json --skin-check off $rest ${*:2}" >> "$work/$name.batch"
     done
-    timeout 150 "$tests/mpirun.sh" "$ranks" "$build/bin/minimd_batch" "$work/$name.batch" > "$work/$name.log" 2>&1 || fail "$(cat "$work/$name.log")"
+    timeout 150 "$tests/mpirun.sh" "$ranks" "${preload[@]}" "$build/bin/minimd_batch" "$work/$name.batch" > "$work/$name.log" 2>&1 || fail "$(cat "$work/$name.log")"
     if grep "device is lost" "$work/$name.log"; then exit 1; fi
 }
 
@@ -51,15 +52,21 @@ export OFFPATH_DIR=$work/all
 # What cannot run on a device is then an error.
 export OMP_TARGET_OFFLOAD=MANDATORY
 batch local --device-kind openmp
+# With the front end, positions, lists and forces are memory that the device shares.
+preload=(env LD_PRELOAD="$build/lib/liboffpath-mpi.so" OFFPATH_TARGET_REPORT=1)
+batch shared --device-kind openmp
+preload=()
+grep "bytes shared instead" "$work/shared.log" |
+    awk '{ copied += $4 + $9; shared += $12 } END { exit !(NR > 0 && shared > 10 * copied) }' || fail "more than a tenth is copied: $(grep bytes "$work/shared.log")"
 batch runtime --device-kind runtime
 (unset OFFPATH_DIR && OFFPATH_DEVICES=127.0.0.1:$port OFFPATH_KEY_FILE=$work/key batch remote --device-kind openmp)
 python3 - "$work" "${#ways[@]}" "${ways[@]}" <<'PYTHON'
 import json, sys
 work, count, *ways = sys.argv[1:]
 for at, way in enumerate(ways):
-    table = {name: json.load(open(f"{work}/{name}-{at}.json"))["thermo"] for name in ("hosts", "local", "remote", "runtime")}
+    table = {name: json.load(open(f"{work}/{name}-{at}.json"))["thermo"] for name in ("hosts", "local", "remote", "runtime", "shared")}
     assert [row["step"] for row in table["hosts"]] == [0, 8, 16, 24], table
-    assert table["local"] == table["remote"], way
+    assert table["local"] == table["remote"] == table["shared"], way
     # With one order of sums, which for one thread the lists give.
     if "threads" not in way:
         assert table["local"] == table["runtime"], way
