@@ -94,14 +94,14 @@ struct offpath_context {
     // Must not hold the lock.
     template <typename Over>
     void wait_direct(Over&& over) {
-        const std::uint64_t begun_ns = offpath::SteadyClock().now_ns();
+        const std::uint64_t begun_ns = offpath::now_ns();
         while (true) {
             {
                 auto guard = lock();
                 direct->progress();
                 if (over()) return;
             }
-            if (offpath::SteadyClock().now_ns() - begun_ns > direct_spins * spin_ns_) sleep_direct();
+            if (offpath::now_ns() - begun_ns > direct_spins * spin_ns_) sleep_direct();
         }
     }
 

@@ -107,7 +107,7 @@ void DeviceLine::run() {
         {
             std::lock_guard lock(mutex_);
             if (!take_messages()) return;
-            if (socket_.tend(SteadyClock().now_ns()) != Status::ok) {
+            if (socket_.tend(now_ns()) != Status::ok) {
                 close_with(
                     fmt::format("nothing was heard of it for {} s", control::silence_ns / 1'000'000'000));
                 return;

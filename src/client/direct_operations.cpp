@@ -145,7 +145,7 @@ bool offpath_context::sleep_direct() {
     int fd = -1;
     {
         auto guard = lock();
-        direct->look(SteadyClock().now_ns(), lost_after_ns());
+        direct->look(now_ns(), lost_after_ns());
         if (!direct->arm()) return false;
         fd = direct->event_fd();
     }

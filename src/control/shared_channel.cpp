@@ -121,7 +121,7 @@ void SharedClientChannel::ring_doorbell() {
 bool SharedClientChannel::lost(std::string& why) {
     std::lock_guard lock(signs_mutex_);
     ChannelHeader& header = memory_.header();
-    const std::uint64_t now = SteadyClock().now_ns();
+    const std::uint64_t now = now_ns();
     if (why_lost_.empty() && signs_.due(now)) {
         const std::uint32_t asked = header.asked.load(std::memory_order_relaxed);
         const bool answered = header.answered.load(std::memory_order_acquire) == asked;

@@ -356,7 +356,7 @@ void Session::end(Status reason, std::string_view why, bool tell) {
     }
     // It does not matter if the client is already gone.
     if (tell) (void)socket_.send(control::Refusal{reason, std::string(why)});
-    ended_ns_ = SteadyClock().now_ns();
+    ended_ns_ = now_ns();
     abandoned_ = reason == Status::peer_lost;
     if (abandoned_) {
         memory_->abandon(reason);
@@ -378,7 +378,7 @@ bool Session::close() {
     const bool settled = (outstanding_ == 0 && unwatched_ == 0) || reason_ == Status::memory;
     if (session_ == nullptr && settled && kernels_closed && memory_->drained()) return true;
     // An agent that does not answer must not keep the session for ever.
-    if (!abandoned_ && SteadyClock().now_ns() - ended_ns_ > drain_patience_ns) {
+    if (!abandoned_ && now_ns() - ended_ns_ > drain_patience_ns) {
         abandoned_ = true;
         memory_->abandon(reason_);
     }

@@ -42,7 +42,7 @@ bool keyed_message_is_done(Parcel& parcel) {
 // If a send waits for long, the receiver has not posted its receive. The receiver's device then stores the
 // message, as far as it has room, so that the sender can continue.
 void ask_to_store(Parcel& parcel) {
-    const std::uint64_t now = SteadyClock().now_ns();
+    const std::uint64_t now = now_ns();
     if (parcel.asked_ns == 0) {
         parcel.asked_ns = now - ask_again_ns + patience_ns;
     } else if (now - parcel.asked_ns >= ask_again_ns) {

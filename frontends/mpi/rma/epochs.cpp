@@ -65,7 +65,7 @@ Way way_of(Window& window, Moved kind, int rank, int count, MPI_Datatype type) {
         if (may) {
             epoch.trial = &trial_of(window, kind, rank, static_cast<std::size_t>(count) * type_bytes(type));
             epoch.way = epoch.trial->next();
-            epoch.began_ns = SteadyClock().now_ns();
+            epoch.began_ns = now_ns();
         }
     }
     if (may && epoch.way == Way::device) {
@@ -93,8 +93,7 @@ int complete_device_part(Window& window, int target) {
 
 void end_epoch(Window& window, int target) {
     Window::Epoch& epoch = window.epoch;
-    if (epoch.trial != nullptr)
-        epoch.trial->ended(epoch.way, epoch.operations, SteadyClock().now_ns() - epoch.began_ns);
+    if (epoch.trial != nullptr) epoch.trial->ended(epoch.way, epoch.operations, now_ns() - epoch.began_ns);
     epoch.trial = nullptr;
     epoch.operations = 0;
     if (!window.asks) return;

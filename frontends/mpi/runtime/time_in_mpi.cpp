@@ -30,7 +30,7 @@ std::uint64_t since(std::uint64_t first) {
 
 Reading read() {
     if (outstanding.timed == 0) return before;
-    const std::uint64_t counted_ns = SteadyClock().now_ns() - began_ns;
+    const std::uint64_t counted_ns = now_ns() - began_ns;
     const std::uint64_t counted_ticks = since(began);
     const std::uint64_t inside_ticks = inside + (depth > 0 ? since(entered) : 0);
     if (counted_ticks == 0) return before;
@@ -51,7 +51,7 @@ Reading seen_lately() {
 void begin() {
     if (windows++ > 0) return;
     inside = 0;
-    began_ns = SteadyClock().now_ns();
+    began_ns = now_ns();
     began = ticks();
     outstanding.timed.raise();
 }
