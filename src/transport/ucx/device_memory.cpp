@@ -47,7 +47,7 @@ class Device final : public DeviceMemory {
             return first >= address && length <= bytes && first - address <= bytes - length;
         }
     };
-    struct Operation {
+    struct DeviceOperation {
         Device* owner = nullptr;
         Completion* completion = nullptr;
         bool flushing = false;
@@ -55,9 +55,9 @@ class Device final : public DeviceMemory {
 
     static void on_moved(void* request, ucs_status_t status, void* operation);
     Status map(std::span<const std::byte> blob, Import& import);
-    Status start(Operation* operation, ucs_status_ptr_t request);
-    ucp_request_param_t params_for(Operation* operation) const;
-    void end(Operation* operation, Status status);
+    Status start(DeviceOperation* operation, ucs_status_ptr_t request);
+    ucp_request_param_t params_for(DeviceOperation* operation) const;
+    void end(DeviceOperation* operation, Status status);
 
     const UcxConfig config_;
     const MemorySource source_;
@@ -66,7 +66,7 @@ class Device final : public DeviceMemory {
     ucp_ep_h self_ = nullptr;
     int event_fd_ = -1;
     std::vector<std::unique_ptr<Import>> imports_;
-    FreeList<Operation> operations_;
+    FreeList<DeviceOperation> operations_;
     std::size_t out_ = 0;
 };
 
@@ -179,7 +179,7 @@ void Device::release(Handle handle) {
     std::erase_if(imports_, [&](const auto& import) { return import.get() == handle; });
 }
 
-ucp_request_param_t Device::params_for(Operation* operation) const {
+ucp_request_param_t Device::params_for(DeviceOperation* operation) const {
     ucp_request_param_t params{};
     params.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
@@ -193,7 +193,7 @@ Status Device::read(Handle handle, std::uint64_t address, void* destination, std
                     Completion* completion) {
     const auto& import = *static_cast<Import*>(handle);
     if (!import.holds(address, bytes)) return Status::access;
-    Operation* operation = operations_.take();
+    DeviceOperation* operation = operations_.take();
     *operation = {this, completion, true};
     const ucp_request_param_t params = params_for(operation);
     return start(operation, ucp_get_nbx(self_, destination, bytes, address, import.rkey, &params));
@@ -204,7 +204,7 @@ Status Device::write(Handle handle, std::uint64_t address, const void* source, s
                      Completion* completion) {
     const auto& import = *static_cast<Import*>(handle);
     if (!import.holds(address, bytes)) return Status::access;
-    Operation* operation = operations_.take();
+    DeviceOperation* operation = operations_.take();
     *operation = {this, completion, false};
     const ucp_request_param_t params = params_for(operation);
     void* request = ucp_put_nbx(self_, source, bytes, address, import.rkey, &params);
@@ -213,7 +213,7 @@ Status Device::write(Handle handle, std::uint64_t address, const void* source, s
     return start(operation, ucp_ep_flush_nbx(self_, &params));
 }
 
-Status Device::start(Operation* operation, ucs_status_ptr_t request) {
+Status Device::start(DeviceOperation* operation, ucs_status_ptr_t request) {
     if (UCS_PTR_IS_PTR(request)) {
         ++out_;
         return Status::in_progress;
@@ -223,7 +223,7 @@ Status Device::start(Operation* operation, ucs_status_ptr_t request) {
 }
 
 void Device::on_moved(void* request, ucs_status_t status, void* operation) {
-    auto* ours = static_cast<Operation*>(operation);
+    auto* ours = static_cast<DeviceOperation*>(operation);
     Device& owner = *ours->owner;
     ucp_request_free(request);
     if (status == UCS_OK && !ours->flushing) {
@@ -236,7 +236,7 @@ void Device::on_moved(void* request, ucs_status_t status, void* operation) {
     owner.end(ours, ucx::from_ucs(status));
 }
 
-void Device::end(Operation* operation, Status status) {
+void Device::end(DeviceOperation* operation, Status status) {
     Completion* completion = operation->completion;
     --out_;
     operations_.give_back(operation);

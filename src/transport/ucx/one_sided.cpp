@@ -47,7 +47,7 @@ struct Peer {
     }
 };
 
-struct Operation {
+struct OneSidedOperation {
     Peer* peer = nullptr;
     Completion* completion = nullptr;  // null: a put
     ucs_status_t status = UCS_INPROGRESS;
@@ -92,9 +92,9 @@ class UcxOneSided final : public OneSided {
     }
     static void on_done(void* request, ucs_status_t status, void* operation);
     static void on_closed(void* request, ucs_status_t status, void* peer);
-    Operation* begin(Peer& peer, Completion* completion);
-    static ucp_request_param_t params_for(Operation* operation);
-    Status begun(Operation* operation, void* request);
+    OneSidedOperation* begin(Peer& peer, Completion* completion);
+    static ucp_request_param_t params_for(OneSidedOperation* operation);
+    Status begun(OneSidedOperation* operation, void* request);
     void forget_if_over(Peer& peer);
 
     ucx::Context context_;
@@ -104,8 +104,8 @@ class UcxOneSided final : public OneSided {
     std::deque<Retired> retired_;
     unsigned rounds_ = 0;
     std::vector<std::unique_ptr<Peer>> peers_;
-    FreeList<Operation> operations_;
-    Operation* calling_ = nullptr;  // passed to UCX by a call that has not returned
+    FreeList<OneSidedOperation> operations_;
+    OneSidedOperation* calling_ = nullptr;  // passed to UCX by a call that has not returned
 };
 
 class OwnWindow final : public Window {
@@ -243,7 +243,7 @@ Status UcxOneSided::attach(std::span<const std::byte> bytes, std::unique_ptr<Rem
     return Status::ok;
 }
 
-ucp_request_param_t UcxOneSided::params_for(Operation* operation) {
+ucp_request_param_t UcxOneSided::params_for(OneSidedOperation* operation) {
     ucp_request_param_t params{};
     params.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
@@ -257,7 +257,7 @@ Status UcxOneSided::put(Peer& peer, std::uint64_t offset, std::span<const std::b
     if (source.size() > max_put || offset > peer.bytes || source.size() > peer.bytes - offset)
         return Status::invalid;
     if (peer.ep == nullptr || peer.error != UCS_OK) return Status::peer_lost;
-    Operation* const operation = begin(peer, nullptr);
+    OneSidedOperation* const operation = begin(peer, nullptr);
     std::ranges::copy(source, operation->source.begin());
     const ucp_request_param_t params = params_for(operation);
     const Status status = begun(operation, ucp_put_nbx(peer.ep, operation->source.data(), source.size(),
@@ -267,13 +267,13 @@ Status UcxOneSided::put(Peer& peer, std::uint64_t offset, std::span<const std::b
 
 Status UcxOneSided::flush(Peer& peer, Completion* completion) {
     if (peer.ep == nullptr || peer.error != UCS_OK) return Status::peer_lost;
-    Operation* const operation = begin(peer, completion);
+    OneSidedOperation* const operation = begin(peer, completion);
     const ucp_request_param_t params = params_for(operation);
     return begun(operation, ucp_ep_flush_nbx(peer.ep, &params));
 }
 
-Operation* UcxOneSided::begin(Peer& peer, Completion* completion) {
-    Operation* const operation = operations_.take();
+OneSidedOperation* UcxOneSided::begin(Peer& peer, Completion* completion) {
+    OneSidedOperation* const operation = operations_.take();
     operation->peer = &peer;
     operation->completion = completion;
     operation->status = UCS_INPROGRESS;
@@ -283,7 +283,7 @@ Operation* UcxOneSided::begin(Peer& peer, Completion* completion) {
 
 // UCX may complete the operation inside the call, by callback or by its return value. Then this returns the
 // status of the operation.
-Status UcxOneSided::begun(Operation* operation, void* request) {
+Status UcxOneSided::begun(OneSidedOperation* operation, void* request) {
     calling_ = nullptr;
     if (UCS_PTR_IS_PTR(request) && operation->status == UCS_INPROGRESS) {
         ++operation->peer->out;
@@ -295,7 +295,7 @@ Status UcxOneSided::begun(Operation* operation, void* request) {
 }
 
 void UcxOneSided::on_done(void* request, ucs_status_t status, void* operation) {
-    auto* const ours = static_cast<Operation*>(operation);
+    auto* const ours = static_cast<OneSidedOperation*>(operation);
     Peer& peer = *ours->peer;
     ucp_request_free(request);
     if (peer.owner->calling_ == ours) {

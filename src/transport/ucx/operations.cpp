@@ -136,7 +136,7 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     payloads_.give_back(payload);
     if (payload->local) return local_->fetch(descriptor, destination, bytes, completion);
 
-    Operation* operation = fetches_.take();
+    WorkerOperation* operation = fetches_.take();
     ucp_request_param_t param{};
     param.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
@@ -149,7 +149,7 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
 }
 
 void UcxTransport::on_fetched(void* request, ucs_status_t status, std::size_t, void* operation) {
-    auto* ours = static_cast<Operation*>(operation);
+    auto* ours = static_cast<WorkerOperation*>(operation);
     ucp_request_free(request);
     ours->owner->over(ours, ours->owner->fetches_, status);
 }

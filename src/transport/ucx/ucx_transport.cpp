@@ -126,8 +126,8 @@ UcxTransport::~UcxTransport() {
     ucp_worker_destroy(worker_);
     for (const Deferred& late : std::exchange(deferred_, {}))
         (*late.completion)(Status::canceled);
-    for (Operation* operation = out_.first; operation;) {
-        Operation* next = operation->next;
+    for (WorkerOperation* operation = out_.first; operation;) {
+        WorkerOperation* next = operation->next;
         if (operation->completion) (*operation->completion)(Status::canceled);
         operation = next;
     }

@@ -33,18 +33,18 @@ struct UcxEndpoint final : Endpoint {
 
 // An operation that UCX holds, as the user data of its request. Outstanding operations are in a list, so that
 // the destructor can end them.
-struct Operation {
+struct WorkerOperation {
     UcxTransport* owner = nullptr;
     Completion* completion = nullptr;  // null: a post
     ucs_status_t status = UCS_INPROGRESS;
-    Operation *previous = nullptr, *next = nullptr;
+    WorkerOperation *previous = nullptr, *next = nullptr;
 };
 
-struct SendRecord : Operation {
+struct SendRecord : WorkerOperation {
     std::array<std::byte, Transport::max_header> header;
 };
 
-struct PostRecord : Operation {
+struct PostRecord : WorkerOperation {
     std::array<std::byte, Transport::max_header + Transport::max_post> bytes;
 };
 
@@ -142,9 +142,9 @@ class UcxTransport final : public Transport, Handler {
     std::vector<Deferred> running_;
     FreeList<PostRecord> posts_;
     FreeList<SendRecord> sends_;
-    FreeList<Operation> fetches_;
+    FreeList<WorkerOperation> fetches_;
     FreeList<Payload> payloads_;
-    List<Operation> out_;
+    List<WorkerOperation> out_;
     List<Payload> waiting_;
     std::unique_ptr<Transport> local_;
     const Process self_ = this_process();
@@ -153,8 +153,8 @@ class UcxTransport final : public Transport, Handler {
     bool only_streams_ = false;
     bool only_tcp_ = false;  // no other transport leads out of this process
     bool in_progress_ = false;
-    Operation* calling_ = nullptr;  // the operation of a UCX call that has not returned
-    bool closing_call_ = false;     // UCX is closing an endpoint
+    WorkerOperation* calling_ = nullptr;  // the operation of a UCX call that has not returned
+    bool closing_call_ = false;           // UCX is closing an endpoint
     unsigned closing_ = 0;
 };
 
