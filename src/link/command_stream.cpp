@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace offpath::link {
-namespace {
-
-constexpr std::size_t max_spare = 16;
-
-}  // namespace
 
 CommandStream::Batch CommandStream::copy(std::span<const std::byte> bytes) {
     Batch batch;
@@ -56,7 +51,7 @@ control::NextRecord CommandStream::next(std::span<const std::byte>& record) {
     if (bytes == rest.size()) {
         // The record must stay valid until the next call, so its batch is kept. Moving a vector moves no
         // bytes.
-        if (spare_.size() < max_spare) spare_.push_back(std::move(current_));
+        if (spare_.size() < max_spare_batches) spare_.push_back(std::move(current_));
         current_ = std::move(ready_.front());
         ready_.pop_front();
         place_ = 0;

@@ -14,6 +14,9 @@
 
 namespace offpath::link {
 
+// Emptied batches that either end of a link keeps for later ones, so that these allocate nothing.
+constexpr std::size_t max_spare_batches = 16;
+
 class CommandStream {
   public:
     // `room`: the most bytes of commands that may be here without having been taken.

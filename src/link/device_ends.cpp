@@ -1,17 +1,9 @@
 #include "link/device_ends.h"
 
 #include "base/log.h"
-
-#include <chrono>
+#include "link/release.h"
 
 namespace offpath::link {
-namespace {
-
-// How long to wait for the transport to release memory after a forced end of its endpoints. That takes it a
-// few rounds.
-constexpr auto release_patience = std::chrono::milliseconds(200);
-
-}  // namespace
 
 LinkProxyChannel::LinkProxyChannel(std::shared_ptr<DevicePeer> peer)
     : ProxyChannel(peer->sizes.completions), peer_(std::move(peer)) {
@@ -52,9 +44,7 @@ void LinkTransfers::abandon(Status reason) {
     }
     peer_->fail(reason, "the session has ended");
     peer_->disconnect();
-    const auto deadline = std::chrono::steady_clock::now() + release_patience;
-    while (peer_->held() && std::chrono::steady_clock::now() < deadline)
-        (void)peer_->ends.transport.progress();
+    progress_until_released(peer_->ends.transport, [this] { return peer_->held(); });
     if (peer_->held())
         log::warn("the transport holds on to {} sends of a link that has ended", peer_->out.in_flight());
     peer_->staging.abandon(reason);

@@ -1,14 +1,11 @@
 #include "link/host_channel.h"
 
+#include "link/command_stream.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace offpath::link {
-namespace {
-
-constexpr std::size_t max_spare = 16;
-
-}  // namespace
 
 LinkClientChannel::LinkClientChannel(LinkDriver& link, const control::ChannelSizes& sizes,
                                      const WrittenByDevice& written)
@@ -79,7 +76,7 @@ bool LinkClientChannel::ring() {
 void LinkClientChannel::take_batches(std::vector<Batch>& batches) {
     std::lock_guard lock(mutex_);
     for (Batch& sent : batches)
-        if (spare_.size() < max_spare) spare_.push_back(std::move(sent.bytes));
+        if (spare_.size() < max_spare_batches) spare_.push_back(std::move(sent.bytes));
     batches.clear();
     batches.swap(sealed_);
 }

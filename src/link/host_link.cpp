@@ -2,18 +2,15 @@
 
 #include "base/log.h"
 #include "link/address_and_key.h"
+#include "link/release.h"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
 
 namespace offpath::link {
 namespace {
 
-// How long to wait for the transport to release memory after a forced end of its endpoints. That takes it a
-// few rounds.
-constexpr auto release_patience = std::chrono::milliseconds(200);
 // While something is in flight, the agent checks at this interval, whatever the transport's events say.
 constexpr int patience_ms = 100;
 
@@ -234,9 +231,7 @@ void Host::abandon() {
     lock_.acquire();
     closed_ = true;
     release();
-    const auto deadline = std::chrono::steady_clock::now() + release_patience;
-    while (held() && std::chrono::steady_clock::now() < deadline)
-        (void)transport_->progress();
+    progress_until_released(*transport_, [this] { return held(); });
     if (held()) log::warn("the transport holds on to memory of the program after the end of its link");
     lock_.release();
 }
