@@ -131,19 +131,19 @@ def _command(study: Study):
         plot: options.Plot = None,
     ) -> None:
         spec = Spec(
-            _whole(atoms, "--atoms"),
-            _whole(nodes, "--nodes"),
-            _whole(intervals, "--intervals"),
+            units.split_whole(atoms, "--atoms"),
+            units.split_whole(nodes, "--nodes"),
+            units.split_whole(intervals, "--intervals"),
             steps,
             runs,
-            _whole(threads, "--threads"),
-            _whole(device_threads, "--device-threads"),
-            _whole(device_slowness, "--device-slowness"),
+            units.split_whole(threads, "--threads"),
+            units.split_whole(device_threads, "--device-threads"),
+            units.split_whole(device_slowness, "--device-slowness"),
             _numbers(skins, "--skins"),
-            _whole(intensities, "--intensities"),
+            units.split_whole(intensities, "--intensities"),
             precision,
             lab.ranks_per_node,
-            _whole(source_nodes, "--source-nodes") if source_nodes else (),
+            units.split_whole(source_nodes, "--source-nodes") if source_nodes else (),
             runtime=lab.dpu != "aarch64",
         )
         spec.check()
@@ -174,17 +174,9 @@ def _text(values: tuple) -> str:
     return ",".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
-def _whole(text: str, flag: str) -> tuple[int, ...]:
-    return tuple(_number(part, flag, int) for part in units.split_list(text, flag))
-
-
 def _numbers(text: str, flag: str) -> tuple[float, ...]:
-    return tuple(_number(part, flag, float) for part in units.split_list(text, flag))
-
-
-def _number(text: str, flag: str, kind: type):
     try:
-        return kind(text)
+        return tuple(float(part) for part in units.split_list(text, flag))
     except ValueError as error:
         raise OffpathError(
             f"{flag} {text!r} is not understood", "write numbers, separated by commas"
