@@ -210,6 +210,34 @@ TEST(Choices, BlockingCallsGoWhereTheyWereMeasuredToBeFasterOrAskedFor) {
     EXPECT_TRUE(asked_for.next(Op::ibcast, Form::blocking, kib * kib).device);
 }
 
+// A rank may count a small call in either way, so ranks that count differently must choose alike.
+TEST(Choices, CallsThatAreSmallAtAGlanceAreTheHosts) {
+    const Table none;
+    Choices asks(defaults(), none, {4, 2}, 4), glances(defaults(), none, {4, 2}, 4);
+    for (Choices* each : {&asks, &glances}) {
+        each->switch_at(100, parse_ops("ialltoall"));
+        each->switch_at(200, parse_ops("ibcast"));
+    }
+    int small = 0;
+    for (std::uint64_t call = 0; call < 300; ++call) {
+        const std::uint64_t bytes = call % 4 == 3 ? 512 * kib : std::uint64_t{1} << (call % 14);
+        const Choice asked = asks.next(Op::ibcast, Form::nonblocking, bytes);
+        if (glances.counts_as_small(Op::ibcast, bytes)) {
+            ++small;
+            EXPECT_EQ(asked.reason, HostReason::small) << bytes << " bytes";
+            EXPECT_EQ(asked.sampled, nullptr) << bytes << " bytes";
+        } else {
+            const Choice glanced = glances.next(Op::ibcast, Form::nonblocking, bytes);
+            EXPECT_EQ(glanced.reason, asked.reason) << bytes << " bytes";
+            EXPECT_EQ(glanced.device, asked.device) << bytes << " bytes";
+        }
+        EXPECT_EQ(glances.calls(), asks.calls());
+    }
+    // Most of those below 4 KiB, once no switch is pending.
+    EXPECT_GT(small, 50);
+    EXPECT_LT(small, 100);
+}
+
 TEST(Choices, ASwitchTakesEffectAtItsCall) {
     const Table none;
     Choices choices(defaults(), none, {4, 2}, 0);

@@ -35,6 +35,8 @@ struct Everywhere : Call {
         return true;
     }
 
+    std::uint64_t bytes_at_a_glance() const { return glance(count, type); }
+    void remember() const { remember_bytes(type); }
     bool prepare() { return true; }
 
     auto host_arguments() const { return std::tuple(sendbuf, recvbuf, count, type, operation, comm); }

@@ -24,6 +24,8 @@ struct Alltoall : Call {
         return in_place() || (sendtype != MPI_DATATYPE_NULL && sendcount >= 0);
     }
 
+    std::uint64_t bytes_at_a_glance() const { return glance(recvcount, recvtype); }
+    void remember() const { remember_bytes(recvtype); }
     bool prepare() {
         if (in_place()) {
             sendtype = recvtype;

@@ -20,6 +20,8 @@ struct Bcast : Call {
         return true;
     }
 
+    std::uint64_t bytes_at_a_glance() const { return glance(count, type); }
+    void remember() const { remember_bytes(type); }
     bool prepare() {
         use = use_type(type, buffer);
         return use.usable && root >= 0 && root < team->size;

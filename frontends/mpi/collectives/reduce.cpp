@@ -30,6 +30,8 @@ struct Reduce : Call {
         return true;
     }
 
+    std::uint64_t bytes_at_a_glance() const { return glance(count, type); }
+    void remember() const { remember_bytes(type); }
     bool prepare() { return root < team->size; }
 
     auto host_arguments() const { return std::tuple(sendbuf, recvbuf, count, type, operation, root, comm); }

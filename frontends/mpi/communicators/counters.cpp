@@ -17,7 +17,6 @@ namespace {
 struct Counters {
     std::atomic<std::uint64_t> offloaded{0};
     std::atomic<std::uint64_t> bytes{0};
-    std::array<std::atomic<std::uint64_t>, host_reason_count> on_host{};
 };
 Counters counters;
 
@@ -73,7 +72,7 @@ void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, st
     int rank = team.rank;
     if (rank == Team::rank_unknown) PMPI_Comm_rank(comm, &rank);
     if (rank != 0) return;
-    add(counters.on_host[static_cast<std::size_t>(reason)], 1);
+    add(collectives_on_host[static_cast<std::size_t>(reason)], 1);
     if (runtime().settings.verbose >= 2) {
         explain(comm, op, form, size_decided_by, fmt::format("on the host, {}", describe(reason)));
     }
@@ -92,7 +91,7 @@ bool print_summary() {
     mine[0] = counters.offloaded.load();
     mine[1] = counters.bytes.load();
     for (std::size_t i = 0; i < host_reason_count; ++i)
-        mine[2 + i] = counters.on_host[i].load();
+        mine[2 + i] = collectives_on_host[i].load();
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
     std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};

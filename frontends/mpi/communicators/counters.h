@@ -2,6 +2,8 @@
 // counts each of its collectives once. Bytes are counted where they arrive. Thread-safe.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,6 +18,9 @@ void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, s
                      Form form = Form::nonblocking);
 void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
                    Form form = Form::nonblocking);
+
+// Collectives that stayed on the host, by reason. Calls that cost only a few loads count themselves.
+inline std::array<std::atomic<std::uint64_t>, host_reason_count> collectives_on_host{};
 
 // Counts memory of offpath that MPI_Alloc_mem has returned; the summary names its back end.
 void count_allocated(const void* address, std::size_t bytes);

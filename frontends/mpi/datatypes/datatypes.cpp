@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "gpu_packing.h"
+#include "known_types.h"
 #include "runtime/runtime.h"
 #include "type_contents.h"
 
@@ -177,6 +178,12 @@ bool unpack_some(const char* packed, std::size_t bytes, void* elements, std::siz
 }
 
 }  // namespace
+
+void remember_bytes(MPI_Datatype type) {
+    KnownType& known = known_type(type);
+    if (known.type == type || type == MPI_DATATYPE_NULL) return;
+    known = {type, is_predefined(type) ? type_bytes(type) : KnownType::unknown};
+}
 
 TypeUse use_type(MPI_Datatype type) {
     TypeUse use;

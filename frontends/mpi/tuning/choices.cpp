@@ -45,6 +45,17 @@ Choices::Choices(const Selection& selection, const Table& table, TeamShape shape
         threshold.blocking = switch_over(measured, true);
         threshold.source = Source::table;
     }
+    find_small_sizes();
+}
+
+void Choices::find_small_sizes() {
+    for (std::size_t i = 0; i < op_count; ++i) {
+        const Op op = static_cast<Op>(i);
+        const std::uint64_t least = threshold(op, Form::nonblocking);
+        const std::uint64_t unmeasured =
+            first_trial_after_ == 0 ? least : std::min(least, least_sampled_bytes);
+        small_below_[i] = enabled(op, Form::nonblocking) ? unmeasured : 0;
+    }
 }
 
 std::uint64_t Choices::threshold(Op op, Form form) const {
@@ -75,6 +86,7 @@ bool Choices::count_call(Op op, Form form) {
             ops_ = switches_.front().ops;
             switches_.erase(switches_.begin());
         }
+        find_small_sizes();
         switches_pending_.store(!switches_.empty(), std::memory_order_release);
     }
     return enabled(op, form);

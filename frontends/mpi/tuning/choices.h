@@ -48,6 +48,15 @@ class Choices {
     // For the next collective of which no rank knows all sizes: on or off as a whole. Its parts are decided
     // by threshold().
     Choice next_by_parts(Op op, Form form);
+    // Counts the next non-blocking collective if it is the host's for certain, because it is too small to be
+    // offloaded or tried: next() would give HostReason::small. False: nothing was counted.
+    bool counts_as_small(Op op, std::uint64_t bytes) {
+        if (bytes >= small_below_[static_cast<std::size_t>(op)] ||
+            switches_pending_.load(std::memory_order_acquire))
+            return false;
+        calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return true;
+    }
     // The bytes from which on the device pays off; at least 1.
     std::uint64_t threshold(Op op, Form form) const;
 
@@ -79,6 +88,7 @@ class Choices {
         std::uint64_t blocking = never;
         Source source = Source::fixed;
     };
+    void find_small_sizes();
     bool count_call(Op op, Form form);
     bool enabled(Op op, Form form) const;
     HostReason why_off(Op op, Form form) const;
@@ -93,6 +103,9 @@ class Choices {
     std::array<Threshold, op_count> thresholds_{};
     // One bit per class of sizes; blocking calls separately.
     std::array<std::array<std::uint64_t, op_count>, 2> seen_{};
+    // Below these bytes non-blocking calls are the host's, and are not measured; 0 where the operation is
+    // off.
+    std::array<std::uint64_t, op_count> small_below_{};
     OpSet asked_for_;  // by OFFPATH_OPS
     OpSet ops_;        // on now
     std::atomic<std::uint64_t> calls_{0};

@@ -22,6 +22,9 @@ inline Table measured_costs;
 // switch changes that.
 inline std::uint32_t blocking_may_pay_bits = 0;
 
+// Whether no call that stays on the host's MPI is printed or explained.
+inline bool host_calls_are_quiet = false;
+
 // Reads both on rank 0 and gives them to all ranks. Collective over the world. It ends the job when a setting
 // cannot be parsed. A table that cannot be read is reported, and ignored.
 void agree_on_tuning();

@@ -29,6 +29,7 @@
 #include "communicators/counters.h"
 #include "communicators/small_messages.h"
 #include "counts.h"
+#include "datatypes/known_types.h"
 #include "requests/buffers.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
@@ -57,6 +58,12 @@ struct Call {
     Passage passage = Passage::device;
     std::uint64_t number = 0;  // of the call, where its passage is undecided
     bool any_large = true;     // where each pair decides: whether any pair goes to the device
+
+    // What decides, where a few loads show it; otherwise `unknown`. A call that has it defines both
+    // functions.
+    static constexpr std::uint64_t unknown = KnownType::unknown;
+    std::uint64_t bytes_at_a_glance() const { return unknown; }
+    void remember() const {}
 };
 
 // What a persistent request keeps until it is freed: copies of arrays, datatypes, the team, and a device team
@@ -89,6 +96,15 @@ class Kept {
     std::vector<MPI_Datatype> types_;
 };
 
+// `count` elements of `type`, for bytes_at_a_glance().
+inline std::uint64_t glance(std::int64_t count, MPI_Datatype type) {
+    // Enough for all sizes that are small, and no product is too large.
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    const std::uint64_t each = known_bytes(type);
+    if (count < 0 || count > most || each > static_cast<std::uint64_t>(most)) return Call::unknown;
+    return static_cast<std::uint64_t>(count) * each;
+}
+
 extern const RequestKind collective_request;
 
 // False: use the host's MPI. The call was counted as the host's, unless the host will report an error.
@@ -116,6 +132,24 @@ template <Op op>
 bool blocking_is_the_hosts(MPI_Comm comm) {
     if (outstanding.timed != 0 || blocking_may_pay(op) || has_letter()) return false;
     if constexpr (traits(op).synchronizes) return passes_synchronization(comm);
+    return true;
+}
+
+// Whether a non-blocking call only has to call the host's MPI, because it is too small for anything else. It
+// has been counted then. This costs a few loads. False: look again.
+template <typename C>
+bool nonblocking_is_the_hosts(const C& call) {
+    const KnownTeam& known = known_team(call.comm);
+    if (known.comm != call.comm || known.epoch != team_epoch.load(std::memory_order_acquire)) return false;
+    const Team& team = *known.team;
+    // Calls are held back only after a loss.
+    if (!host_calls_are_quiet || team.reason != HostReason::none || team.tuning == nullptr ||
+        any_loss.load(std::memory_order_relaxed) || has_letter())
+        return false;
+    if (!team.tuning->choices.counts_as_small(C::op, call.bytes_at_a_glance())) return false;
+    if (team.rank == 0)
+        collectives_on_host[static_cast<std::size_t>(HostReason::small)].fetch_add(1,
+                                                                                   std::memory_order_relaxed);
     return true;
 }
 
@@ -181,6 +215,7 @@ int hold(C& call, MPI_Request* request, std::shared_ptr<Kept> kept, StartOnHost 
 
 template <typename C, typename OnHost, typename StartOnHost>
 int nonblocking(C call, MPI_Request* request, OnHost on_host, StartOnHost start_on_host) {
+    call.remember();
     if (request == nullptr) return on_host();
     if (accepted(call)) return posted(start_accepted(call, request), request);
     if (call.passage != Passage::undecided) return posted(on_host(), request);
@@ -265,23 +300,28 @@ int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_o
             [&] { return host(OFFPATH_UNPACK arguments, info, request); },                            \
             [](auto... all) { return start_on_host(all...); });                                       \
     }
-// The code for blocking calls that may involve the device is out of line: the host's call then needs no stack
+// The code for calls that may involve the device is out of line: the host's call then needs no stack
 // frame of ours.
-#define OFFPATH_FORMS(Call, Name, name, parameters, arguments)                                \
-    extern "C" OFFPATH_API int MPI_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) { \
-        return offpath::mpi::nonblocking(                                                     \
-            Call{{}, OFFPATH_UNPACK arguments}, request,                                      \
-            [&] { return PMPI_I##name(OFFPATH_UNPACK arguments, request); },                  \
-            [](auto... all) { return PMPI_I##name(all...); });                                \
-    }                                                                                         \
-    [[gnu::noinline]] static int look_and_##Name(OFFPATH_UNPACK parameters) {                 \
-        return offpath::mpi::blocking(Call{{}, OFFPATH_UNPACK arguments},                     \
-                                      [&] { return PMPI_##Name(OFFPATH_UNPACK arguments); }); \
-    }                                                                                         \
-    extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                        \
-        return offpath::mpi::blocking_is_the_hosts<Call::op>(comm)                            \
-                   ? PMPI_##Name(OFFPATH_UNPACK arguments)                                    \
-                   : look_and_##Name(OFFPATH_UNPACK arguments);                               \
+#define OFFPATH_FORMS(Call, Name, name, parameters, arguments)                                       \
+    [[gnu::noinline]] static int look_and_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) { \
+        return offpath::mpi::nonblocking(                                                            \
+            Call{{}, OFFPATH_UNPACK arguments}, request,                                             \
+            [&] { return PMPI_I##name(OFFPATH_UNPACK arguments, request); },                         \
+            [](auto... all) { return PMPI_I##name(all...); });                                       \
+    }                                                                                                \
+    extern "C" OFFPATH_API int MPI_I##name(OFFPATH_UNPACK parameters, MPI_Request* request) {        \
+        return offpath::mpi::nonblocking_is_the_hosts(Call{{}, OFFPATH_UNPACK arguments})            \
+                   ? PMPI_I##name(OFFPATH_UNPACK arguments, request)                                 \
+                   : look_and_I##name(OFFPATH_UNPACK arguments, request);                            \
+    }                                                                                                \
+    [[gnu::noinline]] static int look_and_##Name(OFFPATH_UNPACK parameters) {                        \
+        return offpath::mpi::blocking(Call{{}, OFFPATH_UNPACK arguments},                            \
+                                      [&] { return PMPI_##Name(OFFPATH_UNPACK arguments); });        \
+    }                                                                                                \
+    extern "C" OFFPATH_API int MPI_##Name(OFFPATH_UNPACK parameters) {                               \
+        return offpath::mpi::blocking_is_the_hosts<Call::op>(comm)                                   \
+                   ? PMPI_##Name(OFFPATH_UNPACK arguments)                                           \
+                   : look_and_##Name(OFFPATH_UNPACK arguments);                                      \
     }
 // For a collective without counts.
 #define COLLECTIVE_OF_NOTHING(Call, Name, name, parameters, arguments) \
