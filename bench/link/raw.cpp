@@ -8,17 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
 namespace offpath::link::bench {
-
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double median(std::vector<double> values) {
     std::ranges::sort(values);
@@ -32,9 +27,9 @@ void put(const std::string& path, std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> get(const std::string& path) {
-    const double limit = seconds() + 20;
+    const double limit = now_s() + 20;
     while (!std::filesystem::exists(path)) {
-        if (seconds() > limit) throw std::runtime_error("the other side did not come: no file " + path);
+        if (now_s() > limit) throw std::runtime_error("the other side did not come: no file " + path);
         usleep(1000);
     }
     std::ifstream file(path, std::ios::binary);
@@ -104,12 +99,12 @@ double Raw::pour(double for_seconds) {
     for (Slot& slot : slots)
         slot.function = [](Completion* self, Status) { static_cast<Slot*>(self)->busy = false; };
     (void)transport_->push_bytes(*peer_);
-    const double end = seconds() + for_seconds;
+    const double end = now_s() + for_seconds;
     double bytes = 0;
     for (bool busy = true; busy;) {
         busy = false;
         for (Slot& slot : slots) {
-            if (!slot.busy && seconds() < end) {
+            if (!slot.busy && now_s() < end) {
                 const Header header{Kind::data, 0};
                 slot.busy = transport_->send(*peer_, std::as_bytes(std::span(&header, 1)), payload.data(),
                                              payload.size(), &slot) == Status::in_progress;
@@ -138,18 +133,18 @@ double Raw::ping() {
     std::vector<double> times;
     for (int i = 0; i < 4000; ++i) {
         const std::uint64_t before = pings_;
-        const double start = seconds();
+        const double start = now_s();
         send(Header{}, payload);
         while (pings_ == before)
             step();
-        if (i >= 1000) times.push_back(seconds() - start);
+        if (i >= 1000) times.push_back(now_s() - start);
     }
     return median(times);
 }
 
 // The measurement ends when the last byte has arrived, not when it was sent.
 double Raw::stream(bool out, double for_seconds) {
-    const double start = seconds();
+    const double start = now_s();
     poured_ = -1;
     arrived_ = 0;
     double bytes = 0;
@@ -161,7 +156,7 @@ double Raw::stream(bool out, double for_seconds) {
     }
     while (poured_ < 0 || (!out && static_cast<double>(arrived_) < poured_))
         step();
-    return (out ? bytes : poured_) / (seconds() - start);
+    return (out ? bytes : poured_) / (now_s() - start);
 }
 
 void Raw::bye() {

@@ -2,6 +2,7 @@
 // files through which the processes meet.
 #pragma once
 
+#include "common/clock.h"
 #include "transport/transport.h"
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace offpath::link::bench {
 
-double seconds();
+using ::bench::now_s;
 double median(std::vector<double> values);
 void put(const std::string& path, std::span<const std::byte> bytes);
 // Waits up to 20 s for the file, reads it and removes it. Throws.

@@ -1,7 +1,6 @@
 // offpath-bench-micro: what one operation on the device costs its host, and how fast the device copies within
 // a node. It takes the options of Google Benchmark.
 #include <benchmark/benchmark.h>
-#include <time.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,17 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "device.h"
 
 namespace micro {
 
 namespace {
 
-double seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+using ::bench::now_s;
 
 struct Buffers {
     unsigned char* from = nullptr;
@@ -85,14 +81,14 @@ void host_cost(benchmark::State& state) {
     const Buffers buffers{heap.from.get(), heap.to.get(), static_cast<std::size_t>(state.range(0))};
     buffers.fill();
     for (auto _ : state) {
-        const double start = seconds();
+        const double start = now_s();
         offpath_request_h request = start_copy(device, buffers);
-        const double posted = seconds();
+        const double posted = now_s();
         spin_until_done(request);
-        const double done = seconds();
+        const double done = now_s();
         offpath_request_wait(request);
         offpath_request_free(request);
-        state.SetIterationTime(posted - start + seconds() - done);
+        state.SetIterationTime(posted - start + now_s() - done);
     }
     check_arrival(state, buffers);
 }

@@ -1,10 +1,11 @@
 #include "pair.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <vector>
+
+#include "common/clock.h"
 
 namespace primitives {
 
@@ -22,9 +23,7 @@ void finish(offpath_request_h request) {
     check(offpath_request_free(request), "offpath_request_free");
 }
 
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+using ::bench::now_s;
 
 unsigned char expected(std::uint32_t sender, std::size_t i) {
     return static_cast<unsigned char>(i * 131 + i / 251 + sender * 89 + 1);
@@ -94,17 +93,17 @@ void Pair::round_trip(std::size_t bytes) {
 
 double Pair::ping_pong(std::size_t bytes, long iterations) {
     round_trip(bytes);
-    const double start = now();
+    const double start = now_s();
     for (long i = 0; i < iterations; ++i)
         round_trip(bytes);
-    return agreed(now() - start);
+    return agreed(now_s() - start);
 }
 
 double Pair::stream(std::size_t bytes, int window, long iterations) {
     std::vector<offpath_request_h> requests(static_cast<std::size_t>(window));
     double start = 0;
     for (long i = -1; i < iterations; ++i) {
-        if (i == 0) start = now();
+        if (i == 0) start = now_s();
         for (offpath_request_h& request : requests) {
             if (first())
                 check(offpath_send_offload(team_, out_, bytes, peer_, kTag, &request),
@@ -119,7 +118,7 @@ double Pair::stream(std::size_t bytes, int window, long iterations) {
         else
             send(out_, 1);
     }
-    return agreed(now() - start);
+    return agreed(now_s() - start);
 }
 
 bool Pair::verified(std::size_t bytes) {

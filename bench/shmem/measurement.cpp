@@ -1,13 +1,13 @@
 #include "measurement.h"
 
 #include <shmem.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
 
+#include "common/clock.h"
 #include "common/compute.h"
 
 namespace shmem_bench {
@@ -18,11 +18,7 @@ alignas(4096) char static_remote[largest_bytes];
 alignas(4096) char static_local[largest_bytes];
 alignas(64) long static_word;
 
-double now() {
-    timespec at{};
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) * 1e-9;
-}
+using ::bench::now_s;
 
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -35,19 +31,19 @@ double median(std::vector<double> values) {
 template <typename Step>
 double time_of(double seconds, Step step) {
     constexpr int batches = 10;
-    const double begun = now();
+    const double begun = now_s();
     for (int i = 0; i < 3; ++i)
         step();
-    const double once = std::max((now() - begun) / 3, 1e-9);
+    const double once = std::max((now_s() - begun) / 3, 1e-9);
     const auto count = static_cast<int>(std::clamp(seconds / batches / once, 1.0, 1e6));
     std::vector<double> each;
-    const double started = now();
+    const double started = now_s();
     do {
-        const double from = now();
+        const double from = now_s();
         for (int i = 0; i < count; ++i)
             step();
-        each.push_back((now() - from) / count);
-    } while (static_cast<int>(each.size()) < batches && (now() - started < 2 * seconds || each.size() < 3));
+        each.push_back((now_s() - from) / count);
+    } while (static_cast<int>(each.size()) < batches && (now_s() - started < 2 * seconds || each.size() < 3));
     return median(each);
 }
 
@@ -138,22 +134,22 @@ Overlap overlap(const Pair& pair, const std::string& op, std::size_t bytes, cons
         for (auto* values : {&pure, &computing, &total})
             values->clear();
         for (int i = 0; i < repeats; ++i) {
-            const double from = now();
+            const double from = now_s();
             bench::compute(units);
-            const double computed = now();
+            const double computed = now_s();
             empty_links();
-            const double emptied = now();
+            const double emptied = now_s();
             transfer(bytes);
-            const double transferred = now();
+            const double transferred = now_s();
             bench::compute(units);
             empty_links();
-            const double again = now();
+            const double again = now_s();
             start(pair, op, bytes);
             bench::compute(units);
             shmem_quiet();
             computing.push_back(computed - from);
             pure.push_back(transferred - emptied);
-            total.push_back(now() - again);
+            total.push_back(now_s() - again);
         }
     };
     const double alone = time_of(settings.seconds / 4, [&] { transfer(bytes); });

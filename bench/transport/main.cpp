@@ -1,6 +1,7 @@
 // bench-transport: latency of post() and bandwidth of send()/fetch() between two processes, with the CPU time
 // of both sides. Start one with --role server and one with --role client, with the same --dir. They meet
 // through two files there, so each may run in its own network namespace.
+#include "common/clock.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -30,9 +30,8 @@ struct Header {
     std::span<const std::byte> view() const { return std::as_bytes(std::span(this, 1)); }
 };
 
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+using ::bench::now_s;
+
 double cpu_seconds() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -126,9 +125,9 @@ void Side::meet() {
     const std::string mine = options_.dir + "/" + options_.role;
     const std::string theirs = options_.dir + (server_ ? "/client" : "/server");
     write_file(mine, transport_->address());
-    const double limit = seconds() + 20;
+    const double limit = now_s() + 20;
     while (!fs::exists(theirs)) {
-        if (seconds() > limit) throw std::runtime_error("the other side did not come: no file " + theirs);
+        if (now_s() > limit) throw std::runtime_error("the other side did not come: no file " + theirs);
         usleep(1000);
     }
     std::ifstream file(theirs, std::ios::binary);
@@ -194,14 +193,14 @@ nlohmann::json Side::latency(std::size_t bytes) {
     std::vector<double> halves;
     for (unsigned repeat = 0; repeat <= options_.repeats; ++repeat) {
         constexpr unsigned rounds = 1000;
-        const double start = seconds();
+        const double start = now_s();
         for (unsigned i = 0; i < rounds; ++i) {
             const std::uint64_t before = pings_;
             if (transport_->post(*peer_, Header{}.view(), payload) != Status::ok)
                 throw std::runtime_error("post failed");
             until([&] { return pings_ > before; });
         }
-        if (repeat > 0) halves.push_back((seconds() - start) / rounds / 2 * 1e6);
+        if (repeat > 0) halves.push_back((now_s() - start) / rounds / 2 * 1e6);
     }
     return {{"what", "post"}, {"bytes", bytes}, {"latency_us", median(halves)}};
 }
@@ -220,9 +219,9 @@ nlohmann::json Side::bandwidth(std::size_t bytes) {
         (void)transport_->post(*peer_, Header{Kind::report, 0, 0}.view(), {});
         until([&] { return !reports_.empty(); });
         reports_.clear();
-        const double start = seconds(), cpu_start = cpu_seconds();
+        const double start = now_s(), cpu_start = cpu_seconds();
         std::size_t sent = 0;
-        for (std::size_t next = 0; seconds() - start < options_.seconds; next = (next + 1) % window_.size()) {
+        for (std::size_t next = 0; now_s() - start < options_.seconds; next = (next + 1) % window_.size()) {
             until([&] { return over(window_[next]); });
             window_[next]->start(transport_->send(*peer_, Header{Kind::data, 0, 0}.view(), payload_.data(),
                                                   bytes, window_[next].get()));
@@ -233,7 +232,7 @@ nlohmann::json Side::bandwidth(std::size_t bytes) {
         until([&] { return !reports_.empty(); });
         const double gb = static_cast<double>(sent) / 1e9;
         if (repeat > 0) {
-            rates.push_back(gb / (seconds() - start));
+            rates.push_back(gb / (now_s() - start));
             cpu_here.push_back((cpu_seconds() - cpu_start) / gb);
             cpu_there.push_back(reports_.back().cpu_s / gb);
         }
