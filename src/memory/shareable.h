@@ -1,7 +1,7 @@
 // The memory files that this process has mapped and that another process of its user may map too: what
-// HostAllocator has made, and what offpath_mem_share was given. Libraries of one process that hold the client
-// each have a list of their own. Another library finds it by the name of offpath_find_shareable, since it
-// cannot link the same copy.
+// HostAllocator has made. Files that offpath_mem_share was given are not among them. Libraries of one process
+// that hold the client each have a list of their own. Another library finds it by the name of
+// offpath_find_shareable, since it cannot link the same copy.
 //
 // Ownership: a noted descriptor stays open until forget(). Threads: any.
 #pragma once

@@ -31,6 +31,10 @@ class Stamped {
     std::size_t used_;
 };
 
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+    return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 // Returns the job that the message names, or {0, 0} if it names none.
 JobId job_said_by(std::span<const std::byte> header) {
     const Kind kind = kind_of(header);
@@ -121,13 +125,16 @@ Peer& Peers::make_peer(Job& job, ProxyId id) {
 
 // A lost way is not used again. It stays with the peers that lost it.
 Way& Peers::way_to(std::span<const std::byte> address) {
-    const auto known = std::find_if(ways_.begin(), ways_.end(), [&](const Way& way) {
-        return !way.lost &&
-               std::equal(way.address.begin(), way.address.end(), address.begin(), address.end());
-    });
-    if (known != ways_.end()) return *known;
+    // A job of p proxies announces p addresses here, so looking at all ways each time would take p * p steps.
+    const std::uint64_t hash = hash_of(address);
+    for (auto [known, end] = ways_by_address_.equal_range(hash); known != end; ++known) {
+        const Way& way = *known->second;
+        if (!way.lost && std::equal(way.address.begin(), way.address.end(), address.begin(), address.end()))
+            return *known->second;
+    }
     Way& way = ways_.emplace_back();
     way.address.assign(address.begin(), address.end());
+    ways_by_address_.emplace(hash, &way);
     return way;
 }
 
@@ -149,6 +156,7 @@ void Peers::end(Job& job) {
     std::erase_if(ways_, [&](Way& way) {
         if (!way.lost || used(way)) return false;
         if (way.endpoint != nullptr) transport_.disconnect(way.endpoint);
+        std::erase_if(ways_by_address_, [&](const auto& entry) { return entry.second == &way; });
         std::erase_if(ended_peers_, [&](const auto& ended) { return ended.second.way == &way; });
         return true;
     });

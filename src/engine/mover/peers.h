@@ -112,6 +112,7 @@ class Peers {
     Peer me_;
     std::map<JobId, std::unique_ptr<Job>> jobs_;
     std::list<Way> ways_;
+    std::unordered_multimap<std::uint64_t, Way*> ways_by_address_;  // by the address's hash; may be lost
     std::unordered_map<std::uint64_t, Peer*> passes_here_;
     Peer* last_sender_ = nullptr;
     std::unordered_map<std::uint64_t, Peer> ended_peers_;  // of jobs that have ended, by their passes
