@@ -52,11 +52,11 @@ export OFFPATH_DIR=$work/all
 # What cannot run on a device is then an error.
 export OMP_TARGET_OFFLOAD=MANDATORY
 batch local --device-kind openmp
-# With the front end, positions, lists and forces are memory that the device shares.
+# With the front end, positions, lists and forces are memory that the device shares. It leaves jobs of one rank alone.
 preload=(env LD_PRELOAD="$build/lib/liboffpath-mpi.so" OFFPATH_TARGET_REPORT=1)
 batch shared --device-kind openmp
 preload=()
-grep "bytes shared instead" "$work/shared.log" |
+[ "$ranks" = 1 ] || grep "bytes shared instead" "$work/shared.log" |
     awk '{ copied += $4 + $9; shared += $12 } END { exit !(NR > 0 && shared > 10 * copied) }' || fail "more than a tenth is copied: $(grep bytes "$work/shared.log")"
 batch runtime --device-kind runtime
 (unset OFFPATH_DIR && OFFPATH_DEVICES=127.0.0.1:$port OFFPATH_KEY_FILE=$work/key batch remote --device-kind openmp)
