@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -104,35 +105,55 @@ int machine_of(const DeviceImage& image) {
     return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 ? head.e_machine : EM_NONE;
 }
 
-// The images of one program or library stand in a row and have the same entries, which those of others do
-// not. libomptarget shows them one by one, and not where the row ends.
-bool in_row(const DeviceImage& image, const DeviceImage* other) {
-    DeviceImage copy;
-    const auto address = reinterpret_cast<std::uint64_t>(other);
-    return image.entries_begin != nullptr &&
-           memory::CheckedMemory::read_some(address, std::as_writable_bytes(std::span(&copy, 1))) ==
-               sizeof copy &&
-           copy.entries_begin == image.entries_begin && copy.entries_end == image.entries_end;
+// Reads what is at an address that may not be there.
+template <typename Value>
+bool read_at(std::uint64_t address, Value& value) {
+    return memory::CheckedMemory::read_some(address, std::as_writable_bytes(std::span(&value, 1))) ==
+           sizeof value;
+}
+
+// What stands before each image: libomptarget 15 to 17 keeps all images in a std::list of libstdc++.
+struct ListNode {
+    std::uint64_t next = 0, previous = 0;
+};
+
+// All images of the program or library that this one belongs to: they have the same entries, which those of
+// others do not. libomptarget shows them one by one, and not how many there are. Empty: they stand otherwise
+// than in that list.
+std::vector<DeviceImage> images_beside(const DeviceImage& image) {
+    constexpr int most = 1 << 12;
+    std::vector<DeviceImage> found;
+    const std::uint64_t start = reinterpret_cast<std::uint64_t>(&image) - sizeof(ListNode);
+    std::uint64_t at = start;
+    for (int i = 0; i < most; ++i) {
+        ListNode node, next;
+        if (!read_at(at, node) || !read_at(node.next, next) || next.previous != at) return {};
+        DeviceImage copy;
+        if (read_at(at + sizeof node, copy) && copy.entries_begin == image.entries_begin &&
+            copy.entries_end == image.entries_end)
+            found.push_back(copy);
+        at = node.next;
+        if (at == start) return found;
+    }
+    return {};
 }
 
 const char* machine_name(int number) {
     return number == EM_X86_64 ? "x86-64" : number == EM_AARCH64 ? "aarch64" : "other machines";
 }
 
-// Tells it if none of the images in the row of this one is for the devices of this plug-in.
-void complain_of_row(const DeviceImage* image) {
-    const DeviceImage* first = image;
-    while (in_row(*image, first - 1))
-        --first;
+// Tells it, once, if none of the images beside this one is for the devices of this plug-in.
+void complain_of_others(const DeviceImage& image) {
+    static std::set<const void*> told;
     std::string others;
-    for (; in_row(*image, first); ++first) {
-        const int found = machine_of(*first);
+    for (const DeviceImage& each : images_beside(image)) {
+        const int found = machine_of(each);
         if (found == machine) return;
         const char* const name = machine_name(found);
         if (others.find(name) == std::string::npos)
             others += (others.empty() ? "" : " and ") + std::string(name);
     }
-    if (others.empty()) return;
+    if (others.empty() || !told.insert(image.entries_begin).second) return;
     for (const auto& each : devices)
         complain(
             fmt::format("the program has target regions for {}, and device {} is {}: it runs none of them",
@@ -143,7 +164,7 @@ void complain_of_row(const DeviceImage* image) {
 
 OFFPATH_EXPORT std::int32_t __tgt_rtl_is_valid_binary(DeviceImage* image) {
     if (machine_of(*image) != machine) {
-        if (!devices.empty()) complain_of_row(image);
+        if (!devices.empty()) complain_of_others(*image);
         return 0;
     }
     if (!devices.empty()) serve_mpi(*image);
