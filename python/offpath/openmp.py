@@ -106,7 +106,7 @@ def asking_command(artifacts: Artifacts) -> list[str]:
 def devices_of_nodes(said: str) -> list[dict]:
     """As target_devices, for each node that ran the program of `asking_command`."""
     rows: list[dict] = []
-    answers = [json.loads(line) for line in said.splitlines() if line.startswith('{"node"')]
+    answers = _answers_in(said)
     for answer in sorted(answers, key=lambda answer: answer["node"]):
         mine: list[dict] = []
         for words, _ in answer["said"]:
@@ -115,6 +115,18 @@ def devices_of_nodes(said: str) -> list[dict]:
             mine += _complaints(complaints)
         rows += [{"node": answer["node"]} | row for row in mine]
     return rows
+
+
+def _answers_in(said: str) -> list[dict]:
+    """The objects that the nodes printed. The launcher may join the lines of several nodes."""
+    decoder = json.JSONDecoder()
+    answers = []
+    at = said.find('{"node"')
+    while at >= 0:
+        answer, end = decoder.raw_decode(said, at)
+        answers.append(answer)
+        at = said.find('{"node"', end)
+    return answers
 
 
 def _devices_in(said: str, first: int) -> list[dict]:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -114,17 +115,19 @@ print(json.dumps(said))
 
 
 @pytest.fixture
-def stand_in(tmp_path):
+def stand_in():
     """A build directory with the stand-in for offpathd, readable by everybody."""
-    for directory in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        directory.chmod(0o755)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "bin/offpathd").write_text(f"#!{sys.executable}\n{DEVICE}")
-    (tmp_path / "bin/offpathd").chmod(0o755)
-    (tmp_path / "lib/liboffpath-mpi.so").touch()
-    (tmp_path / "rank.py").write_text(RANK)
-    return tmp_path
+    # Not below pytest's own directory: a pytest that starts meanwhile closes that to other users.
+    with tempfile.TemporaryDirectory(prefix="offpath-test-") as directory:
+        build = Path(directory)
+        build.chmod(0o755)
+        (build / "bin").mkdir()
+        (build / "lib").mkdir()
+        (build / "bin/offpathd").write_text(f"#!{sys.executable}\n{DEVICE}")
+        (build / "bin/offpathd").chmod(0o755)
+        (build / "lib/liboffpath-mpi.so").touch()
+        (build / "rank.py").write_text(RANK)
+        yield build
 
 
 def bits_per_s(*transfers: dict) -> float:

@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -49,14 +50,13 @@ def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, benc
     [pytest.param(None, id="self")]
     + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []),
 )
-def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(
-    offpath, namespaces, bench, tmp_path, user
-):
-    for directory in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
-        directory.chmod(0o777)
-    host, offloaded = exchange_a_megabyte(
-        offpath, bench, tmp_path, "--link", "1gbit", "--dpu", "remote", user=user
-    )
+def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offpath, namespaces, bench, user):
+    # Not below pytest's own directory: a pytest that starts meanwhile closes that to other users.
+    with tempfile.TemporaryDirectory(prefix="offpath-test-") as directory:
+        Path(directory).chmod(0o777)
+        host, offloaded = exchange_a_megabyte(
+            offpath, bench, Path(directory), "--link", "1gbit", "--dpu", "remote", user=user
+        )
     assert re.match(r"offpath: offloaded [1-9].*staged", offloaded["summary_line"])
     for node in host["wire"] + offloaded["wire"]:
         assert 5 * MEGA < node["sent"] < 6 * MEGA

@@ -131,7 +131,11 @@ def test_devices_of_nodes_are_numbered_by_node():
         {"node": "node1", "said": [["", "offpath: device a: refused; it is left out\n"], [said, ""]]},
         {"node": "node0", "said": [[said, ""], [said, ""]]},
     ]
-    rows = openmp.devices_of_nodes("\n".join(["noise", *map(json.dumps, answers)]))
+    lines = "\n".join(["noise", *map(json.dumps, answers)])
+    rows = openmp.devices_of_nodes(lines)
+    assert rows == openmp.devices_of_nodes(
+        "".join(map(json.dumps, answers)) + "\n\n"
+    )  # a launcher joins lines
     assert [(row["node"], row["number"], row["device"]) for row in rows] == [
         ("node0", 0, "d0"),
         ("node0", 1, "d0"),
