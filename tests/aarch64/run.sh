@@ -76,7 +76,9 @@ if [ -x "$build/bin/minimd" ]; then
     check "miniMD, x86-64 and aarch64" tests/aarch64/minimd.sh "$build/bin/minimd" "$run" $arm/bin/minimd
 fi
 if [ -x "$build/bin/openmp-hello" ]; then
-    check "target regions of x86-64 programs" tests/aarch64/openmp.sh "$build" "$PWD/$arm"
+    for part in examples cases mpi; do
+        check "target regions of x86-64 programs: $part" tests/aarch64/openmp.sh "$build" "$PWD/$arm" $part
+    done
 fi
 if [ -x "$build/bin/device_ranks_split_test" ]; then
     check "one MPI job of x86-64 hosts and aarch64 devices" env OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1 \
