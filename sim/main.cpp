@@ -48,11 +48,10 @@ std::uint64_t available_bytes() {
 void check_memory(const ClusterShape& shape) {
     const std::uint64_t ranks = shape.ranks();
     const std::uint64_t workers = shape.engine == EngineKind::host ? ranks : shape.nodes * shape.proxies;
-    // Measured: a proxy's record of another one, with its pass and address; a rank's entry for it; a member
-    // of a team.
-    constexpr std::uint64_t peer = 320, acquaintance = 96, member = 24;
-    const std::uint64_t needed =
-        workers * workers * peer + ranks * workers * acquaintance + ranks * ranks * member;
+    // Measured with 1,024 proxies of one rank each: what each keeps of each other one, its rank's team
+    // included.
+    constexpr std::uint64_t pair = 500, member = 12;
+    const std::uint64_t needed = workers * workers * pair + ranks * ranks * member;
     if (const std::uint64_t available = available_bytes(); needed > available)
         throw std::invalid_argument(
             fmt::format("{} ranks on {} nodes need at least {} MiB; this machine has {} MiB available", ranks,

@@ -20,14 +20,13 @@ class Link {
         : queue_(queue), rate_(bytes_per_second), latency_(latency), sharing_(sharing) {}
     Link(Link&&) = default;
 
-    // A message's first byte is here now. `action` is called when the first byte can leave (fifo) or when the
-    // last one has left (fair), plus the latency; `tail()` says when the last one arrives behind the link.
     struct Passage {
         Time head = 0, tail = 0;  // of its first and last byte at the other end
     };
-    // For fifo: books the message and returns when it passes. `tail`: when its last byte arrives here.
+    // FIFO: the message's first byte is here now, its last one at `tail`. Books the message, and returns when
+    // both are at the other end.
     Passage pass(std::uint64_t bytes, Time tail);
-    // For fair: calls `action` when the last byte is at the other end.
+    // Fair: the message is here now. Calls `action` when its last byte is at the other end.
     void share(std::uint64_t bytes, EventQueue::Action action, void* object, std::uint64_t argument);
 
     Sharing sharing() const { return sharing_; }
