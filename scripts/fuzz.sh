@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with clang and runs each of them for FUZZ_SECONDS (30). Exits with 1 if one of them
 # found a failure. build-fuzz/findings keeps the inputs that failed, and build-fuzz/corpus the growing corpus.
+# FUZZ_SEED=N makes the same inputs in each run that starts from the same corpus; without it each run makes others.
 # usage: scripts/fuzz.sh [TARGET...]      such as fuzz-schedule; all of them without arguments
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,11 +30,15 @@ fuzz() {
     if [ -x "$build/bin/$target-seeds" ]; then
         "$build/bin/$target-seeds" "$seeds"
     fi
-    if "$build/bin/$target" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
+    if "$build/bin/$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
         -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/" "$corpus" "$seeds" >"$findings/log" 2>&1; then
         echo "fuzz: $target: $(grep -E 'number_of_executed_units|peak_rss' "$findings/log" | tr -s ' \n' ' ')"
     else
-        tail -n 40 "$findings/log" >&2
+        # The reason stands before libFuzzer's stack, which has no names without its symbolizer.
+        grep -avE '^INFO|^ +#[0-9]' "$findings/log" | tail -n 40 >&2
+        for input in "$findings"/{crash,oom,timeout}-*; do
+            [ -f "$input" ] && echo "fuzz: $(basename "$input") in base64: $(base64 -w0 "$input")" >&2
+        done
         return 1
     fi
 }
