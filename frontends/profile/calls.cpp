@@ -1,0 +1,386 @@
+// The profiler's calls that need more than a table: life, messages, and requests. generate.py makes the
+// others.
+#include "profile/scope.h"
+
+#include <offpath/types.h>
+
+#include <algorithm>
+
+using namespace offpath::profile;
+
+namespace {
+
+#define SITE __builtin_return_address(0)
+
+int peer_of(int rank) {
+    if (rank == MPI_PROC_NULL) return -2;
+    return rank == MPI_ANY_SOURCE ? -1 : rank;
+}
+
+int tag_of(int tag) {
+    return tag == MPI_ANY_TAG ? -1 : tag;
+}
+
+CallKind message(Recorder& recorder, const char* name, const void* site, int count, MPI_Datatype type,
+                 int peer, int tag, MPI_Comm comm) {
+    CallKind kind = collective_kind(recorder, name, site, comm);
+    kind.peer = peer_of(peer);
+    kind.tag = tag_of(tag);
+    kind.bytes = bytes_of(count, type);
+    return kind;
+}
+
+// Requests of one completing call: their handles and ages before the host's call.
+struct Completing {
+    std::vector<MPI_Request> handles;
+    std::vector<std::uint64_t> ages, list;
+
+    void note(Recorder& recorder, int count, const MPI_Request* requests) {
+        handles.assign(requests, requests + std::max(0, count));
+        ages.clear();
+        list.clear();
+        for (const MPI_Request request : handles)
+            ages.push_back(recorder.posts_ago(request));
+    }
+    void add(std::size_t index) {
+        if (ages[index] != 0) list.push_back(ages[index]);
+    }
+    void add_all() {
+        for (std::size_t i = 0; i < ages.size(); ++i)
+            add(i);
+    }
+    void record(Recorder& recorder, const char* name, const void* site) {
+        CallKind kind = kind_of(name, site);
+        kind.list = list;
+        recorder.leave(kind);
+        const std::uint64_t each = recorder.last_inside() / std::max<std::size_t>(1, list.size());
+        for (std::size_t i = 0; i < handles.size(); ++i)
+            if (ages[i] != 0 && std::find(list.begin(), list.end(), ages[i]) != list.end())
+                recorder.completed(handles[i], each);
+    }
+};
+Completing completing;  // used by the thread that records
+
+}  // namespace
+
+// Life
+
+extern "C" OFFPATH_API int MPI_Init(int* argc, char*** argv) {
+    const int result = PMPI_Init(argc, argv);
+    if (result == MPI_SUCCESS) begin_profile();
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    const int result = PMPI_Init_thread(argc, argv, required, provided);
+    if (result == MPI_SUCCESS) begin_profile();
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Finalize() {
+    {
+        Scope recording;
+        if (recording) recording->leave_unrecorded();
+    }
+    end_profile();
+    return PMPI_Finalize();
+}
+
+extern "C" OFFPATH_API int MPI_Comm_free(MPI_Comm* comm) {
+    Scope recording;
+    if (recording) recording->communicator_freed(*comm);
+    const int result = PMPI_Comm_free(comm);
+    if (recording) recording->leave(kind_of("Comm_free", SITE));
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
+    Scope recording;
+    if (recording) recording->communicator_freed(*comm);
+    const int result = PMPI_Comm_disconnect(comm);
+    if (recording) recording->leave(kind_of("Comm_disconnect", SITE));
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Type_free(MPI_Datatype* type) {
+    forget_datatypes();
+    return PMPI_Type_free(type);
+}
+
+// Messages
+
+#define PROFILED_SEND(NAME)                                                                                \
+    extern "C" OFFPATH_API int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int dest,      \
+                                          int tag, MPI_Comm comm) {                                        \
+        Scope recording;                                                                                   \
+        const int result = PMPI_##NAME(buffer, count, type, dest, tag, comm);                              \
+        if (recording)                                                                                     \
+            recording->leave(message(*recording.operator->(), #NAME, SITE, count, type, dest, tag, comm)); \
+        return result;                                                                                     \
+    }
+PROFILED_SEND(Send)
+PROFILED_SEND(Bsend)
+PROFILED_SEND(Ssend)
+PROFILED_SEND(Rsend)
+
+#define PROFILED_ISEND(NAME)                                                                           \
+    extern "C" OFFPATH_API int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int dest,  \
+                                          int tag, MPI_Comm comm, MPI_Request* request) {              \
+        Scope recording;                                                                               \
+        const int result = PMPI_##NAME(buffer, count, type, dest, tag, comm, request);                 \
+        if (recording)                                                                                 \
+            recording->posted(*request, recording->leave(message(*recording.operator->(), #NAME, SITE, \
+                                                                 count, type, dest, tag, comm)));      \
+        return result;                                                                                 \
+    }
+PROFILED_ISEND(Isend)
+PROFILED_ISEND(Ibsend)
+PROFILED_ISEND(Issend)
+PROFILED_ISEND(Irsend)
+
+extern "C" OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                                    MPI_Comm comm, MPI_Status* status) {
+    Scope recording;
+    const int result = PMPI_Recv(buffer, count, type, source, tag, comm, status);
+    if (recording)
+        recording->leave(message(*recording.operator->(), "Recv", SITE, count, type, source, tag, comm));
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                                     MPI_Comm comm, MPI_Request* request) {
+    Scope recording;
+    const int result = PMPI_Irecv(buffer, count, type, source, tag, comm, request);
+    if (recording)
+        recording->posted(*request, recording->leave(message(*recording.operator->(), "Irecv", SITE, count,
+                                                             type, source, tag, comm)));
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Sendrecv(const void* sent, int sent_count, MPI_Datatype sent_type, int dest,
+                                        int sent_tag, void* received, int received_count,
+                                        MPI_Datatype received_type, int source, int received_tag,
+                                        MPI_Comm comm, MPI_Status* status) {
+    Scope recording;
+    const int result = PMPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag, received, received_count,
+                                     received_type, source, received_tag, comm, status);
+    if (!recording) return result;
+    CallKind kind =
+        message(*recording.operator->(), "Sendrecv", SITE, sent_count, sent_type, dest, sent_tag, comm);
+    kind.other_peer = peer_of(source);
+    kind.other_tag = tag_of(received_tag);
+    kind.other_bytes = bytes_of(received_count, received_type);
+    recording->leave(kind);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest,
+                                                int sent_tag, int source, int received_tag, MPI_Comm comm,
+                                                MPI_Status* status) {
+    Scope recording;
+    const int result =
+        PMPI_Sendrecv_replace(buffer, count, type, dest, sent_tag, source, received_tag, comm, status);
+    if (!recording) return result;
+    CallKind kind =
+        message(*recording.operator->(), "Sendrecv_replace", SITE, count, type, dest, sent_tag, comm);
+    kind.other_peer = peer_of(source);
+    kind.other_tag = tag_of(received_tag);
+    kind.other_bytes = kind.bytes;
+    recording->leave(kind);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+    Scope recording;
+    const int result = PMPI_Iprobe(source, tag, comm, flag, status);
+    if (!recording) return result;
+    if (*flag == 0) {
+        recording->leave_in_vain();
+    } else {
+        recording->leave(message(*recording.operator->(), "Iprobe", SITE, 0, MPI_BYTE, source, tag, comm));
+    }
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+    Scope recording;
+    const int result = PMPI_Probe(source, tag, comm, status);
+    if (recording)
+        recording->leave(message(*recording.operator->(), "Probe", SITE, 0, MPI_BYTE, source, tag, comm));
+    return result;
+}
+
+// Persistent messages: a start is recorded as the non-blocking call.
+
+#define PROFILED_SEND_INIT(NAME)                                                                        \
+    extern "C" OFFPATH_API int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int dest,   \
+                                          int tag, MPI_Comm comm, MPI_Request* request) {               \
+        Scope recording;                                                                                \
+        const int result = PMPI_##NAME(buffer, count, type, dest, tag, comm, request);                  \
+        if (!recording) return result;                                                                  \
+        recording->leave(kind_of(#NAME, SITE));                                                         \
+        recording->persistent(*request, message(*recording.operator->(), "Start of Isend", SITE, count, \
+                                                type, dest, tag, comm));                                \
+        return result;                                                                                  \
+    }
+PROFILED_SEND_INIT(Send_init)
+PROFILED_SEND_INIT(Bsend_init)
+PROFILED_SEND_INIT(Ssend_init)
+PROFILED_SEND_INIT(Rsend_init)
+
+extern "C" OFFPATH_API int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                                         MPI_Comm comm, MPI_Request* request) {
+    Scope recording;
+    const int result = PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
+    if (!recording) return result;
+    recording->leave(kind_of("Recv_init", SITE));
+    recording->persistent(
+        *request, message(*recording.operator->(), "Start of Irecv", SITE, count, type, source, tag, comm));
+    return result;
+}
+
+namespace {
+
+void record_start(Recorder& recorder, MPI_Request request, const void* site) {
+    const CallKind* const known = recorder.persistent_kind(request);
+    if (known == nullptr) {
+        recorder.leave(kind_of("Start", site));
+        return;
+    }
+    CallKind kind = *known;
+    kind.site = site;
+    recorder.posted(request, recorder.leave(kind));
+}
+
+}  // namespace
+
+extern "C" OFFPATH_API int MPI_Start(MPI_Request* request) {
+    Scope recording;
+    const int result = PMPI_Start(request);
+    if (recording) record_start(*recording.operator->(), *request, SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Startall(int count, MPI_Request* requests) {
+    Scope recording;
+    const int result = PMPI_Startall(count, requests);
+    if (!recording) return result;
+    for (int i = 0; i < count; ++i) {
+        if (i > 0) recording->enter();
+        record_start(*recording.operator->(), requests[i], SITE);
+    }
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Request_free(MPI_Request* request) {
+    Scope recording;
+    if (!recording) return PMPI_Request_free(request);
+    recording->completed(*request, 0);
+    recording->forget(*request);
+    const int result = PMPI_Request_free(request);
+    recording->leave(kind_of("Request_free", SITE));
+    return result;
+}
+
+// Completion
+
+extern "C" OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+    Scope recording;
+    if (!recording) return PMPI_Wait(request, status);
+    completing.note(*recording.operator->(), 1, request);
+    const int result = PMPI_Wait(request, status);
+    completing.add_all();
+    completing.record(*recording.operator->(), "Wait", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+    Scope recording;
+    if (!recording) return PMPI_Waitall(count, requests, statuses);
+    completing.note(*recording.operator->(), count, requests);
+    const int result = PMPI_Waitall(count, requests, statuses);
+    completing.add_all();
+    completing.record(*recording.operator->(), "Waitall", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+    Scope recording;
+    if (!recording) return PMPI_Waitany(count, requests, index, status);
+    completing.note(*recording.operator->(), count, requests);
+    const int result = PMPI_Waitany(count, requests, index, status);
+    if (*index != MPI_UNDEFINED) completing.add(static_cast<std::size_t>(*index));
+    completing.record(*recording.operator->(), "Waitany", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices,
+                                        MPI_Status* statuses) {
+    Scope recording;
+    if (!recording) return PMPI_Waitsome(count, requests, done, indices, statuses);
+    completing.note(*recording.operator->(), count, requests);
+    const int result = PMPI_Waitsome(count, requests, done, indices, statuses);
+    for (int i = 0; *done != MPI_UNDEFINED && i < *done; ++i)
+        completing.add(static_cast<std::size_t>(indices[i]));
+    completing.record(*recording.operator->(), "Waitsome", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+    Scope recording;
+    if (!recording) return PMPI_Test(request, flag, status);
+    completing.note(*recording.operator->(), 1, request);
+    const int result = PMPI_Test(request, flag, status);
+    if (*flag == 0) {
+        recording->leave_in_vain();
+        return result;
+    }
+    completing.add_all();
+    completing.record(*recording.operator->(), "Test", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+    Scope recording;
+    if (!recording) return PMPI_Testall(count, requests, flag, statuses);
+    completing.note(*recording.operator->(), count, requests);
+    const int result = PMPI_Testall(count, requests, flag, statuses);
+    if (*flag == 0) {
+        recording->leave_in_vain();
+        return result;
+    }
+    completing.add_all();
+    completing.record(*recording.operator->(), "Testall", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag,
+                                       MPI_Status* status) {
+    Scope recording;
+    if (!recording) return PMPI_Testany(count, requests, index, flag, status);
+    completing.note(*recording.operator->(), count, requests);
+    const int result = PMPI_Testany(count, requests, index, flag, status);
+    if (*flag == 0) {
+        recording->leave_in_vain();
+        return result;
+    }
+    if (*index != MPI_UNDEFINED) completing.add(static_cast<std::size_t>(*index));
+    completing.record(*recording.operator->(), "Testany", SITE);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Testsome(int count, MPI_Request* requests, int* done, int* indices,
+                                        MPI_Status* statuses) {
+    Scope recording;
+    if (!recording) return PMPI_Testsome(count, requests, done, indices, statuses);
+    completing.note(*recording.operator->(), count, requests);
+    const int result = PMPI_Testsome(count, requests, done, indices, statuses);
+    if (*done == 0) {
+        recording->leave_in_vain();
+        return result;
+    }
+    for (int i = 0; *done != MPI_UNDEFINED && i < *done; ++i)
+        completing.add(static_cast<std::size_t>(indices[i]));
+    completing.record(*recording.operator->(), "Testsome", SITE);
+    return result;
+}

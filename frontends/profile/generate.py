@@ -1,0 +1,112 @@
+"""Generates the profiler's calls that follow from tables: the collectives, the calls that make communicators,
+and those that are only named and timed. The others are written by hand in calls.cpp.
+
+usage: generate.py CALLS.TXT COLLECTIVES.TXT MPI.H CALLS.CPP EXPORTS.MAP HANDWRITTEN.CPP...
+"""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "mpi/calls"))
+
+import generate as front_end
+import table
+from offpath import collectives
+
+HEAD = """\
+// Generated from calls.txt and collectives.txt by frontends/profile/generate.py.
+#include "profile/scope.h"
+
+#include <offpath/types.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
+using namespace offpath::profile;
+
+"""
+# What a collective moves, in the words of its parameters. Those that are not here are named and timed.
+MOVES = {
+    "alltoall": "kind.bytes = bytes_of(recvcount, recvtype);",
+    "alltoallv": (
+        "const bool in_place = sendbuf == MPI_IN_PLACE;\n    kind.list = vectors_of(comm, in_place ?"
+        " recvcounts : sendcounts, in_place ? recvtype : sendtype, recvcounts, recvtype);"
+    ),
+    "allgather": "kind.bytes = bytes_of(recvcount, recvtype);",
+    "allgatherv": "kind.list = blocks_of(comm, recvcounts, recvtype);",
+    "bcast": "kind.bytes = bytes_of(count, datatype);\n    kind.peer = root;",
+    "barrier": "",
+    "allreduce": "kind.bytes = bytes_of(count, datatype);",
+    "reduce": "kind.bytes = bytes_of(count, datatype);\n    kind.peer = root;",
+    "gather": (
+        "kind.bytes = is_root(comm, root) ? bytes_of(recvcount, recvtype) : bytes_of(sendcount,"
+        " sendtype);\n    kind.peer = root;"
+    ),
+    "scatter": (
+        "kind.bytes = is_root(comm, root) ? bytes_of(sendcount, sendtype) : bytes_of(recvcount,"
+        " recvtype);\n    kind.peer = root;"
+    ),
+    "reduce_scatter": "kind.list = blocks_of(comm, recvcounts, datatype);",
+    "reduce_scatter_block": "kind.bytes = bytes_of(recvcount, datatype);",
+    "scan": "kind.bytes = bytes_of(count, datatype);",
+    "exscan": "kind.bytes = bytes_of(count, datatype);",
+}
+
+
+def function(call: table.Call, body: str) -> str:
+    # A broadcast writes its only buffer.
+    written = "cast" in call.name.lower()
+    types = ["void* " if written and p.kind == "buffer" else front_end.c_type(p) for p in call.parameters]
+    parameters = ", ".join(kind + p.name for kind, p in zip(types, call.parameters, strict=True))
+    arguments = ", ".join(p.name for p in call.parameters)
+    return (
+        f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
+        "    Scope recording;\n"
+        f"    const int mpi_result = P{call.name}({arguments});\n"
+        f"    if (!recording) return mpi_result;\n{body}    return mpi_result;\n}}\n"
+    )
+
+
+def body_of(call: table.Call, rows: dict[str, str]) -> str:
+    short = call.name.partition("_")[2]
+    site = f'"{short}", __builtin_return_address(0)'
+    blocking = short.lower()
+    name = next((row for row in (blocking, blocking.removeprefix("i")) if row in rows), None)
+    makes = call.parameters and call.parameters[-1].kind == "comm*"
+    if name is None:
+        made = f"    recording->communicator_made(*{call.parameters[-1].name});\n" if makes else ""
+        return f"    recording->leave(kind_of({site}));\n{made}"
+    moves = MOVES.get(name, "")
+    text = f"    CallKind kind = collective_kind(*recording.operator->(), {site}, comm);\n"
+    text += f"    {moves}\n" if moves else ""
+    if name == blocking:
+        return text + "    recording->leave_collective(kind);\n"
+    return text + "    recording->posted(*request, recording->leave_collective(kind));\n"
+
+
+def main() -> None:
+    calls_path, rows_path, header, out, map_path, *hand_paths = sys.argv[1:]
+    by_hand = set()
+    for path in hand_paths:
+        text = Path(path).read_text()
+        by_hand |= set(re.findall(r"\bint (MPI_\w+)\(", text))
+        by_hand |= {f"MPI_{name}" for name in re.findall(r"^PROFILED_\w+\((\w+)\)", text, re.M)}
+    declared = table.declarations(Path(header))
+    try:
+        rows = {row.name: row for row in collectives.read(Path(rows_path))}
+        calls = table.read(Path(calls_path), Path(rows_path), declared)
+        calls += table.read(Path(calls_path), Path(rows_path), declared, known=True)
+    except (table.TableError, collectives.TableError) as error:
+        sys.exit(f"generate.py: {error}")
+    # These take no time that matters, and calls.txt has no full types of their parameters.
+    left_out = ("MPI_Pcontrol", "MPI_Comm_create_errhandler", "MPI_Buffer_attach", "MPI_Win_detach")
+    generated = [call for call in calls if call.name not in by_hand and call.name not in left_out]
+    collectives.write(Path(out), HEAD + "\n".join(function(c, body_of(c, rows)) for c in generated))
+    symbols = sorted(by_hand | {call.name for call in generated})
+    text = "{\n  global:\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n"
+    collectives.write(Path(map_path), text)
+
+
+if __name__ == "__main__":
+    main()
