@@ -1,6 +1,8 @@
 // offpath-sim: simulates a pattern of communication on a platform, with the product's engine. Prints one JSON
 // object. `offpath sim` runs it.
 #include "schedule/goal.h"
+#include "sim/profile/command.h"
+#include "sim/profile/profile.h"
 #include "sim/programs/measure.h"
 
 #include <fmt/format.h>
@@ -20,7 +22,7 @@ namespace offpath::sim {
 namespace {
 
 struct Options {
-    std::string platform, topology = "single", goal;
+    std::string platform, topology = "single", goal, program;
     ClusterShape shape;
     MeasureSpec measure;
     std::uint32_t proxies = 0;
@@ -124,7 +126,9 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--proxies", options.proxies,
                    "Proxies of a node; 0: one a device core, at most one a rank")
         ->check(CLI::Range(0, 1024));
-    app.add_option("--pattern", options.measure.pattern)->required()->check(CLI::IsMember(patterns));
+    auto* what = app.add_option_group("what")->require_option(1);
+    what->add_option("--pattern", options.measure.pattern)->check(CLI::IsMember(patterns));
+    what->add_option("--program", options.program, "Replay the profile in this folder");
     app.add_option("--bytes", options.measure.bytes)
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
     app.add_option("--engine", options.shape.engine)->transform(CLI::CheckedTransformer(engines));
@@ -158,10 +162,14 @@ int run(int argc, char** argv) {
                                     ? options.proxies
                                     : std::min(platform.device_cores, options.shape.ranks_per_node);
         check_memory(options.shape);
-        const nlohmann::json result = simulate(options, platform);
+        const nlohmann::json result = options.program.empty()
+                                          ? simulate(options, platform)
+                                          : replay_program(options.program, platform, options.shape);
         std::puts(result.dump(1).c_str());
         return result.value("verified", true) ? 0 : 1;
     } catch (const PlatformError& error) {
+        std::fprintf(stderr, "offpath-sim: %s\n", error.what());
+    } catch (const ProfileError& error) {
         std::fprintf(stderr, "offpath-sim: %s\n", error.what());
     } catch (const std::invalid_argument& error) {
         std::fprintf(stderr, "offpath-sim: %s\n", error.what());

@@ -43,9 +43,10 @@ class SimSpec:
     engine: str
     changes: dict[str, float] = field(default_factory=dict)
     options: tuple[str, ...] = ()
+    program: Path | None = None  # a profile to replay, instead of the pattern
 
     def check(self) -> None:
-        if self.pattern not in PATTERNS:
+        if self.program is None and self.pattern not in PATTERNS:
             raise OffpathError(f"pattern {self.pattern!r} is not known", "use one of " + ", ".join(PATTERNS))
         if self.engine not in ("host", "offpath"):
             raise OffpathError(f"engine {self.engine!r} is not known", "use host or offpath")
@@ -106,8 +107,11 @@ def _run(spec: SimSpec, artifacts: Artifacts, platform: Path) -> dict:
         f"--platform={platform}",
         f"--nodes={spec.nodes}",
         f"--ranks-per-node={spec.ranks_per_node}",
-        f"--pattern={spec.pattern}",
-        f"--bytes={spec.size}",
+        *(
+            [f"--program={spec.program}"]
+            if spec.program
+            else [f"--pattern={spec.pattern}", f"--bytes={spec.size}"]
+        ),
         f"--engine={spec.engine}",
         *spec.options,
     ]

@@ -9,6 +9,7 @@ from rich.table import Table
 from offpath import console, reports, sim, units
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
+from offpath.errors import OffpathError
 
 
 def sim_(
@@ -23,7 +24,16 @@ def sim_(
     ],
     pattern: Annotated[
         str, typer.Option("--pattern", metavar="NAME", help="One of " + ", ".join(sim.PATTERNS) + ".")
-    ],
+    ] = "",
+    program: Annotated[
+        Path | None,
+        typer.Option(
+            "--program",
+            metavar="PROFILE",
+            help="Replay a profile of `offpath advise --profile` instead of a pattern.",
+            show_default=False,
+        ),
+    ] = None,
     nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, max=65536, help="Nodes.")] = 2,
     ranks_per_node: Annotated[
         int, typer.Option("--ranks-per-node", min=1, max=1024, help="Ranks of each node.")
@@ -98,6 +108,8 @@ def sim_(
 
     Example: offpath sim --platform thor-bf2 --nodes 16 --ranks-per-node 32 --pattern alltoall --bytes 64K
     """
+    if bool(pattern) == (program is not None):
+        raise OffpathError("what to simulate is not clear", "name a --pattern or a --program")
     passed = [
         f"--topology={topology}",
         f"--sharing={sharing}",
@@ -124,11 +136,15 @@ def sim_(
         engine,
         sim.parse_changes(change or []),
         tuple(passed),
+        program,
     )
     spec.check()
     options.check_outputs(json, None)
     found = sim.simulate(spec, find_artifacts())
-    _show(found)
+    if program is None:
+        _show(found)
+    else:
+        _show_program(found)
     reports.write(found, json)
 
 
@@ -151,3 +167,13 @@ def _show(found: dict) -> None:
     console.out.print(table)
     speed = f"; {found['events_per_s'] / 1e6:.1f} million a second" if "events_per_s" in found else ""
     console.note(f"{found['events']} events, {found['messages']} messages between nodes{speed}")
+
+
+def _show_program(found: dict) -> None:
+    console.out.print(
+        f"{found['program']}, {found['ranks']} ranks on {found['nodes']} nodes of {found['platform']}, engine"
+        f" {found['engine']}: {units.format_seconds(found['time_s'])}; profiled:"
+        f" {units.format_seconds(found['measured_s'])}"
+    )
+    for name, what in found["unsupported"].items():
+        console.note(f"not simulated: {what['count']} calls of MPI_{name}, taken to last as long as measured")
