@@ -6,7 +6,7 @@ import sys
 import typer
 
 from offpath import artifacts, console
-from offpath.commands import bench, control, env, info, lab, run, sim, study, tune
+from offpath.commands import advise, bench, control, env, info, lab, run, sim, study, tune
 from offpath.errors import OffpathError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command("info")(info.info)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
 app.command("sim")(sim.sim_)
+app.command("advise", context_settings={"allow_interspersed_args": False})(advise.advise_)
 
 
 def _terminate(_number, _frame):

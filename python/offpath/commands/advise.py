@@ -1,0 +1,165 @@
+"""`offpath advise`."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from offpath import advise, advise_page, console, launch, profiles, reports, sim, units
+from offpath.artifacts import Artifacts, find_artifacts
+from offpath.commands import options
+from offpath.errors import OffpathError
+
+_SHOWN = 12
+
+
+def advise_(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="COMMAND [ARGS]...", help="mpirun and its arguments, after --.", show_default=False
+        ),
+    ] = None,
+    platform: Annotated[
+        str,
+        typer.Option(
+            "--platform",
+            "-p",
+            metavar="NAME|FILE",
+            help="Machine to predict for: a file, or one of " + ", ".join(sim.platform_names()) + ".",
+        ),
+    ] = "lab",
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", "-N", min=1, max=65536, help="Nodes there. Default: as in the profile."),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            metavar="FOLDER",
+            help="Keep the profile here; without COMMAND: read it from here.",
+            show_default=False,
+        ),
+    ] = None,
+    mpi: options.Mpi = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also run COMMAND with offload, and compare.")
+    ] = False,
+    json: options.Json = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots.", rich_help_panel="Results"),
+    ] = None,
+) -> None:
+    """Runs COMMAND without offload under a profiler, and says what offload would bring to it.
+
+    The profile is replayed in the simulator, without devices and with them. The summary has a line for each
+    place in the program that communicates.
+
+    Example: offpath advise --platform thor-bf2 --nodes 4 -- mpirun -n 4 ./my_program
+    """
+    sim.find_platform(platform)
+    if not command and profile is None:
+        raise OffpathError("there is nothing to do", "name a COMMAND after --, or a --profile to read")
+    if verify and not command:
+        raise OffpathError("--verify runs the program, and none is named", "name a COMMAND after --")
+    options.check_outputs(json, None)
+    if html is not None:
+        options.check_output(html)
+    artifacts = find_artifacts()
+    with tempfile.TemporaryDirectory(prefix="offpath-profile-") as temporary:
+        folder = profile or Path(temporary)
+        if command:
+            _record(options.check_launcher(command), folder, artifacts, mpi)
+        read = profiles.read(folder)
+        found = advise.advise(read, platform, nodes or read.nodes, artifacts)
+        if verify and command:
+            found.verified = _verify(command, artifacts, mpi)
+    _show(found)
+    reports.write(found.as_json(), json)
+    if html is not None:
+        advise_page.write(found, html)
+        console.note(f"wrote {html}")
+
+
+def _record(command: list[str], folder: Path, artifacts: Artifacts, mpi: str | None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("rank-*.json"):
+        old.unlink()
+    code = profiles.record(command, folder, artifacts, mpi)
+    if code != 0:
+        raise OffpathError(f"the program failed with code {code}; there is nothing to advise", code=code)
+
+
+def _verify(command: list[str], artifacts: Artifacts, mpi: str | None) -> dict[str, float]:
+    """Runs the program with offload, and without the profiler's library, and times its whole life."""
+    cpus = launch.default_device_cpus(os.sched_getaffinity(0))
+    times = {}
+    for name, state in (("host_wall_s", "off"), ("offpath_wall_s", "on")):
+        before = os.environ.get("OFFPATH")
+        os.environ["OFFPATH"] = state
+        try:
+            begin = time.monotonic()
+            code = launch.run(command, artifacts, launch.LaunchOptions(cpus, verbose=0, mpi=mpi))
+            times[name] = time.monotonic() - begin
+        finally:
+            os.environ.pop("OFFPATH") if before is None else os.environ.update(OFFPATH=before)
+        if code != 0:
+            raise OffpathError(f"the program failed with code {code} with offload {state}", code=code)
+    times["gain_percent"] = 100 * (times["host_wall_s"] - times["offpath_wall_s"]) / times["host_wall_s"]
+    return times
+
+
+def _show(found: advise.Advice) -> None:
+    console.out.print(f"{found.ranks} ranks on {found.nodes} nodes of {found.platform}")
+    table = Table()
+    for column in ("call", "place", "count", "bytes", "in call", "window", "gain", "advice"):
+        table.add_column(column, justify="left" if column in ("call", "place", "advice") else "right")
+    shown = [one for one in found.sites if one.site.inside_s > 0][:_SHOWN]
+    for one in shown:
+        table.add_row(
+            one.site.call,
+            one.site.place,
+            str(one.site.count),
+            units.format_size(one.site.bytes) if one.site.bytes else "-",
+            units.format_seconds(one.site.inside_s),
+            units.format_seconds(one.site.window_s) if one.site.windows else "-",
+            _signed(one.gain_s),
+            one.text,
+        )
+    console.out.print(table)
+    console.note("times of a site are sums over all ranks; its gain is that of the replays, inside the call")
+    low, high = found.gain_range
+    console.out.print(
+        f"measured {units.format_seconds(found.measured_s)}; replayed without offload"
+        f" {units.format_seconds(found.host_s)}, with offload {units.format_seconds(found.offpath_s)}"
+    )
+    if found.here:
+        console.out.print(
+            f"offload would take {found.gain_percent:+.0f} % off the time, with the model's error"
+            f" {low:+.0f} % to {high:+.0f} %"
+        )
+    else:
+        console.out.print(
+            f"offload would take {found.gain_percent:+.0f} % off the time there; the model's error there is"
+            " not known"
+        )
+    if found.verified:
+        console.out.print(
+            f"measured with offload: {found.verified['gain_percent']:+.0f} %"
+            f" ({units.format_seconds(found.verified['host_wall_s'])} to"
+            f" {units.format_seconds(found.verified['offpath_wall_s'])}, the whole command once each)"
+        )
+    for note in found.notes:
+        console.note(note)
+
+
+def _signed(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return ("-" if seconds < 0 else "") + units.format_seconds(abs(seconds))

@@ -1,0 +1,168 @@
+"""`offpath advise`, and `offpath sim --program`: profiles of small programs, and profiles that are wrong."""
+
+import json
+import shutil
+
+import pytest
+
+from offpath import advise, profiles
+from offpath.artifacts import find_artifacts
+from offpath.errors import OffpathError
+
+ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+RANKS = 3
+# Calls of each rank of tests/profile/profiled_program.cpp.
+CALLS = {
+    "Ialltoall": 10, "Test": 10, "Irecv": 30, "Isend": 30, "Waitall": 30, "Allreduce": 10, "Sendrecv": 10,
+    "Recv": 1, "Barrier": 1, "Comm_split": 1, "Comm_free": 1,
+}  # fmt: skip
+
+
+def _program(mpi):
+    try:
+        return find_artifacts().program("profiled_program" + ("-mpich" if mpi == "mpich" else ""))
+    except OffpathError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
+    program = _program(mpi)
+    launcher = "mpirun" if mpi == "openmpi" else "mpiexec.mpich"
+    if shutil.which(launcher) is None:
+        pytest.skip(f"{launcher} is not there")
+    profile, found, page = tmp_path / "p", tmp_path / "f.json", tmp_path / "f.html"
+    done = offpath(
+        "advise", f"--profile={profile}", f"--json={found}", f"--html={page}", "--platform=lab", "--",
+        launcher, "-n", str(RANKS), str(program), **ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    advised = json.loads(found.read_text())
+    assert {site["call"]: site["count"] for site in advised["sites"]} == {
+        name: RANKS * count for name, count in CALLS.items()
+    }
+    sites = {site["call"]: site for site in advised["sites"]}
+    assert sites["Ialltoall"]["bytes"] == RANKS * 10 * RANKS * 1000 and sites["Isend"]["bytes"] == 90_000
+    assert set(advised["unsupported"]) == {"Comm_split", "Comm_free"}
+    assert advised["host_s"] > 0 < advised["offpath_s"]
+    assert "main" in sites["Isend"]["place"] or "profiled_program" in sites["Isend"]["place"]
+    text = page.read_text()
+    assert "<svg" in text and "MPI_Ialltoall" in text and "http-equiv" not in text
+    # Two loops, one in the other, take one iteration's room.
+    ranks = profiles.read(profile).ranks
+    loops = [node for node in ranks[0]["sequence"] if isinstance(node, dict)]
+    assert loops and loops[0]["body"]
+    # The same profile again, by itself, and for the device's engine alone.
+    again = offpath("advise", f"--profile={profile}", "--platform=thor-bf2", "--nodes=3")
+    assert again.returncode == 0 and "3 ranks on 3 nodes of thor-bf2" in again.stdout, again.stderr
+    alone = offpath("sim", "--platform=lab", f"--program={profile}", "--nodes=3", f"--json={found}")
+    assert alone.returncode == 0 and "MPI_Comm_split" in alone.stderr, alone.stderr
+    assert json.loads(found.read_text())["ranks"] == RANKS
+
+
+def _written(folder, change=lambda rank: None):
+    """A right profile of two ranks that exchange a message, after `change`."""
+    folder.mkdir()
+    for rank in (0, 1):
+        found = {
+            "format": "offpath-profile", "version": 1, "rank": rank, "ranks": 2, "program": "p", "node": "n",
+            "begin_s": 1.0, "end_s": 2.0, "offset_s": [0, 0],
+            "preempted_s": 0, "compute_at_end_s": 0, "lost": 0,
+            "communicators": [{"occurrence": 0, "rank": rank, "members": [0, 1]}],
+            "sites": [None],
+            "calls": [
+                {
+                    "call": ["Send", "Recv"][rank], "site": 0, "comm": 0, "peer": 1 - rank, "tag": 0,
+                    "bytes": 100_000,
+                }
+            ],
+            "sequence": [{"times": 4, "body": [[0, 4, 0.01, 0.02, 0]]}],
+            "arrivals": {"stride": 1, "entries": []},
+        }  # fmt: skip
+        change(found)
+        (folder / f"rank-{rank}.json").write_text(json.dumps(found))
+    return folder
+
+
+def test_loops_are_replayed(offpath, tmp_path):
+    _written(tmp_path / "p")
+    found = tmp_path / "f.json"
+    done = offpath("sim", "--platform=thor-bf2", f"--program={tmp_path / 'p'}", f"--json={found}")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(found.read_text())
+    assert [(rank, call, count) for rank, call, count, _ in result["calls"]] == [(0, 0, 4), (1, 0, 4)]
+    # Four messages at 12.5 GB/s after 10 ms of computation.
+    assert 0.01 + 4 * 1e5 / 12.5e9 < result["time_s"] < 0.013
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: found.pop("end_s"), "rank-0.json: end_s: is missing"),
+        (lambda found: found["calls"][0].pop("call"), "rank-0.json: calls[0].call: is missing"),
+        (
+            lambda found: found["sequence"][0]["body"][0].__setitem__(2, -0.5),
+            "rank-0.json: sequence[0].body[0] (compute_s): -0.5",
+        ),
+        (lambda found: found.update(version=7), "rank-0.json: version: 7"),
+        (lambda found: found["calls"][0].update(comm=3), "rank-0.json: calls[0].comm: 3"),
+        (lambda found: found["calls"][0].update(peer=2), "rank-0.json: calls[0].peer: 2"),
+        (lambda found: found.update(lost=-1), "rank-0.json: lost: -1"),
+        (lambda found: found["sequence"][0]["body"][0].__setitem__(0, 9), "sequence[0].body[0] (call): 9"),
+    ],
+)
+def test_wrong_profiles_are_named(offpath, tmp_path, change, said):
+    folder = _written(tmp_path / "p", change)
+    done = offpath("sim", "--platform=lab", f"--program={folder}")
+    assert done.returncode == 2 and said in done.stderr.replace("\n", ""), done.stderr
+
+
+def test_a_cut_file_is_named(offpath, tmp_path):
+    folder = _written(tmp_path / "p")
+    path = folder / "rank-1.json"
+    path.write_text(path.read_text()[:100])
+    for command in (
+        ("sim", "--platform=lab", f"--program={folder}"),
+        ("advise", "--platform=lab", f"--profile={folder}"),
+    ):
+        done = offpath(*command)
+        assert done.returncode == 2 and "rank-1.json: not JSON, or cut off" in done.stderr, done.stderr
+
+
+def test_a_deadlock_says_who_waits(offpath, tmp_path):
+    def both_receive(found):
+        found["calls"][0]["call"] = "Recv"
+
+    folder = _written(tmp_path / "p", both_receive)
+    done = offpath("sim", "--platform=lab", f"--program={folder}")
+    assert done.returncode != 0 and "deadlock" in done.stderr and "rank 1 waits for" in done.stderr
+
+
+def test_no_profile_is_an_error(offpath, tmp_path):
+    done = offpath("advise", f"--profile={tmp_path}")
+    assert done.returncode == 2 and "rank-0.json is missing" in done.stderr
+
+
+def test_ranks_go_on_nodes_that_they_fill():
+    assert advise.place(4, 4) == (4, 1, None)
+    assert advise.place(6, 4)[:2] == (3, 2)
+    used, each, note = advise.place(4, 16)
+    assert (used, each) == (4, 1) and "16 nodes" in note
+
+
+def _site(call, **figures):
+    return profiles.Site(call, "p.c:1 main", **figures)
+
+
+def test_what_a_site_is_told():
+    assert "balance" in advise.say(_site("Barrier", inside_s=1, waited_for_last_s=0.9), 2, None)
+    hidden = _site("Ialltoall", inside_s=0.1, windows=1, window_s=1, waited_s=0.5)
+    assert "can use" in advise.say(hidden, 2, 0.4)
+    bare = _site("Ialltoall", inside_s=0.1, windows=1, window_s=0, waited_s=0.5)
+    assert "move work" in advise.say(bare, 2, 0.4)
+    assert "MPI_Iallreduce" in advise.say(_site("Allreduce", inside_s=1, bytes=8), 2, None)
+    assert advise.say(_site("Allreduce", inside_s=0.001, bytes=8), 2, None) == ""
