@@ -111,30 +111,34 @@ HALO_EXPORT void halo_target_set(const Memory& memory) {
 #pragma omp target update to(first[0 : n.field], second[0 : n.field])
 }
 
-HALO_EXPORT void halo_target_start(const Memory& memory, int from) {
+HALO_EXPORT void halo_target_step(const Memory& memory, int from, void (*interior)(void*), void* context) {
     const Place* const place = memory.place;
     double *const old = memory.fields[from], *const next = memory.fields[1 - from],
                   *const inner = memory.inner, *const faces = memory.faces, *const received = memory.received,
                   *const seconds = memory.seconds;
     const Sizes n(memory);
-#pragma omp target nowait map(alloc : place[0 : 1], old[0 : n.field], next[0 : n.field],      \
-                                  received[0 : n.faces]) map(always, to : inner[0 : n.faces]) \
-    map(always, from : faces[0 : n.faces], seconds[0 : 1])
+    // Thread 0 starts the region at once, then sleeps until it ends, and leaves the core to the interior.
+    // With `target nowait`, a helper thread would have to get the core first, and LLVM's thread that waits
+    // for it would keep the core busy.
+#pragma omp parallel num_threads(2)
     {
-        Exchange messages(*place, faces, received);
-        messages.receive();
-        const auto begin = std::chrono::steady_clock::now();
-        halo::unpack(place->layout, Layer::inner, inner, old);
-        halo::step_boundary(place->layout, old, next);
-        halo::pack(place->layout, Layer::face, next, faces);
-        *seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        messages.send();
-        messages.wait();
-        halo::unpack(place->layout, Layer::halo, received, next);
+        if (omp_get_thread_num() == 1 || omp_get_num_threads() == 1) interior(context);
+        if (omp_get_thread_num() == 0) {
+#pragma omp target map(alloc : place[0 : 1], old[0 : n.field], next[0 : n.field], received[0 : n.faces]) \
+    map(always, to : inner[0 : n.faces]) map(always, from : faces[0 : n.faces], seconds[0 : 1])
+            {
+                Exchange messages(*place, faces, received);
+                messages.receive();
+                const auto begin = std::chrono::steady_clock::now();
+                halo::unpack(place->layout, Layer::inner, inner, old);
+                halo::step_boundary(place->layout, old, next);
+                halo::pack(place->layout, Layer::face, next, faces);
+                *seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+                messages.send();
+                messages.wait();
+                halo::unpack(place->layout, Layer::halo, received, next);
+            }
+        }
     }
-}
-
-HALO_EXPORT void halo_target_wait() {
-#pragma omp taskwait
 }
 }

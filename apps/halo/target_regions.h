@@ -41,8 +41,8 @@ void halo_target_enter(const halo::target::Memory& memory);
 void halo_target_exit(const halo::target::Memory& memory);
 // Copies both fields of the host to the device, halo included.
 void halo_target_set(const halo::target::Memory& memory);
-// Starts a step on the device, from field `from` to the other one, and returns. Until halo_target_wait
-// returns, the inputs must not change, and the outputs are not complete.
-void halo_target_start(const halo::target::Memory& memory, int from);
-void halo_target_wait();
+// Computes a step from field `from` to the other one: the boundary and its exchange in a region on the
+// device, and meanwhile the interior by interior(context), on another thread of the host. Returns when both
+// have ended.
+void halo_target_step(const halo::target::Memory& memory, int from, void (*interior)(void*), void* context);
 }

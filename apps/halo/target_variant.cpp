@@ -28,8 +28,7 @@ struct Regions {
     decltype(&halo_target_enter) enter = nullptr;
     decltype(&halo_target_exit) exit = nullptr;
     decltype(&halo_target_set) set = nullptr;
-    decltype(&halo_target_start) start = nullptr;
-    decltype(&halo_target_wait) wait = nullptr;
+    decltype(&halo_target_step) step = nullptr;
     std::string problem =
         "its target regions are not loaded";  // why the regions cannot be used; empty if they can
 };
@@ -52,11 +51,11 @@ std::string load() {
     // The library stays loaded until the process ends, because LLVM's threads stay, too.
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return dlerror();
-    const bool all =
-        find(library, "halo_target_check", regions.check) &&
-        find(library, "halo_target_enter", regions.enter) &&
-        find(library, "halo_target_exit", regions.exit) && find(library, "halo_target_set", regions.set) &&
-        find(library, "halo_target_start", regions.start) && find(library, "halo_target_wait", regions.wait);
+    const bool all = find(library, "halo_target_check", regions.check) &&
+                     find(library, "halo_target_enter", regions.enter) &&
+                     find(library, "halo_target_exit", regions.exit) &&
+                     find(library, "halo_target_set", regions.set) &&
+                     find(library, "halo_target_step", regions.step);
     return all ? "" : path + " is not of this halo";
 }
 
@@ -98,19 +97,14 @@ class TargetVariant final : public Variant {
     void first_values_set() override { regions.set(memory_); }
 
     void step(int from) override {
-        double *const old = field(from), *const next = field(1 - from);
-        const bool communicates = layout_.sides != 0;
-        if (communicates)
-            timed(times_.exchange_s, [&] {
-                pack(layout_, Layer::inner, old, memory_.inner);
-                regions.start(memory_, from);
-            });
-        timed(times_.interior_s, [&] { step_interior(layout_, old, next); });
-        if (communicates)
-            timed(times_.exchange_s, [&] {
-                regions.wait();
-                unpack(layout_, Layer::face, memory_.faces, next);
-            });
+        Interior interior{*this, field(from), field(1 - from), 0};
+        if (layout_.sides == 0) return compute(&interior);
+        timed(times_.exchange_s, [&] {
+            pack(layout_, Layer::inner, interior.old, memory_.inner);
+            regions.step(memory_, from, compute, &interior);
+            unpack(layout_, Layer::face, memory_.faces, interior.next);
+        });
+        times_.exchange_s -= interior.seconds;
     }
     Times times() const override {
         Times found = times_;
@@ -119,6 +113,18 @@ class TargetVariant final : public Variant {
     }
 
   private:
+    struct Interior {
+        TargetVariant& variant;
+        const double* old;
+        double* next;
+        double seconds;
+    };
+    static void compute(void* context) {
+        Interior& interior = *static_cast<Interior*>(context);
+        timed(interior.seconds,
+              [&] { step_interior(interior.variant.layout_, interior.old, interior.next); });
+        interior.variant.times_.interior_s += interior.seconds;
+    }
     std::size_t faces() const { return std::max<std::size_t>(layout_.face_numbers(), 1); }
 
     std::array<std::vector<double>, 2> fields_;

@@ -1,7 +1,6 @@
 #include "target/host/service.h"
 
-#include "base/clock.h"
-#include "base/pause.h"
+#include "base/short_spin.h"
 #include "target/host/calls.h"
 
 #include <fmt/format.h>
@@ -123,10 +122,10 @@ void Service::work() {
 // Reads requests. False: none came for a while.
 bool Service::lead() {
     line_.attend();
-    const std::uint64_t begun = now_ns();
+    ShortSpin spin(options_.spin_ns);
     Head head;
     bool some = false;
-    for (int spins = 0; !some; ++spins) {
+    while (!some) {
         for (int i = 0; i < requests_at_once && reader_.next(head); ++i) {
             some = true;
             read_request(head);
@@ -136,8 +135,7 @@ bool Service::lead() {
             end();
             break;
         }
-        if (spins % 16 == 15 && now_ns() - begun > options_.spin_ns) break;
-        pause_cpu();
+        if (!spin.again()) break;
     }
     const std::size_t ready = streams_.ready();
     line_.leave();

@@ -1,7 +1,7 @@
 #include "target/program/answers.h"
 
 #include "base/clock.h"
-#include "base/pause.h"
+#include "base/short_spin.h"
 #include "memory/checked_memory.h"
 
 #include <fmt/format.h>
@@ -107,7 +107,7 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
         entries_.erase(found);
         return true;
     };
-    std::uint64_t begun = now_ns();
+    ShortSpin spin(spin_ns_);
     while (!done()) {
         std::unique_lock reading(reading_, std::try_to_lock);
         if (!reading.owns_lock()) {
@@ -120,15 +120,14 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
             continue;
         }
         line_.attend();
-        int spins = 0;
         bool over = false;
         while (!over) {
             if (serve()) {
-                begun = now_ns();
+                spin.restart();
                 over = true;
             } else if (lost_) {
                 over = true;
-            } else if (++spins % 64 == 0 && now_ns() - begun > spin_ns_) {
+            } else if (!spin.again()) {
                 line_.leave();
                 line_.sleep(nap_ns);
                 line_.attend();
@@ -136,8 +135,6 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
                 listen();
                 if (too_long()) abandon(limit_problem);
                 over = lost_;
-            } else {
-                pause_cpu();
             }
         }
         line_.leave();
