@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/patience.h"
 #include "communicators/communicators.h"
 #include "runtime/backoff.h"
 #include "runtime/losses.h"
@@ -22,8 +24,14 @@ struct HeldCall {
     OffloadedRequest* operation;
     std::uint64_t number;
     StartOnHost start;
+    std::uint64_t since_ns;
 };
 using Queue = std::deque<HeldCall>;
+
+constexpr std::uint64_t no_limit_ns = std::numeric_limits<std::uint64_t>::max();
+// Before a collective of the host's: for the decision, and then for other ranks to commit.
+constexpr std::uint64_t settle_ns = 500'000'000;
+constexpr std::uint64_t commit_ns = 2'000'000'000;
 
 std::mutex held_calls_mutex;  // guards the map and the queues
 std::map<Team*, Queue> queues;
@@ -51,10 +59,14 @@ HeldCall* first_of(Queue& queue) {
 
 // Only the thread that starts calls removes calls. A held call keeps its communicator, as a persistent
 // message does.
-void start_calls_of(Team& team, Queue& queue) {
+void start_calls_of(Team& team, Queue& queue, std::uint64_t patience_ns) {
     while (HeldCall* call = first_of(queue)) {
-        if (team.departure->is_undecided()) return;
-        if (call->number != 0 && team.departure->passage_of(call->number) == Passage::lost) {
+        Passage passage = call->number == 0 ? Passage::host : team.departure->passage_of(call->number);
+        if (passage == Passage::undecided) {
+            if (now_ns() - call->since_ns < patience_ns || !team.departure->give_up(call->number)) return;
+            passage = Passage::lost;
+        }
+        if (passage == Passage::lost) {
             end(*call->operation, true);
         } else {
             start_on_host(*call);
@@ -65,17 +77,14 @@ void start_calls_of(Team& team, Queue& queue) {
             over = std::move(queue.front());
             queue.pop_front();
         }
-        team.held_calls.fetch_sub(1, std::memory_order_release);  // read by settle_within
+        team.held_calls.fetch_sub(1, std::memory_order_release);  // read by pass_settled
         end_message(team);
     }
 }
 
-void settle_within(Team& team, std::uint64_t limit_ns) {
-    if (team.departure == nullptr) return;
-    const auto settled = [&] {
-        return !team.departure->is_undecided() && team.held_calls.load(std::memory_order_acquire) == 0;
-    };
-    for (Backoff backoff; !settled() && backoff.waited_ns() < limit_ns; backoff.pause()) {
+template <typename Done>
+void poll_until(Done done, std::uint64_t limit_ns) {
+    for (Backoff backoff; !done() && backoff.waited_ns() < limit_ns; backoff.pause()) {
         poll();
         progress_parts();
     }
@@ -109,17 +118,25 @@ Passage pass(Team& team, std::uint64_t* number) {
 
 Passage pass_settled(Team& team) {
     std::uint64_t number = 0;
-    const Passage passage = pass(team, &number);
+    Passage passage = pass(team, &number);
     if (passage != Passage::undecided) return passage;
-    settle_within(team, std::numeric_limits<std::uint64_t>::max());
+    poll_until([&] { return team.held_calls.load(std::memory_order_acquire) == 0; }, no_limit_ns);
     if (number == 0) return Passage::host;
-    const Passage decided = team.departure->passage_of(number);
-    if (decided == Passage::host) leave_device(team);
-    return decided;
+    const auto find = [&] {
+        passage = team.departure->passage_of(number);
+        return passage != Passage::undecided;
+    };
+    poll_until(find, lost_after_ns());
+    if (passage == Passage::undecided) {
+        if (team.departure->give_up(number)) return Passage::lost;
+        poll_until(find, no_limit_ns);
+    }
+    if (passage == Passage::host) leave_device(team);
+    return passage;
 }
 
 bool must_hold(const Team& team) {
-    return team.departure->is_undecided() || team.held_calls.load(std::memory_order_acquire) != 0;
+    return team.held_calls.load(std::memory_order_acquire) != 0;
 }
 
 int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost start, MPI_Request* request) {
@@ -130,13 +147,16 @@ int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost sta
     const std::lock_guard lock(held_calls_mutex);
     const auto [queue, is_new] = queues.try_emplace(&team);
     if (is_new) retain(team);
-    queue->second.push_back({&operation, number, std::move(start)});
+    queue->second.push_back({&operation, number, std::move(start), now_ns()});
     team.held_calls.fetch_add(1, std::memory_order_relaxed);
     teams_holding.store(static_cast<std::uint32_t>(queues.size()), std::memory_order_relaxed);
     return result;
 }
 
-void start_held_calls() {
+namespace {
+
+// Gives up the calls that have been held for `patience_ns`.
+void start_or_give_up(std::uint64_t patience_ns) {
     if (teams_holding.load(std::memory_order_relaxed) == 0 ||
         starting.test_and_set(std::memory_order_acquire))
         return;
@@ -147,7 +167,7 @@ void start_held_calls() {
             present.emplace_back(team, &queue);
     }
     for (const auto& [team, queue] : present) {
-        start_calls_of(*team, *queue);
+        start_calls_of(*team, *queue, patience_ns);
         {
             const std::lock_guard lock(held_calls_mutex);
             if (!queue->empty()) continue;
@@ -159,9 +179,23 @@ void start_held_calls() {
     starting.clear(std::memory_order_release);
 }
 
+}  // namespace
+
+void start_held_calls() {
+    if (teams_holding.load(std::memory_order_relaxed) != 0) start_or_give_up(lost_after_ns());
+}
+
 void before_collective(Team& team) {
-    constexpr std::uint64_t patience_ns = 500'000'000;
-    if (any_loss.load(std::memory_order_relaxed)) settle_within(team, patience_ns);
+    if (!any_loss.load(std::memory_order_relaxed)) return;
+    const auto none_held = [] { return teams_holding.load(std::memory_order_relaxed) == 0; };
+    poll_until([&] { return none_held() && (team.departure == nullptr || !team.departure->is_undecided()); },
+               settle_ns);
+    // What is not given up now was committed by this rank, and waits for others to commit.
+    const auto none_left = [&] {
+        start_or_give_up(0);
+        return none_held();
+    };
+    poll_until(none_left, commit_ns);
 }
 
 void before_collective(MPI_Comm comm) {

@@ -5,8 +5,11 @@
 // A non-blocking collective of the host's that is called behind a held one is held too, so that all ranks
 // start the host's in the same order. Before calls that cannot be held, a rank waits a while for the
 // decision. It must not wait longer, because a rank that knows of no loss may already wait in the host's
-// call. Open MPI and MPICH tell their blocking collectives and the non-blocking ones apart, whatever the
-// order.
+// call. Then it gives its held calls up, because another rank may need them to get to that call. Open MPI and
+// MPICH tell their blocking collectives and the non-blocking ones apart, whatever the order.
+//
+// A held call is given up, too, after the time in which silence means a loss (base/patience.h): a rank that
+// has the call outstanding on the device may sit in the host's MPI, and answer nothing.
 //
 // Threads: any. While no call is held, all of this costs a load or two.
 #pragma once
@@ -41,7 +44,7 @@ inline std::atomic<std::uint32_t> teams_holding{0};
 // p2p::poll() (p2p/outstanding.h) call it.
 void start_held_calls();
 
-// Call it before a collective of the host's MPI: waits a while if the team's ranks are about to decide.
+// Call it before a collective of the host's MPI: waits a while if ranks are about to decide.
 void before_collective(Team& team);
 void before_collective(MPI_Comm comm);
 

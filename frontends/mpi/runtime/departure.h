@@ -4,8 +4,13 @@
 // All ranks number the communicator's collectives that go to the device alike. A rank whose operation there
 // has met a loss, or that hears of one, starts no more of them, and reports to all others how many it has
 // started. The largest number of all reports is the decision: collectives up to that number are the device's,
-// and end with an error. The later ones are the host's. A rank that has reported is not needed any more,
-// wherever it waits.
+// and end with an error. The later ones are the host's.
+//
+// A rank may sit in the host's MPI and not report, while another one needs its answer to get there. So a rank
+// that waits in vain gives its collective up: it tells the others that all collectives up to that number are
+// lost, whatever else is reported. It may do so until it commits, which it does when it has heard from all.
+// The decision holds once all have committed. Until a rank reports, no other one can commit. A rank that has
+// reported and not committed must not sit in a collective of the host's with a collective held back.
 //
 // No call that only starts a collective waits for the decision: until it comes, collectives are held back
 // (requests/held_calls.h). A blocking one waits, as it may wait for all ranks anyway. Letters are answered in
@@ -69,6 +74,8 @@ class Departure {
 
     // This rank knows of a loss.
     void report();
+    // All calls up to this one end with an error, on all ranks. False: too late, this rank has committed.
+    bool give_up(std::uint64_t number);
     // Counts a call that would go to the device, and returns its number.
     std::uint64_t next();
     Passage passage_of(std::uint64_t number) const;

@@ -11,11 +11,18 @@
 
 namespace offpath::mpi {
 
+enum class LetterKind : std::uint32_t {
+    report,   // the sender starts no more than `calls` collectives on the device
+    give_up,  // nor does it take part in any of the first `calls` on the host
+    commit,   // the sender has heard from all, and gives up no more
+};
+
 struct Letter {
     std::uint32_t communicator = 0;  // the receiver's number of it (departure.h)
     std::uint32_t reply_to = 0;      // the sender's number of it
     std::uint64_t calls = 0;         // that the sender has started there
-    int from = 0;                    // rank in the world; set by send_letter
+    LetterKind kind = LetterKind::report;
+    int from = 0;  // rank in the world; set by send_letter
 };
 
 // Opening is collective over the world. Closing waits until all letters that any rank sent have arrived, and

@@ -84,9 +84,7 @@ void find_passage(Call& call, HostReason* reason) {
     if (*reason == HostReason::none) {
         call.passage = blocking ? pass_settled(team) : pass(team, &call.number);
         if (call.passage == Passage::host) *reason = HostReason::no_team;
-    } else if (blocking) {
-        before_collective(team);
-    } else if (must_hold(team)) {
+    } else if (!blocking && must_hold(team)) {
         call.passage = Passage::undecided;
     }
 }

@@ -130,7 +130,9 @@ inline bool passes_synchronization(MPI_Comm comm) {
 // Whether a blocking call only has to call the host's MPI. This costs a few loads. False: look again.
 template <Op op>
 bool blocking_is_the_hosts(MPI_Comm comm) {
-    if (outstanding.timed != 0 || blocking_may_pay(op) || has_letter()) return false;
+    if (outstanding.timed != 0 || blocking_may_pay(op) || has_letter() ||
+        any_loss.load(std::memory_order_relaxed))
+        return false;
     if constexpr (traits(op).synchronizes) return passes_synchronization(comm);
     return true;
 }
@@ -158,8 +160,8 @@ bool nonblocking_is_the_hosts(const C& call) {
 inline bool at_synchronization(MPI_Comm comm, Op op) {
     if (!active() || comm == MPI_COMM_NULL) return false;
     Team& team = find_team(comm);
-    if (team.tuning == nullptr) return false;
     before_collective(team);
+    if (team.tuning == nullptr) return false;
     if (team.tuning->pace.due() || team.tuning->choices.wants_agreement_soon()) agree(team, comm);
     return team.meetings != nullptr && meet_for_windows(*team.meetings, comm, op == Op::ibarrier);
 }
@@ -232,7 +234,10 @@ int blocking(C call, OnHost on_host) {
     if (traits(C::op).synchronizes && at_synchronization(call.comm, C::op) && C::op == Op::ibarrier &&
         !blocking_may_pay(C::op))
         return MPI_SUCCESS;
-    if (!accepted(call)) return on_host();
+    if (!accepted(call)) {
+        if (!traits(C::op).synchronizes) before_collective(call.comm);
+        return on_host();
+    }
     MPI_Request request = MPI_REQUEST_NULL;
     const int result = start_accepted(call, &request);
     return result == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : result;
