@@ -2,15 +2,11 @@
 
 #include <cstdint>
 
+#include "mix.h"
+
 namespace mpi_bench {
 
 namespace {
-
-std::uint64_t mix(std::uint64_t key) {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
-    return key ^ (key >> 31);
-}
 
 // Returns the key of the stream that `from` sends to `to`; -1 means all ranks.
 std::uint64_t stream_of(int from, int to) {

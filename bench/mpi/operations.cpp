@@ -6,17 +6,12 @@
 #include <limits>
 
 #include "layouts.h"
+#include "mix.h"
 #include "support/mpi_program.h"
 
 namespace mpi_bench {
 
 namespace {
-
-std::uint64_t mix(std::uint64_t key) {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
-    return key ^ (key >> 31);
-}
 
 std::uint64_t word_of_stream(std::uint64_t stream, std::uint64_t round, std::size_t index) {
     return mix(stream + round * 0x9e3779b97f4a7c15ULL + index);

@@ -16,7 +16,7 @@
 namespace offpath::client {
 namespace {
 
-constexpr int answer_timeout_ms = 8000;
+constexpr int local_answer_timeout_ms = 8000;
 constexpr auto autostart_patience = std::chrono::seconds(8);
 
 // The daemon reads this word to find out whether it can read this process's memory.
@@ -126,7 +126,7 @@ Status attach_once(const AttachOptions& options, Attachment& attachment, control
     control::Message message;
     std::vector<FileDescriptor> descriptors;
     if (status == Status::ok || status == Status::peer_lost)
-        status = socket.receive(answer_timeout_ms, message, descriptors, problem);
+        status = socket.receive(local_answer_timeout_ms, message, descriptors, problem);
     if (status != Status::ok) {
         if (problem.empty()) problem = to_string(status);
         problem = fmt::format("the daemon at {}: {}", control::socket_path(options.directory), problem);
@@ -170,7 +170,7 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     Status status = attach_once(options, made, daemon, problem);
     if (cma_refused(options, status, made) && daemon.pid > 0 && memory::allow_cma(daemon.pid)) {
         if (status == Status::ok && made.line->send(control::Goodbye{}) == Status::ok)
-            made.line->wait_closed(answer_timeout_ms);
+            made.line->wait_closed(local_answer_timeout_ms);
         made = Attachment();
         status = attach_once(options, made, daemon, problem);
     }

@@ -15,10 +15,6 @@
 namespace offpath::client {
 namespace {
 
-// Their sum must stay below the 10 s within which the program has to learn that a device is absent.
-constexpr int connect_timeout_ms = 3500;
-constexpr int answer_timeout_ms = 5000;
-
 class DeviceHandshake {
   public:
     DeviceHandshake(const AttachOptions& options, const control::Secret& secret,
@@ -60,7 +56,7 @@ class DeviceHandshake {
             socket_.receive(static_cast<int>(std::max<std::int64_t>(left, 0)), message, descriptors, problem);
         if (status == Status::peer_lost) return Status::unavailable;
         if (status == Status::unavailable)
-            problem = fmt::format("it did not answer within {} s", answer_timeout_ms / 1000);
+            problem = fmt::format("it did not answer within {} s", control::answer_timeout_ms / 1000);
         const auto* refusal = status == Status::ok ? std::get_if<control::Refusal>(&message) : nullptr;
         if (refusal == nullptr) return status;
         problem = "it refused: " + refusal->text;
@@ -74,7 +70,7 @@ class DeviceHandshake {
     }
 
     using Clock = std::chrono::steady_clock;
-    const Clock::time_point end_ = Clock::now() + std::chrono::milliseconds(answer_timeout_ms);
+    const Clock::time_point end_ = Clock::now() + std::chrono::milliseconds(control::answer_timeout_ms);
     const AttachOptions& options_;
     const control::Secret& secret_;
     control::MessageSocket& socket_;
@@ -112,7 +108,7 @@ Status attach_at(const control::TcpAddress& address, const AttachOptions& option
     }
 
     FileDescriptor connection;
-    if (Status status = control::connect_tcp(address, connect_timeout_ms, connection, problem);
+    if (Status status = control::connect_tcp(address, control::connect_timeout_ms, connection, problem);
         status != Status::ok)
         return status;
     control::MessageSocket socket = control::MessageSocket::over_tcp(std::move(connection));

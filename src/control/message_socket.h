@@ -26,6 +26,13 @@ constexpr std::uint64_t keep_alive_ns = 2'000'000'000;
 constexpr std::uint64_t silence_ns = 8'000'000'000;
 constexpr std::uint64_t tend_interval_ns = keep_alive_ns / 4;
 
+// How long a client waits for a connection to a daemon on another system, and for each answer. The sum must
+// stay below the 10 s within which the program has to learn that a device is absent.
+constexpr int connect_timeout_ms = 3500;
+constexpr int answer_timeout_ms = 5000;
+// How long a daemon waits for a newcomer's hello.
+constexpr std::uint64_t hello_timeout_ns = 5'000'000'000;
+
 class MessageSocket {
   public:
     MessageSocket() = default;

@@ -4,6 +4,9 @@
 // least report the mismatch. Local attach: a message is a datagram of a SOCK_SEQPACKET socket, which may
 // carry descriptors. Remote attach: u32 length and message, over TCP (message_socket.h). Pure functions;
 // decode_message trusts nothing.
+//
+// Each message lists its fields once, as commands do (record_fields.h). `text` is a string for people, which
+// is cut to its limit. `problem` says what is wrong with decoded values; empty: nothing.
 #pragma once
 
 #include "base/status.h"
@@ -21,6 +24,7 @@ namespace offpath::control {
 
 constexpr std::uint16_t protocol_version = 11;
 constexpr std::size_t max_message_bytes = 48 << 10;
+constexpr std::size_t max_text_bytes = 512;  // of most texts for people
 
 using Nonce = std::array<std::byte, 16>;
 // The secret of a job, or of one of its ranks. Trivially copyable, as the bootstrap's records are. Code that
@@ -49,6 +53,11 @@ struct Hello {
     // derives it from the job's secret.
     Secret fabric{};
     Purpose purpose = Purpose::session;
+    static void fields(auto& self, auto&& each) {
+        each(self.job_high, self.job_low, self.job_rank, self.job_size, self.pid, self.back_end,
+             self.probe_address, self.probe_value, self.fabric, self.purpose);
+    }
+    std::string problem() const;
     friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -68,6 +77,14 @@ struct Welcome {
     // Empty where they cannot.
     std::vector<std::byte> direct;
     Secret direct_secret{};
+    static void fields(auto& self, auto&& each) {
+        each(self.proxy, self.proxy_index, self.back_end, self.progress, self.daemon_pid, self.staging);
+        each.text(self.node, max_text_bytes);
+        each.text(self.fabric, max_text_bytes);
+        each.list(self.address, max_address_bytes);
+        each.list(self.direct, max_direct_address_bytes);
+        each(self.direct_secret);
+    }
     friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
@@ -75,6 +92,10 @@ struct Welcome {
 struct Refusal {
     Status status = Status::unavailable;
     std::string text;
+    static void fields(auto& self, auto&& each) {
+        each(self.status);
+        each.text(self.text, max_text_bytes);
+    }
     friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
@@ -82,6 +103,8 @@ struct Refusal {
 // `address`. The client chooses ids; it never uses 0 and never reuses one.
 struct RegisterRegion {
     std::uint64_t id = 0, address = 0, bytes = 0;
+    static void fields(auto& self, auto&& each) { each(self.id, self.address, self.bytes); }
+    std::string problem() const;
     friend bool operator==(const RegisterRegion&, const RegisterRegion&) = default;
 };
 
@@ -90,25 +113,32 @@ struct RegionReply {
     std::uint64_t id = 0;
     Status status = Status::ok;
     std::uint8_t back_end = 0, progress = 0;
+    static void fields(auto& self, auto&& each) { each(self.id, self.status, self.back_end, self.progress); }
     friend bool operator==(const RegionReply&, const RegionReply&) = default;
 };
 
 // client -> daemon: revokes a region. The RegionReply comes once nothing touches the region any more.
 struct RevokeRegion {
     std::uint64_t id = 0;
+    static void fields(auto& self, auto&& each) { each(self.id); }
     friend bool operator==(const RevokeRegion&, const RevokeRegion&) = default;
 };
 
 // client -> daemon: detach; nothing is outstanding. The daemon closes the socket.
 struct Goodbye {
+    static void fields(auto&, auto&&) {}
     friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
-// Remote attach. daemon -> client: the first message on every connection; it reveals nothing. Challenge and
-// RemoteHello start with a byte-order mark and the size of a machine word, which the decoder compares with
-// its own.
+// Remote attach. daemon -> client: the first message on every connection; it reveals nothing. Challenge,
+// RemoteHello and DirectCall start with a byte-order mark and the size of a machine word, which the decoder
+// compares with its own.
 struct Challenge {
     Nonce nonce{};
+    static void fields(auto& self, auto&& each) {
+        each.machine();
+        each(self.nonce);
+    }
     friend bool operator==(const Challenge&, const Challenge&) = default;
 };
 
@@ -119,6 +149,14 @@ struct RemoteHello {
     Nonce nonce{};
     std::vector<std::byte> link;  // address of the client's end of the link
     Mac mac{};
+    static void fields(auto& self, auto&& each) {
+        each.machine();
+        Hello::fields(self.hello, each);
+        each(self.issued, self.nonce);
+        each.list(self.link, max_link_address_bytes);
+        each(self.mac);
+    }
+    std::string problem() const { return hello.problem(); }
     friend bool operator==(const RemoteHello&, const RemoteHello&) = default;
 };
 
@@ -129,11 +167,18 @@ struct RemoteWelcome {
     bool imports = false;         // the device accepts RegisterExported
     std::vector<std::byte> link;  // address of the proxy's end of the link
     Mac mac{};
+    static void fields(auto& self, auto&& each) {
+        Welcome::fields(self.welcome, each);
+        each(self.token, self.imports);
+        each.list(self.link, max_link_address_bytes);
+        each(self.mac);
+    }
     friend bool operator==(const RemoteWelcome&, const RemoteWelcome&) = default;
 };
 
 // Both ways, over TCP only: a sign of life (MessageSocket::tend).
 struct KeepAlive {
+    static void fields(auto&, auto&&) {}
     friend bool operator==(const KeepAlive&, const KeepAlive&) = default;
 };
 
@@ -141,6 +186,11 @@ struct KeepAlive {
 struct RegisterExported {
     std::uint64_t id = 0, address = 0, bytes = 0;
     std::vector<std::byte> blob;
+    static void fields(auto& self, auto&& each) {
+        each(self.id, self.address, self.bytes);
+        each.list(self.blob, max_blob_bytes);
+    }
+    std::string problem() const;
     friend bool operator==(const RegisterExported&, const RegisterExported&) = default;
 };
 
@@ -151,6 +201,13 @@ struct LoadKernel {
     std::string path, symbol;
     std::uint32_t stream = 0;   // below max_kernel_streams
     std::uint32_t seconds = 0;  // that a run may take; 0: the daemon's limit
+    static void fields(auto& self, auto&& each) {
+        each(self.id);
+        each.list(self.path, max_path_bytes);
+        each.list(self.symbol, max_symbol_bytes);
+        each(self.stream, self.seconds);
+    }
+    std::string problem() const;
     friend bool operator==(const LoadKernel&, const LoadKernel&) = default;
 };
 
@@ -159,6 +216,10 @@ struct KernelReply {
     std::uint64_t id = 0;
     Status status = Status::ok;
     std::string text;
+    static void fields(auto& self, auto&& each) {
+        each(self.id, self.status);
+        each.text(self.text, max_text_bytes);
+    }
     friend bool operator==(const KernelReply&, const KernelReply&) = default;
 };
 
@@ -166,6 +227,10 @@ struct KernelReply {
 // answer.
 struct DirectCall {
     std::vector<std::byte> address;
+    static void fields(auto& self, auto&& each) {
+        each.machine();
+        each.list(self.address, max_direct_address_bytes);
+    }
     friend bool operator==(const DirectCall&, const DirectCall&) = default;
 };
 
@@ -177,6 +242,9 @@ struct DirectProof {
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, target = 0;
     Mac mac{};
+    static void fields(auto& self, auto&& each) {
+        each(self.challenge, self.nonce, self.job_high, self.job_low, self.rank, self.target, self.mac);
+    }
     friend bool operator==(const DirectProof&, const DirectProof&) = default;
 };
 
@@ -184,6 +252,7 @@ struct DirectProof {
 struct DirectWelcome {
     std::uint64_t token = 0;  // names the connection in requests
     Mac mac{};
+    static void fields(auto& self, auto&& each) { each(self.token, self.mac); }
     friend bool operator==(const DirectWelcome&, const DirectWelcome&) = default;
 };
 
@@ -194,6 +263,11 @@ struct TargetWelcome {
     std::uint32_t cpus = 0;          // that regions may run on
     bool reads_program = false;      // the host reads and writes the program's memory itself
     Mac mac{};                       // remote attach only
+    static void fields(auto& self, auto&& each) {
+        each.text(self.node, max_text_bytes);
+        each.text(self.architecture, max_text_bytes);
+        each(self.cpus, self.reads_program, self.mac);
+    }
     friend bool operator==(const TargetWelcome&, const TargetWelcome&) = default;
 };
 
@@ -203,12 +277,18 @@ enum class KernelTextKind : std::uint8_t { output = 1, error_output = 2, failure
 struct KernelText {
     KernelTextKind kind = KernelTextKind::output;
     std::string text;
+    static void fields(auto& self, auto&& each) {
+        each(self.kind);
+        each.text(self.text, max_kernel_text_bytes);
+    }
+    std::string problem() const;
     friend bool operator==(const KernelText&, const KernelText&) = default;
 };
 
 // client -> daemon: how many KernelTexts the client has taken so far.
 struct KernelTextsTaken {
     std::uint64_t count = 0;
+    static void fields(auto& self, auto&& each) { each(self.count); }
     friend bool operator==(const KernelTextsTaken&, const KernelTextsTaken&) = default;
 };
 
@@ -216,6 +296,7 @@ struct KernelTextsTaken {
 // printed before it, and the reasons of all failures before it.
 struct KernelTextsAsked {
     std::uint64_t number = 0;
+    static void fields(auto& self, auto&& each) { each(self.number); }
     friend bool operator==(const KernelTextsAsked&, const KernelTextsAsked&) = default;
 };
 

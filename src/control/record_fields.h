@@ -1,22 +1,27 @@
-// Derives the size, encoder and decoder of a command from one list of its fields (commands.h). A command
-// lists its fields once:
+// Derives the size, encoder and decoder of a record from one list of its fields. Records are commands
+// (commands.h), messages (messages.h) and the items of a link (link/wire.h). A record lists its fields once:
 //     static void fields(auto& self, auto&& each) { each(self.team, self.rank); each.list(self.part, limit);
 //     }
-// Numbers and structs are copied as they are in memory. Byte strings and arrays, the lists, follow their
-// length, a u32; the limit is the most bytes that a reader accepts. A command may check decoded values in
-// `const char* problem() const`, which returns null if they are valid. Pure.
+// Numbers, enumerations, flags and structs are copied as they are in memory. Byte strings, texts and arrays,
+// the lists, follow their length, a u32; the limit is the most bytes that a reader accepts. A text for people
+// is a list, too, but `each.text` cuts it to its limit when it is written. A reader checks that flags are 0
+// or 1 and that a status is known. Values of enumerations, and all else, are for the record to check, in
+// `problem() const`. Pure.
 #pragma once
 
 #include "control/command_fields.h"
 
+#include <algorithm>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 namespace offpath::control {
 
 class FieldBytes {
   public:
     template <typename... T>
-    void operator()(const T&...) {
+    constexpr void operator()(const T&...) {
         static_assert((std::is_trivially_copyable_v<T> && ...));
         bytes_ += (sizeof(T) + ...);
     }
@@ -27,7 +32,7 @@ class FieldBytes {
     void list(const Packed<T>& array, std::size_t limit) {
         list(array.bytes(), limit);
     }
-    std::size_t bytes() const { return bytes_; }
+    constexpr std::size_t bytes() const { return bytes_; }
 
   private:
     std::size_t bytes_ = 0;
@@ -38,12 +43,17 @@ class FieldsOut {
     explicit FieldsOut(FieldWriter& out) : out_(out) {}
     template <typename... T>
     void operator()(const T&... values) {
+        static_assert((std::is_trivially_copyable_v<T> && ...));
         (out_.value(values), ...);
     }
     void list(std::span<const std::byte> blob, std::size_t /*limit*/) { out_.blob(blob); }
+    void list(const std::string& text, std::size_t /*limit*/) { out_.text(text); }
     template <typename T>
     void list(const Packed<T>& array, std::size_t /*limit*/) {
         out_.blob(array.bytes());
+    }
+    void text(const std::string& text, std::size_t limit) {
+        out_.blob(std::as_bytes(std::span(text.data(), std::min(text.size(), limit))));
     }
 
   private:
@@ -55,43 +65,69 @@ class FieldsIn {
     explicit FieldsIn(FieldReader& in) : in_(in) {}
     template <typename... T>
     void operator()(T&... values) {
-        ((values = in_.value<T>()), ...);
+        (read(values), ...);
     }
     void list(std::span<const std::byte>& blob, std::size_t limit) { blob = in_.blob(limit); }
+    void list(std::vector<std::byte>& blob, std::size_t limit) {
+        const auto bytes = in_.blob(limit);
+        blob.assign(bytes.begin(), bytes.end());
+    }
+    void list(std::string& text, std::size_t limit) { text = in_.text(limit); }
     template <typename T>
     void list(Packed<T>& array, std::size_t limit) {
         const auto bytes = in_.blob(limit);
-        whole_ = whole_ && bytes.size() % sizeof(T) == 0;
+        if (bytes.size() % sizeof(T) != 0) wrong_ = "a list that ends within an element";
         array = Packed<T>(bytes);
     }
-    // Whether every array consists of whole elements.
-    bool whole() const { return whole_; }
+    void text(std::string& text, std::size_t limit) { list(text, limit); }
+
+    // What is wrong with the form of the fields so far; null: nothing.
+    const char* wrong() const { return wrong_; }
+
+  protected:
+    const FieldReader& reader() const { return in_; }
 
   private:
+    template <typename T>
+    void read(T& value) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        if constexpr (std::is_same_v<T, bool>) {
+            const auto flag = in_.value<std::uint8_t>();
+            if (flag > 1) wrong_ = "a flag that is neither 0 nor 1";
+            value = flag == 1;
+        } else if constexpr (std::is_same_v<T, Status>) {
+            // An unknown status reads as this error.
+            value = Status::protocol;
+            if (!status_of(in_.value<std::int32_t>(), value)) wrong_ = "an unknown status";
+        } else {
+            value = in_.value<T>();
+        }
+    }
+
     FieldReader& in_;
-    bool whole_ = true;
+    const char* wrong_ = nullptr;
 };
 
-template <typename C>
-std::size_t body_bytes(const C& command) {
+template <typename R>
+constexpr std::size_t body_bytes(const R& record) {
     FieldBytes count;
-    C::fields(command, count);
+    R::fields(record, count);
     return count.bytes();
 }
 
-template <typename C>
-void write_body(FieldWriter& out, const C& command) {
-    C::fields(command, FieldsOut(out));
+template <typename R>
+void write_body(FieldWriter& out, const R& record) {
+    R::fields(record, FieldsOut(out));
 }
 
 // Null: the body is valid. Otherwise the text says what is wrong.
-template <typename C>
-const char* read_body(FieldReader& in, C& command) {
+template <typename R>
+const char* read_body(FieldReader& in, R& record) {
     FieldsIn fields(in);
-    C::fields(command, fields);
-    if (!fields.whole()) return "a list that ends within an element";
-    if constexpr (requires { command.problem(); })
-        if (in.ok()) return command.problem();
+    R::fields(record, fields);
+    if (fields.wrong() != nullptr) return fields.wrong();
+    if constexpr (requires { record.problem(); })
+        if (in.ok()) return record.problem();
     return nullptr;
 }
 

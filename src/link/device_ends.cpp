@@ -20,10 +20,10 @@ control::NextRecord LinkProxyChannel::next(std::span<const std::byte>& record) {
 
 void LinkProxyChannel::complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
                                 std::uint64_t bytes) {
-    if (items_.size() + CompletionItem::wire_bytes > batch_bytes) wake();
+    if (items_.size() + wire_bytes<CompletionItem> > batch_bytes) wake();
     const CompletionItem item{slot, control::completion_word(status), source, tag, bytes};
-    items_.resize(items_.size() + CompletionItem::wire_bytes);
-    encode_item(item, std::span(items_).last(CompletionItem::wire_bytes));
+    items_.resize(items_.size() + wire_bytes<CompletionItem>);
+    encode_item(item, std::span(items_).last(wire_bytes<CompletionItem>));
 }
 
 void LinkProxyChannel::wake() {

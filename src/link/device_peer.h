@@ -62,7 +62,7 @@ struct DevicePeer {
         header.kind = Kind::completions;
         header.token = ends.token;
         header.position = told = commands.taken();
-        header.count = static_cast<std::uint32_t>(items.size() / CompletionItem::wire_bytes);
+        header.count = static_cast<std::uint32_t>(items.size() / wire_bytes<CompletionItem>);
         header.bytes = static_cast<std::uint32_t>(items.size());
         if (out.post(*ends.control, header, items) != Status::ok)
             fail(Status::peer_lost, "the link to the host no longer takes messages");

@@ -68,8 +68,8 @@ unsigned DeviceStaging::issue_fetches() {
             StagedRequest& request = take_request(*transfer, bytes);
             request.awaited = (1u << parts_of(bytes)) - 1;
             const FetchItem item{transfer->host_address + request.offset, request.id, request.bytes};
-            items_.resize(items_.size() + FetchItem::wire_bytes);
-            encode_item(item, std::span(items_).last(FetchItem::wire_bytes));
+            items_.resize(items_.size() + wire_bytes<FetchItem>);
+            encode_item(item, std::span(items_).last(wire_bytes<FetchItem>));
             ++count;
         }
         post_items(Kind::fetch, count);
@@ -91,8 +91,8 @@ unsigned DeviceStaging::issue_copies() {
             request.awaited = 1;
             const CopyItem item{transfer->host_address + request.offset, transfer->copy_to + request.offset,
                                 request.id, request.bytes};
-            items_.resize(items_.size() + CopyItem::wire_bytes);
-            encode_item(item, std::span(items_).last(CopyItem::wire_bytes));
+            items_.resize(items_.size() + wire_bytes<CopyItem>);
+            encode_item(item, std::span(items_).last(wire_bytes<CopyItem>));
             ++count;
         }
         post_items(Kind::copy, count);

@@ -44,7 +44,7 @@ bool DeviceRings::host_sleeps() const {
 }
 
 void DeviceRings::put(std::span<const std::byte> items, std::uint64_t taken) {
-    for (std::size_t i = 0; i < items.size() / CompletionItem::wire_bytes; ++i)
+    for (std::size_t i = 0; i < items.size() / wire_bytes<CompletionItem>; ++i)
         queue_.push_back(decode_item<CompletionItem>(items, i));
     taken_ = taken;
     if (!flushing_) go_on();

@@ -124,18 +124,18 @@ void HostStaging::on_fetched(Completion* self, Status status) {
 }
 
 void HostStaging::answer(std::uint32_t id, Status status) {
-    answers_.resize(answers_.size() + StoredItem::wire_bytes);
-    encode_item(StoredItem{id, status}, std::span(answers_).last(StoredItem::wire_bytes));
+    answers_.resize(answers_.size() + wire_bytes<StoredItem>);
+    encode_item(StoredItem{id, status}, std::span(answers_).last(wire_bytes<StoredItem>));
 }
 
 Status HostStaging::flush() {
     for (std::size_t sent = 0; sent < answers_.size() && control_ != nullptr;) {
         const std::size_t bytes =
-            std::min(answers_.size() - sent, max_items<StoredItem> * StoredItem::wire_bytes);
+            std::min(answers_.size() - sent, max_items<StoredItem> * wire_bytes<StoredItem>);
         Header header;
         header.kind = Kind::stored;
         header.token = token_;
-        header.count = static_cast<std::uint32_t>(bytes / StoredItem::wire_bytes);
+        header.count = static_cast<std::uint32_t>(bytes / wire_bytes<StoredItem>);
         header.bytes = static_cast<std::uint32_t>(bytes);
         const Status status = out_.post(*control_, header, std::span(answers_).subspan(sent, bytes));
         if (status != Status::ok) return status;

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "control/record_fields.h"
 
 #include <array>
 #include <cstddef>
@@ -47,35 +48,43 @@ struct Header {
     std::uint32_t count = 0;
     std::uint32_t bytes = 0;
     Status status = Status::ok;
+    // Those behind the kind, from offset 8 on.
+    static void fields(auto& self, auto&& each) {
+        each(self.token, self.position, self.id, self.count, self.bytes, self.status);
+    }
     friend bool operator==(const Header&, const Header&) = default;
 };
 
 struct CompletionItem {
     std::uint32_t slot = 0, word = 0, source = 0, tag = 0;
     std::uint64_t bytes = 0;
-    static constexpr std::size_t wire_bytes = 24;
+    static constexpr void fields(auto& self, auto&& each) {
+        each(self.slot, self.word, self.source, self.tag, self.bytes);
+    }
     friend bool operator==(const CompletionItem&, const CompletionItem&) = default;
 };
 struct FetchItem {
     std::uint64_t address = 0;
     std::uint32_t id = 0, bytes = 0;
-    static constexpr std::size_t wire_bytes = 16;
+    static constexpr void fields(auto& self, auto&& each) { each(self.address, self.id, self.bytes); }
     friend bool operator==(const FetchItem&, const FetchItem&) = default;
 };
 struct StoredItem {
     std::uint32_t id = 0;
     Status status = Status::ok;
-    static constexpr std::size_t wire_bytes = 8;
+    static constexpr void fields(auto& self, auto&& each) { each(self.id, self.status); }
     friend bool operator==(const StoredItem&, const StoredItem&) = default;
 };
 struct CopyItem {
     std::uint64_t from = 0, to = 0;
     std::uint32_t id = 0, bytes = 0;
-    static constexpr std::size_t wire_bytes = 24;
+    static constexpr void fields(auto& self, auto&& each) { each(self.from, self.to, self.id, self.bytes); }
     friend bool operator==(const CopyItem&, const CopyItem&) = default;
 };
 template <typename Item>
-constexpr std::size_t max_items = batch_bytes / Item::wire_bytes;
+constexpr std::size_t wire_bytes = control::body_bytes(Item{});
+template <typename Item>
+constexpr std::size_t max_items = batch_bytes / wire_bytes<Item>;
 
 using HeaderBytes = std::array<std::byte, header_bytes>;
 HeaderBytes encode_header(const Header& header);
@@ -83,22 +92,21 @@ HeaderBytes encode_header(const Header& header);
 // sender would not have made with encode_header.
 bool decode_header(std::span<const std::byte> bytes, std::size_t payload, Header& header);
 
-// `room` has Item::wire_bytes bytes.
-void encode_item(const CompletionItem& item, std::span<std::byte> room);
-void encode_item(const FetchItem& item, std::span<std::byte> room);
-void encode_item(const StoredItem& item, std::span<std::byte> room);
-void encode_item(const CopyItem& item, std::span<std::byte> room);
-
-// Decodes an item of a payload whose length decode_header has checked.
+// `room` has wire_bytes<Item> bytes.
 template <typename Item>
-Item decode_item(std::span<const std::byte> payload, std::size_t index);
-template <>
-CompletionItem decode_item(std::span<const std::byte> payload, std::size_t index);
-template <>
-FetchItem decode_item(std::span<const std::byte> payload, std::size_t index);
-template <>
-StoredItem decode_item(std::span<const std::byte> payload, std::size_t index);
-template <>
-CopyItem decode_item(std::span<const std::byte> payload, std::size_t index);
+void encode_item(const Item& item, std::span<std::byte> room) {
+    FieldWriter out(room);
+    control::write_body(out, item);
+}
+
+// Decodes an item of a payload whose length decode_header has checked. An unknown status reads as
+// Status::protocol.
+template <typename Item>
+Item decode_item(std::span<const std::byte> payload, std::size_t index) {
+    FieldReader in(payload.subspan(index * wire_bytes<Item>));
+    Item item;
+    (void)control::read_body(in, item);
+    return item;
+}
 
 }  // namespace offpath::link

@@ -26,8 +26,7 @@
 namespace offpath::proxy {
 namespace {
 
-constexpr std::uint64_t handshake_ns = 5'000'000'000;
-constexpr std::size_t max_handshakes = 1024;
+constexpr std::size_t max_local_handshakes = 1024;
 
 void raise_descriptor_limit() {
     rlimit limit{};
@@ -284,7 +283,7 @@ void Daemon::accept_clients() {
             (void)control::send_message(client.get(), control::Refusal{Status::access, why});
             continue;
         }
-        if (handshakes_.size() >= max_handshakes) {
+        if (handshakes_.size() >= max_local_handshakes) {
             refused(peer.pid, fmt::format("{} others have not said hello yet", handshakes_.size()));
             (void)control::send_message(client.get(),
                                         control::Refusal{Status::unavailable, "too many clients at once"});
@@ -292,7 +291,7 @@ void Daemon::accept_clients() {
         }
         watch(epoll_.get(), client.get());
         handshakes_.push_back(
-            {control::MessageSocket::over_unix(std::move(client)), now_ns() + handshake_ns});
+            {control::MessageSocket::over_unix(std::move(client)), now_ns() + control::hello_timeout_ns});
     }
 }
 
@@ -343,7 +342,7 @@ void Daemon::expire_handshakes() {
         if (handshake.deadline_ns > now) return false;
         control::Credentials peer;
         (void)control::peer_credentials(handshake.socket.fd(), peer);
-        refused(peer.pid, fmt::format("it said nothing for {} s", handshake_ns / 1'000'000'000));
+        refused(peer.pid, fmt::format("it said nothing for {} s", control::hello_timeout_ns / 1'000'000'000));
         return true;
     });
 }

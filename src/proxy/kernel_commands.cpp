@@ -49,8 +49,8 @@ void Session::load_kernel(const control::LoadKernel& message) {
     }
     if (kernels_ == nullptr) {
         kernels_ = std::make_unique<KernelStreams>(
-            remote() ? kernel_settings_.remote_host : kernel_settings_.host, kernel_settings_.seconds, epoll_,
-            *memory_, name_, [this](const control::Message& text) {
+            remote() ? kernel_settings_.remote_host : kernel_settings_.host, kernel_settings_.seconds, clock_,
+            epoll_, *memory_, name_, [this](const control::Message& text) {
                 if (!ended_) reply(text);
             });
         engine_.use_kernels(*session_, *kernels_);
@@ -66,32 +66,26 @@ void Session::answer_about_texts(const control::KernelTextsAsked& message) {
         kernels_->asked(message);
 }
 
+bool Session::check_kernel(std::uint64_t kernel) {
+    if (kernels_ != nullptr && kernels_->knows(kernel)) return true;
+    problem_ = fmt::format("a command for kernel {}, which is not loaded", kernel);
+    return false;
+}
+
 bool Session::execute(const control::Compute& command) {
-    if (kernels_ == nullptr || !kernels_->knows(command.kernel)) {
-        problem_ = fmt::format("start of kernel {}, which is not loaded", command.kernel);
-        return false;
-    }
-    if (!check_slot(command.completion)) return false;
-    ClientOperation& operation = take_operation(command.completion);
-    std::vector<engine::KernelBuffer> buffers;
-    for (std::size_t i = 0; i < command.buffers.size(); ++i) {
-        const control::KernelBuffer buffer = command.buffers[i];
-        buffers.push_back({to_range(buffer.range), buffer.access});
-        if (!pin(operation, buffers.back().range)) {
-            settle(operation, Status::access);
-            return true;
-        }
-    }
-    // The kernel is known, so the run is in progress.
-    (void)kernels_->run(command.kernel, buffers, command.arguments, &operation);
-    return true;
+    return check_kernel(command.kernel) && perform(command.completion, [&](ClientOperation& operation) {
+               std::vector<engine::KernelBuffer> buffers;
+               for (std::size_t i = 0; i < command.buffers.size(); ++i) {
+                   const control::KernelBuffer buffer = command.buffers[i];
+                   buffers.push_back({to_range(buffer.range), buffer.access});
+                   if (!pin(operation, buffers.back().range)) return Status::access;
+               }
+               return kernels_->run(command.kernel, buffers, command.arguments, &operation);
+           });
 }
 
 bool Session::execute(const control::UnloadKernel& command) {
-    if (kernels_ == nullptr || !kernels_->knows(command.kernel)) {
-        problem_ = fmt::format("kernel {} is to be unloaded, but there is none", command.kernel);
-        return false;
-    }
+    if (!check_kernel(command.kernel)) return false;
     kernels_->unload(command.kernel);
     return true;
 }

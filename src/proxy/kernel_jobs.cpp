@@ -1,6 +1,5 @@
 #include "proxy/kernel_jobs.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <offpath/compute.h>
@@ -29,10 +28,11 @@ std::uint64_t aligned(std::uint64_t bytes) {
 
 }  // namespace
 
-KernelJobs::KernelJobs(const kernel_host::HostConfig& config, std::uint32_t seconds, int epoll,
-                       memory::SessionMemory& memory, KernelTexts& texts, std::string client)
+KernelJobs::KernelJobs(const kernel_host::HostConfig& config, std::uint32_t seconds, const Clock& clock,
+                       int epoll, memory::SessionMemory& memory, KernelTexts& texts, std::string client)
     : config_(config),
       seconds_(seconds),
+      clock_(clock),
       epoll_(epoll),
       memory_(memory),
       texts_(texts),
@@ -335,12 +335,12 @@ bool KernelJobs::event(int fd) {
 void KernelJobs::set_deadline() {
     const auto kernel = kernels_.find(queue_.front().kernel);
     const std::uint64_t limit_ns = kernel == kernels_.end() ? 0 : kernel->second.limit_ns;
-    deadline_ns_ = limit_ns == 0 ? UINT64_MAX : SteadyClock().now_ns() + limit_ns;
+    deadline_ns_ = limit_ns == 0 ? UINT64_MAX : clock_.now_ns() + limit_ns;
 }
 
 // Its end comes as an event.
 void KernelJobs::check_deadline() {
-    if (SteadyClock().now_ns() < deadline_ns_) return;
+    if (clock_.now_ns() < deadline_ns_) return;
     deadline_ns_ = UINT64_MAX;
     if (host_ == nullptr || exceeded_ns_ != 0) return;
     exceeded_ns_ = std::max<std::uint64_t>(kernels_[queue_.front().kernel].limit_ns, 1);

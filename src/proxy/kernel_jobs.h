@@ -13,6 +13,7 @@
 // closed() only.
 #pragma once
 
+#include "base/clock.h"
 #include "control/kernel_commands.h"
 #include "control/messages.h"
 #include "engine/teams/kernels.h"
@@ -50,7 +51,7 @@ class KernelJobs {
 
     // `epoll` is where the host's descriptors are watched. The code that sees an event there calls event().
     // `seconds`: as KernelSettings says.
-    KernelJobs(const kernel_host::HostConfig& config, std::uint32_t seconds, int epoll,
+    KernelJobs(const kernel_host::HostConfig& config, std::uint32_t seconds, const Clock& clock, int epoll,
                memory::SessionMemory& memory, KernelTexts& texts, std::string client);
     ~KernelJobs();
     KernelJobs(const KernelJobs&) = delete;
@@ -118,7 +119,6 @@ class KernelJobs {
     bool step();
     bool start();
     bool ensure_host(std::string& problem);
-    bool load_kernel();
     bool place_buffers();
     bool reserve(std::uint64_t bytes);
     bool copy(bool in);
@@ -135,6 +135,7 @@ class KernelJobs {
 
     const kernel_host::HostConfig config_;
     const std::uint32_t seconds_;
+    const Clock& clock_;
     const int epoll_;
     memory::SessionMemory& memory_;
     KernelTexts& texts_;

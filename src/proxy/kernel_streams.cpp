@@ -6,10 +6,12 @@
 
 namespace offpath::proxy {
 
-KernelStreams::KernelStreams(const kernel_host::HostConfig& config, std::uint32_t seconds, int epoll,
-                             memory::SessionMemory& memory, std::string client, KernelTexts::Send send)
+KernelStreams::KernelStreams(const kernel_host::HostConfig& config, std::uint32_t seconds, const Clock& clock,
+                             int epoll, memory::SessionMemory& memory, std::string client,
+                             KernelTexts::Send send)
     : config_(config),
       seconds_(seconds),
+      clock_(clock),
       epoll_(epoll),
       memory_(memory),
       client_(std::move(client)),
@@ -26,7 +28,7 @@ Status KernelStreams::load(const control::LoadKernel& kernel, KernelJobs::Answer
     std::unique_ptr<KernelJobs>& stream = streams_.at(kernel.stream);
     if (stream == nullptr)
         stream = std::make_unique<KernelJobs>(
-            config_, seconds_, epoll_, memory_, texts_,
+            config_, seconds_, clock_, epoll_, memory_, texts_,
             kernel.stream == 0 ? client_ : fmt::format("{}, stream {}", client_, kernel.stream));
     return stream->load(kernel, std::move(answer));
 }

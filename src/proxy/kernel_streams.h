@@ -17,7 +17,7 @@ namespace offpath::proxy {
 class KernelStreams final : public engine::Kernels {
   public:
     // `epoll`, `seconds`: as KernelJobs. `send` sends a message to the client.
-    KernelStreams(const kernel_host::HostConfig& config, std::uint32_t seconds, int epoll,
+    KernelStreams(const kernel_host::HostConfig& config, std::uint32_t seconds, const Clock& clock, int epoll,
                   memory::SessionMemory& memory, std::string client, KernelTexts::Send send);
 
     // invalid: too many kernels, or the number is in use.
@@ -54,6 +54,7 @@ class KernelStreams final : public engine::Kernels {
 
     const kernel_host::HostConfig config_;
     const std::uint32_t seconds_;
+    const Clock& clock_;
     const int epoll_;
     memory::SessionMemory& memory_;
     const std::string client_;

@@ -5,7 +5,7 @@ namespace offpath::proxy {
 
 bool Session::execute(const control::BasicSend& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](ClientOperation& operation) {
+    return perform_on(team, command.completion, [&](ClientOperation& operation) {
         const memory::HostRange range = to_range(command.range);
         if (command.peer >= team->size) return Status::invalid;
         if (!pin(operation, range)) return Status::access;
@@ -15,7 +15,7 @@ bool Session::execute(const control::BasicSend& command) {
 
 bool Session::execute(const control::BasicRecv& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](ClientOperation& operation) {
+    return perform_on(team, command.completion, [&](ClientOperation& operation) {
         operation.receives = true;
         const memory::HostRange range = to_range(command.range);
         if (command.peer >= team->size && command.peer != UINT32_MAX) return Status::invalid;
@@ -27,7 +27,7 @@ bool Session::execute(const control::BasicRecv& command) {
 
 bool Session::execute(const control::BasicProbe& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](ClientOperation& operation) {
+    return perform_on(team, command.completion, [&](ClientOperation& operation) {
         operation.receives = true;
         if (command.peer >= team->size && command.peer != UINT32_MAX) return Status::invalid;
         return engine_.probe(*team->team, command.peer, command.mask, command.tag, command.waits != 0,
@@ -37,7 +37,7 @@ bool Session::execute(const control::BasicProbe& command) {
 
 bool Session::execute(const control::KeyedSend& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](ClientOperation& operation) {
+    return perform_on(team, command.completion, [&](ClientOperation& operation) {
         const memory::HostRange range = to_range(command.range);
         if (!pin(operation, range)) return Status::access;
         return engine_.keyed_send(*team->team, range, command.peer, command.key, &operation);
@@ -46,7 +46,7 @@ bool Session::execute(const control::KeyedSend& command) {
 
 bool Session::execute(const control::KeyedRecv& command) {
     TeamEntry* team = find_team(command.team);
-    return perform(team, command.completion, [&](ClientOperation& operation) {
+    return perform_on(team, command.completion, [&](ClientOperation& operation) {
         operation.receives = true;
         const memory::HostRange range = to_range(command.range);
         if (!pin(operation, range)) return Status::access;

@@ -135,7 +135,7 @@ void Proxy::run() {
                 rest();
             if (stop_.load(std::memory_order_acquire) && !ending_) {
                 ending_ = true;
-                give_up_ns = now_ns() + stop_patience_ns;
+                give_up_ns = clock_.now_ns() + stop_patience_ns;
                 std::lock_guard lock(mutex_);
                 for (auto& session : sessions_)
                     session->end(Status::unavailable, stop_why_, true);
@@ -143,7 +143,7 @@ void Proxy::run() {
         } catch (const std::bad_alloc&) {
             end_for_memory();
         }
-        if (ending_ && (sessions_.empty() || now_ns() > give_up_ns)) break;
+        if (ending_ && (sessions_.empty() || clock_.now_ns() > give_up_ns)) break;
     }
     if (!sessions_.empty())
         log::warn("proxy {} ends with {} sessions that still had transfers in flight", config_.index,
@@ -187,7 +187,7 @@ unsigned Proxy::accept_sessions() {
         work += static_cast<unsigned>(newcomers.size());
     }
     if (++rounds_ % 16 == 0) {
-        const std::uint64_t now = now_ns();
+        const std::uint64_t now = clock_.now_ns();
         if (now - sockets_served_ns_ > socket_interval_ns) serve_events(0);
     }
     return work;
@@ -197,8 +197,9 @@ void Proxy::adopt(Newcomer newcomer) {
     std::unique_ptr<Session> session;
     try {
         if (!ending_)
-            session = Session::open(*engine_, identity_, hosts_, direct_.get(), config_.kernels, epoll_.get(),
-                                    std::move(newcomer));
+            session = Session::open(
+                {*engine_, identity_, hosts_, direct_.get(), config_.kernels, clock_, epoll_.get()},
+                std::move(newcomer));
     } catch (const std::bad_alloc&) {
         // This also closes its socket, so the client reports that the device hung up.
         log::error("proxy {}: no memory for another session", config_.index);
@@ -274,7 +275,7 @@ void Proxy::rest() {
     if (config_.kernels.beside_proxies &&
         std::any_of(sessions_.begin(), sessions_.end(), [](const auto& s) { return s->kernels_run(); }))
         return sleep_until_event();
-    switch (resting_.next(now_ns())) {
+    switch (resting_.next(clock_.now_ns())) {
         case Resting::Next::spin:
             return pause_cpu();
         case Resting::Next::yield:
@@ -313,7 +314,7 @@ void Proxy::sleep_until_event() {
     for (const auto& session : sessions_)
         deadline_ns = std::min(deadline_ns, session->deadline_ns());
     if (deadline_ns != UINT64_MAX) {
-        const std::uint64_t now = now_ns();
+        const std::uint64_t now = clock_.now_ns();
         const std::uint64_t left_ms = (std::max(deadline_ns, now) - now) / 1'000'000 + 1;
         const int until_ms = static_cast<int>(std::min<std::uint64_t>(left_ms, 1'000'000));
         limit_ms = limit_ms < 0 ? until_ms : std::min(limit_ms, until_ms);
@@ -331,7 +332,7 @@ void Proxy::serve_events(int timeout_ms) {
     do {
         count = epoll_wait(epoll_.get(), events, 64, timeout_ms);
     } while (count < 0 && errno == EINTR);
-    sockets_served_ns_ = now_ns();
+    sockets_served_ns_ = clock_.now_ns();
     for (int i = 0; i < count; ++i) {
         const int fd = events[i].data.fd;
         if (fd == inbox_event_.get()) {

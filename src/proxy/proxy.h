@@ -2,8 +2,7 @@
 // clients. Its loop has bounded phases, in this order:
 //
 //   accept    take newcomers from the listener; periodically serve the sessions' sockets, keep those of
-//   remote
-//             clients alive, and ask proxies that operations depend on for a sign of life
+//             remote clients alive, and ask proxies that operations depend on for a sign of life
 //   drain     execute the commands in the sessions' rings
 //   advance   match messages and advance schedules (Engine::advance)
 //   progress  advance the fabric, the links to remote hosts, direct callers and staged memory
@@ -79,6 +78,7 @@ class Proxy {
     void adopt(Newcomer newcomer);
     void drop(std::size_t i);
 
+    const SteadyClock clock_;
     ProxyConfig config_;
     std::unique_ptr<transport::Transport> transport_;
     Identity identity_;

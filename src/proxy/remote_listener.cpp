@@ -13,8 +13,7 @@
 namespace offpath::proxy {
 namespace {
 
-constexpr std::uint64_t handshake_ns = 5'000'000'000;
-constexpr std::size_t max_handshakes = 256;
+constexpr std::size_t max_remote_handshakes = 256;
 constexpr int accepts_per_round = 64;
 
 }  // namespace
@@ -82,14 +81,14 @@ void RemoteListener::accept_all(std::uint64_t now_ns) {
             }
             return;
         }
-        if (handshakes_.size() >= max_handshakes) {
+        if (handshakes_.size() >= max_remote_handshakes) {
             refused(handshakes_.front(), "too many others knock at the same time", now_ns);
             drop(handshakes_.begin());
         }
         RemoteHandshake& handshake = handshakes_.emplace_back();
         handshake.socket = control::MessageSocket::over_tcp(std::move(client));
         handshake.nonce = control::draw_nonce();
-        handshake.deadline_ns = now_ns + handshake_ns;
+        handshake.deadline_ns = now_ns + control::hello_timeout_ns;
         watch(epoll_.get(), handshake.socket.fd());
         if (is_error(handshake.socket.send(control::Challenge{handshake.nonce})))
             drop(std::prev(handshakes_.end()));
@@ -160,7 +159,8 @@ void RemoteListener::drop(Handshakes::iterator handshake) {
 void RemoteListener::expire(std::uint64_t now_ns) {
     while (!handshakes_.empty() && handshakes_.front().deadline_ns <= now_ns) {
         refused(handshakes_.front(),
-                fmt::format("it did not say hello for {} s", handshake_ns / 1'000'000'000), now_ns);
+                fmt::format("it did not say hello for {} s", control::hello_timeout_ns / 1'000'000'000),
+                now_ns);
         drop(handshakes_.begin());
     }
     if (listener_) accept_again(true);

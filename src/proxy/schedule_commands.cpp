@@ -30,36 +30,37 @@ bool Session::execute(const control::Start& command) {
 }
 
 bool Session::start_whole(const control::Start& command) {
-    TeamEntry* team = find_team(command.team);
+    const TeamEntry* team = find_team(command.team);
+    if (team == nullptr) return false;
     StoredSchedule* schedule = schedules_.find(command.schedule);
-    if (team == nullptr || !check_slot(command.completion)) return false;
     if (schedule == nullptr) {
         problem_ = fmt::format("start of schedule {}, which is not registered", command.schedule);
         return false;
     }
-    ClientOperation& operation = take_operation(command.completion);
-    operation.schedule = schedule;
-    ++schedule->running;
-    Status status = schedule->failure != Status::ok ? schedule->failure : team->failure;
-    if (status == Status::ok) {
-        const schedule::Schedule& graph = schedule->plan->schedule();
-        bool fits = graph.rank() == team->rank && graph.team_size() == team->size &&
-                    start_draft_.size() == schedule->slot_bytes.size();
-        for (std::size_t i = 0; fits && i < start_draft_.size(); ++i)
-            fits = start_draft_[i].bytes >= schedule->slot_bytes[i];
-        if (!fits) {
-            log::error("{}: schedule {} does not fit the team or the {} buffers that it was started with",
-                       name_, command.schedule, start_draft_.size());
-            status = Status::invalid;
-        }
+    return perform(command.completion, [&](ClientOperation& operation) {
+        operation.schedule = schedule;
+        ++schedule->running;
+        return start(command, *team, *schedule, operation);
+    });
+}
+
+Status Session::start(const control::Start& command, const TeamEntry& team, StoredSchedule& schedule,
+                      ClientOperation& operation) {
+    if (schedule.failure != Status::ok) return schedule.failure;
+    if (team.failure != Status::ok) return team.failure;
+    const schedule::Schedule& graph = schedule.plan->schedule();
+    bool fits = graph.rank() == team.rank && graph.team_size() == team.size &&
+                start_draft_.size() == schedule.slot_bytes.size();
+    for (std::size_t i = 0; fits && i < start_draft_.size(); ++i)
+        fits = start_draft_[i].bytes >= schedule.slot_bytes[i];
+    if (!fits) {
+        log::error("{}: schedule {} does not fit the team or the {} buffers that it was started with", name_,
+                   command.schedule, start_draft_.size());
+        return Status::invalid;
     }
-    for (std::size_t i = 0; status == Status::ok && i < start_draft_.size(); ++i) {
-        if (!pin(operation, start_draft_[i])) status = Status::access;
-    }
-    if (status == Status::ok)
-        status = engine_.start(*team->team, *schedule->plan, command.sequence, start_draft_, &operation);
-    if (status != Status::in_progress) settle(operation, status);
-    return true;
+    for (const memory::HostRange& range : start_draft_)
+        if (!pin(operation, range)) return Status::access;
+    return engine_.start(*team.team, *schedule.plan, command.sequence, start_draft_, &operation);
 }
 
 }  // namespace offpath::proxy

@@ -1,6 +1,5 @@
 #include "proxy/session.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "control/shared_channel.h"
 
@@ -86,8 +85,8 @@ Status Session::make_remote(const Newcomer& newcomer, const HostSide& hosts,
     return memory::make_session_memory(std::move(config), parts.memory, problem);
 }
 
-Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
-                             DirectPort* direct, SessionParts& parts) {
+Status Session::send_welcome(Newcomer& newcomer, const SessionSetting& setting, SessionParts& parts) {
+    const Identity& identity = setting.identity;
     const bool staged = parts.memory->general_back_end() == memory::BackEnd::staged;
     control::Welcome welcome;
     welcome.proxy = identity.id;
@@ -100,10 +99,10 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
     welcome.fabric = identity.fabric;
     welcome.address = identity.address;
     if (newcomer.remote == nullptr) {
-        if (direct != nullptr) {
+        if (setting.direct != nullptr) {
             welcome.direct = identity.direct;
-            welcome.direct_secret =
-                direct->admit({newcomer.hello.job_high, newcomer.hello.job_low}, newcomer.hello.job_rank);
+            welcome.direct_secret = setting.direct->admit({newcomer.hello.job_high, newcomer.hello.job_low},
+                                                          newcomer.hello.job_rank);
         }
         std::vector<int> descriptors;
         for (const FileDescriptor& fd : parts.for_client)
@@ -114,15 +113,15 @@ Status Session::send_welcome(Newcomer& newcomer, const Identity& identity, const
     control::RemoteWelcome remote;
     remote.welcome = std::move(welcome);
     remote.token = parts.token;
-    remote.imports = hosts.memory != nullptr;
+    remote.imports = setting.hosts.memory != nullptr;
     remote.link = parts.link->address();
     remote.mac = control::handshake_mac(peer.secret, peer.daemon_nonce, peer.client_nonce, remote);
     return newcomer.socket.send(remote);
 }
 
-std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& identity,
-                                       const HostSide& hosts, DirectPort* direct,
-                                       const KernelSettings& kernels, int epoll, Newcomer newcomer) {
+std::unique_ptr<Session> Session::open(const SessionSetting& proxy, Newcomer newcomer) {
+    SessionSetting setting = proxy;
+    if (newcomer.remote != nullptr) setting.direct = nullptr;  // the client's memory is not on this system
     const std::string name = describe(newcomer);
     const auto fail = [&](Status status, const std::string& why) {
         log::error("{} cannot be served: {}", name, why);
@@ -137,30 +136,27 @@ std::unique_ptr<Session> Session::open(engine::Engine& engine, const Identity& i
     std::string problem;
     const Status status = newcomer.remote == nullptr
                               ? make_local(newcomer, std::move(config), parts, problem)
-                              : make_remote(newcomer, hosts, std::move(config), parts, problem);
+                              : make_remote(newcomer, setting.hosts, std::move(config), parts, problem);
     if (status != Status::ok) return fail(status, problem);
     const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
-    const Status opened = engine.open_session(job, newcomer.hello.fabric, newcomer.hello.job_rank,
-                                              *parts.memory, &parts.session);
+    const Status opened = setting.engine.open_session(job, newcomer.hello.fabric, newcomer.hello.job_rank,
+                                                      *parts.memory, &parts.session);
     control::wipe(newcomer.hello.fabric);
     if (opened != Status::ok) return fail(opened, "its job is here, with another secret");
-    if (newcomer.remote != nullptr) direct = nullptr;  // the client's memory is not on this system
-    if (send_welcome(newcomer, identity, hosts, direct, parts) != Status::ok) {
+    if (send_welcome(newcomer, setting, parts) != Status::ok) {
         log::warn("{} went away before it was welcomed", name);
-        if (direct != nullptr) direct->forget(job, newcomer.hello.job_rank);
-        engine.close_session(parts.session, Status::canceled);
+        if (setting.direct != nullptr) setting.direct->forget(job, newcomer.hello.job_rank);
+        setting.engine.close_session(parts.session, Status::canceled);
         return nullptr;
     }
-    log::info("{} attached to proxy {}, ordinary memory by {}", name, identity.index,
+    log::info("{} attached to proxy {}, ordinary memory by {}", name, setting.identity.index,
               memory::to_string(parts.memory->general_back_end()));
-    return std::unique_ptr<Session>(
-        new Session(engine, direct, kernels, epoll, std::move(newcomer), std::move(parts)));
+    return std::unique_ptr<Session>(new Session(setting, std::move(newcomer), std::move(parts)));
 }
 
-Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
-                 Newcomer newcomer, SessionParts parts)
-    : engine_(engine),
-      direct_(direct),
+Session::Session(const SessionSetting& setting, Newcomer newcomer, SessionParts parts)
+    : engine_(setting.engine),
+      direct_(setting.direct),
       job_{newcomer.hello.job_high, newcomer.hello.job_low},
       ticket_(std::move(newcomer.ticket)),
       socket_(std::move(newcomer.socket)),
@@ -172,8 +168,9 @@ Session::Session(engine::Engine& engine, DirectPort* direct, const KernelSetting
       session_(parts.session),
       name_(describe(newcomer)),
       job_rank_(newcomer.hello.job_rank),
-      kernel_settings_(kernels),
-      epoll_(epoll),
+      kernel_settings_(setting.kernels),
+      clock_(setting.clock),
+      epoll_(setting.epoll),
       peer_(newcomer.peer),
       proxies_(newcomer.hello.job_size, 0) {}
 
@@ -356,7 +353,7 @@ void Session::end(Status reason, std::string_view why, bool tell) {
     }
     // It does not matter if the client is already gone.
     if (tell) (void)socket_.send(control::Refusal{reason, std::string(why)});
-    ended_ns_ = now_ns();
+    ended_ns_ = clock_.now_ns();
     abandoned_ = reason == Status::peer_lost;
     if (abandoned_) {
         memory_->abandon(reason);
@@ -378,7 +375,7 @@ bool Session::close() {
     const bool settled = (outstanding_ == 0 && unwatched_ == 0) || reason_ == Status::memory;
     if (session_ == nullptr && settled && kernels_closed && memory_->drained()) return true;
     // An agent that does not answer must not keep the session for ever.
-    if (!abandoned_ && now_ns() - ended_ns_ > drain_patience_ns) {
+    if (!abandoned_ && clock_.now_ns() - ended_ns_ > drain_patience_ns) {
         abandoned_ = true;
         memory_->abandon(reason_);
     }

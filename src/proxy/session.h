@@ -8,6 +8,7 @@
 // it returns true.
 #pragma once
 
+#include "base/clock.h"
 #include "control/channel.h"
 #include "control/message_socket.h"
 #include "engine/engine.h"
@@ -36,12 +37,21 @@ inline memory::HostRange to_range(const control::BufferRange& range) {
     return {range.region, range.address, range.bytes};
 }
 
+// What the sessions of a proxy borrow from it.
+struct SessionSetting {
+    engine::Engine& engine;
+    const Identity& identity;
+    const HostSide& hosts;
+    DirectPort* direct;  // null: ranks reach this proxy through their own only
+    const KernelSettings& kernels;
+    const Clock& clock;
+    int epoll;
+};
+
 class Session {
   public:
     // Makes everything that a session needs and sends the Welcome. Null after a Refusal.
-    static std::unique_ptr<Session> open(engine::Engine& engine, const Identity& identity,
-                                         const HostSide& hosts, DirectPort* direct,
-                                         const KernelSettings& kernels, int epoll, Newcomer newcomer);
+    static std::unique_ptr<Session> open(const SessionSetting& setting, Newcomer newcomer);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -131,11 +141,9 @@ class Session {
                              SessionParts& parts, std::string& problem);
     static Status make_remote(const Newcomer& newcomer, const HostSide& hosts,
                               memory::SessionMemoryConfig config, SessionParts& parts, std::string& problem);
-    static Status send_welcome(Newcomer& newcomer, const Identity& identity, const HostSide& hosts,
-                               DirectPort* direct, SessionParts& parts);
+    static Status send_welcome(Newcomer& newcomer, const SessionSetting& setting, SessionParts& parts);
 
-    Session(engine::Engine& engine, DirectPort* direct, const KernelSettings& kernels, int epoll,
-            Newcomer newcomer, SessionParts parts);
+    Session(const SessionSetting& setting, Newcomer newcomer, SessionParts parts);
 
     // The execution of commands. A false return ends the session with problem_.
     // team_commands.cpp
@@ -150,6 +158,8 @@ class Session {
     bool execute(const control::ForgetSchedule& command);
     bool execute(const control::Start& command);
     bool start_whole(const control::Start& command);
+    Status start(const control::Start& command, const TeamEntry& team, StoredSchedule& schedule,
+                 ClientOperation& operation);
     // message_commands.cpp
     bool execute(const control::BasicSend& command);
     bool execute(const control::BasicRecv& command);
@@ -165,6 +175,10 @@ class Session {
     bool execute(const control::DetachWindow& command);
     bool execute(const control::WindowOperation& command);
     bool execute(const control::FlushWindow& command);
+    Status make_window(const control::CreateWindow& command, const TeamEntry& team,
+                       ClientOperation& operation, WindowEntry& entry);
+    Status start(const control::WindowOperation& command, WindowEntry& entry, ClientOperation& operation);
+    bool check_unwatched();
     WindowEntry* find_window(std::uint64_t team, std::uint64_t window);
     // kernel_commands.cpp
     bool execute(const control::Compute& command);
@@ -172,6 +186,7 @@ class Session {
     void load_kernel(const control::LoadKernel& message);
     void answer_about_texts(const control::KernelTextsAsked& message);
     bool admit_kernel(Status& status, std::string& why) const;
+    bool check_kernel(std::uint64_t kernel);
 
     // operations.cpp
     bool check_slot(std::uint32_t slot);
@@ -179,16 +194,28 @@ class Session {
     bool pin(ClientOperation& operation, const memory::HostRange& range);
     void settle(ClientOperation& operation, Status status);
     static void on_done(Completion* completion, Status status);
-    // An operation on a team or a window. If that exists, `start` is called and returns what the engine
-    // returns. False: there is no such team or window (null), or no such slot.
-    template <typename Entry, typename Start>
-    bool perform(const Entry* entry, std::uint32_t completion, Start&& start) {
-        if (entry == nullptr || !check_slot(completion)) return false;
+    // Takes an operation for a slot that has been checked, and calls `start` with it. `start` returns what
+    // the engine returns; unless that is in_progress, the operation is over.
+    template <typename Start>
+    void begin(std::uint32_t completion, Start&& start) {
         ClientOperation& operation = take_operation(completion);
-        Status status = entry->failure;
-        if (status == Status::ok) status = start(operation);
+        const Status status = start(operation);
         if (status != Status::in_progress) settle(operation, status);
+    }
+    // False: there is no such slot.
+    template <typename Start>
+    bool perform(std::uint32_t completion, Start&& start) {
+        if (!check_slot(completion)) return false;
+        begin(completion, start);
         return true;
+    }
+    // An operation on a team or a window. `start` is called only if that could be made. False: there is no
+    // such team or window (null), or no such slot.
+    template <typename Entry, typename Start>
+    bool perform_on(const Entry* entry, std::uint32_t completion, Start&& start) {
+        return entry != nullptr && perform(completion, [&](ClientOperation& operation) {
+                   return entry->failure == Status::ok ? start(operation) : entry->failure;
+               });
     }
 
     void answer_message(const control::Message& message, std::vector<FileDescriptor> descriptors);
@@ -212,6 +239,7 @@ class Session {
     std::string name_;
     const std::uint32_t job_rank_;
     const KernelSettings& kernel_settings_;
+    const Clock& clock_;
     const int epoll_;
     const control::Credentials peer_;
     std::unique_ptr<KernelStreams> kernels_;  // made for the first kernel

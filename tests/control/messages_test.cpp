@@ -218,8 +218,28 @@ TEST(Messages, RefuseValuesOutOfRange) {
     remote.link.clear();
     remote.hello.job_rank = 1;
     EXPECT_TRUE(refused(remote));
+    hello = {};
+    hello.purpose = static_cast<Purpose>(3);
+    EXPECT_TRUE(refused(hello));
     EXPECT_TRUE(refused(Refusal{Status::retry, "later"}));
     EXPECT_TRUE(refused(RegionReply{1, static_cast<Status>(-100), 0, 0}));
+}
+
+// A flag is a byte on the wire; only 0 and 1 are flags.
+TEST(Messages, RefuseFlagsOfOtherValues) {
+    const auto with_flag = [](std::vector<std::byte> bytes, std::size_t at, int flag) {
+        bytes[at] = static_cast<std::byte>(flag);
+        Message decoded;
+        std::string problem;
+        return decode_message(bytes, decoded, problem);
+    };
+    const auto welcome = encode_message(Welcome{});
+    const auto target = encode_message(TargetWelcome{});
+    for (const auto& [bytes, at] :
+         {std::pair(welcome, std::size_t{26}), std::pair(target, std::size_t{20})}) {
+        EXPECT_EQ(with_flag(bytes, at, 1), Status::ok);
+        EXPECT_EQ(with_flag(bytes, at, 2), Status::protocol);
+    }
 }
 
 TEST(Messages, RefuseNoise) {

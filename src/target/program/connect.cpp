@@ -22,8 +22,6 @@ namespace {
 
 using client::AttachOptions;
 
-constexpr int connect_timeout_ms = 3500;
-constexpr int answer_timeout_ms = 5000;
 constexpr auto autostart_patience = std::chrono::seconds(8);
 
 // The target host reads this word to see whether it can read the program's memory.
@@ -45,7 +43,7 @@ control::Hello make_hello(const AttachOptions& options, Purpose purpose) {
 Status take_welcome(control::MessageSocket& socket, control::TargetWelcome& welcome,
                     std::vector<FileDescriptor>& descriptors, control::Message& message,
                     std::string& problem) {
-    const Status status = socket.receive(answer_timeout_ms, message, descriptors, problem);
+    const Status status = socket.receive(control::answer_timeout_ms, message, descriptors, problem);
     if (status != Status::ok) {
         if (problem.empty()) problem = status == Status::peer_lost ? "it hung up" : to_string(status);
         return status == Status::peer_lost ? Status::unavailable : status;
@@ -134,13 +132,13 @@ Status connect_remote(const AttachOptions& options, Purpose purpose, const contr
     if (Status status = control::read_key_file(options.key_file, key, problem); status != Status::ok)
         return status;
     FileDescriptor made;
-    if (Status status = control::connect_tcp(address, connect_timeout_ms, made, problem);
+    if (Status status = control::connect_tcp(address, control::connect_timeout_ms, made, problem);
         status != Status::ok)
         return status;
     auto socket = control::MessageSocket::over_tcp(std::move(made));
     control::Message message;
     std::vector<FileDescriptor> descriptors;
-    if (Status status = socket.receive(answer_timeout_ms, message, descriptors, problem);
+    if (Status status = socket.receive(control::answer_timeout_ms, message, descriptors, problem);
         status != Status::ok)
         return status == Status::peer_lost ? Status::unavailable : status;
     const auto* challenge = std::get_if<control::Challenge>(&message);
