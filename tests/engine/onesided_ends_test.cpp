@@ -1,0 +1,144 @@
+// Windows: what ends if a window, a rank, its memory or a proxy goes.
+#include "onesided_fixture.h"
+
+namespace offpath::testing {
+namespace {
+
+TEST_P(OneSided, DestroyWaitsForWhatTouchesTheMemory) {
+    World world(options(2));
+    Windows windows(world, 100000);
+    std::vector<std::byte> data(100000, std::byte{5});
+    Done written, ended;
+    windows.start(0, put(1, 0, data), &written);
+    for (int i = 0; i < 5; ++i)
+        world.round();
+    ASSERT_EQ(world.engine_of(1).destroy_window(*windows.window[1], &ended), Status::in_progress);
+    ASSERT_TRUE(world.run_until([&] { return ended.status.has_value(); }));
+    const auto after = windows.memory[1];
+    ASSERT_TRUE(world.run_until([&] { return written.status.has_value(); }));
+    for (int i = 0; i < 50; ++i)
+        world.round();
+    EXPECT_EQ(windows.memory[1], after) << "written after the window's end";
+}
+
+TEST_P(OneSided, WhatIsHeldBackEndsWithItsOriginOrItsWindow) {
+    for (const int rounds : {1, 4, 9, 30}) {
+        for (const bool origin_goes : {true, false}) {
+            World world(options(3));
+            Windows windows(world, 100000);
+            std::vector<std::byte> data(90000, std::byte{5}), small(100, std::byte{6});
+            for (int i = 0; i < 4; ++i) {
+                windows.start(2, put(1, 0, data));
+                OneSidedCall flag = put(1, 95000, small);
+                flag.ordered = true;
+                windows.start(2, flag);
+                windows.start(2, put(1, 96000, small));
+            }
+            for (int i = 0; i < rounds; ++i)
+                world.round();
+            const std::uint32_t goes = origin_goes ? 2 : 1, stays = origin_goes ? 1 : 2;
+            ASSERT_TRUE(world.run_until(
+                [&] { return world.engine_of(goes).close_session(world.session(goes), Status::peer_lost); }));
+            Done ended;
+            ASSERT_EQ(world.engine_of(stays).destroy_window(*windows.window[stays], &ended),
+                      Status::in_progress);
+            EXPECT_TRUE(world.run_until([&] { return ended.status.has_value(); }))
+                << "after " << rounds << " rounds";
+        }
+    }
+}
+
+TEST_P(OneSided, ARankThatGoesEndsWhatWaitsForIt) {
+    World world(options(3));
+    Windows windows(world, 100000);
+    Done held, waiting, lost;
+    OneSidedCall lock;
+    lock.kind = OpKind::lock_exclusive;
+    lock.target = 0;
+    windows.start(2, lock, &held);
+    ASSERT_TRUE(world.run_until([&] { return held.status.has_value(); }));
+    windows.start(1, lock, &waiting);
+    std::vector<std::byte> data(100000, std::byte{5});
+    for (int i = 0; i < 20; ++i)
+        world.round();
+    ASSERT_FALSE(waiting.status.has_value());
+    windows.start(1, put(2, 0, data), &lost);
+    while (!world.engine_of(2).close_session(world.session(2), Status::peer_lost))
+        world.round();
+    ASSERT_TRUE(world.run_until([&] { return waiting.status.has_value() && lost.status.has_value(); }));
+    EXPECT_EQ(*waiting.status, Status::peer_lost);
+    EXPECT_TRUE(is_error(*lost.status));
+    EXPECT_TRUE(is_error(windows.flush(1)));
+    EXPECT_EQ(world.engine_of(1).one_sided(*windows.window[1], put(2, 0, data), nullptr), Status::peer_lost);
+    // The other ranks continue.
+    std::vector<std::byte> small(100, std::byte{6});
+    windows.start(1, put(0, 50, small));
+    EXPECT_EQ(windows.flush(1), Status::ok);
+    EXPECT_EQ(windows.memory[0][50], std::byte{6});
+}
+
+// A rank that dies had more operations to one target than may be outstanding. The target discards all of
+// them.
+TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
+    for (const int rounds : {0, 1, 10, 100}) {
+        World world(options(3));
+        Windows windows(world, 128 << 10);
+        const std::vector<std::uint64_t> ones((128 << 10) / 8, 1);
+        const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+        for (int i = 0; i < 80; ++i)
+            windows.start(2, update(OpKind::accumulate, sum, DataType::uint64, 1, 0,
+                                    std::span<const std::uint64_t>(ones)));
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+        Done ended;
+        ASSERT_EQ(world.engine_of(1).destroy_window(*windows.window[1], &ended), Status::in_progress);
+        EXPECT_TRUE(world.run_until([&] { return ended.status.has_value(); }))
+            << "after " << rounds << " rounds";
+    }
+}
+
+// The origin can no longer read its operands. The owner stops waiting for them.
+TEST_P(OneSided, OperandsThatCannotBeReadHoldNothingBack) {
+    if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";
+    World world(options(2));
+    Windows windows(world, 20000);
+    const std::vector<std::uint64_t> ones(2500, 1);
+    const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+    windows.start(
+        0, update(OpKind::accumulate, sum, DataType::uint64, 1, 0, std::span<const std::uint64_t>(ones)));
+    windows.start(0, put(1, 0, std::as_bytes(std::span(ones))));
+    world.memory(0).forbid();
+    EXPECT_EQ(windows.flush(0), Status::access);
+    // Later operations in the lane are done all the same.
+    windows.start(0, update(OpKind::accumulate, sum, DataType::uint64, 1, 0,
+                            std::span<const std::uint64_t>(ones).first(2)));
+    EXPECT_EQ(windows.flush(0), Status::ok);
+    std::uint64_t value = 0;
+    std::memcpy(&value, windows.memory[1].data(), 8);
+    EXPECT_EQ(value, 1u);
+    Done ended;
+    ASSERT_EQ(world.engine_of(1).destroy_window(*windows.window[1], &ended), Status::in_progress);
+    EXPECT_TRUE(world.run_until([&] { return ended.status.has_value(); }));
+}
+
+TEST_P(OneSided, ALockOfALostProxysRankIsNotWaitedFor) {
+    if (std::get<1>(GetParam()) == 1) GTEST_SKIP() << "all ranks have the same proxy";
+    World world(options(3));
+    Windows windows(world, 100);
+    OneSidedCall lock;
+    lock.kind = OpKind::lock_exclusive;
+    lock.target = 0;
+    Done held, asked;
+    windows.start(2, lock, &held);
+    ASSERT_TRUE(world.run_until([&] { return held.status.has_value(); }));
+    world.kill_proxy(2);
+    world.run_until([] { return false; });
+    windows.start(1, lock, &asked);
+    ASSERT_TRUE(world.run_until([&] { return asked.status.has_value(); }));
+    EXPECT_EQ(*asked.status, Status::peer_lost);
+}
+
+}  // namespace
+}  // namespace offpath::testing
