@@ -1,6 +1,7 @@
 // What a program receives from its target host, which runs the program's own, perhaps faulty, code. The input
 // is everything that the host sends. Data may go into the memory that a get has named and nowhere else, and
 // every wait ends.
+#include "input_line.h"
 #include "target/program/answers.h"
 
 #include <algorithm>
@@ -12,32 +13,6 @@ namespace {
 
 using namespace offpath;
 using namespace offpath::target;
-
-// Hands out the input in pieces whose sizes the input decides, then is lost.
-class Input final : public Line {
-  public:
-    explicit Input(std::span<const std::byte> bytes) : rest_(bytes) {}
-    std::size_t write(std::span<const std::byte> data) override { return data.size(); }
-    std::size_t read(std::span<std::byte> room) override {
-        if (rest_.empty()) return 0;
-        const std::size_t piece = 1 + (static_cast<std::size_t>(rest_[0]) << 3);
-        const std::size_t count = std::min({piece, room.size(), rest_.size()});
-        std::copy_n(rest_.begin(), count, room.begin());
-        rest_ = rest_.subspan(count);
-        return count;
-    }
-    bool readable() override { return !rest_.empty(); }
-    void attend() override {}
-    void leave() override {}
-    void sleep(std::uint64_t) override {}
-    void wake() override {}
-    bool drained() override { return true; }
-    bool lost() override { return rest_.empty(); }
-    void hang_up() override { rest_ = {}; }
-
-  private:
-    std::span<const std::byte> rest_;
-};
 
 void require(bool holds, const char* what) {
     if (holds) return;
@@ -67,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (head.bytes > bytes.size()) break;
         at += sizeof head + head.bytes;
     }
-    Input line(bytes);
+    InputLine line(bytes);
     Answers answers(
         line,
         [](int descriptor, const std::string&) { require(descriptor == 1 || descriptor == 2, "output"); }, 0,

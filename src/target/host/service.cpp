@@ -58,7 +58,7 @@ std::span<const std::byte> text_bytes(const std::string& text) {
 Service::Service(Line& line, ServiceOptions options)
     : line_(line),
       options_(std::move(options)),
-      reader_(line),
+      requests_(line, *this),
       output_([this](int descriptor, const std::string& text) {
           std::vector<std::byte> record;
           append_record(record, 0, 0, Output{static_cast<std::uint64_t>(descriptor)}, text_bytes(text));
@@ -123,14 +123,13 @@ void Service::work() {
 bool Service::lead() {
     line_.attend();
     ShortSpin spin(options_.spin_ns);
-    Head head;
     bool some = false;
     while (!some) {
-        for (int i = 0; i < requests_at_once && reader_.next(head); ++i) {
+        auto next = Requests::Next::request;
+        for (int i = 0; i < requests_at_once && (next = requests_.next()) == Requests::Next::request; ++i)
             some = true;
-            read_request(head);
-        }
-        if (some) break;
+        if (next == Requests::Next::broken) end();
+        if (some || over_) break;
         if (line_.lost() && !line_.readable()) {
             end();
             break;
@@ -157,165 +156,53 @@ void Service::add_thread() {
     threads_.emplace_back([this] { work(); });
 }
 
-template <typename Body>
-void Service::read_body(const Head& head) {
-    Body body;
-    if constexpr (!std::is_empty_v<Body>) {
-        if (head.bytes < sizeof body || !reader_.body(body)) return end();
-    }
-    on(head, body);
-}
-
-void Service::read_request(const Head& head) {
-    switch (head.kind) {
-        case Kind::find_image:
-            return read_body<FindImage>(head);
-        case Kind::load_image:
-            return read_body<LoadImage>(head);
-        case Kind::load_library:
-            return read_body<LoadLibrary>(head);
-        case Kind::find_symbols:
-            return read_body<FindSymbols>(head);
-        case Kind::allocate:
-            return read_body<Allocate>(head);
-        case Kind::map_file:
-            return read_body<MapFile>(head);
-        case Kind::part:
-            return read_body<Part>(head);
-        case Kind::release:
-            return read_body<Release>(head);
-        case Kind::put:
-            return read_body<Put>(head);
-        case Kind::put_from:
-            return read_body<PutFrom>(head);
-        case Kind::get:
-            return read_body<Get>(head);
-        case Kind::copy:
-            return read_body<Copy>(head);
-        case Kind::call:
-            return read_body<Call>(head);
-        case Kind::sync:
-            return read_body<Sync>(head);
-        case Kind::unify:
-            return read_body<Unify>(head);
-        case Kind::fetched:
-            return read_body<Fetched>(head);
-        default:
-            end();  // not a request: the program and this process do not understand each other
-    }
-}
-
-void Service::on(const Head& head, const FindImage& find) {
+void Service::find_image(std::uint64_t number, const FindImage& find) {
     const std::uint64_t module = images_.find(find.digest);
-    answer(head.number, module != 0 ? Status::ok : Status::unavailable, module, {});
+    answer(number, module != 0 ? Status::ok : Status::unavailable, module, std::string());
 }
 
-void Service::on(const Head& head, const LoadImage& load) {
-    const std::uint64_t bytes = head.bytes - sizeof load;
-    if (bytes > max_image_bytes) {
-        reader_.skip(bytes);
-        return answer(head.number, Status::memory,
-                      fmt::format("an image of {} bytes; at most {} are accepted", bytes, max_image_bytes));
-    }
-    std::vector<std::byte> image(bytes);
-    if (!reader_.take(image)) return;
+void Service::load_image(std::uint64_t number, const LoadImage& load, std::span<const std::byte> image) {
     std::uint64_t module = 0;
     std::string problem;
-    if (Status status = images_.load(load.digest, image, module, problem); status != Status::ok)
-        return answer(head.number, status, problem);
-    answer(head.number, Status::ok, module, {});
+    const Status status = images_.load(load.digest, image, module, problem);
+    answer(number, status, module, problem);
 }
 
-void Service::on(const Head& head, const LoadLibrary&) {
-    constexpr std::uint64_t max_name = 64;
-    std::string name(std::min(head.bytes, max_name), '\0');
-    if (!reader_.take(std::as_writable_bytes(std::span(name))) || !reader_.skip(head.bytes - name.size()))
-        return;
+void Service::load_library(std::uint64_t number, const std::string& name) {
     std::uint64_t module = 0;
     std::string problem;
-    if (Status status = images_.load_library(name, module, problem); status != Status::ok)
-        return answer(head.number, status, problem);
-    answer(head.number, Status::ok, module, {});
+    const Status status = images_.load_library(name, module, problem);
+    answer(number, status, module, problem);
 }
 
-void Service::on(const Head& head, const FindSymbols& find) {
-    std::vector<char> names(head.bytes - sizeof find);
-    if (!reader_.take(std::as_writable_bytes(std::span(names)))) return;
+void Service::find_symbols(std::uint64_t number, const FindSymbols& find,
+                           std::span<const std::string> names) {
     std::vector<std::uint64_t> addresses;
-    for (std::size_t at = 0; at < names.size() && addresses.size() < max_symbols;) {
-        const std::string name(names.data() + at, strnlen(names.data() + at, names.size() - at));
+    for (const std::string& name : names)
         addresses.push_back(reinterpret_cast<std::uint64_t>(images_.symbol(find.module, name)));
-        at += name.size() + 1;
-    }
-    answer(head.number, addresses.size() == find.count ? Status::ok : Status::invalid, addresses.size(),
-           std::as_bytes(std::span(addresses)));
+    answer(number, Status::ok, addresses.size(), std::as_bytes(std::span(addresses)));
 }
 
-void Service::on(const Head& head, const Allocate& allocate) {
+void Service::allocate(std::uint64_t number, const Allocate& allocate) {
     std::uint64_t address = 0;
     std::string problem;
-    if (Status status = memory_.allocate(allocate.bytes, address, problem); status != Status::ok)
-        return answer(head.number, status, problem);
-    answer(head.number, Status::ok, address, {});
+    const Status status = memory_.allocate(allocate.bytes, address, problem);
+    answer(number, status, address, problem);
 }
 
-void Service::on(const Head& head, const MapFile& file) {
+void Service::map_file(std::uint64_t number, const MapFile& file) {
     std::uint64_t address = 0;
     std::string problem;
-    if (Status status = files_.map(options_.program_pid, file, address, problem); status != Status::ok)
-        return answer(head.number, status, problem);
-    answer(head.number, Status::ok, address, {});
+    const Status status = files_.map(options_.program_pid, file, address, problem);
+    answer(number, status, address, problem);
 }
 
-void Service::on(const Head& head, const Part& part) {
+void Service::part(std::uint64_t number, const Part& part) {
     const bool done = files_.part(part.address);
-    answer(head.number, done ? Status::ok : Status::invalid, done ? "" : "no file is mapped there");
+    answer(number, done ? Status::ok : Status::invalid, 0, done ? "" : "no file is mapped there");
 }
 
-void Service::on(const Head& head, const Release& release) {
-    queue(head.stream, release);
-}
-
-void Service::on(const Head& head, const Put& put) {
-    const std::uint64_t bytes = head.bytes - sizeof put;
-    // A page of unified memory may come over the line, which is read here.
-    if (unified_ == nullptr && streams_.idle(head.stream)) {
-        reader_.take(std::span(reinterpret_cast<std::byte*>(put.address), bytes));
-        return;
-    }
-    PutWork work{put.address, std::vector<std::byte>(bytes)};
-    if (reader_.take(work.data)) queue(head.stream, std::move(work));
-}
-
-void Service::on(const Head& head, const PutFrom& put) {
-    queue(head.stream, put);
-}
-
-void Service::on(const Head& head, const Get& get) {
-    queue(head.stream, GetWork{get, head.number});
-}
-
-void Service::on(const Head& head, const Copy& copy) {
-    queue(head.stream, copy);
-}
-
-void Service::on(const Head& head, const Call& call) {
-    const std::uint64_t bytes = head.bytes - sizeof call;
-    CallWork work{call.function,
-                  std::vector<std::uint64_t>(std::min<std::uint64_t>(bytes / 8, max_arguments + 1))};
-    const std::uint64_t taken = work.arguments.size() * sizeof(std::uint64_t);
-    if (reader_.take(std::as_writable_bytes(std::span(work.arguments))) && reader_.skip(bytes - taken))
-        queue(head.stream, std::move(work));
-}
-
-void Service::on(const Head& head, const Sync&) {
-    queue(head.stream, SyncWork{head.number});
-}
-
-void Service::on(const Head& head, const Unify&) {
-    std::vector<AddressRange> ranges(std::min<std::uint64_t>(head.bytes / sizeof(AddressRange), max_symbols));
-    const std::uint64_t taken = ranges.size() * sizeof(AddressRange);
-    if (!reader_.take(std::as_writable_bytes(std::span(ranges))) || !reader_.skip(head.bytes - taken)) return;
+void Service::unify(std::uint64_t number, std::span<const AddressRange> ranges) {
     std::unique_ptr<ProgramMemory> program;
     if (options_.program != nullptr) {
         program = std::make_unique<LocalProgram>(options_.program_pid);
@@ -326,20 +213,27 @@ void Service::on(const Head& head, const Unify&) {
     }
     auto unified = std::make_unique<UnifiedMemory>(std::move(program));
     std::string problem;
-    if (Status status = unified->reserve(ranges, problem); status != Status::ok)
-        return answer(head.number, status, problem);
-    unified_ = std::move(unified);
-    answer(head.number, Status::ok, 0, {});
+    const Status status = unified->reserve(ranges, problem);
+    if (status == Status::ok) unified_ = std::move(unified);
+    answer(number, status, 0, problem);
 }
 
-void Service::on(const Head& head, const Fetched&) {
-    std::vector<std::byte> bytes(std::min<std::uint64_t>(head.bytes, max_fetch_bytes));
-    if (reader_.take(bytes) && reader_.skip(head.bytes - bytes.size()) && fetched_ != nullptr)
-        fetched_->arrived(head.number, bytes);
+void Service::fetched(std::uint64_t number, std::span<const std::byte> bytes) {
+    if (fetched_ != nullptr) fetched_->arrived(number, bytes);
+}
+
+std::span<std::byte> Service::place(std::uint32_t stream, const Put& put, std::uint64_t bytes) {
+    // A page of unified memory may come over the line, which is being read here.
+    if (unified_ != nullptr || !streams_.idle(stream)) return {};
+    return {reinterpret_cast<std::byte*>(put.address), bytes};
 }
 
 void Service::queue(std::uint32_t stream, Work work) {
     streams_.add(stream, std::move(work));
+}
+
+void Service::refuse(std::uint64_t number, Status status, const std::string& why) {
+    answer(number, status, 0, why);
 }
 
 void Service::run_stream(Stream& stream) {
@@ -425,7 +319,7 @@ void Service::perform(Stream& stream, SyncWork& work) {
     output_.flush();
     give_changes(stream, "a copy");
     const Status status = static_cast<Status>(std::exchange(stream.status, 0));
-    answer(work.number, status, std::exchange(stream.problem, {}));
+    answer(work.number, status, 0, std::exchange(stream.problem, {}));
 }
 
 void Service::perform(Stream& stream, Release& work) {
@@ -440,8 +334,8 @@ void Service::answer(std::uint64_t number, Status status, std::uint64_t value,
     send(record);
 }
 
-void Service::answer(std::uint64_t number, Status status, const std::string& problem) {
-    answer(number, status, 0, text_bytes(problem));
+void Service::answer(std::uint64_t number, Status status, std::uint64_t value, const std::string& problem) {
+    answer(number, status, value, status != Status::ok ? text_bytes(problem) : std::span<const std::byte>());
 }
 
 void Service::send(std::span<const std::byte> first, std::span<const std::byte> second) {

@@ -14,9 +14,9 @@
 #include "target/host/images.h"
 #include "target/host/mapped_files.h"
 #include "target/host/output_lines.h"
+#include "target/host/requests.h"
 #include "target/host/streams.h"
 #include "target/host/unified_memory.h"
-#include "target/record_io.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -35,10 +35,10 @@ struct ServiceOptions {
     std::uint64_t spin_ns = 50'000;  // how long the reader spins before it sleeps
 };
 
-class Service {
+class Service final : private RequestHandler {
   public:
     Service(Line& line, ServiceOptions options);
-    ~Service();
+    ~Service() override;
     // Serves until the program hangs up. False: functions still run, so the process must end without
     // destroying this object.
     bool run();
@@ -57,26 +57,19 @@ class Service {
     void end();
     void beat();
     bool lead();
-    void read_request(const Head& head);
-    void on(const Head& head, const FindImage& find);
-    void on(const Head& head, const LoadImage& load);
-    void on(const Head& head, const LoadLibrary& load);
-    void on(const Head& head, const FindSymbols& find);
-    void on(const Head& head, const Allocate& allocate);
-    void on(const Head& head, const MapFile& file);
-    void on(const Head& head, const Part& part);
-    void on(const Head& head, const Release& release);
-    void on(const Head& head, const Put& put);
-    void on(const Head& head, const PutFrom& put);
-    void on(const Head& head, const Get& get);
-    void on(const Head& head, const Copy& copy);
-    void on(const Head& head, const Call& call);
-    void on(const Head& head, const Sync& sync);
-    void on(const Head& head, const Unify& unify);
-    void on(const Head& head, const Fetched& fetched);
-    template <typename Body>
-    void read_body(const Head& head);
-    void queue(std::uint32_t stream, Work work);
+    void find_image(std::uint64_t number, const FindImage& find) override;
+    void load_image(std::uint64_t number, const LoadImage& load, std::span<const std::byte> image) override;
+    void load_library(std::uint64_t number, const std::string& name) override;
+    void find_symbols(std::uint64_t number, const FindSymbols& find,
+                      std::span<const std::string> names) override;
+    void allocate(std::uint64_t number, const Allocate& allocate) override;
+    void map_file(std::uint64_t number, const MapFile& file) override;
+    void part(std::uint64_t number, const Part& part) override;
+    void unify(std::uint64_t number, std::span<const AddressRange> ranges) override;
+    void fetched(std::uint64_t number, std::span<const std::byte> bytes) override;
+    std::span<std::byte> place(std::uint32_t stream, const Put& put, std::uint64_t bytes) override;
+    void queue(std::uint32_t stream, Work work) override;
+    void refuse(std::uint64_t number, Status status, const std::string& why) override;
     void add_thread();
 
     void run_stream(Stream& stream);
@@ -91,12 +84,12 @@ class Service {
     static void fail(Stream& stream, Status status, std::string problem);
 
     void answer(std::uint64_t number, Status status, std::uint64_t value, std::span<const std::byte> payload);
-    void answer(std::uint64_t number, Status status, const std::string& problem);
+    void answer(std::uint64_t number, Status status, std::uint64_t value, const std::string& problem);
     void send(std::span<const std::byte> first, std::span<const std::byte> second = {});
 
     Line& line_;
     const ServiceOptions options_;
-    RecordReader reader_;
+    Requests requests_;
     Images images_;
     DeviceMemory memory_;
     MappedFiles files_;

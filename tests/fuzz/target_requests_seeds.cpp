@@ -1,0 +1,52 @@
+// The first inputs of fuzz-requests: one request of each kind, and all of them in a row. Usage: PROGRAM
+// FOLDER
+#include "target/record_io.h"
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+using namespace offpath;
+using namespace offpath::target;
+
+namespace {
+
+void write(const std::string& file, const std::vector<std::byte>& bytes) {
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) return 2;
+    const std::vector<std::byte> text(32, std::byte{'x'});
+    const std::string list("one\0two\0", 8);
+    const auto names = std::as_bytes(std::span(list));
+    std::vector<std::byte> all;
+    int number = 0;
+    const auto add = [&](const auto& body, std::span<const std::byte> payload = {}) {
+        std::vector<std::byte> record;
+        append_record(record, 1, 1, body, payload);
+        write(std::string(argv[1]) + "/kind" + std::to_string(number++), record);
+        all.insert(all.end(), record.begin(), record.end());
+    };
+    add(FindImage{});
+    add(LoadImage{}, text);
+    add(LoadLibrary{}, names);
+    add(FindSymbols{1, 2}, names);
+    add(Allocate{64});
+    add(MapFile{3, 1, 2, 4096, 0});
+    add(Part{64});
+    add(Release{64});
+    add(Put{64}, text);
+    add(PutFrom{64, 128, 32});
+    add(Get{64, 128, 32});
+    add(Copy{64, 128, 32});
+    add(Call{64}, text);
+    add(Sync{});
+    add(Unify{}, text);
+    add(Fetched{}, text);
+    write(std::string(argv[1]) + "/row", all);
+    return 0;
+}
