@@ -101,6 +101,20 @@ void KernelHost::kill() const {
     if (pid_ > 0) ::kill(-pid_, SIGKILL);
 }
 
+void KernelHost::stop() const {
+    if (pid_ > 0) ::kill(-pid_, SIGSTOP);
+}
+
+bool KernelHost::has_stopped() const {
+    siginfo_t facts{};
+    return pid_ > 0 && waitid(P_PID, static_cast<id_t>(pid_), &facts, WSTOPPED | WNOHANG) == 0 &&
+           facts.si_pid == pid_;
+}
+
+void KernelHost::go_on() const {
+    if (pid_ > 0) ::kill(-pid_, SIGCONT);
+}
+
 std::string KernelHost::wait(int options) {
     int status = 0;
     pid_t ended;

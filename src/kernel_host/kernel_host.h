@@ -42,6 +42,11 @@ class KernelHost {
 
     // Also what its kernels have started in its process group.
     void kill() const;
+    // Tells the same processes to stop. They can still answer until has_stopped() is true.
+    void stop() const;
+    // Whether the process has stopped. True at most once for each stop().
+    bool has_stopped() const;
+    void go_on() const;
     // Tells people how the process ended; empty: it has not.
     std::string reap();
     // Kills the process, then does the same.

@@ -21,6 +21,8 @@ constexpr std::uint64_t alignment = 128;
 constexpr unsigned steps_per_round = 4;
 constexpr std::uint64_t arena_region = 0;
 constexpr std::uint64_t second_ns = 1'000'000'000;
+// How long a host may take to stop. A thread in a system call may delay it.
+constexpr std::uint64_t stop_ns = second_ns / 2;
 
 std::uint64_t aligned(std::uint64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
@@ -107,7 +109,7 @@ void KernelJobs::region_gone(std::uint64_t region) {
 
 unsigned KernelJobs::progress() {
     if (host_ != nullptr && (event_ || host_->answered())) take_answers();
-    if (deadline_ns_ != UINT64_MAX) check_deadline();
+    if (deadline_ns_ != UINT64_MAX || stopping_) check_deadline();
     unsigned work = output_.progress() ? 1 : 0;
     while (work < steps_per_round && step())
         ++work;
@@ -338,11 +340,27 @@ void KernelJobs::set_deadline() {
     deadline_ns_ = limit_ns == 0 ? UINT64_MAX : clock_.now_ns() + limit_ns;
 }
 
-// Its end comes as an event.
+// Stops the host first, because it may have answered, or answer, before a kill reaches it. The runs after
+// that one would then end for a limit that none has exceeded. The end of a host that is killed comes as an
+// event.
 void KernelJobs::check_deadline() {
-    if (clock_.now_ns() < deadline_ns_) return;
+    const std::uint64_t now_ns = clock_.now_ns();
+    if (host_ == nullptr || exceeded_ns_ != 0 || stopped_ != Status::ok) {
+        deadline_ns_ = UINT64_MAX;
+        stopping_ = false;
+        return;
+    }
+    if (now_ns >= deadline_ns_ && !stopping_) {
+        stopping_ = true;
+        host_->stop();
+        return;
+    }
+    if (!stopping_) return;
+    if (now_ns >= deadline_ns_ && !host_->has_stopped() && now_ns - deadline_ns_ < stop_ns) return;
+    take_answers();
+    if (!std::exchange(stopping_, false)) return;  // the host is lost
+    if (now_ns < deadline_ns_) return host_->go_on();
     deadline_ns_ = UINT64_MAX;
-    if (host_ == nullptr || exceeded_ns_ != 0) return;
     exceeded_ns_ = std::max<std::uint64_t>(kernels_[queue_.front().kernel].limit_ns, 1);
     host_->kill();
 }
@@ -386,6 +404,7 @@ void KernelJobs::host_lost() {
     host_.reset();
     output_.finish();
     event_ = false;
+    stopping_ = false;
     deadline_ns_ = UINT64_MAX;
     if (const std::uint64_t limit_ns = std::exchange(exceeded_ns_, 0); limit_ns != 0)
         how = fmt::format("it did not end within {} s and was killed", limit_ns / second_ns);

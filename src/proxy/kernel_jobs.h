@@ -6,7 +6,7 @@
 //
 // The host is a process (kernel_host/kernel_host.h), started with the first job. When it ends, its current
 // job and the runs after it end with Status::canceled; the next job starts another host. A host whose kernel
-// exceeds its limit of time is killed.
+// exceeds its limit of time is stopped, and killed unless it has answered in the meantime.
 //
 // Ownership: the session's KernelStreams; it borrows the session's memory. Threads: the proxy's. Life: any
 // calls -> stop() -> closed() until it is true. Completions and answers are called from progress() and
@@ -76,7 +76,7 @@ class KernelJobs {
     // Whether the descriptor belongs to this, and then takes note of its event.
     bool event(int fd);
     // When progress() must be called although no event has come; UINT64_MAX: never.
-    std::uint64_t deadline_ns() const { return deadline_ns_; }
+    std::uint64_t deadline_ns() const { return stopping_ ? 0 : deadline_ns_; }
     // What its kernels print.
     KernelOutput& output() { return output_; }
 
@@ -161,6 +161,7 @@ class KernelJobs {
     Status copy_status_ = Status::ok;
     bool event_ = false;
     std::uint64_t deadline_ns_ = UINT64_MAX;  // of the front job, while the host has it
+    bool stopping_ = false;                   // the host was told to stop, because that time has passed
     std::uint64_t exceeded_ns_ = 0;           // the limit for which the host was killed
     Status stopped_ = Status::ok;
 };
