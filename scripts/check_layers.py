@@ -43,6 +43,7 @@ OUTSIDE = {
         "base",
         "collectives",
         "engine",
+        "engine_messages",
         "engine_mover",
         "engine_schedules",
         "memory",

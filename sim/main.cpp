@@ -21,7 +21,13 @@
 namespace offpath::sim {
 namespace {
 
+struct Point {
+    std::string pattern;
+    std::uint64_t bytes = 0;
+};
+
 struct Options {
+    std::vector<std::string> points;
     std::string platform, topology = "single", goal, program;
     ClusterShape shape;
     MeasureSpec measure;
@@ -113,6 +119,34 @@ nlohmann::json simulate(const Options& options, const Platform& platform) {
     return result;
 }
 
+Point parse_point(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    Point point{text.substr(0, colon), 0};
+    const std::string bytes = colon == std::string::npos ? std::string() : text.substr(colon + 1);
+    if (bytes.empty() || bytes.size() > 11 || bytes.find_first_not_of("0123456789") != std::string::npos)
+        throw std::invalid_argument(fmt::format("--points \"{}\": write PATTERN:BYTES", text));
+    point.bytes = std::stoull(bytes);
+    return point;
+}
+
+// Each point in a simulation of its own, so that none depends on those before it.
+nlohmann::json simulate_points(const Options& options, const Platform& platform) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const std::string& text : options.points) {
+        const Point point = parse_point(text);
+        Options one = options;
+        one.measure.pattern = point.pattern;
+        one.measure.bytes = point.bytes;
+        rows.push_back(simulate(one, platform));
+    }
+    return {{"rows", rows}};
+}
+
+nlohmann::json run_what(const Options& options, const Platform& platform) {
+    if (!options.program.empty()) return replay_program(options.program, platform, options.shape);
+    return options.points.empty() ? simulate(options, platform) : simulate_points(options, platform);
+}
+
 void add_options(CLI::App& app, Options& options) {
     const std::map<std::string, EngineKind> engines{{"host", EngineKind::host},
                                                     {"offpath", EngineKind::offpath}};
@@ -129,6 +163,11 @@ void add_options(CLI::App& app, Options& options) {
     auto* what = app.add_option_group("what")->require_option(1);
     what->add_option("--pattern", options.measure.pattern)->check(CLI::IsMember(patterns));
     what->add_option("--program", options.program, "Replay the profile in this folder");
+    what->add_option("--points", options.points, "PATTERN:BYTES, with commas, one after the other")
+        ->delimiter(',');
+    app.add_flag("--alone", options.measure.only_alone, "Measure the pattern alone, without computations");
+    app.add_option("--pause", options.measure.pause_s, "Seconds of rest before each repetition")
+        ->check(CLI::Range(0.0, 1e4));
     app.add_option("--bytes", options.measure.bytes)
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
     app.add_option("--engine", options.shape.engine)->transform(CLI::CheckedTransformer(engines));
@@ -162,9 +201,7 @@ int run(int argc, char** argv) {
                                     ? options.proxies
                                     : std::min(platform.device_cores, options.shape.ranks_per_node);
         check_memory(options.shape);
-        const nlohmann::json result = options.program.empty()
-                                          ? simulate(options, platform)
-                                          : replay_program(options.program, platform, options.shape);
+        const nlohmann::json result = run_what(options, platform);
         std::puts(result.dump(1).c_str());
         return result.value("verified", true) ? 0 : 1;
     } catch (const PlatformError& error) {

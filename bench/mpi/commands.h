@@ -54,12 +54,21 @@ struct RmaOptions : CommonOptions {
     double busy_s = 0.2;
 };
 
+struct SweepOptions {
+    std::vector<std::string> points;
+    std::string json = "-";
+    double seconds = 0.2;
+    bool shared_clock = false;
+    mpi_support::Allocator allocator = mpi_support::Allocator::kMalloc;
+};
+
 CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options);
 CLI::App* declare_calibrate(CLI::App& app, CalibrateOptions& options);
 CLI::App* declare_messages(CLI::App& app, MessagesOptions& options);
 CLI::App* declare_latency(CLI::App& app, CommonOptions& options);
 CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options);
 CLI::App* declare_rma(CLI::App& app, RmaOptions& options);
+CLI::App* declare_sweep(CLI::App& app, SweepOptions& options);
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
 int run_calibrate(const CalibrateOptions& options, const mpi_support::World& world);
@@ -67,6 +76,7 @@ int run_messages(const MessagesOptions& options, const mpi_support::World& world
 int run_latency(const CommonOptions& options, const mpi_support::World& world);
 int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
 int run_rma(const RmaOptions& options, const mpi_support::World& world);
+int run_sweep(const SweepOptions& options, const mpi_support::World& world);
 
 // The results of measure_overlap, in seconds.
 struct Overlap {

@@ -35,11 +35,14 @@ int main(int argc, char** argv) {
     mpi_bench::declare_bandwidth(app, bandwidth);
     mpi_bench::RmaOptions rma;
     const CLI::App* rma_command = mpi_bench::declare_rma(app, rma);
+    mpi_bench::SweepOptions sweep;
+    const CLI::App* sweep_command = mpi_bench::declare_sweep(app, sweep);
     app.require_subcommand(1);
     app.footer(list_of_operations());
     return mpi_support::run_mpi_program(argc, argv, app, [&](const mpi_support::World& world) {
         if (overlap_command->parsed()) return mpi_bench::run_overlap(overlap, world);
         if (calibrate_command->parsed()) return mpi_bench::run_calibrate(calibrate, world);
+        if (sweep_command->parsed()) return mpi_bench::run_sweep(sweep, world);
         if (rma_command->parsed()) return mpi_bench::run_rma(rma, world);
         if (messages_command->parsed()) return mpi_bench::run_messages(messages, world);
         if (latency_command->parsed()) return mpi_bench::run_latency(latency, world);

@@ -6,7 +6,7 @@ import sys
 import typer
 
 from offpath import artifacts, console
-from offpath.commands import advise, bench, control, env, info, lab, run, sim, study, tune
+from offpath.commands import advise, bench, calibrate, control, env, info, lab, run, sim, study, tune
 from offpath.errors import OffpathError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("env")(env.env)
 app.command("info")(info.info)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
+app.command("calibrate")(calibrate.calibrate_)
 app.command("sim")(sim.sim_)
 app.command("advise", context_settings={"allow_interspersed_args": False})(advise.advise_)
 

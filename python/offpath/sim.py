@@ -82,15 +82,24 @@ def parse_changes(texts: list[str]) -> dict[str, float]:
     return changes
 
 
+def read_figures(name: str) -> dict:
+    """The figures of a platform. offpath-sim checks them."""
+    path = find_platform(name)
+    try:
+        figures = json.loads(path.read_text())
+    except ValueError as error:
+        raise OffpathError(f"{path} is not JSON: {error}") from error
+    if not isinstance(figures, dict) or not isinstance(figures.get("name"), str):
+        raise OffpathError(f"{path}: name: is missing")
+    return figures
+
+
 def simulate(spec: SimSpec, artifacts: Artifacts) -> dict:
     """Runs one simulation and returns what offpath-sim prints (docs/simulation.md has the fields)."""
     path = find_platform(spec.platform)
     if not spec.changes:
         return _run(spec, artifacts, path)
-    try:
-        figures = json.loads(path.read_text())
-    except ValueError as error:
-        raise OffpathError(f"{path} is not JSON: {error}") from error
+    figures = read_figures(spec.platform)
     for name, value in spec.changes.items():
         if name not in figures:
             raise OffpathError(f"--set {name}: platform {spec.platform} has no such field")

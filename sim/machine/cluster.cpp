@@ -10,6 +10,7 @@ constexpr std::uint64_t world_team = 1;
 NetworkFigures network_figures(const Platform& platform, Sharing sharing) {
     NetworkFigures figures;
     figures.port_Bps = figures.link_Bps = platform.link_Bps;
+    figures.port_burst = platform.link_burst_bytes;
     figures.port_latency = from_seconds(platform.link_latency_s);
     figures.link_latency = from_seconds(platform.switch_latency_s);
     figures.inside_Bps = platform.inside_Bps;
@@ -88,6 +89,10 @@ std::uint32_t Cluster::worker_number(std::uint32_t rank) const {
 Core& Cluster::host_core_of(std::uint32_t rank) {
     const std::uint32_t set = platform_.shared_cores ? 0 : node_of(rank) * platform_.host_cores;
     return host_cores_[set + rank % shape_.ranks_per_node % platform_.host_cores];
+}
+
+bool Cluster::host_core_is_shared() const {
+    return (platform_.shared_cores ? shape_.ranks() : shape_.ranks_per_node) > platform_.host_cores;
 }
 
 Core& Cluster::device_core(std::uint32_t node, std::uint32_t proxy) {

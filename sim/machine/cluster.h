@@ -52,6 +52,8 @@ class Cluster {
     Worker& worker_of(std::uint32_t rank) { return *workers_[worker_number(rank)]; }
     std::uint32_t node_of(std::uint32_t rank) const { return rank / shape_.ranks_per_node; }
     Core& host_core_of(std::uint32_t rank);
+    // Whether several ranks have one core.
+    bool host_core_is_shared() const;
     engine::Session& session_of(std::uint32_t rank) { return *sessions_[rank]; }
     // The team of all ranks.
     engine::Team& team_of(std::uint32_t rank) { return *teams_[rank]; }

@@ -24,6 +24,7 @@ struct WorkFigure {
 const std::map<std::string, Figure>& figures() {
     static const std::map<std::string, Figure> all{
         {"link_Bps", {&Platform::link_Bps, false}},
+        {"link_burst_bytes", {&Platform::link_burst_bytes}},
         {"link_latency_s", {&Platform::link_latency_s}},
         {"switch_latency_s", {&Platform::switch_latency_s}},
         {"inside_Bps", {&Platform::inside_Bps, false}},
@@ -54,6 +55,7 @@ const std::map<std::string, WorkFigure>& work_figures() {
         {"reduce_Bps", {&Work::reduce_Bps, false}},
         {"round_s", {&Work::round_s, false}},
         {"operation_s", {&Work::operation_s}},
+        {"switch_s", {&Work::switch_s}},
     };
     return all;
 }
@@ -83,7 +85,7 @@ class Reader {
             platform.host.*figure.field = number("host." + name, figure.may_be_zero);
             platform.device.*figure.field = number("device." + name, figure.may_be_zero);
         }
-        seen_.insert({"description", "energy"});
+        seen_.insert({"description", "energy", "protocols"});
         for (const auto& [name, value] : file_.items())
             if (!seen_.contains(name)) fail(name, "no platform has this field");
         if (platform.memory == HostMemoryKind::xgvmi && platform.protocol == Protocol::stream)

@@ -29,6 +29,7 @@ struct Platform {
     std::uint32_t host_cores = 1, device_cores = 1;  // of a node
 
     double link_Bps = 0, link_latency_s = 0;      // between two nodes: a port's rate, and one way in all
+    double link_burst_bytes = 0;                  // what passes a port at once after a pause
     double switch_latency_s = 0;                  // of each further switch of a topology
     double inside_Bps = 0, inside_latency_s = 0;  // between processes of a node
 
@@ -39,6 +40,7 @@ struct Platform {
         double reduce_Bps = 0;   // sums of doubles
         double round_s = 0;      // of a round of the loop, or of a call into the library
         double operation_s = 0;  // to start an operation
+        double switch_s = 0;     // another process takes the core
     };
     Work host, device;
 

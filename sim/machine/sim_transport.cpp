@@ -1,6 +1,8 @@
 #include "sim/machine/sim_transport.h"
 
+#include "engine/messages/headers.h"
 #include "engine/mover/wire.h"
+#include "engine/schedules/headers.h"
 #include "sim/machine/cluster.h"
 #include "sim/machine/worker.h"
 
@@ -12,9 +14,31 @@ namespace {
 
 // send() with up to this much brings its payload along, as UCX does before it changes to a rendezvous.
 constexpr std::size_t eager_bytes = 8 << 10;
+// The product's limit over TCP (UcxConfig::stream_push_bytes).
+constexpr std::size_t stream_push_bytes = 240 << 10;
 // A message of the transport's own: an announcement, a request to send, or the news that a fetch is done.
 constexpr std::uint64_t control_bytes = 64;
 constexpr unsigned events_per_progress = 64;
+// An MPI library over TCP sends this much without asking (btl_tcp_eager_limit of Open MPI).
+constexpr std::uint64_t library_eager_bytes = 64 << 10;
+
+// Whether the header only asks for, or agrees to, a payload that a library would just send.
+bool asks_for_little(std::span<const std::byte> header) {
+    engine::Ready ready;
+    engine::BasicRequest request;
+    engine::Grant grant;
+    switch (engine::kind_of(header)) {
+        case engine::Kind::ready:
+            return engine::read(header, ready) && ready.bytes <= library_eager_bytes;
+        case engine::Kind::request:
+            return engine::read(header, request) && request.token != 0 &&
+                   request.bytes <= library_eager_bytes;
+        case engine::Kind::grant:
+            return engine::read(header, grant) && grant.bytes <= library_eager_bytes;
+        default:
+            return false;
+    }
+}
 
 bool is_chunk(std::span<const std::byte> header) {
     return header.size() > sizeof(engine::Stamp) &&
@@ -51,6 +75,8 @@ Arrival* SimTransport::new_arrival(Arrival::Kind kind) {
     arrival->with_payload = false;
     arrival->announced = nullptr;
     arrival->completion = nullptr;
+    arrival->from = nullptr;
+    arrival->free = false;
     return arrival;
 }
 
@@ -76,8 +102,19 @@ void SimTransport::arrived(void* object, std::uint64_t) {
         self.cluster_.arrivals().give_back(arrival);
         return self.send_payload(announced, self.cluster_.queue().now());
     }
-    self.inbox_.push_back(arrival);
+    if (arrival->from != nullptr) {
+        Arrival* drained = arrival->from->new_arrival(Arrival::Kind::drained);
+        drained->completion = arrival->completion;
+        arrival->from->inbox_.push_back(drained);
+        arrival->from->worker_.wake();
+    }
+    (arrival->free ? self.free_inbox_ : self.inbox_).push_back(arrival);
     self.worker_.wake();
+}
+
+std::size_t SimTransport::push_bytes(transport::Endpoint& endpoint) {
+    const bool streams = cluster_.platform().protocol == Protocol::stream;
+    return streams && static_cast<Peer&>(endpoint).to != this ? stream_push_bytes : 0;
 }
 
 Status SimTransport::post(transport::Endpoint& endpoint, std::span<const std::byte> header,
@@ -85,6 +122,15 @@ Status SimTransport::post(transport::Endpoint& endpoint, std::span<const std::by
     if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
     auto& peer = static_cast<Peer&>(endpoint);
     const std::uint64_t bytes = header.size() + payload.size();
+    if (payload.empty() && worker_.kind() == Worker::Kind::library && header.size() > sizeof(engine::Stamp) &&
+        cluster_.platform().protocol == Protocol::stream &&
+        asks_for_little(header.subspan(sizeof(engine::Stamp)))) {
+        Arrival* question = message_with(header);
+        question->free = question->with_payload = true;
+        question->to = peer.to;
+        cluster_.queue().at(std::max(worker_.present(), peer.usable_at), &SimTransport::arrived, question);
+        return Status::ok;
+    }
     worker_.charge_seconds(worker_.work().send_s + worker_.work().send_byte_s * static_cast<double>(bytes));
     Arrival* arrival = message_with(header);
     arrival->bytes.insert(arrival->bytes.end(), payload.begin(), payload.end());
@@ -108,6 +154,17 @@ Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::by
         arrival->with_payload = true;
         leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
         return Status::ok;
+    }
+    if (bytes <= push_bytes(endpoint)) {
+        worker_.charge_seconds(worker_.work().send_s +
+                               worker_.work().send_byte_s * static_cast<double>(header.size() + bytes));
+        if (!is_chunk(header) || cluster_.moves_data())
+            arrival->bytes.insert(arrival->bytes.end(), data, data + bytes);
+        arrival->with_payload = true;
+        arrival->from = this;
+        arrival->completion = completion;
+        leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
+        return Status::in_progress;
     }
     worker_.charge_seconds(worker_.work().send_s);
     Announced* announced = cluster_.announced().take();
@@ -144,6 +201,13 @@ void SimTransport::discard(void* rendezvous) {
 
 unsigned SimTransport::progress() {
     unsigned events = 0;
+    for (; !free_inbox_.empty(); ++events) {
+        Arrival* arrival = free_inbox_.front();
+        free_inbox_.pop_front();
+        dispatch(*arrival);
+        cluster_.arrivals().give_back(arrival);
+    }
+    if (!worker_.serves()) return events;
     for (; events < events_per_progress && !inbox_.empty(); ++events) {
         Arrival* arrival = inbox_.front();
         inbox_.pop_front();
@@ -168,6 +232,8 @@ void SimTransport::dispatch(Arrival& arrival) {
         }
         case Arrival::Kind::fetched:
             return on_payload(*arrival.announced, arrival);
+        case Arrival::Kind::drained:
+            return (*arrival.completion)(Status::ok);
         case Arrival::Kind::ended:
             worker_.charge_seconds(work.receive_s);
             return (*arrival.completion)(Status::ok);
@@ -177,12 +243,17 @@ void SimTransport::dispatch(Arrival& arrival) {
 void SimTransport::on_message(const Arrival& arrival) {
     const auto& work = worker_.work();
     const std::size_t came = arrival.header_bytes + (arrival.with_payload ? arrival.payload_bytes : 0);
-    worker_.charge_seconds(work.receive_s + work.receive_byte_s * static_cast<double>(came));
+    if (!arrival.free)
+        worker_.charge_seconds(work.receive_s + work.receive_byte_s * static_cast<double>(came));
     transport::Incoming message;
     message.header = {arrival.bytes.data(), arrival.header_bytes};
     message.bytes = arrival.payload_bytes;
     message.rendezvous = arrival.announced;
-    if (arrival.with_payload) message.data = arrival.bytes.data() + arrival.header_bytes;
+    if (arrival.with_payload) {
+        const bool travelled = arrival.bytes.size() == arrival.header_bytes + arrival.payload_bytes;
+        message.data =
+            travelled ? arrival.bytes.data() + arrival.header_bytes : cluster_.empty(arrival.payload_bytes);
+    }
     if (handler_ != nullptr) handler_->on_message(message);
 }
 

@@ -2,11 +2,17 @@
 // implement for the engine.
 //
 // Small payloads travel with their header. Larger ones are announced, and the receiver fetches them. With
-// Protocol::rdma the fetch reads the sender's memory without the sender's core. With Protocol::stream the
-// sender's core is asked, copies the bytes into its socket, and the receiver's core copies them out.
+// Protocol::rdma the fetch reads the sender's memory without the sender's core. With Protocol::stream
+// payloads travel with their header up to the size that the product pushes over TCP; beyond that the sender's
+// core is asked. In both cases the sender's core copies the bytes into its socket, and the receiver's core
+// copies them out.
 //
 // Payloads of chunks need not exist: engines do not look into them. With Cluster::Data::none only their sizes
 // travel. All other payloads are copied as they are.
+//
+// A library on Protocol::stream is an MPI library over TCP, which sends up to 64 KiB without asking. The
+// engine asks from 4 KiB on. Below 64 KiB its questions and answers therefore take no time and no core, and
+// ranks answer them outside of calls too.
 //
 // Ownership: owns its endpoints. Threads: one.
 #pragma once
@@ -41,7 +47,8 @@ struct Arrival {
         message,
         asked,    // the receiver wants the payload
         fetched,  // the payload has come
-        ended     // the payload is no longer needed
+        ended,    // the payload is no longer needed
+        drained   // a payload that was pushed has left the socket
     } kind = Kind::message;
     SimTransport* to = nullptr;
     std::vector<std::byte> bytes;  // the header, and a payload that travels as it is
@@ -49,6 +56,8 @@ struct Arrival {
     bool with_payload = false;
     Announced* announced = nullptr;
     Completion* completion = nullptr;
+    SimTransport* from = nullptr;  // of a payload that was pushed: who waits until it has left
+    bool free = false;             // it stands for nothing that the library would send
 };
 
 // Records of all transports of a cluster, recycled.
@@ -81,6 +90,7 @@ class SimTransport final : public transport::Transport {
                 std::span<const std::byte> payload) override;
     Status send(transport::Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                 std::size_t bytes, Completion* completion) override;
+    std::size_t push_bytes(transport::Endpoint& endpoint) override;
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
     void discard(void* rendezvous) override;
     unsigned progress() override;
@@ -89,6 +99,7 @@ class SimTransport final : public transport::Transport {
     std::string describe() const override { return "simulated"; }
 
     bool has_events() const { return !inbox_.empty(); }
+    bool has_free_events() const { return !free_inbox_.empty(); }
     std::size_t connections() const { return endpoints_.size(); }
 
   private:
@@ -109,7 +120,7 @@ class SimTransport final : public transport::Transport {
     Worker& worker_;
     transport::Handler* handler_ = nullptr;
     std::vector<std::unique_ptr<Peer>> endpoints_;
-    std::deque<Arrival*> inbox_;
+    std::deque<Arrival*> inbox_, free_inbox_;
 };
 
 }  // namespace offpath::sim

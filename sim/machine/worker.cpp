@@ -44,10 +44,12 @@ void Worker::take_command(void* self, std::uint64_t) {
 
 void Worker::wake() {
     if (planned_ || in_round_) return;
-    if (kind_ == Kind::library && !inside_) return;
+    if (!serves() && !transport_->has_free_events()) return;
     const Time now = cluster_.queue().now();
     const Platform& platform = cluster_.platform();
-    const bool sleeps = kind_ == Kind::proxy && now > idle_since_ + from_seconds(platform.spin_s);
+    // A core that is busy with another proxy, or has just been, is awake.
+    const bool sleeps =
+        kind_ == Kind::proxy && core_.free_at() <= now && now > idle_since_ + from_seconds(platform.spin_s);
     plan(now + (sleeps ? from_seconds(platform.wake_s) : 0));
 }
 
@@ -59,7 +61,7 @@ void Worker::plan(Time time) {
 void Worker::go_round(void* self, std::uint64_t) {
     auto& worker = *static_cast<Worker*>(self);
     worker.planned_ = false;
-    if (worker.kind_ == Kind::library && !worker.inside_) return;
+    if (!worker.serves() && !worker.transport_->has_free_events()) return;
     // Another worker of this core may have taken it meanwhile.
     if (worker.core_.free_at() > worker.cluster_.queue().now()) return worker.plan(0);
     worker.round();
@@ -67,7 +69,12 @@ void Worker::go_round(void* self, std::uint64_t) {
 
 void Worker::round() {
     in_round_ = true;
-    charged_ = from_seconds(work_.round_s);
+    const auto begin = [this] {
+        charge_seconds(work_.round_s + (core_.taken_by(this) ? work_.switch_s : 0));
+    };
+    // A round for questions that a library would not ask costs only what follows from them.
+    const bool free = commands_.empty() && transport_->has_free_events() && !transport_->has_events();
+    if (!free) begin();
     bool moved = !commands_.empty();
     while (!commands_.empty()) {
         const std::function<void()> command = std::move(commands_.front());
@@ -77,17 +84,23 @@ void Worker::round() {
     moved |= transport_->progress() > 0;
     moved |= engine_->advance();
     charge_counted();
+    if (free && charged_ > 0) begin();
     in_round_ = false;
     const Time end = core_.step(charged_);
     busy_ += charged_;
     charged_ = 0;
     idle_since_ = end;
-    if (moved || engine_->has_work() || transport_->has_events()) plan(end);
+    if (moved || engine_->has_work() || transport_->has_free_events() ||
+        (serves() && transport_->has_events()))
+        plan(end);
 }
 
 void Worker::charge_counted() {
     const engine::Counters& counters = engine_->counters();
-    charge(transfer_time(counters.bytes_local - counted_copies_, work_.copy_Bps));
+    // Without a pointer to host memory, SimMemory has charged both halves of each copy.
+    if (kind_ == Kind::library || cluster_.platform().memory == HostMemoryKind::map ||
+        cluster_.platform().memory == HostMemoryKind::xgvmi)
+        charge(transfer_time(counters.bytes_local - counted_copies_, work_.copy_Bps));
     charge(transfer_time(counters.bytes_reduced - counted_reductions_, work_.reduce_Bps));
     counted_copies_ = counters.bytes_local;
     counted_reductions_ = counters.bytes_reduced;

@@ -42,6 +42,9 @@ class Worker {
 
     // Runs `command` in a round that begins at `time` or later.
     void submit(Time time, std::function<void()> command);
+    Kind kind() const { return kind_; }
+    // Whether it handles what comes: a library only during its rank's calls.
+    bool serves() const { return kind_ == Kind::proxy || inside_; }
     // Something has arrived.
     void wake();
     // Library only: its rank is in a call, or out of it again.

@@ -10,9 +10,10 @@ Network::Network(EventQueue& queue, const NetworkFigures& figures, TopologyShape
     for (std::uint32_t i = 0; i < topology_.links(); ++i)
         links_.emplace_back(queue, figures.link_Bps, figures.link_latency, figures.sharing);
     for (std::uint32_t node = 0; node < nodes; ++node) {
-        links_.emplace_back(queue, figures.port_Bps, figures.port_latency / 2, figures.sharing);
+        links_.emplace_back(queue, figures.port_Bps, figures.port_latency / 2, figures.sharing,
+                            figures.port_burst);
         links_.emplace_back(queue, figures.port_Bps, figures.port_latency - figures.port_latency / 2,
-                            figures.sharing);
+                            figures.sharing, figures.port_burst);
         links_.emplace_back(queue, figures.inside_Bps, figures.inside_latency, figures.sharing);
     }
 }

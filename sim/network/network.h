@@ -14,6 +14,7 @@ namespace offpath::sim {
 
 struct NetworkFigures {
     double port_Bps = 0;    // of each direction of a node's port
+    double port_burst = 0;  // bytes that pass a port at once after a pause
     double link_Bps = 0;    // of the links of the topology
     Time port_latency = 0;  // from one node to another, without the links of the topology
     Time link_latency = 0;  // of each link of the topology

@@ -1,6 +1,8 @@
 #include "sim/programs/measure.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 namespace offpath::sim {
 namespace {
@@ -38,8 +40,9 @@ Program run_phases(Rank& rank, Step& step, const MeasureSpec& spec, Phases& phas
     std::normal_distribution<double> noise(1, spec.noise);
     // The first repetition makes connections and fills caches.
     for (std::uint32_t iteration = 0; iteration <= spec.iterations; ++iteration) {
-        for (const PhaseKind kind : kinds) {
+        for (const PhaseKind kind : std::span(kinds).first(spec.only_alone ? 1 : std::size(kinds))) {
             co_await rank.meet();
+            if (spec.pause_s > 0) co_await rank.pause(from_seconds(spec.pause_s));
             if (spec.skew_s > 0) co_await rank.pause(from_seconds(skew(rank.random())));
             const Time begin = rank.now();
             std::vector<Request*> requests;
@@ -74,6 +77,11 @@ Measured measure(Job& job, const MeasureSpec& spec) {
         const std::uint64_t ended = meetings++;  // phases that have ended so far
         if (ended == 0) return;
         std::vector<double>* const kinds[] = {&phases.pure, &phases.computed, &phases.total};
+        if (spec.only_alone) {
+            phases.end(phases.pure);
+            phases.post.push_back(seconds_of(std::exchange(phases.longest_post, 0)));
+            return;
+        }
         phases.end(*kinds[(ended - 1) % 3]);
         if (ended % 3 == 1) {
             phases.post.push_back(seconds_of(phases.longest_post));
@@ -89,17 +97,18 @@ Measured measure(Job& job, const MeasureSpec& spec) {
 
     Measured measured;
     for (auto* phase : {&phases.pure, &phases.computed, &phases.total, &phases.post})
-        phase->erase(phase->begin());
+        if (!phase->empty()) phase->erase(phase->begin());
     measured.pure_s = median(phases.pure);
-    measured.compute_s = median(phases.computed);
-    measured.total_s = median(phases.total);
     measured.post_s = median(phases.post);
-    const double exposed = measured.total_s - measured.compute_s;
-    if (measured.pure_s > 0)
-        measured.overlap_percent = std::clamp(100 * (1 - exposed / measured.pure_s), 0.0, 100.0);
     if (job.cluster().moves_data())
         measured.right =
             std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step->right(); });
+    if (spec.only_alone) return measured;
+    measured.compute_s = median(phases.computed);
+    measured.total_s = median(phases.total);
+    const double exposed = measured.total_s - measured.compute_s;
+    if (measured.pure_s > 0)
+        measured.overlap_percent = std::clamp(100 * (1 - exposed / measured.pure_s), 0.0, 100.0);
     return measured;
 }
 

@@ -13,8 +13,10 @@ struct MeasureSpec {
     std::uint32_t iterations = 3;
     // Work of each rank; negative: as much as takes as long as the pattern alone.
     double compute_s = -1;
-    double skew_s = 0;  // ranks begin up to this much after one another
-    double noise = 0;   // standard deviation of a computation's length, as a share of it
+    double skew_s = 0;   // ranks begin up to this much after one another
+    double pause_s = 0;  // of all ranks before each repetition: what was on its way arrives, and buckets fill
+    bool only_alone = false;  // no computations: compute_s and total_s are 0
+    double noise = 0;         // standard deviation of a computation's length, as a share of it
 };
 
 // Times in seconds: of the slowest rank, medians over the iterations.

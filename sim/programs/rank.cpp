@@ -3,6 +3,12 @@
 #include <fmt/format.h>
 
 namespace offpath::sim {
+namespace {
+
+// How long a rank polls for its device before it sleeps (OFFPATH_CLIENT_SPIN_US of the product).
+constexpr Time client_spin = 20 * 1'000'000;
+
+}  // namespace
 
 Request::Request(Rank& rank) : rank_(rank) {
     function = [](Completion* self, Status status) { static_cast<Request*>(self)->end(status); };
@@ -20,7 +26,19 @@ void Request::end(Status status) {
 void Request::reach_host(void* self, std::uint64_t) {
     auto& request = *static_cast<Request*>(self);
     request.over_ = true;
-    if (request.awaited_) request.rank_.resume_at(request.rank_.now());
+    if (!request.awaited_) return;
+    Rank& rank = request.rank_;
+    Cluster& cluster = rank.job().cluster();
+    if (cluster.shape().engine == EngineKind::host) return rank.resume_at(rank.now());
+    const bool sleeps = rank.now() > rank.waits_since_ + client_spin;
+    const bool core_sleeps = cluster.host_core_of(rank.number()).free_at() <= rank.now();
+    cluster.queue().after(sleeps && core_sleeps ? from_seconds(cluster.platform().wake_s) : 0,
+                          &Request::wake_host, &request);
+}
+
+void Request::wake_host(void* self, std::uint64_t) {
+    Rank& rank = static_cast<Request*>(self)->rank_;
+    rank.resume_at(rank.step(0));
 }
 
 Rank::Rank(Job& job, std::uint32_t number)
@@ -28,6 +46,12 @@ Rank::Rank(Job& job, std::uint32_t number)
 
 Time Rank::now() const {
     return job_.cluster().queue().now();
+}
+
+Time Rank::step(double seconds) {
+    Cluster& cluster = job_.cluster();
+    Core& core = cluster.host_core_of(number_);
+    return core.step(from_seconds(seconds + (core.taken_by(this) ? cluster.platform().host.switch_s : 0)));
 }
 
 void Rank::resume_at(Time time) {
@@ -68,7 +92,7 @@ Rank::Awaited Rank::post(const Operation& operation) {
     if (cluster.shape().engine == EngineKind::host) {
         resume_at(worker.call_once(std::move(command)));
     } else {
-        const Time end = cluster.host_core_of(number_).step(from_seconds(cluster.platform().post_s));
+        const Time end = step(cluster.platform().post_s);
         worker.submit(end + from_seconds(cluster.platform().command_s), std::move(command));
         resume_at(end);
     }
@@ -86,7 +110,11 @@ Rank::Awaited Rank::wait(Request& request) {
     waits_for_ = request.name_;
     Cluster& cluster = job_.cluster();
     polling_ = cluster.host_core_of(number_).poll();
-    if (cluster.shape().engine == EngineKind::host) cluster.worker_of(number_).enter();
+    waits_since_ = now();
+    if (cluster.shape().engine == EngineKind::host)
+        cluster.worker_of(number_).enter();
+    else if (cluster.host_core_is_shared())
+        step(seconds_of(client_spin));
     return {*this, &request};
 }
 

@@ -35,6 +35,7 @@ class Request final : public Completion {
     friend class Rank;
     void end(Status status);
     static void reach_host(void* request, std::uint64_t);
+    static void wake_host(void* request, std::uint64_t);
     Rank& rank_;
     std::string name_;
     bool over_ = false, awaited_ = false;
@@ -79,6 +80,8 @@ class Rank {
     friend class Job;
     friend class Request;
     static void go_on(void* rank, std::uint64_t);
+    // The rank works on its core for a moment. Returns when that ends.
+    Time step(double seconds);
     void resume_at(Time time);
 
     Job& job_;
@@ -88,6 +91,7 @@ class Rank {
     std::deque<Request> requests_;
     std::vector<Request*> unused_;
     Core::JobId polling_ = 0;
+    Time waits_since_ = 0;
     std::string waits_for_;
 };
 

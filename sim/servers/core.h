@@ -11,6 +11,7 @@
 #include "sim/clock/event_queue.h"
 
 #include <map>
+#include <utility>
 
 namespace offpath::sim {
 
@@ -26,6 +27,8 @@ class Core {
     Time free_at() const { return booked_until_; }
     // Runs a step of length `work` as soon as the core is free. Returns when it ends.
     Time step(Time work);
+    // `process` takes the core. Whether another one had it before.
+    bool taken_by(const void* process) { return std::exchange(process_, process) != process; }
 
     // Computes for `work` of the core's time and then calls `action`.
     JobId compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument);
@@ -52,6 +55,7 @@ class Core {
     static void look(void* core, std::uint64_t generation);
 
     EventQueue& queue_;
+    const void* process_ = nullptr;
     Time booked_until_ = 0, booked_total_ = 0;
     Time settled_at_ = 0, booked_at_settle_ = 0;
     Time computed_ = 0;

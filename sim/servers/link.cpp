@@ -7,13 +7,16 @@ namespace offpath::sim {
 
 Link::Passage Link::pass(std::uint64_t bytes, Time tail) {
     const Time length = transfer_time(bytes, rate_);
-    const Time begin = std::max(queue_.now(), free_at_);
+    const Time now = queue_.now();
+    const Time earliest = now > burst_ ? now - burst_ : 0;  // a full bucket
+    const Time begin = std::max(earliest, free_at_);
+    free_at_ = begin + length;
     // A slower link before this one keeps this one waiting for the last byte.
-    const Time end = std::max(begin + length, tail);
-    free_at_ = end;
+    const Time end = std::max({free_at_, now, tail});
+    if (burst_ == 0) free_at_ = end;
     busy_ += length;
     bytes_ += bytes;
-    return {begin + latency_, end + latency_};
+    return {std::max(begin, now) + latency_, end + latency_};
 }
 
 void Link::share(std::uint64_t bytes, EventQueue::Action action, void* object, std::uint64_t argument) {

@@ -1,7 +1,8 @@
 // Link: one direction of a link, of a bus, or of the port of a switch: a server of bytes.
 //
-// With FIFO sharing, messages leave one after the other. With fair sharing, the messages that are there at
-// the same time share the rate equally. Ownership: borrows the queue. Threads: one.
+// With FIFO sharing, messages leave one after the other. A link may have a token bucket, as a shaper has:
+// after a pause, that many bytes pass at once. With fair sharing, the messages that are there at the same
+// time share the rate equally, and the bucket does not count. Ownership: borrows the queue. Threads: one.
 #pragma once
 
 #include "sim/clock/event_queue.h"
@@ -16,8 +17,12 @@ enum class Sharing : std::uint8_t { fifo, fair };
 class Link {
   public:
     // bytes_per_second: greater than 0. `latency` is added to each message, and takes nothing of the rate.
-    Link(EventQueue& queue, double bytes_per_second, Time latency, Sharing sharing)
-        : queue_(queue), rate_(bytes_per_second), latency_(latency), sharing_(sharing) {}
+    Link(EventQueue& queue, double bytes_per_second, Time latency, Sharing sharing, double burst_bytes = 0)
+        : queue_(queue),
+          rate_(bytes_per_second),
+          latency_(latency),
+          burst_(from_seconds(burst_bytes / bytes_per_second)),
+          sharing_(sharing) {}
     Link(Link&&) = default;
 
     struct Passage {
@@ -52,7 +57,10 @@ class Link {
     EventQueue& queue_;
     double rate_;
     Time latency_;
+    Time burst_;  // how long the bucket takes to fill
     Sharing sharing_;
+    // When the bucket will be full again, counted without the burst. While that is less than the burst ahead,
+    // bytes pass at once.
     Time free_at_ = 0, busy_ = 0;
     std::uint64_t bytes_ = 0;
     // fair

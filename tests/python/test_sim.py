@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from offpath import sim
+from offpath import calibrate, lab_times, sim, validate
+from offpath.artifacts import find_artifacts
 
 
 def _right(done):
@@ -88,3 +89,84 @@ def test_goal_is_written_for_schedules_only(offpath, tmp_path):
     assert goal.read_text().startswith("num_ranks 4")
     done = offpath("sim", "--platform=lab", "--pattern=put", f"--goal={goal}")
     assert done.returncode == 2 and "put is no schedule" in done.stderr
+
+
+def test_validation_uses_what_calibration_did_not():
+    used = {(str(shape), str(point)) for shape in calibrate.SHAPES for point in calibrate.POINTS}
+    checked = [
+        (str(shape), str(point))
+        for group in validate.SETS.values()
+        for shape, points in group
+        for point in points
+    ]
+    assert len(checked) == len(set(checked)) >= 40
+    assert not used & set(checked)
+
+
+def _measured_rows(figures, name):
+    """The times of a platform, as if the lab had measured them."""
+    rows = []
+    for shape, points in validate.SETS[name]:
+        for point, row in zip(
+            points, lab_times.simulate(figures, shape, points, find_artifacts()), strict=True
+        ):
+            rows.append(
+                {"set": name, "lab": str(shape), "engine": shape.engine, "op": point.op, "bytes": point.size,
+                 "measured_s": row["time_s"]}
+            )  # fmt: skip
+    return rows
+
+
+def test_validation_shows_the_errors_of_measured_times(offpath, tmp_path):
+    rows = _measured_rows(sim.read_figures("lab"), "remote")
+    for row in rows:
+        row["measured_s"] /= 1.25
+    measured, found = tmp_path / "m.json", tmp_path / "f.json"
+    measured.write_text(json.dumps({"rows": rows}))
+    arguments = ["sim", "--platform=lab", "--validate", f"--measured={measured}"]
+    done = _right(offpath(*arguments, f"--json={found}"))
+    assert "offpath: 6 configurations, median error 25.0 %, 90th percentile 25.0 %" in done.stdout
+    said = json.loads(found.read_text())
+    assert said["median_percent"] == pytest.approx(25) and len(said["rows"]) == 6
+    assert _right(offpath("sim", "--platform=lab", "--validate", f"--measured={found}")).stdout == done.stdout
+    none = offpath(*arguments, "--sets=slow")
+    assert none.returncode == 2 and "none of the chosen configurations" in none.stderr
+    measured.write_text("{}")
+    wrong = offpath(*arguments)
+    assert wrong.returncode == 2 and "not written by" in wrong.stderr
+
+
+def test_calibration_finds_the_figures_behind_measured_times(offpath, tmp_path):
+    true = sim.read_figures("lab")
+    for name, value in (
+        ("device.send_s", 6e-6), ("device.receive_s", 6e-6), ("host.send_s", 5e-6), ("host.receive_s", 5e-6),
+        ("wake_s", 5e-5),
+    ):  # fmt: skip
+        true[name] = {"value": value, "source": "the test"}
+    shapes = []
+    for shape in calibrate.SHAPES:
+        rows = lab_times.simulate(true, shape, calibrate.POINTS, find_artifacts())
+        listed = [
+            {
+                "op": point.op,
+                "bytes": point.size,
+                "pure_s": row["time_s"],
+                "post_s": row["post_s"],
+                "count": 9,
+            }
+            for point, row in zip(calibrate.POINTS, rows, strict=True)
+        ]
+        shapes.append({"lab": str(shape), "rows": listed})
+    micro = {"round_trip": [2.5e-6], "post": [5e-7], "memcpy": [8e9], "cma": [3e9]}
+    measured, out = tmp_path / "m.json", tmp_path / "here.json"
+    measured.write_text(json.dumps({"micro": micro, "shapes": shapes}))
+    _right(offpath("calibrate", f"--measured={measured}", f"--out={out}"))
+    figures = json.loads(out.read_text())
+    assert figures["device.send_s"]["value"] == pytest.approx(6e-6, rel=0.35)
+    assert figures["wake_s"]["value"] == pytest.approx(5e-5, rel=0.35)
+    assert figures["host_memory_Bps"]["value"] == 6e9 and "measured" in figures["host_memory_Bps"]["source"]
+    assert {line["range"] for line in figures["protocols"]} == {"eager", "middle", "large"}
+    _right(offpath("sim", f"--platform={out}", "--pattern=ring"))
+    measured.write_text(json.dumps({"micro": micro, "shapes": shapes[:1]}))
+    wrong = offpath("calibrate", f"--measured={measured}", f"--out={out}")
+    assert wrong.returncode == 2 and "not written by" in wrong.stderr

@@ -180,5 +180,56 @@ TEST(SimPatternsErrors, SayWhatIsWrong) {
     EXPECT_THROW((void)make_step("alltoall", job, 0, 0), std::invalid_argument);
 }
 
+// Over TCP a payload travels with its header up to 240 KiB. Beyond that, and with RDMA, it is fetched.
+TEST(SimTransport, PushesPayloadsOverAStream) {
+    const auto messages = [](Protocol protocol, std::uint64_t bytes) {
+        Platform platform = test_platform();
+        platform.protocol = protocol;
+        Cluster cluster(platform, shape_of(2, 1, EngineKind::offpath));
+        Job job(cluster);
+        MeasureSpec spec = spec_of("ring", bytes);
+        spec.only_alone = true;
+        measure(job, spec);
+        return cluster.network().messages();
+    };
+    EXPECT_LT(messages(Protocol::stream, 200 << 10), messages(Protocol::rdma, 200 << 10));
+}
+
+// Up to 64 KiB an MPI library over TCP sends at once, so its bytes travel while the ranks compute.
+TEST(SimLibrary, SmallPayloadsDoNotWaitForTheirReceiver) {
+    Platform platform = test_platform();
+    platform.protocol = Protocol::stream;
+    platform.link_Bps = 1e8;
+    const ClusterShape shape = shape_of(2, 1, EngineKind::host);
+    for (const char* pattern : {"ring", "alltoall"}) {
+        EXPECT_GT(outcome_of(platform, shape, spec_of(pattern, 60 << 10)).measured.overlap_percent, 70)
+            << pattern;
+        EXPECT_LT(outcome_of(platform, shape, spec_of(pattern, 1 << 20)).measured.overlap_percent, 30)
+            << pattern;
+    }
+}
+
+TEST(SimMeasure, ThePatternAloneTakesAsLongWithoutComputations) {
+    const ClusterShape shape = shape_of(3, 1, EngineKind::offpath);
+    MeasureSpec spec = spec_of("alltoall", 64 << 10);
+    const Measured all = outcome_of(test_platform(), shape, spec).measured;
+    spec.only_alone = true;
+    spec.pause_s = 1e-3;
+    const Measured alone = outcome_of(test_platform(), shape, spec).measured;
+    EXPECT_NEAR(alone.pure_s, all.pure_s, all.pure_s * 0.05);
+    EXPECT_GT(alone.post_s, 0);
+    EXPECT_EQ(alone.total_s, 0);
+}
+
+TEST(SimMeasure, ProcessesThatShareACoreTakeTurns) {
+    Platform platform = test_platform();
+    platform.shared_cores = true;
+    platform.device_cores = 1;
+    const ClusterShape shape = shape_of(4, 1, EngineKind::offpath);
+    const double without = outcome_of(platform, shape, spec_of("alltoall", 1 << 10)).measured.pure_s;
+    platform.device.switch_s = 1e-5;
+    EXPECT_GT(outcome_of(platform, shape, spec_of("alltoall", 1 << 10)).measured.pure_s, without + 3e-5);
+}
+
 }  // namespace
 }  // namespace offpath::sim

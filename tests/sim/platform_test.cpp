@@ -13,13 +13,13 @@ nlohmann::json good() {
     for (const char* count : {"host_cores", "device_cores"})
         file[count] = {{"value", 2}, {"source", "a test"}};
     for (const char* figure :
-         {"link_Bps", "link_latency_s", "switch_latency_s", "inside_Bps", "inside_latency_s",
-          "host_memory_call_s", "host_memory_Bps", "bus_Bps", "bus_latency_s", "post_s", "command_s",
-          "completion_s", "wake_s", "spin_s", "connect_s"})
+         {"link_Bps", "link_burst_bytes", "link_latency_s", "switch_latency_s", "inside_Bps",
+          "inside_latency_s", "host_memory_call_s", "host_memory_Bps", "bus_Bps", "bus_latency_s", "post_s",
+          "command_s", "completion_s", "wake_s", "spin_s", "connect_s"})
         file[figure] = {{"value", 0.5}, {"assumed", {0.1, 1}}};
     for (const std::string who : {"host.", "device."})
         for (const char* figure : {"send_s", "receive_s", "fetch_s", "send_byte_s", "receive_byte_s",
-                                   "copy_Bps", "reduce_Bps", "round_s", "operation_s"})
+                                   "copy_Bps", "reduce_Bps", "round_s", "operation_s", "switch_s"})
             file[who + figure] = {{"value", 0.5}, {"source", "a test"}};
     return file;
 }

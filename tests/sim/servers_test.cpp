@@ -61,6 +61,31 @@ TEST(EventQueue, ThePastIsNow) {
     EXPECT_EQ(notes.times[1], 100u);
 }
 
+TEST(SimLink, ABucketLetsBytesPassAtOnceAfterAPause) {
+    EventQueue queue;
+    Notes notes(queue);
+    Link link(queue, 1e9, 0, Sharing::fifo, 1000);  // a byte takes a nanosecond; the bucket, 1 us
+    constexpr Time us = 1'000'000;
+    queue.at(10 * us, &Notes::note, &notes, 0);
+    run(queue);
+    EXPECT_EQ(link.pass(1000, queue.now()).tail, 10 * us);  // the full bucket
+    EXPECT_EQ(link.pass(500, queue.now()).tail, 10 * us + us / 2);
+    queue.at(11 * us, &Notes::note, &notes, 0);
+    run(queue);
+    EXPECT_EQ(link.pass(500, queue.now()).tail, 11 * us);  // half a bucket has come since
+    EXPECT_EQ(link.pass(100, queue.now()).tail, 11 * us + us / 10);
+}
+
+TEST(SimCore, TakingTheCoreFromAnotherProcessIsNoticed) {
+    EventQueue queue;
+    Core core(queue);
+    const int first = 0, second = 0;
+    EXPECT_TRUE(core.taken_by(&first));
+    EXPECT_FALSE(core.taken_by(&first));
+    EXPECT_TRUE(core.taken_by(&second));
+    EXPECT_TRUE(core.taken_by(&first));
+}
+
 TEST(SimCore, JobsShareTheCore) {
     EventQueue queue;
     Core core(queue);

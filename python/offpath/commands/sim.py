@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from offpath import console, reports, sim, units
+from offpath import validate as validation
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -102,14 +103,46 @@ def sim_(
             rich_help_panel="Results",
         ),
     ] = False,
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate",
+            help="Run the lab too, in configurations that calibration did not use, and show the errors.",
+            rich_help_panel="Validation",
+        ),
+    ] = False,
+    sets: Annotated[
+        str,
+        typer.Option(
+            "--sets",
+            metavar="LIST|all",
+            help="Of " + ", ".join(validation.SETS),
+            rich_help_panel="Validation",
+        ),
+    ] = "all",
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", help="How long the lab measures each size.", rich_help_panel="Validation"),
+    ] = 0.3,
+    measured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="Take the lab's times from what an earlier --validate wrote. May be repeated.",
+            rich_help_panel="Validation",
+        ),
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Simulates a pattern of communication on a platform, with the engine that runs on devices.
 
     Example: offpath sim --platform thor-bf2 --nodes 16 --ranks-per-node 32 --pattern alltoall --bytes 64K
     """
-    if bool(pattern) == (program is not None):
-        raise OffpathError("what to simulate is not clear", "name a --pattern or a --program")
+    if bool(pattern) + (program is not None) + validate != 1:
+        raise OffpathError("what to simulate is not clear", "name a --pattern, a --program, or --validate")
+    if validate:
+        return _validate(platform, sets, seconds, measured or [], json)
     passed = [
         f"--topology={topology}",
         f"--sharing={sharing}",
@@ -145,6 +178,23 @@ def sim_(
         _show(found)
     else:
         _show_program(found)
+    reports.write(found, json)
+
+
+def _validate(platform: str, sets: str, seconds: float, measured: list[Path], json: Path | None) -> None:
+    names = validation.choose(sets)
+    if not 0.01 <= seconds <= 10:
+        raise OffpathError(f"--seconds {seconds} is out of range", "use 0.01 to 10")
+    options.check_outputs(json, None)
+    figures = sim.read_figures(platform)
+    artifacts = find_artifacts()
+    artifacts.program(sim.PROGRAM)
+    if measured:
+        found = validation.again(figures, validation.read(measured), names, artifacts)
+    else:
+        options.need_tools(namespaces=True)
+        found = validation.compare(figures, names, artifacts, seconds)
+    validation.show(found)
     reports.write(found, json)
 
 

@@ -1,0 +1,54 @@
+"""`offpath calibrate`."""
+
+from json import dumps as dump
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offpath import calibrate, console, reports, sim
+from offpath.artifacts import find_artifacts
+from offpath.commands import options
+from offpath.errors import OffpathError
+
+
+def calibrate_(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The platform file to write.")],
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="How long each operation and size is measured.")
+    ] = 0.3,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="Fit to what an earlier --json kept, and measure nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Measures this machine and writes a platform file for `offpath sim`. It takes about two minutes; nothing
+    else should run meanwhile.
+
+    Example: offpath calibrate --out here.json
+    """
+    if not 0.01 <= seconds <= 10:
+        raise OffpathError(f"--seconds {seconds} is out of range", "use 0.01 to 10")
+    options.check_output(out)
+    options.check_outputs(json, None)
+    artifacts = find_artifacts()
+    artifacts.program(sim.PROGRAM)
+    if measured is not None:
+        micro, labs = calibrate.read(measured)
+    else:
+        options.need_tools(namespaces=True)
+        for program in (calibrate.MICRO, "offpath-bench-mpi"):
+            artifacts.program(program)
+        micro = calibrate.micro(artifacts)
+        labs = calibrate.measure(artifacts, seconds)
+    reports.write(calibrate.kept(micro, labs), json)
+    figures, distances = calibrate.platform(sim.read_figures(calibrate.BASE), micro, labs, artifacts)
+    calibrate.show(figures, distances)
+    out.write_text(dump(figures, indent=2) + "\n")
+    console.note(f"wrote {out}")

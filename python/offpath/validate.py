@@ -1,0 +1,160 @@
+"""Compares the simulator with the lab, configuration by configuration, on a calibrated platform."""
+
+import json
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.table import Table
+
+from offpath import console, lab_times, stats, units
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+from offpath.lab_times import Point, Shape, points
+
+# None of these is a configuration of calibrate.py.
+SETS: dict[str, list[tuple[Shape, list[Point]]]] = {
+    "slow": [
+        (
+            Shape(2, "500mbit", engine),
+            points("iallgather iallreduce ibcast", "32K 512K") + points("isend", "2M"),
+        )
+        for engine in ("host", "offpath")
+    ],
+    "four": [
+        (
+            Shape(4, "1gbit", engine),
+            points("iallgather iallreduce ialltoall", "128K 512K") + points("ibcast", "2M"),
+        )
+        for engine in ("host", "offpath")
+    ],
+    "free": [
+        (Shape(4, "unlimited", engine), points("iallgather ibcast ialltoall", "32K 512K"))
+        for engine in ("host", "offpath")
+    ],
+    "remote": [
+        (Shape(2, "1gbit", "offpath", "remote"), points("ialltoall iallgather iallreduce", "32K 512K"))
+    ],
+}
+
+
+def choose(text: str) -> list[str]:
+    return list(SETS) if text == "all" else units.split_known(text, "set", SETS)
+
+
+def compare(figures: Mapping, names: list[str], artifacts: Artifacts, seconds: float) -> dict:
+    rows = []
+    for name in names:
+        for shape, wanted in SETS[name]:
+            console.note(f"{name}: {shape}")
+            measured = lab_times.measure(shape, wanted, artifacts, seconds)
+            simulated = lab_times.simulate(figures, shape, wanted, artifacts)
+            rows += [
+                _row(name, shape, point, real, said)
+                for point, real, said in zip(wanted, measured, simulated, strict=True)
+            ]
+    return {"platform": figures["name"], "environment": stats.environment(), "rows": rows} | summary(rows)
+
+
+def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifacts) -> dict:
+    """Simulates the configurations of an earlier comparison again, beside its measured times."""
+    measured = {_key(row): row for row in found["rows"]}
+    rows = []
+    for name in names:
+        for shape, wanted in SETS[name]:
+            kept = [point for point in wanted if (name, str(shape), str(point)) in measured]
+            if not kept:
+                continue
+            for point, said in zip(kept, lab_times.simulate(figures, shape, kept, artifacts), strict=True):
+                row = measured[name, str(shape), str(point)]
+                rows.append(
+                    row | {"simulated_s": said["time_s"], "error": _error(said["time_s"], row["measured_s"])}
+                )
+    if not rows:
+        raise OffpathError("--measured: none of the chosen configurations is there", "see --sets")
+    return {"platform": figures["name"], "environment": found.get("environment"), "rows": rows} | summary(
+        rows
+    )
+
+
+def read(files: list[Path]) -> dict:
+    """What earlier comparisons found, together."""
+    rows = []
+    for file in files:
+        try:
+            rows += json.loads(file.read_text())["rows"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OffpathError(f"{file}: not written by `offpath sim --validate`: {error!r}") from error
+    return {"rows": rows}
+
+
+def _key(row: Mapping) -> tuple[str, str, str]:
+    return row["set"], row["lab"], f"{row['op']} {units.format_size(row['bytes'])}"
+
+
+def _error(simulated: float, measured: float) -> float:
+    return simulated / measured - 1
+
+
+def _row(name: str, shape: Shape, point: Point, measured: Mapping, simulated: Mapping) -> dict:
+    if not measured["verified"]:
+        raise OffpathError(f"{point} brought wrong bytes in the lab ({shape})")
+    return {
+        "set": name,
+        "lab": str(shape),
+        "engine": shape.engine,
+        "dpu": shape.dpu,
+        "nodes": shape.nodes,
+        "link": shape.link,
+        "op": point.op,
+        "bytes": point.size,
+        "measured_s": measured["pure_s"],
+        "low_s": measured["low_s"],
+        "high_s": measured["high_s"],
+        "count": measured["count"],
+        "simulated_s": simulated["time_s"],
+        "error": _error(simulated["time_s"], measured["pure_s"]),
+    }
+
+
+def summary(rows: list[dict]) -> dict:
+    """The median and the 90th percentile of the errors' sizes, in percent, of all rows and by engine."""
+
+    def of(chosen: list[dict]) -> dict:
+        sizes = sorted(abs(row["error"]) for row in chosen)
+        if not sizes:
+            return {}
+        ninth = sizes[min(len(sizes) - 1, int(0.9 * len(sizes)))]
+        return {
+            "configurations": len(sizes),
+            "median_percent": 100 * statistics.median(sizes),
+            "p90_percent": 100 * ninth,
+        }
+
+    engines = {row["engine"] for row in rows}
+    return of(rows) | {
+        "engines": {name: of([r for r in rows if r["engine"] == name]) for name in sorted(engines)}
+    }
+
+
+def show(found: Mapping) -> None:
+    table = Table(title=f"the lab beside the simulator, platform {found['platform']}", title_justify="left")
+    for column in ("lab", "operation"):
+        table.add_column(column, no_wrap=True)
+    for column in ("measured", "simulated", "error"):
+        table.add_column(column, justify="right")
+    for row in found["rows"]:
+        table.add_row(
+            row["lab"],
+            f"{row['op']} {units.format_size(row['bytes'])}",
+            units.format_seconds(row["measured_s"]),
+            units.format_seconds(row["simulated_s"]),
+            f"{100 * row['error']:+.0f} %",
+        )
+    console.out.print(table)
+    parts = [("all", found), *found["engines"].items()]
+    for name, part in parts:
+        console.out.print(
+            f"{name}: {part['configurations']} configurations, median error {part['median_percent']:.1f} %, "
+            f"90th percentile {part['p90_percent']:.1f} %"
+        )
