@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "client/context.h"
+#include "memory/shareable.h"
 
 #include <sys/random.h>
 
@@ -289,6 +290,10 @@ offpath_status_t offpath_finalize(offpath_context_h context) {
     // The daemon hangs up once it has released our memory.
     if (!context->lost() && context->attachment.line->send(control::Goodbye{}) == Status::ok)
         context->attachment.line->wait_closed(goodbye_timeout_ms);
+    // Regions that were not ended.
+    for (const auto& [region, owned] : context->regions)
+        if (region->exported != 0 && context->attachment.exports == nullptr)
+            memory::shareable::forget(reinterpret_cast<const void*>(region->begin));
     context->attachment.exports.reset();  // before the memory
     delete context;
     return OFFPATH_OK;

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "client/caught.h"
 #include "client/context.h"
+#include "memory/shareable.h"
 
 #include <offpath/memory.h>
 
@@ -163,6 +164,9 @@ offpath_status_t offpath_mem_share(offpath_context_h context, int fd, void* addr
         adopted.fd = fd;
         const Status status = share(*context, adopted);
         if (status == Status::ok) made->exported = adopted.region;
+        // The device maps it, so target regions may.
+        if (status == Status::ok && context->attachment.exports == nullptr)
+            memory::shareable::note_copy(address, bytes, fd);
         // A remote device stages memory that it cannot import.
         const bool must = context->attachment.link == nullptr || status == Status::peer_lost;
         // The status is all that this call reports; the caller knows what the memory was for.
@@ -178,6 +182,8 @@ offpath_status_t offpath_mem_deregister(offpath_region_h region) try {
     if (region == nullptr) return OFFPATH_ERR_INVALID;
     offpath_context& context = *region->context;
     if (region->exported != 0) context.allocator.retract(region->exported);
+    if (region->exported != 0 && context.attachment.exports == nullptr)
+        memory::shareable::forget(reinterpret_cast<const void*>(region->begin));
     wait_for_users(context, region->begin, region->end);
     const Status status = region->exported != 0 ? revoke(context, region->exported) : Status::ok;
     if (status != Status::ok)

@@ -1,15 +1,25 @@
 #include "memory/shareable.h"
 
+#include "memory/file.h"
+
+#include <fcntl.h>
+
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace offpath::memory::shareable {
 namespace {
 
+struct Noted {
+    Shareable mapping;
+    File copy;  // of its descriptor, or none
+};
+
 struct List {
     std::mutex mutex;
-    std::map<const std::byte*, Shareable> mappings;
+    std::map<const std::byte*, Noted> mappings;
     std::uint64_t last = 0, ended = 0;
 };
 
@@ -19,12 +29,22 @@ List& shareable_list() {
     return made;
 }
 
+void note_both(void* begin, std::size_t bytes, int fd, File copy) {
+    List& list = shareable_list();
+    std::lock_guard lock(list.mutex);
+    list.mappings[static_cast<std::byte*>(begin)] = {{begin, bytes, fd, ++list.last, 0}, std::move(copy)};
+}
+
 }  // namespace
 
 void note(void* begin, std::size_t bytes, int fd) {
-    List& list = shareable_list();
-    std::lock_guard lock(list.mutex);
-    list.mappings[static_cast<std::byte*>(begin)] = {begin, bytes, fd, ++list.last, 0};
+    note_both(begin, bytes, fd, {});
+}
+
+void note_copy(void* begin, std::size_t bytes, int fd) {
+    File copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    const int number = copy.get();
+    if (copy) note_both(begin, bytes, number, std::move(copy));
 }
 
 void forget(const void* begin) {
@@ -40,7 +60,8 @@ bool find(const void* address, std::size_t bytes, Shareable& found) {
     found.ended = list.ended;
     const auto next = list.mappings.upper_bound(wanted);
     if (next == list.mappings.begin()) return false;
-    const auto& [begin, mapping] = *std::prev(next);
+    const auto& [begin, noted] = *std::prev(next);
+    const Shareable& mapping = noted.mapping;
     const auto offset = static_cast<std::size_t>(wanted - begin);
     if (offset > mapping.bytes || bytes > mapping.bytes - offset) return false;
     found = mapping;

@@ -1,7 +1,7 @@
 // The memory files that this process has mapped and that another process of its user may map too: what
-// HostAllocator has made. Files that offpath_mem_share was given are not among them. Libraries of one process
-// that hold the client each have a list of their own. Another library finds it by the name of
-// offpath_find_shareable, since it cannot link the same copy.
+// HostAllocator has made, and what offpath_mem_share was given. Libraries of one process that hold the client
+// each have a list of their own. Another library finds it by the name of offpath_find_shareable, since it
+// cannot link the same copy.
 //
 // Ownership: a noted descriptor stays open until forget(). Threads: any.
 #pragma once
@@ -22,6 +22,9 @@ struct Shareable {
 namespace shareable {
 
 void note(void* begin, std::size_t bytes, int fd);
+// The same with a copy of the descriptor, which forget() closes. Nothing happens if there is no descriptor
+// left.
+void note_copy(void* begin, std::size_t bytes, int fd);
 // Call it before the mapping or the descriptor ends. Nothing happens if it was not noted.
 void forget(const void* begin);
 // False: the bytes are not all in one of the mappings.
