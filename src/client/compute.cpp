@@ -164,7 +164,7 @@ offpath_status_t offpath_compute(offpath_kernel_h kernel, const void* arguments,
     control::Compute command;
     command.kernel = kernel->id;
     command.completion = made->slot;
-    command.buffers = control::pack(std::span<const control::KernelBuffer>(named, count));
+    command.buffers = pack(std::span<const control::KernelBuffer>(named, count));
     command.arguments = std::span(static_cast<const std::byte*>(arguments), argument_bytes);
     if (Status status = context.post(command); status != Status::ok) {
         context.requests.undo(made);

@@ -68,7 +68,7 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     do {
         const std::size_t count = std::min(most, buffers.size() - first);
         command.first = static_cast<std::uint32_t>(first);
-        command.ranges = control::pack(buffers.subspan(first, count));
+        command.ranges = pack(buffers.subspan(first, count));
         if (Status status = post(command); status != Status::ok) {
             requests.undo(made);
             return status;

@@ -106,8 +106,7 @@ Status announce(offpath_context& context, const std::vector<Report>& reports,
     for (std::size_t first = 0; first < proxies.size(); first += most) {
         const auto part =
             std::span<const std::uint64_t>(proxies).subspan(first, std::min(most, proxies.size() - first));
-        if (Status status =
-                context.post(control::Ranks{static_cast<std::uint32_t>(first), control::pack(part)});
+        if (Status status = context.post(control::Ranks{static_cast<std::uint32_t>(first), pack(part)});
             status != Status::ok)
             return status;
     }

@@ -27,7 +27,7 @@ Status offpath::client::create_team(offpath_context& context, std::span<const st
         command.rank = rank;
         command.size = static_cast<std::uint32_t>(ranks.size());
         command.first = static_cast<std::uint32_t>(first);
-        command.ranks = control::pack(ranks.subspan(first, std::min(most, ranks.size() - first)));
+        command.ranks = pack(ranks.subspan(first, std::min(most, ranks.size() - first)));
         if (Status status = context.post(command); status != Status::ok) return status;
     }
     context.ring();

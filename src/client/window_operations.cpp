@@ -60,8 +60,7 @@ Status post_parts(offpath_context& context, control::WindowOperation& command, c
         const std::uint32_t count = std::min<std::uint32_t>(most, place.segment_count - first);
         command.first = first;
         if (count > 0)
-            command.part =
-                control::Packed<rma::Segment>(std::as_bytes(std::span(place.segments + first, count)));
+            command.part = Packed<rma::Segment>(std::as_bytes(std::span(place.segments + first, count)));
         first += count;
         command.inlined = first == place.segment_count ? inlined : std::span<const std::byte>();
         if (Status status = context.post(command); status != Status::ok) return status;

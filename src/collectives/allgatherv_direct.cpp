@@ -1,7 +1,6 @@
 // Every rank sends its block to all others, in the order rank + 1, rank + 2, ..., with a bounded number of
 // sends in flight. Every byte takes one hop, and every rank sends n - 1 messages.
-#include "collectives/collectives.h"
-#include "collectives/extent.h"
+#include "collectives/blocks.h"
 #include "collectives/patterns/pairwise.h"
 #include "collectives/window.h"
 
@@ -10,9 +9,8 @@ namespace offpath::collectives {
 Schedule allgatherv_direct(TeamShape team, std::span<const std::uint64_t> bytes,
                            std::span<const std::uint64_t> offsets, bool in_place, std::uint32_t credits) {
     schedule::Builder builder(team.rank, team.size);
-    const schedule::BufferRef own = in_place ? schedule::BufferRef{0, offsets[team.rank]}
-                                             : schedule::BufferRef{builder.user_slot(bytes[team.rank]), 0};
-    const std::uint32_t recv_slot = builder.user_slot(extent(bytes, offsets));
+    const AllgatherSlots slots(builder, team.rank, bytes, offsets, in_place);
+    const std::uint32_t recv_slot = slots.place.slot;
     const Pairwise pairs{team.rank, team.size};
 
     for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
@@ -22,10 +20,9 @@ Schedule allgatherv_direct(TeamShape team, std::span<const std::uint64_t> bytes,
     Window sends(builder, credits);
     if (bytes[team.rank] > 0)
         for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
-            sends.add(builder.send(pairs.target(step), 0, own, bytes[team.rank]));
+            sends.add(builder.send(pairs.target(step), 0, slots.own, bytes[team.rank]));
 
-    if (!in_place && bytes[team.rank] > 0)
-        builder.copy(own, {recv_slot, offsets[team.rank]}, bytes[team.rank]);
+    slots.copy_own(builder);
     return builder.finish();
 }
 

@@ -1,7 +1,6 @@
 // Blocks travel around the ring, cut into segments. A rank passes on a segment as soon as it has arrived,
 // while the next one is still arriving. So both directions of every link stay busy, even between blocks.
-#include "collectives/collectives.h"
-#include "collectives/extent.h"
+#include "collectives/blocks.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/patterns/segments.h"
 #include "collectives/window.h"
@@ -11,9 +10,8 @@ namespace offpath::collectives {
 Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
                          std::span<const std::uint64_t> offsets, bool in_place, std::uint64_t segment_bytes) {
     schedule::Builder builder(team.rank, team.size);
-    const schedule::BufferRef own = in_place ? schedule::BufferRef{0, offsets[team.rank]}
-                                             : schedule::BufferRef{builder.user_slot(bytes[team.rank]), 0};
-    const std::uint32_t recv_slot = builder.user_slot(extent(bytes, offsets));
+    const AllgatherSlots slots(builder, team.rank, bytes, offsets, in_place);
+    const std::uint32_t recv_slot = slots.place.slot;
     const Ring ring{team.rank, team.size};
 
     Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
@@ -29,7 +27,8 @@ Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
                                             {recv_slot, offsets[incoming] + in.offset(i)}, in.size(i)));
             recvs.add(arriving.back());
         }
-        const schedule::BufferRef block = step == 0 ? own : schedule::BufferRef{recv_slot, offsets[outgoing]};
+        const schedule::BufferRef block =
+            step == 0 ? slots.own : schedule::BufferRef{recv_slot, offsets[outgoing]};
         for (std::uint64_t i = 0; i < out.count(); ++i) {
             const schedule::OpId send = builder.send(ring.next(), send_tag++,
                                                      {block.slot, block.offset + out.offset(i)}, out.size(i));
@@ -38,8 +37,7 @@ Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
         }
         arrived = std::move(arriving);
     }
-    if (!in_place && bytes[team.rank] > 0)
-        builder.copy(own, {recv_slot, offsets[team.rank]}, bytes[team.rank]);
+    slots.copy_own(builder);
     return builder.finish();
 }
 

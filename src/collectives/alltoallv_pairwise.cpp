@@ -1,16 +1,13 @@
 // Step k exchanges with rank + k and rank - k; the next step starts when both are done. Each rank has two
 // messages in flight and no receiver has two senders. In return, each step waits for the slower of the two.
-#include "collectives/collectives.h"
-#include "collectives/extent.h"
+#include "collectives/blocks.h"
 #include "collectives/patterns/pairwise.h"
-#include "schedule/builder.h"
 
 namespace offpath::collectives {
 
 Schedule alltoallv_pairwise(TeamShape team, const VectorArgs& args) {
     schedule::Builder builder(team.rank, team.size);
-    const std::uint32_t send_slot = builder.user_slot(extent(args.send_bytes, args.send_offsets));
-    const std::uint32_t recv_slot = builder.user_slot(extent(args.recv_bytes, args.recv_offsets));
+    const ExchangeSlots slots(builder, args);
     const Pairwise pairs{team.rank, team.size};
 
     std::vector<schedule::OpId> last, current;
@@ -19,18 +16,16 @@ Schedule alltoallv_pairwise(TeamShape team, const VectorArgs& args) {
         current.clear();
         if (args.recv_bytes[source] > 0)
             current.push_back(
-                builder.recv(source, 0, {recv_slot, args.recv_offsets[source]}, args.recv_bytes[source]));
+                builder.recv(source, 0, {slots.recv, args.recv_offsets[source]}, args.recv_bytes[source]));
         if (args.send_bytes[target] > 0)
             current.push_back(
-                builder.send(target, 0, {send_slot, args.send_offsets[target]}, args.send_bytes[target]));
+                builder.send(target, 0, {slots.send, args.send_offsets[target]}, args.send_bytes[target]));
         for (schedule::OpId after : current)
             for (schedule::OpId before : last)
                 builder.depend(after, before);
         if (!current.empty()) last = current;
     }
-    if (args.send_bytes[team.rank] > 0)
-        builder.copy({send_slot, args.send_offsets[team.rank]}, {recv_slot, args.recv_offsets[team.rank]},
-                     args.send_bytes[team.rank]);
+    slots.copy_own(builder, args, team.rank);
     return builder.finish();
 }
 

@@ -1,6 +1,5 @@
 // Each edge carries one message. All receives are posted at once, and a bounded number of sends is in flight.
-#include "collectives/collectives.h"
-#include "collectives/extent.h"
+#include "collectives/blocks.h"
 #include "collectives/window.h"
 
 #include <unordered_map>
@@ -9,8 +8,7 @@ namespace offpath::collectives {
 
 Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std::uint32_t credits) {
     schedule::Builder builder(team.rank, team.size);
-    const std::uint32_t send_slot = builder.user_slot(extent(args.send_bytes, args.send_offsets));
-    const std::uint32_t recv_slot = builder.user_slot(extent(args.recv_bytes, args.recv_offsets));
+    const ExchangeSlots slots(builder, args);
     // The k-th edge from a rank matches the peer's k-th edge for it, so k is the tag. Edges of 0 bytes count
     // too.
     std::unordered_map<std::uint32_t, std::uint64_t> edges;
@@ -18,7 +16,7 @@ Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std
     for (std::size_t i = 0; i < args.sources.size(); ++i) {
         const std::uint32_t peer = args.sources[i];
         const std::uint64_t edge = edges[peer]++, bytes = args.recv_bytes[i];
-        const schedule::BufferRef place{recv_slot, args.recv_offsets[i]};
+        const schedule::BufferRef place{slots.recv, args.recv_offsets[i]};
         if (peer == team.rank)
             from_here.push_back(place);
         else if (bytes > 0)
@@ -29,7 +27,7 @@ Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std
     for (std::size_t i = 0; i < args.destinations.size(); ++i) {
         const std::uint32_t peer = args.destinations[i];
         const std::uint64_t edge = edges[peer]++, bytes = args.send_bytes[i];
-        const schedule::BufferRef place{send_slot, args.send_offsets[i]};
+        const schedule::BufferRef place{slots.send, args.send_offsets[i]};
         if (bytes == 0) continue;
         if (peer == team.rank)
             builder.copy(place, from_here.at(edge), bytes);

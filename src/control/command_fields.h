@@ -1,11 +1,8 @@
-// Building blocks of command records (commands.h): limits, ranges of the client's memory, arrays.
+// Building blocks of command records (commands.h): limits and ranges of the client's memory.
 #pragma once
 
-#include "base/field_codec.h"
-
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <span>
 
 namespace offpath::control {
 
@@ -20,26 +17,8 @@ struct BufferRange {
     friend bool operator==(const BufferRange&, const BufferRange&) = default;
 };
 
-// An array of T inside a record; it need not be aligned.
-template <typename T>
-class Packed {
-  public:
-    Packed() = default;
-    explicit Packed(std::span<const std::byte> bytes) : bytes_(bytes) {}
-    std::size_t size() const { return bytes_.size() / sizeof(T); }
-    T operator[](std::size_t i) const {
-        T value;
-        std::memcpy(&value, bytes_.data() + i * sizeof(T), sizeof(T));
-        return value;
-    }
-    std::span<const std::byte> bytes() const { return bytes_; }
-
-  private:
-    std::span<const std::byte> bytes_;
-};
-template <typename T>
-Packed<T> pack(std::span<const T> values) {
-    return Packed<T>(std::as_bytes(values));
+inline bool part_fits(std::uint64_t first, std::uint64_t count, std::uint64_t total) {
+    return first <= total && count <= total - first;
 }
 
 }  // namespace offpath::control

@@ -6,11 +6,12 @@
 // point into the record. Pure.
 #pragma once
 
+#include "base/field_lists.h"
 #include "base/message_key.h"
 #include "base/status.h"
+#include "control/command_fields.h"
 #include "control/kernel_commands.h"
 #include "control/limits.h"
-#include "control/record_fields.h"
 #include "control/window_commands.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "control/messages.h"
 
-#include "control/record_fields.h"
+#include "base/field_lists.h"
 
 #include <fmt/format.h>
 

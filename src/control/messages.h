@@ -5,8 +5,8 @@
 // carry descriptors. Remote attach: u32 length and message, over TCP (message_socket.h). Pure functions;
 // decode_message trusts nothing.
 //
-// Each message lists its fields once, as commands do (record_fields.h). `text` is a string for people, which
-// is cut to its limit. `problem` says what is wrong with decoded values; empty: nothing.
+// Each message lists its fields once, as commands do (base/field_lists.h). `text` is a string for people,
+// which is cut to its limit. `problem` says what is wrong with decoded values; empty: nothing.
 #pragma once
 
 #include "base/status.h"

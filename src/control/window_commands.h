@@ -2,7 +2,8 @@
 // the conventions of all commands. Pure.
 #pragma once
 
-#include "control/record_fields.h"
+#include "base/field_lists.h"
+#include "control/command_fields.h"
 #include "rma/access.h"
 
 namespace offpath::control {

@@ -1,67 +1,29 @@
 #include "kernel_host/records.h"
 
-#include "base/field_codec.h"
+#include <utility>
 
 namespace offpath::kernel_host {
 namespace {
 
-constexpr std::size_t max_text = 1024;
-
-struct Writer {
-    FieldWriter& out;
-    void operator()(const Load& r) const {
-        out.value(r.number);
-        out.value(r.kernel);
-        out.text(r.path);
-        out.text(r.symbol);
-    }
-    void operator()(const Unload& r) const { out.value(r.kernel); }
-    void operator()(const Unmap& r) const { out.value(r.region); }
-    void operator()(const Run& r) const {
-        out.value(r.number);
-        out.value(r.kernel);
-        out.blob(std::as_bytes(std::span(r.regions)));
-        out.blob(std::as_bytes(std::span(r.buffers)));
-        out.blob(r.arguments);
-    }
-};
-
-template <typename Item>
-bool read_items(FieldReader& in, std::vector<Item>& items) {
-    const auto bytes = in.blob(max_record_bytes);
-    items.resize(bytes.size() / sizeof(Item));
-    if (!items.empty()) std::memcpy(items.data(), bytes.data(), items.size() * sizeof(Item));
-    return bytes.size() % sizeof(Item) == 0;
-}
-
-bool read(FieldReader& in, Load& r) {
-    r.number = in.value<std::uint64_t>();
-    r.kernel = in.value<std::uint64_t>();
-    r.path = in.text(max_record_bytes);
-    r.symbol = in.text(max_record_bytes);
-    return true;
-}
-bool read(FieldReader& in, Unload& r) {
-    r.kernel = in.value<std::uint64_t>();
-    return true;
-}
-bool read(FieldReader& in, Unmap& r) {
-    r.region = in.value<std::uint64_t>();
-    return true;
-}
-bool read(FieldReader& in, Run& r) {
-    r.number = in.value<std::uint64_t>();
-    r.kernel = in.value<std::uint64_t>();
-    return read_items(in, r.regions) && read_items(in, r.buffers) && read_items(in, r.arguments) &&
-           r.regions.size() <= max_regions;
-}
-
 template <typename R>
-bool read_as(FieldReader& in, Request& request) {
-    R r;
-    if (!read(in, r) || !in.complete()) return false;
-    request = std::move(r);
+bool read_record(FieldReader& in, R& record) {
+    R read;
+    if (read_body(in, read) != nullptr || !in.complete()) return false;
+    record = std::move(read);
     return true;
+}
+
+template <std::size_t index = 0>
+bool read_request(std::uint32_t kind, FieldReader& in, Request& request) {
+    if constexpr (index == std::variant_size_v<Request>) {
+        return false;
+    } else {
+        if (kind != index) return read_request<index + 1>(kind, in, request);
+        std::variant_alternative_t<index, Request> read;
+        if (!read_record(in, read)) return false;
+        request = std::move(read);
+        return true;
+    }
 }
 
 }  // namespace
@@ -70,46 +32,28 @@ std::vector<std::byte> encode(const Request& request) {
     std::vector<std::byte> bytes(max_record_bytes);
     FieldWriter out(bytes);
     out.value(static_cast<std::uint32_t>(request.index()));
-    std::visit(Writer{out}, request);
+    std::visit([&out](const auto& record) { write_body(out, record); }, request);
     bytes.resize(out.used());
     return bytes;
 }
 
 bool decode(std::span<const std::byte> record, Request& request) {
     FieldReader in(record);
-    switch (in.value<std::uint32_t>()) {
-        case 0:
-            return read_as<Load>(in, request);
-        case 1:
-            return read_as<Unload>(in, request);
-        case 2:
-            return read_as<Unmap>(in, request);
-        case 3:
-            return read_as<Run>(in, request);
-        default:
-            return false;
-    }
+    const auto kind = in.value<std::uint32_t>();
+    return read_request(kind, in, request);
 }
 
 std::vector<std::byte> encode(const Answer& answer) {
-    std::vector<std::byte> bytes(max_text + 64);
+    std::vector<std::byte> bytes(max_answer_text_bytes + 64);
     FieldWriter out(bytes);
-    out.value(answer.number);
-    out.value(static_cast<std::int32_t>(answer.status));
-    out.text(answer.text.substr(0, max_text));
+    write_body(out, answer);
     bytes.resize(out.used());
     return bytes;
 }
 
 bool decode(std::span<const std::byte> record, Answer& answer) {
     FieldReader in(record);
-    Answer read;
-    read.number = in.value<std::uint64_t>();
-    const bool known = status_of(in.value<std::int32_t>(), read.status);
-    read.text = in.text(max_text);
-    if (!known || !in.complete()) return false;
-    answer = std::move(read);
-    return true;
+    return read_record(in, answer);
 }
 
 }  // namespace offpath::kernel_host

@@ -45,7 +45,7 @@ HeaderBytes encode_header(const Header& header) {
     out.value(wire_version);
     out.value(static_cast<std::uint8_t>(header.kind));
     out.value(std::uint16_t{0});
-    control::write_body(out, header);
+    write_body(out, header);
     return bytes;
 }
 
@@ -58,7 +58,7 @@ bool decode_header(std::span<const std::byte> bytes, std::size_t payload, Header
     const auto zero = in.value<std::uint16_t>();
     Header read;
     read.kind = static_cast<Kind>(kind);
-    const char* const wrong = control::read_body(in, read);
+    const char* const wrong = read_body(in, read);
     if (magic != wire_magic || version != wire_version || zero != 0 || wrong != nullptr) return false;
     if (read.bytes != payload || !sensible(read)) return false;
     header = read;

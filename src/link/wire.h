@@ -19,8 +19,8 @@
 //                                            client's memory; answered by stored
 #pragma once
 
+#include "base/field_lists.h"
 #include "base/status.h"
-#include "control/record_fields.h"
 
 #include <array>
 #include <cstddef>
@@ -82,7 +82,7 @@ struct CopyItem {
     friend bool operator==(const CopyItem&, const CopyItem&) = default;
 };
 template <typename Item>
-constexpr std::size_t wire_bytes = control::body_bytes(Item{});
+constexpr std::size_t wire_bytes = body_bytes(Item{});
 template <typename Item>
 constexpr std::size_t max_items = batch_bytes / wire_bytes<Item>;
 
@@ -96,7 +96,7 @@ bool decode_header(std::span<const std::byte> bytes, std::size_t payload, Header
 template <typename Item>
 void encode_item(const Item& item, std::span<std::byte> room) {
     FieldWriter out(room);
-    control::write_body(out, item);
+    write_body(out, item);
 }
 
 // Decodes an item of a payload whose length decode_header has checked. An unknown status reads as
@@ -105,7 +105,7 @@ template <typename Item>
 Item decode_item(std::span<const std::byte> payload, std::size_t index) {
     FieldReader in(payload.subspan(index * wire_bytes<Item>));
     Item item;
-    (void)control::read_body(in, item);
+    (void)read_body(in, item);
     return item;
 }
 

@@ -111,6 +111,8 @@ class BackedMemory final : public SessionMemory {
     void close(Region& region);
     Region* find(std::uint64_t id);
     Status check(const HostRange& range, const Region* region) const;
+    Status copy_part(bool writes, const HostRange& range, std::uint64_t offset, std::byte* local,
+                     std::size_t bytes, Completion* completion);
     Status copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
                        Completion* completion);
     Status check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes, Region*& region);
@@ -302,22 +304,39 @@ std::byte* BackedMemory::direct(const HostRange& range, std::uint64_t offset, st
 
 Status BackedMemory::read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
                           Completion* completion) {
+    return copy_part(false, range, offset, static_cast<std::byte*>(destination), bytes, completion);
+}
+
+Status BackedMemory::write(const HostRange& range, std::uint64_t offset, const void* source,
+                           std::size_t bytes, Completion* completion) {
+    auto* const local = static_cast<std::byte*>(const_cast<void*>(source));
+    return copy_part(true, range, offset, local, bytes, completion);
+}
+
+Status BackedMemory::copy_part(bool writes, const HostRange& range, std::uint64_t offset, std::byte* local,
+                               std::size_t bytes, Completion* completion) {
     if (stopped_ != Status::ok) return stopped_;
     Region* region = nullptr;
     if (const Status status = check_part(range, offset, bytes, region); status != Status::ok) return status;
     if (bytes == 0) return Status::ok;
     const std::uint64_t address = range.address + offset;
-    if (region == nullptr)
-        return staged_ == nullptr
-                   ? copy_by_cma(false, address, static_cast<std::byte*>(destination), bytes, completion)
-                   : staged_->start(StagingDirection::to_device, address,
-                                    static_cast<std::byte*>(destination), bytes, completion);
-    if (region->kind == BackEnd::xgvmi)
-        return config_.exported->read(region->exported, region->mapped.address + address, destination, bytes,
-                                      completion);
-    const std::byte* const base = map_.pin(region->mapped);
+    if (region == nullptr) {
+        if (staged_ == nullptr) return copy_by_cma(writes, address, local, bytes, completion);
+        const auto direction = writes ? StagingDirection::to_host : StagingDirection::to_device;
+        return staged_->start(direction, address, local, bytes, completion);
+    }
+    if (region->kind == BackEnd::xgvmi) {
+        ExportedMemory& exported = *config_.exported;
+        const std::uint64_t place = region->mapped.address + address;
+        return writes ? exported.write(region->exported, place, local, bytes, completion)
+                      : exported.read(region->exported, place, local, bytes, completion);
+    }
+    std::byte* const base = map_.pin(region->mapped);
     if (base == nullptr) return Status::memory;
-    copy_bytes(destination, base + address, bytes);
+    if (writes)
+        copy_bytes(base + address, local, bytes);
+    else
+        copy_bytes(local, base + address, bytes);
     return Status::ok;
 }
 
@@ -328,28 +347,6 @@ Status BackedMemory::copy_by_cma(bool writes, std::uint64_t address, std::byte* 
         return aside_->start(writes, {&piece, 1}, completion);
     }
     return writes ? cma_.write(address, local, bytes) : cma_.read(address, local, bytes);
-}
-
-Status BackedMemory::write(const HostRange& range, std::uint64_t offset, const void* source,
-                           std::size_t bytes, Completion* completion) {
-    if (stopped_ != Status::ok) return stopped_;
-    Region* region = nullptr;
-    if (const Status status = check_part(range, offset, bytes, region); status != Status::ok) return status;
-    if (bytes == 0) return Status::ok;
-    const std::uint64_t address = range.address + offset;
-    if (region == nullptr)
-        return staged_ == nullptr
-                   ? copy_by_cma(true, address, static_cast<std::byte*>(const_cast<void*>(source)), bytes,
-                                 completion)
-                   : staged_->start(StagingDirection::to_host, address,
-                                    static_cast<std::byte*>(const_cast<void*>(source)), bytes, completion);
-    if (region->kind == BackEnd::xgvmi)
-        return config_.exported->write(region->exported, region->mapped.address + address, source, bytes,
-                                       completion);
-    std::byte* const base = map_.pin(region->mapped);
-    if (base == nullptr) return Status::memory;
-    copy_bytes(base + address, source, bytes);
-    return Status::ok;
 }
 
 // With cma, pieces that are resident are copied with as few system calls as possible. The others become one

@@ -224,8 +224,7 @@ TEST(Faults, MalformedCommandsEndTheirSession) {
     const std::vector<std::pair<const char*, Deed>> deeds{
         {"a start of an unknown schedule",
          [&](control::ClientChannel& channel) {
-             (void)channel.post(
-                 control::CreateTeam{1, 0, 1, 0, control::pack(std::span<const std::uint32_t>(ranks))});
+             (void)channel.post(control::CreateTeam{1, 0, 1, 0, pack(std::span<const std::uint32_t>(ranks))});
              (void)channel.post(control::Start{9, 1, 0, 0, 0, 0, {}});
          }},
         {"a send on an unknown team",
@@ -234,15 +233,14 @@ TEST(Faults, MalformedCommandsEndTheirSession) {
          }},
         {"a completion beyond the table",
          [&](control::ClientChannel& channel) {
-             (void)channel.post(
-                 control::CreateTeam{1, 0, 1, 0, control::pack(std::span<const std::uint32_t>(ranks))});
+             (void)channel.post(control::CreateTeam{1, 0, 1, 0, pack(std::span<const std::uint32_t>(ranks))});
              (void)channel.post(control::BasicSend{1, 0, 0, 1u << 30, {}});
          }},
         {"a team twice",
          [&](control::ClientChannel& channel) {
              for (int i = 0; i < 2; ++i)
                  (void)channel.post(
-                     control::CreateTeam{1, 0, 1, 0, control::pack(std::span<const std::uint32_t>(ranks))});
+                     control::CreateTeam{1, 0, 1, 0, pack(std::span<const std::uint32_t>(ranks))});
          }},
         {"parts of a schedule out of order",
          [](control::ClientChannel& channel) {
@@ -251,8 +249,8 @@ TEST(Faults, MalformedCommandsEndTheirSession) {
          }},
         {"a team larger than its job",
          [&](control::ClientChannel& channel) {
-             (void)channel.post(control::CreateTeam{1, 0, 1u << 20, 0,
-                                                    control::pack(std::span<const std::uint32_t>(ranks))});
+             (void)channel.post(
+                 control::CreateTeam{1, 0, 1u << 20, 0, pack(std::span<const std::uint32_t>(ranks))});
          }},
         {"parts of a schedule that grows",
          [](control::ClientChannel& channel) {
@@ -263,7 +261,7 @@ TEST(Faults, MalformedCommandsEndTheirSession) {
         {"a rank beyond the job",
          [](control::ClientChannel& channel) {
              const std::uint64_t proxies[] = {1, 2, 3};
-             (void)channel.post(control::Ranks{0, control::pack(std::span<const std::uint64_t>(proxies))});
+             (void)channel.post(control::Ranks{0, pack(std::span<const std::uint64_t>(proxies))});
          }},
     };
     for (const auto& [what, deed] : deeds) {

@@ -180,12 +180,8 @@ void Device::release(Handle handle) {
 }
 
 ucp_request_param_t Device::params_for(DeviceOperation* operation) const {
-    ucp_request_param_t params{};
-    params.op_attr_mask =
-        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    params.memory_type = UCS_MEMORY_TYPE_HOST;
+    ucp_request_param_t params = ucx::host_memory_params(operation);
     params.cb.send = &Device::on_moved;
-    params.user_data = operation;
     return params;
 }
 

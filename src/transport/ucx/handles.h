@@ -1,4 +1,5 @@
-// Owners of UCX's memory handles, and the UCX features that this build's headers have.
+// Owners of UCX's memory handles, parameters of its operations, and the UCX features that this build's
+// headers have.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,6 +12,17 @@
 #endif
 
 namespace offpath::transport::ucx {
+
+// The parameters of an operation on host memory, which UCX passes to the callback. The caller sets the
+// callback.
+inline ucp_request_param_t host_memory_params(void* operation) {
+    ucp_request_param_t params{};
+    params.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    params.memory_type = UCS_MEMORY_TYPE_HOST;
+    params.user_data = operation;
+    return params;
+}
 
 // A memory registration. It must be destroyed before its context.
 class Memory {

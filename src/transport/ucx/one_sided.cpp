@@ -244,12 +244,8 @@ Status UcxOneSided::attach(std::span<const std::byte> bytes, std::unique_ptr<Rem
 }
 
 ucp_request_param_t UcxOneSided::params_for(OneSidedOperation* operation) {
-    ucp_request_param_t params{};
-    params.op_attr_mask =
-        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    params.memory_type = UCS_MEMORY_TYPE_HOST;
+    ucp_request_param_t params = ucx::host_memory_params(operation);
     params.cb.send = &UcxOneSided::on_done;
-    params.user_data = operation;
     return params;
 }
 

@@ -54,13 +54,10 @@ Status UcxTransport::post(Endpoint& endpoint, std::span<const std::byte> header,
     PostRecord* record = posts_.take();
     std::memcpy(record->bytes.data(), header.data(), header.size());
     if (!payload.empty()) std::memcpy(record->bytes.data() + header.size(), payload.data(), payload.size());
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                         UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    ucp_request_param_t param = ucx::host_memory_params(record);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_EAGER;
-    param.memory_type = UCS_MEMORY_TYPE_HOST;
     param.cb.send = &UcxTransport::on_posted;
-    param.user_data = record;
     begin(record, nullptr);
     void* request = ucp_am_send_nbx(to.ep, am_id, record->bytes.data(), header.size(),
                                     record->bytes.data() + header.size(), payload.size(), &param);
@@ -82,14 +79,11 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
 
     SendRecord* record = sends_.take();
     std::memcpy(record->header.data(), header.data(), header.size());
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                         UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    ucp_request_param_t param = ucx::host_memory_params(record);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     const bool pushed = bytes < config_.rendezvous_bytes || bytes <= to.push_bytes;
     param.flags = bytes > 0 && !pushed ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
-    param.memory_type = UCS_MEMORY_TYPE_HOST;
     param.cb.send = &UcxTransport::on_sent;
-    param.user_data = record;
     begin(record, completion);
     void* request =
         ucp_am_send_nbx(to.ep, am_id, record->header.data(), header.size(), payload, bytes, &param);
@@ -137,12 +131,8 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     if (payload->local) return local_->fetch(descriptor, destination, bytes, completion);
 
     WorkerOperation* operation = fetches_.take();
-    ucp_request_param_t param{};
-    param.op_attr_mask =
-        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    param.memory_type = UCS_MEMORY_TYPE_HOST;
+    ucp_request_param_t param = ucx::host_memory_params(operation);
     param.cb.recv_am = &UcxTransport::on_fetched;
-    param.user_data = operation;
     begin(operation, completion);
     void* request = ucp_am_recv_data_nbx(worker_, descriptor, destination, bytes, &param);
     return begun(operation, fetches_, request);

@@ -1,5 +1,6 @@
 // Derives the size, encoder and decoder of a record from one list of its fields. Records are commands
-// (commands.h), messages (messages.h) and the items of a link (link/wire.h). A record lists its fields once:
+// (control/commands.h), messages (control/messages.h), the items of a link (link/wire.h) and what a proxy and
+// a kernel host exchange (kernel_host/records.h). A record lists its fields once:
 //     static void fields(auto& self, auto&& each) { each(self.team, self.rank); each.list(self.part, limit);
 //     }
 // Numbers, enumerations, flags and structs are copied as they are in memory. Byte strings, texts and arrays,
@@ -9,14 +10,37 @@
 // `problem() const`. Pure.
 #pragma once
 
-#include "control/command_fields.h"
+#include "base/field_codec.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-namespace offpath::control {
+namespace offpath {
+
+// An array of T inside a record; it need not be aligned.
+template <typename T>
+class Packed {
+  public:
+    Packed() = default;
+    explicit Packed(std::span<const std::byte> bytes) : bytes_(bytes) {}
+    std::size_t size() const { return bytes_.size() / sizeof(T); }
+    T operator[](std::size_t i) const {
+        T value;
+        std::memcpy(&value, bytes_.data() + i * sizeof(T), sizeof(T));
+        return value;
+    }
+    std::span<const std::byte> bytes() const { return bytes_; }
+
+  private:
+    std::span<const std::byte> bytes_;
+};
+template <typename T>
+Packed<T> pack(std::span<const T> values) {
+    return Packed<T>(std::as_bytes(values));
+}
 
 class FieldBytes {
   public:
@@ -49,6 +73,11 @@ class FieldsOut {
     void list(std::span<const std::byte> blob, std::size_t /*limit*/) { out_.blob(blob); }
     void list(const std::string& text, std::size_t /*limit*/) { out_.text(text); }
     template <typename T>
+    void list(const std::vector<T>& items, std::size_t /*limit*/) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        out_.blob(std::as_bytes(std::span(items)));
+    }
+    template <typename T>
     void list(const Packed<T>& array, std::size_t /*limit*/) {
         out_.blob(array.bytes());
     }
@@ -68,16 +97,20 @@ class FieldsIn {
         (read(values), ...);
     }
     void list(std::span<const std::byte>& blob, std::size_t limit) { blob = in_.blob(limit); }
-    void list(std::vector<std::byte>& blob, std::size_t limit) {
-        const auto bytes = in_.blob(limit);
-        blob.assign(bytes.begin(), bytes.end());
-    }
     void list(std::string& text, std::size_t limit) { text = in_.text(limit); }
     template <typename T>
     void list(Packed<T>& array, std::size_t limit) {
         const auto bytes = in_.blob(limit);
-        if (bytes.size() % sizeof(T) != 0) wrong_ = "a list that ends within an element";
+        check_whole<T>(bytes);
         array = Packed<T>(bytes);
+    }
+    template <typename T>
+    void list(std::vector<T>& items, std::size_t limit) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        const auto bytes = in_.blob(limit);
+        check_whole<T>(bytes);
+        items.resize(bytes.size() / sizeof(T));
+        if (!items.empty()) std::memcpy(items.data(), bytes.data(), items.size() * sizeof(T));
     }
     void text(std::string& text, std::size_t limit) { list(text, limit); }
 
@@ -88,6 +121,10 @@ class FieldsIn {
     const FieldReader& reader() const { return in_; }
 
   private:
+    template <typename T>
+    void check_whole(std::span<const std::byte> bytes) {
+        if (bytes.size() % sizeof(T) != 0) wrong_ = "a list that ends within an element";
+    }
     template <typename T>
     void read(T& value) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -131,8 +168,4 @@ const char* read_body(FieldReader& in, R& record) {
     return nullptr;
 }
 
-inline bool part_fits(std::uint64_t first, std::uint64_t count, std::uint64_t total) {
-    return first <= total && count <= total - first;
-}
-
-}  // namespace offpath::control
+}  // namespace offpath
