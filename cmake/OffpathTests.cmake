@@ -3,12 +3,12 @@
 include(GoogleTest)
 get_filename_component(OFFPATH_TESTS ${CMAKE_CURRENT_LIST_DIR}/../tests ABSOLUTE)
 
-# offpath_test(NAME [WHOLE] SOURCES a_test.cpp LINKS room...) makes a GoogleTest program in build/bin. Each of
+# offpath_test(NAME [WHOLE] SOURCES a_test.cpp LINKS room... [ENVIRONMENT A=b]) makes a GoogleTest program in build/bin. Each of
 # its cases is a test of ctest, named Suite.Case. With WHOLE, the program is a single test with the program's
 # name. That is for quick cases that start no processes, because starting the program once for each case would
 # take most of the time.
 function(offpath_test name)
-  cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINKS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   if(CMAKE_CROSSCOMPILING)
@@ -20,7 +20,11 @@ function(offpath_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "unit;${ARG_LABELS}")
   else()
-    gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
+    set(environment)
+    if(ARG_ENVIRONMENT)
+      set(environment ENVIRONMENT "${ARG_ENVIRONMENT}")
+    endif()
+    gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}" ${environment} DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()
 

@@ -162,6 +162,7 @@ DaemonProcess::DaemonProcess(const std::string& directory, std::vector<std::stri
         const int ready_end = fcntl(ready[1], F_DUPFD_CLOEXEC, 10), key_end = fcntl(key, F_DUPFD_CLOEXEC, 10);
         dup2(ready_end, 3);
         if (key >= 0) dup2(key_end, 4);
+        setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);  // as tests/support/daemons.sh
         execv(arguments[0], arguments.data());
         _exit(127);
     }

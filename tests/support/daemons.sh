@@ -36,7 +36,9 @@ start_daemon() {
     mkfifo "$pipe"
     exec {fd}<>"$pipe"
     rm -f "$pipe"
-    "${daemon_prefix[@]}" "${offpathd:-$build/bin/offpathd}" --dir "$directory" "$@" --ready-fd 3 3<&"$fd" {fd}<&- >>"$log" 2>&1 &
+    # UCX patches the functions that map memory when it is loaded, and waits 50 ms for each of the eight. A daemon needs
+    # that only for memory registered with a network card.
+    UCX_MEM_MMAP_HOOK_MODE=${UCX_MEM_MMAP_HOOK_MODE:-none} "${daemon_prefix[@]}" "${offpathd:-$build/bin/offpathd}" --dir "$directory" "$@" --ready-fd 3 3<&"$fd" {fd}<&- >>"$log" 2>&1 &
     daemon=$!
     daemons+=("$daemon")
     read -r -n 1 -t 20 ready <&"$fd" || fail "the daemon of $directory was not ready within 20 s"
