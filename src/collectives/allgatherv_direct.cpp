@@ -1,8 +1,8 @@
 // Every rank sends its block to all others, in the order rank + 1, rank + 2, ..., with a bounded number of
 // sends in flight. Every byte takes one hop, and every rank sends n - 1 messages.
 #include "collectives/blocks.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/pairwise.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -17,7 +17,7 @@ Schedule allgatherv_direct(TeamShape team, std::span<const std::uint64_t> bytes,
         if (const std::uint32_t peer = pairs.source(step); bytes[peer] > 0)
             builder.recv(peer, 0, {recv_slot, offsets[peer]}, bytes[peer]);
 
-    Window sends(builder, credits);
+    OpsInFlight sends(builder, credits);
     if (bytes[team.rank] > 0)
         for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
             sends.add(builder.send(pairs.target(step), 0, slots.own, bytes[team.rank]));

@@ -1,9 +1,9 @@
 // Blocks travel around the ring, cut into segments. A rank passes on a segment as soon as it has arrived,
 // while the next one is still arriving. So both directions of every link stay busy, even between blocks.
 #include "collectives/blocks.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/patterns/segments.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -14,7 +14,7 @@ Schedule allgatherv_ring(TeamShape team, std::span<const std::uint64_t> bytes,
     const std::uint32_t recv_slot = slots.place.slot;
     const Ring ring{team.rank, team.size};
 
-    Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
+    OpsInFlight sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
     // Both ends of a link count its segments in the same order; the counts are the tags.
     std::uint64_t send_tag = 0, recv_tag = 0;
     std::vector<schedule::OpId> arrived;  // the receives of the block that this step sends

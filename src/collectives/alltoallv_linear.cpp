@@ -2,8 +2,8 @@
 // number in flight. Every rank starts with a different peer, so no receiver is the target of all, and the
 // links of every rank stay busy in both directions.
 #include "collectives/blocks.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/pairwise.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -16,7 +16,7 @@ Schedule alltoallv_linear(TeamShape team, const VectorArgs& args, std::uint32_t 
         if (const std::uint32_t peer = pairs.source(step); args.recv_bytes[peer] > 0)
             builder.recv(peer, 0, {slots.recv, args.recv_offsets[peer]}, args.recv_bytes[peer]);
 
-    Window sends(builder, credits);
+    OpsInFlight sends(builder, credits);
     for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
         if (const std::uint32_t peer = pairs.target(step); args.send_bytes[peer] > 0)
             sends.add(builder.send(peer, 0, {slots.send, args.send_offsets[peer]}, args.send_bytes[peer]));

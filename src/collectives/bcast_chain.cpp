@@ -2,9 +2,9 @@
 // as it has arrived. Whatever the team's size, a large message moves at the rate of one link, once its first
 // segment has reached the end.
 #include "collectives/collectives.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/patterns/segments.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -14,7 +14,7 @@ Schedule bcast_chain(TeamShape team, std::uint32_t root, std::uint64_t bytes, st
     const Ring ring{team.rank, team.size};
     const bool is_first = team.rank == root, is_last = ring.next() == root;
 
-    Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
+    OpsInFlight sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
     const Segments segments{bytes, segment_bytes};
     for (std::uint64_t i = 0; i < segments.count(); ++i) {
         const schedule::BufferRef segment{slot, segments.offset(i)};

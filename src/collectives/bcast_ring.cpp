@@ -4,9 +4,9 @@
 // faster. R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH
 // (2005), section 4.3.
 #include "collectives/collectives.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/parts.h"
 #include "collectives/patterns/ring.h"
-#include "collectives/window.h"
 
 #include <optional>
 
@@ -20,7 +20,7 @@ Schedule bcast_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes) {
     const Ring ring{(team.rank + (team.size - root)) % team.size, team.size};
     const bool is_root = team.rank == root, is_last = ranks.next() == root;
 
-    Window sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
+    OpsInFlight sends(builder, pipeline_sends), recvs(builder, pipeline_recvs);
     std::optional<schedule::OpId> arrival;
     if (is_root) {
         for (std::uint32_t place = 1; place < team.size && parts.size(place) > 0; ++place)

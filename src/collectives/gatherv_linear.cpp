@@ -1,8 +1,8 @@
 // Every rank sends its block to the root, which accepts a bounded number of them at once.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/pairwise.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -18,7 +18,7 @@ Schedule gatherv_linear(TeamShape team, std::uint32_t root, std::uint64_t own_by
     const std::uint32_t send_slot = in_place ? 0 : builder.user_slot(bytes[root]);
     const std::uint32_t recv_slot = builder.user_slot(extent(bytes, offsets));
     const Pairwise pairs{team.rank, team.size};
-    Window recvs(builder, credits);
+    OpsInFlight recvs(builder, credits);
     for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
         if (const std::uint32_t peer = pairs.target(step); bytes[peer] > 0)
             recvs.add(builder.recv(peer, 0, {recv_slot, offsets[peer]}, bytes[peer]));

@@ -1,6 +1,6 @@
 // Each edge carries one message. All receives are posted at once, and a bounded number of sends is in flight.
 #include "collectives/blocks.h"
-#include "collectives/window.h"
+#include "collectives/ops_in_flight.h"
 
 #include <unordered_map>
 
@@ -23,7 +23,7 @@ Schedule neighbor_alltoallv_linear(TeamShape team, const NeighborArgs& args, std
             builder.recv(peer, edge, place, bytes);
     }
     edges.clear();
-    Window sends(builder, credits);
+    OpsInFlight sends(builder, credits);
     for (std::size_t i = 0; i < args.destinations.size(); ++i) {
         const std::uint32_t peer = args.destinations[i];
         const std::uint64_t edge = edges[peer]++, bytes = args.send_bytes[i];

@@ -2,10 +2,10 @@
 // Whatever the team's size, large data move at the rate of one link, once the first segment has reached the
 // root.
 #include "collectives/collectives.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/patterns/segments.h"
 #include "collectives/scratch.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -21,7 +21,7 @@ Schedule reduce_chain(TeamShape team, std::uint32_t root, std::uint64_t bytes, R
         return builder.finish();
     }
     const Segments segments{bytes, segment_bytes};
-    Window sends(builder, pipeline_sends);
+    OpsInFlight sends(builder, pipeline_sends);
     if (is_first) {
         for (std::uint64_t i = 0; i < segments.count(); ++i)
             sends.add(builder.send(ring.next(), i, {own_slot, segments.offset(i)}, segments.size(i)));

@@ -24,7 +24,7 @@ Schedule reduce_ring(TeamShape team, std::uint32_t root, std::uint64_t bytes, Re
     const std::uint32_t steps = team.size - 1;
     RingReduction reduction(builder, team, own, sizes, offsets, what, segment_bytes, steps + 1);
     Scratch& scratch = reduction.scratch();
-    Window recvs(builder, pipeline_recvs);
+    OpsInFlight recvs(builder, pipeline_recvs);
 
     for (std::uint64_t round = 0; round < reduction.rounds(); ++round) {
         const std::optional<schedule::OpId> reduced = reduction.reduce_scatter(round);

@@ -2,10 +2,10 @@
 // Every byte takes one hop. The received operands are reduced in the order of the steps, one segment at a
 // time.
 #include "collectives/collectives.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/pairwise.h"
 #include "collectives/patterns/segments.h"
 #include "collectives/scratch.h"
-#include "collectives/window.h"
 
 #include <numeric>
 
@@ -29,7 +29,7 @@ Schedule reduce_scatter_pairwise(TeamShape team, std::span<const std::uint64_t> 
     const std::uint64_t buffer_bytes = std::min(own.step(), own.bytes);
     constexpr std::uint64_t sum_buffers = 4;
     Scratch arrivals(builder, pipeline_recvs, buffer_bytes), sums(builder, sum_buffers, buffer_bytes);
-    Window sends(builder, pipeline_sends);
+    OpsInFlight sends(builder, pipeline_sends);
     std::uint64_t rounds = 0, arrived = 0;
     for (std::uint64_t block : bytes)
         rounds = std::max(rounds, Segments{block, segment_bytes}.count());

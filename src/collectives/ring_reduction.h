@@ -10,10 +10,10 @@
 #pragma once
 
 #include "collectives/collectives.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/ring.h"
 #include "collectives/patterns/segments.h"
 #include "collectives/scratch.h"
-#include "collectives/window.h"
 
 #include <algorithm>
 #include <optional>
@@ -107,7 +107,7 @@ class RingReduction {
     Reducing what_;
     std::uint64_t steps_, segment_bytes_, rounds_;
     Scratch scratch_;
-    Window first_sends_;
+    OpsInFlight first_sends_;
     std::vector<std::optional<schedule::OpId>> readers_;
 };
 

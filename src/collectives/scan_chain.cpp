@@ -1,8 +1,8 @@
 // Segments run from rank to rank. Each rank adds its operands and keeps a copy. This suits large data.
 #include "collectives/collectives.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/segments.h"
 #include "collectives/scratch.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -14,7 +14,7 @@ Schedule scan_chain(TeamShape team, std::uint64_t bytes, Reducing what, bool in_
     const Segments segments{bytes, segment_bytes};
     const bool is_last = team.rank + 1 == team.size;
     if (team.rank == 0) {
-        Window sends(builder, pipeline_sends);
+        OpsInFlight sends(builder, pipeline_sends);
         for (std::uint64_t i = 0; !is_last && i < segments.count(); ++i)
             sends.add(builder.send(1, i, {own_slot, segments.offset(i)}, segments.size(i)));
         if (!exclusive && !in_place && bytes > 0) builder.copy({own_slot, 0}, {recv_slot, 0}, bytes);

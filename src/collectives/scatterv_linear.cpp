@@ -1,8 +1,8 @@
 // The root sends every rank its block, with a bounded number of sends in flight.
 #include "collectives/collectives.h"
 #include "collectives/extent.h"
+#include "collectives/ops_in_flight.h"
 #include "collectives/patterns/pairwise.h"
-#include "collectives/window.h"
 
 namespace offpath::collectives {
 
@@ -18,7 +18,7 @@ Schedule scatterv_linear(TeamShape team, std::uint32_t root, std::uint64_t own_b
     const std::uint32_t send_slot = builder.user_slot(extent(bytes, offsets));
     const std::uint32_t recv_slot = in_place ? send_slot : builder.user_slot(bytes[root]);
     const Pairwise pairs{team.rank, team.size};
-    Window sends(builder, credits);
+    OpsInFlight sends(builder, credits);
     for (std::uint32_t step = 1; step <= pairs.steps(); ++step)
         if (const std::uint32_t peer = pairs.target(step); bytes[peer] > 0)
             sends.add(builder.send(peer, 0, {send_slot, offsets[peer]}, bytes[peer]));

@@ -1,5 +1,5 @@
 #include "collectives/collectives.h"
-#include "collectives/window.h"
+#include "collectives/ops_in_flight.h"
 #include "team_run.h"
 
 #include <gtest/gtest.h>

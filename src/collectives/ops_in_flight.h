@@ -1,4 +1,4 @@
-// Window: bounds how many ops of a sequence are in flight. Each added op starts only when the op `limit`
+// OpsInFlight: bounds how many ops of a sequence are in flight. Each added op starts only when the op `limit`
 // places before it is done.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace offpath::collectives {
 
-class Window {
+class OpsInFlight {
   public:
-    Window(schedule::Builder& builder, std::uint32_t limit)
+    OpsInFlight(schedule::Builder& builder, std::uint32_t limit)
         : builder_(builder), limit_(std::max<std::uint32_t>(limit, 1)) {}
 
     void add(schedule::OpId op) {
