@@ -2,7 +2,7 @@
 # mpi.sh BUILD local|remote|refusing openmpi|mpich RANKS EXPECTED PROGRAM [ARGS...]: a program of RANKS ranks whose target regions call MPI, on one
 # device, local or as if on a system of its own. Its output must be that of the file EXPECTED. With DIES=TEXT it must fail within 20 s, and its
 # errors must have TEXT. With SAYS=TEXT it must write that to standard error. With ONLY=PATTERN only what matches it
-# counts as output. ATTACH `refusing`: the device runs no regions.
+# counts as output. ATTACH `refusing`: the device runs no regions; `other_user`: it is remote, and runs them as another user than its own.
 set -euo pipefail
 build=$1 attach=$2 mpi=$3 ranks=$4 expected=$5
 shift 5
@@ -15,7 +15,17 @@ if [ "$attach" = aarch64 ]; then
     daemon_prefix=("$daemon_of/bin/run")
     offpathd=$daemon_of/bin/offpathd
 fi
-if [ "$attach" = remote ] || [ "$attach" = aarch64 ]; then
+if [ "$attach" = other_user ]; then
+    # That user has to reach the target host's program.
+    if [ "$(id -u)" != 0 ] || ! getent passwd nobody >/dev/null || ! command -v setpriv >/dev/null ||
+        ! setpriv --reuid nobody --clear-groups test -x "$build/bin/offpath-target-host" 2>/dev/null; then
+        echo "mpi.sh: skipped: this needs root and a build that user nobody can reach"
+        exit 77
+    fi
+    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-file "$dir/key" --allow-images --kernel-user nobody
+    use_device "$dir/s"
+elif [ "$attach" = remote ] || [ "$attach" = aarch64 ]; then
     (umask 077 && head -c 32 /dev/urandom >"$dir/key")
     start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
     use_device "$dir/s"

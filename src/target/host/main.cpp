@@ -13,7 +13,10 @@
 #include "target/shared_line.h"
 #include "target/tcp_line.h"
 
+#include <fmt/format.h>
+
 #include <signal.h>
+#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -73,6 +76,17 @@ void use_daemon(const char* directory) {
     setenv("OMP_TARGET_OFFLOAD", "DISABLED", 1);
 }
 
+// A daemon serves root and its own user, to whom its directory belongs.
+std::string why_no_daemon(const char* directory) {
+    struct stat facts {};
+    const uid_t user = geteuid();
+    if (user == 0 || (stat(directory, &facts) == 0 && facts.st_uid == user)) return {};
+    return fmt::format(
+        "regions run here as user {}, who may not attach to the daemon; they can use MPI if "
+        "offpathd runs without --kernel-user",
+        user);
+}
+
 }  // namespace
 
 // These functions answer in place of OpenMP's runtime: this is a device.
@@ -122,6 +136,7 @@ int main(int argc, char** argv) {
         memory::Cma::open(pid, program) == Status::ok)
         options.program = &program;
     options.program_pid = pid;
+    options.no_daemon = why_no_daemon(argv[10]);
     use_daemon(argv[10]);
     options.spin_ns = std::strtoull(argv[8], nullptr, 10) * 1000;
     target::Service serving(*line, options);

@@ -169,6 +169,9 @@ void Service::load_image(std::uint64_t number, const LoadImage& load, std::span<
 }
 
 void Service::load_library(std::uint64_t number, const std::string& name) {
+    // MPI's calls are those of the daemon.
+    if (name.starts_with("region-mpi-") && !options_.no_daemon.empty())
+        return answer(number, Status::access, 0, options_.no_daemon);
     std::uint64_t module = 0;
     std::string problem;
     const Status status = images_.load_library(name, module, problem);

@@ -33,6 +33,8 @@ struct ServiceOptions {
     const memory::Cma* program = nullptr;
     pid_t program_pid = 0;           // with `program`
     std::uint64_t spin_ns = 50'000;  // how long the reader spins before it sleeps
+    // Why libraries in this process cannot attach to the daemon; empty: they can.
+    std::string no_daemon;
 };
 
 class Service final : private RequestHandler {
