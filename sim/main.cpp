@@ -6,6 +6,7 @@
 #include "sim/programs/measure.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <CLI/App.hpp>
@@ -58,7 +59,7 @@ void check_memory(const ClusterShape& shape) {
     const std::uint64_t workers = shape.engine == EngineKind::host ? ranks : shape.nodes * shape.proxies;
     // Measured with 1,024 proxies of one rank each: what each keeps of each other one, its rank's team
     // included.
-    constexpr std::uint64_t pair = 500, member = 12;
+    constexpr std::uint64_t pair = 240, member = 12;
     const std::uint64_t needed = workers * workers * pair + ranks * ranks * member;
     if (const std::uint64_t available = available_bytes(); needed > available)
         throw std::invalid_argument(
@@ -81,7 +82,10 @@ void write_goal(const std::string& path, Job& job, const MeasureSpec& spec) {
 
 nlohmann::json simulate(const Options& options, const Platform& platform) {
     const auto begin = std::chrono::steady_clock::now();
+    const std::size_t before = mallinfo2().uordblks;
     Cluster cluster(platform, options.shape);
+    const std::size_t setup_bytes = mallinfo2().uordblks - before;
+    const double setup = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     Job job(cluster);
     if (!options.goal.empty()) write_goal(options.goal, job, options.measure);
     const Measured measured = measure(job, options.measure);
@@ -113,6 +117,8 @@ nlohmann::json simulate(const Options& options, const Platform& platform) {
         rusage usage{};
         getrusage(RUSAGE_SELF, &usage);
         result["wall_s"] = wall;
+        result["setup_s"] = setup;
+        result["setup_bytes"] = setup_bytes;
         result["events_per_s"] = static_cast<double>(cluster.queue().events()) / wall;
         result["peak_rss_bytes"] = static_cast<std::uint64_t>(usage.ru_maxrss) << 10;
     }

@@ -56,7 +56,6 @@ Status Engine::open_session(const JobId& job, const JobSecret& secret, std::uint
     made->job = job;
     made->job_rank = job_rank;
     made->memory = &memory;
-    made->acquaintances.emplace(impl_->peers.self(), &impl_->peers.me());
     *session = made.get();
     impl_->sessions.push_back(std::move(made));
     return Status::ok;
@@ -69,17 +68,13 @@ void Engine::use_kernels(Session& session, Kernels& kernels) {
 Status Engine::add_proxy(Session& session, ProxyId proxy, std::span<const std::byte> address) {
     if (proxy == 0) return Status::invalid;
     if (proxy == impl_->peers.self()) return Status::ok;
-    Peer* peer = nullptr;
-    if (const Status status = impl_->peers.add(*session.its_job, proxy, address, &peer); status != Status::ok)
-        return status;
-    session.acquaintances.emplace(proxy, peer);
-    return Status::ok;
+    return impl_->peers.add(*session.its_job, proxy, address);
 }
 
 void Engine::greet(const Session& session) {
-    if (session.acquaintances.size() > most_greeted) return;
-    for (const auto& [id, peer] : session.acquaintances)
-        impl_->peers.greet(*peer);
+    if (session.its_job->peers.size() >= most_greeted) return;
+    for (auto& [id, peer] : session.its_job->peers)
+        impl_->peers.greet(peer);
 }
 
 bool Engine::close_session(Session* session, Status reason) {
@@ -188,7 +183,7 @@ bool Engine::has_work() const {
 
 bool Engine::awaits_others() const {
     for (const auto& session : impl_->sessions)
-        if (session->acquaintances.size() > 1 && outstanding(*session) > 0) return true;
+        if (!session->its_job->peers.empty() && outstanding(*session) > 0) return true;
     return false;
 }
 

@@ -15,6 +15,8 @@ Status Engine::Impl::create_team(Session& session, std::uint64_t team_id, std::u
     made->session = &session;
     made->id = team_id;
     made->rank = rank;
+    made->peers.reserve(members.size());
+    made->job_ranks.reserve(members.size());
     for (const Member& member : members) {
         Peer* peer = peers.find(*session.its_job, member.proxy);
         if (peer == nullptr) {
@@ -69,8 +71,9 @@ bool Engine::Impl::close_session(Session& session, Status reason) {
     session.closing = true;
     if (lost) {
         const RankGone gone{Kind::rank_gone, session.job_rank, session.job.high, session.job.low};
-        for (const auto& [id, peer] : session.acquaintances)
-            peers.tell(*peer, bytes_of(gone));
+        peers.tell(peers.me(), bytes_of(gone));
+        for (auto& [id, peer] : session.its_job->peers)
+            peers.tell(peer, bytes_of(gone));
     }
     for (Tenant* tenant : tenants)
         tenant->cancel(session, reason);
@@ -87,8 +90,8 @@ bool Engine::Impl::close_session(Session& session, Status reason) {
     std::erase_if(orphans, [&](const auto& entry) {
         return entry.first.job_high == job.id.high && entry.first.job_low == job.id.low;
     });
-    for (const auto& [id, peer] : job.peers)
-        one_sided.forget(*peer);
+    for (auto& [id, peer] : job.peers)
+        one_sided.forget(peer);
     peers.end(job);
     return true;
 }

@@ -170,3 +170,20 @@ def test_calibration_finds_the_figures_behind_measured_times(offpath, tmp_path):
     measured.write_text(json.dumps({"micro": micro, "shapes": shapes[:1]}))
     wrong = offpath("calibrate", f"--measured={measured}", f"--out={out}")
     assert wrong.returncode == 2 and "not written by" in wrong.stderr
+
+
+def test_the_study_of_scale_counts_connections_and_memory(offpath, tmp_path):
+    found, plot = tmp_path / "f.json", tmp_path / "f.png"
+    arguments = ["study", "scale", "--nodes=8,32", "--patterns=halo,barrier", "--bytes=8K"]
+    _right(offpath(*arguments, f"--json={found}", f"--plot={plot}"))
+    rows = json.loads(found.read_text())["rows"]
+    assert [(row["nodes"], row["pattern"]) for row in rows] == [
+        (8, "halo"), (8, "barrier"), (32, "halo"), (32, "barrier")
+    ]  # fmt: skip
+    halo, barrier = rows[2:]
+    assert halo["connections_per_proxy"] == 5  # the different neighbours in a torus of 4 x 4 x 2
+    assert barrier["connections_per_proxy"] == 5  # one for each round
+    assert all(row["time_s"] > 0 < row["memory_per_proxy_bytes"] for row in rows)
+    assert plot.stat().st_size > 0
+    wrong = offpath("study", "scale", "--nodes=1")
+    assert wrong.returncode == 2 and "--nodes 1 is out of range" in wrong.stderr

@@ -4,6 +4,7 @@
 #include "test_platform.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 namespace offpath::sim {
 namespace {
@@ -229,6 +230,26 @@ TEST(SimMeasure, ProcessesThatShareACoreTakeTurns) {
     const double without = outcome_of(platform, shape, spec_of("alltoall", 1 << 10)).measured.pure_s;
     platform.device.switch_s = 1e-5;
     EXPECT_GT(outcome_of(platform, shape, spec_of("alltoall", 1 << 10)).measured.pure_s, without + 3e-5);
+}
+
+// Each of p proxies knows the other ones, so what it keeps of one that it exchanges nothing with counts p * p
+// times. Of p proxies the cluster takes a + b * p + c * p * p bytes.
+TEST(SimScale, AProxyKeepsLittleOfThoseThatItDoesNotTalkTo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers have an allocator of their own";
+#endif
+    const auto taken = [](std::uint32_t nodes) {
+        const std::size_t before = mallinfo2().uordblks;
+        ClusterShape shape = shape_of(nodes, 1, EngineKind::offpath);
+        // Buffers of pieces would come from the heap or from elsewhere.
+        shape.engine_config.chunk_bytes = 4096;
+        shape.engine_config.send_bounces = shape.engine_config.recv_bounces = 1;
+        const Cluster cluster(test_platform(), shape);
+        return static_cast<double>(mallinfo2().uordblks) - static_cast<double>(before);
+    };
+    constexpr std::uint32_t step = 80;
+    const double pair = (taken(3 * step) - 2 * taken(2 * step) + taken(step)) / (2.0 * step * step);
+    EXPECT_LT(pair, 320);
 }
 
 }  // namespace

@@ -91,9 +91,10 @@ struct MessageOp final : TransferPair, Linked<MessageOp> {
 struct MessagesOfTeam final : TeamPart {
     LinkedList<MessageOp> ops;
     matching::Matcher matcher;
-    std::vector<std::uint32_t> send_order;                      // next number, by destination
-    std::vector<matching::OrderGate<Announced>> receive_order;  // by source
-    std::unordered_map<std::uint64_t, Announced> arrived;       // messages waiting in the matcher, by cookie
+    // Of ranks that have exchanged messages: the next number, by destination, and what came, by source.
+    std::unordered_map<std::uint32_t, std::uint32_t> send_order;
+    std::unordered_map<std::uint32_t, matching::OrderGate<Announced>> receive_order;
+    std::unordered_map<std::uint64_t, Announced> arrived;  // messages waiting in the matcher, by cookie
     std::uint64_t next_cookie = 1;
     std::vector<MessageOp*> probes;  // those that wait
     std::unordered_map<KeyedAddress, MessageOp*, KeyedAddressHash> keyed_wanted;

@@ -3,11 +3,8 @@
 
 namespace offpath::engine {
 
-std::unique_ptr<TeamPart> Messages::join(Team& team) {
-    auto made = std::make_unique<MessagesOfTeam>();
-    made->send_order.resize(team.peers.size(), 0);
-    made->receive_order.resize(team.peers.size());
-    return made;
+std::unique_ptr<TeamPart> Messages::join(Team& /*team*/) {
+    return std::make_unique<MessagesOfTeam>();
 }
 
 bool Messages::on_message(Team& team, std::span<const std::byte> header, std::span<const std::byte> payload,

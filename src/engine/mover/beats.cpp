@@ -24,7 +24,7 @@ constexpr std::uint64_t long_silence_ns = UINT64_MAX / 2;
 void Peers::probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns) {
     for (transport::Endpoint* endpoint : std::exchange(retired_, {}))
         transport_.disconnect(endpoint);
-    for (Way& way : ways_)
+    for (auto& [hash, way] : ways_)
         if (way.failed || way.failing_ns > 0) way.failing_ns += passed_ns;
     each_peer([&](Peer& peer) {
         if (peer.named && !peer.self && !peer.lost && peer.way != nullptr && !peer.way->lost)
@@ -46,7 +46,7 @@ void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
     }
     if (way.endpoint != nullptr) transport_.disconnect(std::exchange(way.endpoint, nullptr));
     const log::Silence until_the_limit;
-    way.failed = transport_.connect(way.address, &way.endpoint) != Status::ok;
+    way.failed = transport_.connect(way.address_bytes(), &way.endpoint) != Status::ok;
     way.probing = !way.failed;
     if (way.probing) say(peer, bytes_of(PeerHello{Kind::hello, 0, peer.job.high, peer.job.low}));
 }
@@ -59,7 +59,7 @@ void Peers::beat(std::uint64_t now_ns, std::uint64_t limit_ns, const std::functi
     beaten_ns_ = now_ns;
     each_peer([](Peer& peer) { peer.awaited = peer.named = false; });
     mark_awaited();
-    for (Way& way : ways_)
+    for (auto& [hash, way] : ways_)
         way.doubted = way.given_up = false;
     probe_named(passed_ns, limit_ns);
     each_peer([](Peer& peer) {
@@ -68,13 +68,13 @@ void Peers::beat(std::uint64_t now_ns, std::uint64_t limit_ns, const std::functi
         peer.way->given_up |= peer.lost;
     });
     each_peer([&](Peer& peer) { ask(peer, passed_ns, limit_ns); });
-    for (Way& way : ways_)
+    for (auto& [hash, way] : ways_)
         way.answers = false;
     each_peer([&](const Peer& peer) {
         const bool silent = peer.lost || (peer.asked && peer.silent_ns >= limit_ns);
         if (peer.way != nullptr && !silent) peer.way->answers = true;
     });
-    for (Way& way : ways_)
+    for (auto& [hash, way] : ways_)
         if (way.given_up && !way.answers && !way.lost) give_up_way(way);
 }
 
@@ -121,7 +121,8 @@ void Peers::on_beat(const Beat& beat, Peer& from) {
 // and stays until the job ends.
 void Peers::say_farewell(Peer& peer) {
     Way& way = *peer.way;
-    if (way.endpoint == nullptr && transport_.connect(way.address, &way.endpoint) != Status::ok) return;
+    if (way.endpoint == nullptr && transport_.connect(way.address_bytes(), &way.endpoint) != Status::ok)
+        return;
     say(peer, bytes_of(Beat{Kind::beat, BeatWord::farewell, peer.job.high, peer.job.low}));
 }
 

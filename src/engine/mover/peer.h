@@ -4,16 +4,21 @@
 #include "engine/shared/identifiers.h"
 #include "transport/transport.h"
 
-#include <memory>
+#include <algorithm>
+#include <span>
+#include <string>
 #include <unordered_map>
-#include <vector>
 
 namespace offpath::engine {
 
 // How a proxy is reached. Peers of several jobs share a way if their jobs name the same address.
 struct Way {
-    std::vector<std::byte> address;
+    std::string address;  // bytes; a string keeps short ones without memory of their own
     transport::Endpoint* endpoint = nullptr;
+    std::span<const std::byte> address_bytes() const { return std::as_bytes(std::span(address)); }
+    bool leads_to(std::span<const std::byte> other) const {
+        return std::ranges::equal(other, address_bytes());
+    }
     bool lost = false;
     // beats.cpp
     bool probing = false;          // its endpoint only tests which proxy is there; nothing depends on it
@@ -48,7 +53,7 @@ struct Job {
     JobSecret secret{};
     std::size_t sessions = 0;
     std::uint64_t early_bytes = 0;  // of early messages, for all teams
-    std::unordered_map<ProxyId, std::unique_ptr<Peer>> peers;
+    std::unordered_map<ProxyId, Peer> peers;
 };
 
 }  // namespace offpath::engine

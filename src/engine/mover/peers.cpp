@@ -87,24 +87,22 @@ Job* Peers::find_job(const JobId& id) {
     return known == jobs_.end() ? nullptr : known->second.get();
 }
 
-Status Peers::add(Job& job, ProxyId id, std::span<const std::byte> address, Peer** added) {
+Status Peers::add(Job& job, ProxyId id, std::span<const std::byte> address) {
     const auto known = job.peers.find(id);
-    Peer& peer = known != job.peers.end() ? *known->second : make_peer(job, id);
+    Peer& peer = known != job.peers.end() ? known->second : make_peer(job, id);
     if (peer.way == nullptr) {
         peer.way = &way_to(address);
-    } else if (!std::equal(peer.way->address.begin(), peer.way->address.end(), address.begin(),
-                           address.end())) {
+    } else if (!peer.way->leads_to(address)) {
         log::error("proxy {:x} was announced with two different addresses", id);
         return Status::invalid;
     }
-    *added = &peer;
     return Status::ok;
 }
 
-Peer* Peers::find(const Job& job, ProxyId id) {
+Peer* Peers::find(Job& job, ProxyId id) {
     if (id == self_) return &me_;
     const auto it = job.peers.find(id);
-    return it == job.peers.end() || it->second->way == nullptr ? nullptr : it->second.get();
+    return it == job.peers.end() || it->second.way == nullptr ? nullptr : &it->second;
 }
 
 void Peers::greet(Peer& peer) {
@@ -113,13 +111,11 @@ void Peers::greet(Peer& peer) {
 }
 
 Peer& Peers::make_peer(Job& job, ProxyId id) {
-    auto made = std::make_unique<Peer>();
-    made->id = id;
-    made->job = job.id;
-    made->pass_there = pass_of(job.secret, job.id, self_, id);
-    made->pass_here = pass_of(job.secret, job.id, id, self_);
-    Peer& peer = *job.peers.emplace(id, std::move(made)).first->second;
-    passes_here_.emplace(peer.pass_here, &peer);
+    Peer& peer = job.peers[id];
+    peer.id = id;
+    peer.job = job.id;
+    peer.pass_there = pass_of(job.secret, job.id, self_, id);
+    peer.pass_here = pass_of(job.secret, job.id, id, self_);
     return peer;
 }
 
@@ -127,39 +123,40 @@ Peer& Peers::make_peer(Job& job, ProxyId id) {
 Way& Peers::way_to(std::span<const std::byte> address) {
     // A job of p proxies announces p addresses here, so looking at all ways each time would take p * p steps.
     const std::uint64_t hash = hash_of(address);
-    for (auto [known, end] = ways_by_address_.equal_range(hash); known != end; ++known) {
-        const Way& way = *known->second;
-        if (!way.lost && std::equal(way.address.begin(), way.address.end(), address.begin(), address.end()))
-            return *known->second;
+    for (auto [known, end] = ways_.equal_range(hash); known != end; ++known) {
+        Way& way = known->second;
+        if (!way.lost && way.leads_to(address)) return way;
     }
-    Way& way = ways_.emplace_back();
-    way.address.assign(address.begin(), address.end());
-    ways_by_address_.emplace(hash, &way);
+    Way& way = ways_.emplace(hash, Way{})->second;
+    way.address.assign(reinterpret_cast<const char*>(address.data()), address.size());
     return way;
 }
 
 void Peers::end(Job& job) {
-    for (const auto& [id, peer] : job.peers) {
-        std::erase(newly_lost_, peer.get());
-        passes_here_.erase(peer->pass_here);
+    for (auto& [id, peer] : job.peers) {
+        std::erase(newly_lost_, &peer);
+        passes_here_.erase(peer.pass_here);
         if (ended_peers_.size() >= most_ended) ended_peers_.clear();
-        ended_peers_.insert_or_assign(peer->pass_here, *peer);
-        if (last_sender_ == peer.get()) last_sender_ = nullptr;
+        ended_peers_.insert_or_assign(peer.pass_here, peer);
+        if (last_sender_ == &peer) last_sender_ = nullptr;
     }
     jobs_.erase(JobId{job.id});
     const auto used = [&](const Way& way) {
         return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
             return std::any_of(other.second->peers.begin(), other.second->peers.end(),
-                               [&](const auto& peer) { return peer.second->way == &way; });
+                               [&](const auto& peer) { return peer.second.way == &way; });
         });
     };
-    std::erase_if(ways_, [&](Way& way) {
-        if (!way.lost || used(way)) return false;
+    for (auto it = ways_.begin(); it != ways_.end();) {
+        Way& way = it->second;
+        if (!way.lost || used(way)) {
+            ++it;
+            continue;
+        }
         if (way.endpoint != nullptr) transport_.disconnect(way.endpoint);
-        std::erase_if(ways_by_address_, [&](const auto& entry) { return entry.second == &way; });
         std::erase_if(ended_peers_, [&](const auto& ended) { return ended.second.way == &way; });
-        return true;
-    });
+        it = ways_.erase(it);
+    }
 }
 
 Peer* Peers::sender_of(const Stamp& stamp, std::span<const std::byte> header) {
@@ -168,6 +165,13 @@ Peer* Peers::sender_of(const Stamp& stamp, std::span<const std::byte> header) {
     const auto known = passes_here_.find(stamp.pass);
     if (known != passes_here_.end())
         return known->second->id == stamp.proxy ? last_sender_ = known->second : nullptr;
+    // Its first message. Several jobs may name the proxy.
+    for (auto& [id, job] : jobs_) {
+        const auto sender = job->peers.find(stamp.proxy);
+        if (sender == job->peers.end() || sender->second.pass_here != stamp.pass) continue;
+        passes_here_.emplace(stamp.pass, &sender->second);
+        return last_sender_ = &sender->second;
+    }
     // A proxy may send a message before a rank here has announced that it belongs to the job.
     if (stamp.proxy == 0 || stamp.proxy == self_) return nullptr;
     const auto job = jobs_.find(job_said_by(header));
@@ -193,7 +197,8 @@ bool Peers::connect(Peer& peer) {
     if (way.failed && way.endpoint != nullptr) retired_.push_back(std::exchange(way.endpoint, nullptr));
     way.failed = false;
     if (way.endpoint != nullptr) return true;
-    const Status status = way.lost ? Status::peer_lost : transport_.connect(way.address, &way.endpoint);
+    const Status status =
+        way.lost ? Status::peer_lost : transport_.connect(way.address_bytes(), &way.endpoint);
     if (status == Status::ok) return true;
     way.lost = true;
     log::error("proxy {:x} cannot be reached: {}", peer.id, to_string(status));
@@ -238,7 +243,7 @@ void Peers::not_sent(Peer& peer, Status status) {
 
 std::vector<Peer*> Peers::endpoint_lost(const transport::Endpoint& endpoint) {
     std::vector<Peer*> lost;
-    for (Way& way : ways_) {
+    for (auto& [hash, way] : ways_) {
         if (way.endpoint != &endpoint) continue;
         if (way.probing) {
             way.failed = true;

@@ -7,6 +7,9 @@
 // Messages that the engine sends to itself wait in a queue, which the engine empties once a round. A peer
 // that is found to be lost waits in a list until the engine acts on it.
 //
+// A job of p proxies makes p peers here, so p * p in all. Most of them never exchange anything, so what a
+// peer needs only then is made only then.
+//
 // Ownership: owns jobs, peers and ways; borrows the transport. Threads: the engine's.
 #pragma once
 
@@ -19,7 +22,6 @@
 #include <array>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -44,9 +46,9 @@ class Peers {
     void end(Job& job);
     Job* find_job(const JobId& id);
     // invalid: the proxy is known with another address.
-    Status add(Job& job, ProxyId id, std::span<const std::byte> address, Peer** peer);
+    Status add(Job& job, ProxyId id, std::span<const std::byte> address);
     // Null: no rank of the job has announced it.
-    Peer* find(const Job& job, ProxyId id);
+    Peer* find(Job& job, ProxyId id);
 
     // The proxy that sent the message; null: an unknown sender.
     Peer* sender_of(const Stamp& stamp, std::span<const std::byte> header);
@@ -83,7 +85,7 @@ class Peers {
     void each_peer(Visit&& visit) {
         for (auto& [id, job] : jobs_)
             for (auto& [proxy, peer] : job->peers)
-                visit(*peer);
+                visit(peer);
     }
 
     // beats.cpp. `mark_awaited` sets Peer::awaited and Peer::named of the peers that operations depend on.
@@ -111,9 +113,8 @@ class Peers {
 
     Peer me_;
     std::map<JobId, std::unique_ptr<Job>> jobs_;
-    std::list<Way> ways_;
-    std::unordered_multimap<std::uint64_t, Way*> ways_by_address_;  // by the address's hash; may be lost
-    std::unordered_map<std::uint64_t, Peer*> passes_here_;
+    std::unordered_multimap<std::uint64_t, Way> ways_;      // by the address's hash; may be lost
+    std::unordered_map<std::uint64_t, Peer*> passes_here_;  // of peers that have sent messages
     Peer* last_sender_ = nullptr;
     std::unordered_map<std::uint64_t, Peer> ended_peers_;  // of jobs that have ended, by their passes
     LogLimit refusals_;

@@ -40,7 +40,6 @@ class Session : public MemoryUser {
     Job* its_job = nullptr;
     std::uint32_t job_rank = 0;
     std::list<std::unique_ptr<Team>> teams;
-    std::map<ProxyId, Peer*> acquaintances;                // proxies of its job
     std::set<std::pair<std::uint32_t, const Peer*>> gone;  // ranks of the job that have left; their proxies
     Kernels* kernels = nullptr;                            // null: it has loaded none
     bool closing = false;
