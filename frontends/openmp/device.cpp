@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 
 namespace offpath::openmp {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int most_layouts = 16;
 constexpr std::size_t block_alignment = 128;
+constexpr std::uint64_t second_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -27,23 +29,29 @@ std::int32_t complain(const std::string& text) {
     return failure;
 }
 
-// From OFFPATH_REGION_SECONDS; 0: regions may run for ever.
-std::uint64_t region_limit_ns() {
-    static const std::uint64_t limit = [] {
+// OFFPATH_REGION_SECONDS; none: the device decides.
+std::optional<std::uint64_t> seconds_of_program() {
+    static const std::optional<std::uint64_t> limit = []() -> std::optional<std::uint64_t> {
         try {
-            return environment::number("OFFPATH_REGION_SECONDS", 0) * 1'000'000'000;
+            if (environment::text("OFFPATH_REGION_SECONDS", "").empty()) return {};
+            return environment::number("OFFPATH_REGION_SECONDS", 0);
         } catch (const std::invalid_argument& problem) {
             complain(problem.what());
-            return std::uint64_t{0};
+            return {};
         }
     }();
     return limit;
 }
 
-std::string Device::Queue::too_long() const {
-    if (region_limit_ns() == 0) return {};
-    return fmt::format("{} did not end within OFFPATH_REGION_SECONDS={}",
-                       region != nullptr ? region : "a transfer", region_limit_ns() / 1'000'000'000);
+std::uint64_t Device::limit_s() const {
+    return seconds_of_program().value_or(facts_.seconds);
+}
+
+std::string Device::too_long(const char* region) const {
+    if (limit_s() == 0) return {};
+    return fmt::format("{} did not end within {}={}", region != nullptr ? region : "a transfer",
+                       seconds_of_program() ? "OFFPATH_REGION_SECONDS" : "offpathd --kernel-seconds",
+                       limit_s());
 }
 
 std::int32_t Device::failed(const std::string& what, const std::string& why) const {
@@ -226,7 +234,8 @@ void Device::give_back(Queue* queue) {
 std::int32_t Device::finish(Queue* queue, bool wait, bool& done) {
     if (queue->sync == 0) queue->sync = target_->begin_sync(queue->stream);
     std::string problem;
-    const Status status = target_->finish(queue->sync, wait, problem, region_limit_ns(), queue->too_long());
+    const Status status =
+        target_->finish(queue->sync, wait, problem, limit_s() * second_ns, too_long(queue->region));
     done = status != Status::in_progress;
     if (!done) return success;
     queue->sync = 0;
@@ -331,7 +340,7 @@ std::int32_t Device::launch(void* entry, void** arguments, const std::ptrdiff_t*
     for (std::uint32_t i = 0; i < count; ++i)
         values[i] = reinterpret_cast<std::uint64_t>(arguments[i]) + static_cast<std::uint64_t>(offsets[i]);
     Queue* const queue = queue_of(async);
-    if (region_limit_ns() != 0) queue->region = name_of(entry);
+    if (limit_s() != 0) queue->region = name_of(entry);
     queue->launched = true;
     std::vector<std::uint64_t> blocks;
     Status status = Status::ok;
@@ -389,9 +398,7 @@ std::int32_t Device::wait_event(void* event) {
     if (recorded.sync == 0) return success;
     std::string problem;
     const Status status =
-        target_->finish(recorded.sync, true, problem, region_limit_ns(),
-                        fmt::format("a target region did not end within OFFPATH_REGION_SECONDS={}",
-                                    region_limit_ns() / 1'000'000'000));
+        target_->finish(recorded.sync, true, problem, limit_s() * second_ns, too_long("a target region"));
     recorded.sync = 0;
     return status == Status::ok ? success : failed("a target region failed", problem);
 }

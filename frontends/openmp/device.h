@@ -67,7 +67,6 @@ class Device {
         std::uint64_t sync = 0;        // that has begun; 0: none
         const char* region = nullptr;  // that was launched last, where there is a limit of time
         bool launched = false;         // something since the last sync
-        std::string too_long() const;  // what the program is told at that limit
     };
     struct Event {
         std::mutex mutex;
@@ -79,6 +78,9 @@ class Device {
     };
 
     Status open(std::string& problem);
+    // How long a wait for regions may take; 0: for ever. And what the program is told then; null: a transfer.
+    std::uint64_t limit_s() const;
+    std::string too_long(const char* region) const;
     Status begin_unified(const DeviceImage& image, const std::vector<std::uint64_t>& addresses);
     bool in_program(const void* address);
     std::int32_t copy_here(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);

@@ -160,6 +160,7 @@ void Daemon::prepare_targets() {
     settings.remote_host = kernels_.remote_host;
     settings.host.program = settings.remote_host.program = beside_this_program("offpath-target-host");
     settings.spin_us = options_.spin_us;
+    settings.seconds = kernels_.seconds;
     settings.node = options_.node;
     settings.directory = options_.directory;
     targets_ = std::make_unique<TargetHosts>(std::move(settings), epoll_.get());

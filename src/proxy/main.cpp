@@ -79,7 +79,7 @@ int main(int argc, char** argv) try {
     app.add_option("--kernel-user", options.kernel_user,
                    "User whom kernels of hosts on other systems run as; needs the right to become it");
     app.add_option("--kernel-seconds", options.kernel_seconds,
-                   "Seconds that a kernel may run if its program sets no limit; 0: no limit")
+                   "Seconds that a kernel or target region may run if its program sets no limit; 0: no limit")
         ->check(CLI::Range(0, 31536000))
         ->capture_default_str();
     app.add_option("--ticket-seconds", options.ticket_seconds,

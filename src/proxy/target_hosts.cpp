@@ -86,6 +86,7 @@ void TargetHosts::serve(Newcomer newcomer) {
         welcome.node = settings_.node;
         welcome.architecture = facts.machine;
         welcome.cpus = cpus_for(config);
+        welcome.seconds = settings_.seconds;
         if (newcomer.hello.purpose == control::Purpose::target_facts)
             (void)send_welcome(newcomer, welcome, {});
         else

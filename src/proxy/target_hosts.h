@@ -18,6 +18,7 @@ struct TargetSettings {
     bool remote = false;  // whether programs on other systems may: their code comes over the network
     kernel_host::HostConfig host, remote_host;
     std::uint64_t spin_us = 50;
+    std::uint32_t seconds = 0;  // that a region may take if the program sets no limit; 0: no limit
     std::string node;
     std::string directory;  // of the daemon's socket
 };

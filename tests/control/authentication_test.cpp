@@ -45,7 +45,7 @@ TEST(Authentication, SecretsAndMacsAreThoseOfHmacSha256) {
               "6521c291c6c4aeb6f39e4ed2f1d990dd82ef001979d888cfc94e363bb92955f2");
     const RemoteHello m = hello();
     EXPECT_EQ(test::hex(handshake_mac(secret, counting_nonce(0x10), m.nonce, m)),
-              "0eab23b3a699a68879a031dbf55d30052d5c9412c6264e106f4356b495fdd38d");
+              "a33ced96d81cfaa5ae4da4de0bc5cb0bccfa64a7f780f4af95241fbe294dac17");
 }
 
 TEST(Authentication, MacsDependOnEverything) {

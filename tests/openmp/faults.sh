@@ -138,6 +138,12 @@ END
 fi
 end_daemon
 
+# The device's own limit, and that of a program, which comes first.
+start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --kernel-seconds 1
+ends endless 'device dpu0: .*_main_l[0-9]* did not end within offpathd --kernel-seconds=1'
+OFFPATH_REGION_SECONDS=2 ends endless 'device dpu0: .*did not end within OFFPATH_REGION_SECONDS=2'
+end_daemon
+
 # No device: regions run on the host, and one line says why.
 timeout 10 "$program" >"$dir/host.txt" 2>"$dir/host.log" || fail "without a device the program fails"
 grep -qx end "$dir/host.txt" || fail "without a device the program does not end"

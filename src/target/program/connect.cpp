@@ -115,7 +115,7 @@ Status connect_local(const AttachOptions& options, Purpose purpose, Connection& 
     std::vector<FileDescriptor> descriptors;
     if (Status status = take_welcome(socket, welcome, descriptors, message, problem); status != Status::ok)
         return status;
-    connection.facts = {welcome.node, welcome.architecture, welcome.cpus, false};
+    connection.facts = {welcome.node, welcome.architecture, welcome.cpus, false, welcome.seconds};
     connection.reads_program = welcome.reads_program;
     return purpose == Purpose::probe
                ? Status::ok
@@ -165,7 +165,7 @@ Status connect_remote(const AttachOptions& options, Purpose purpose, const contr
     }
     control::wipe(secret);
     if (status != Status::ok) return status;
-    connection.facts = {welcome.node, welcome.architecture, welcome.cpus, true};
+    connection.facts = {welcome.node, welcome.architecture, welcome.cpus, true, welcome.seconds};
     if (purpose == Purpose::probe) return Status::ok;
     std::unique_ptr<TcpLine> line;
     if (status = TcpLine::open(socket.take_descriptor(), line); status != Status::ok) {

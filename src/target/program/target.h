@@ -20,10 +20,11 @@ namespace offpath::target {
 
 // What a device says about itself.
 struct DeviceFacts {
-    std::string node;          // the device's name
-    std::string architecture;  // in uname's form: x86_64, aarch64
-    std::uint32_t cpus = 0;    // CPUs that regions may run on
-    bool remote = false;       // it has an operating system of its own
+    std::string node;           // the device's name
+    std::string architecture;   // in uname's form: x86_64, aarch64
+    std::uint32_t cpus = 0;     // CPUs that regions may run on
+    bool remote = false;        // it has an operating system of its own
+    std::uint32_t seconds = 0;  // that regions may take if the program sets no limit; 0: no limit
 };
 
 class Target {
