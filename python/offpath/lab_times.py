@@ -112,7 +112,7 @@ def simulate(figures: Mapping, shape: Shape, wanted: list[Point], artifacts: Art
         command = [
             str(artifacts.program(PROGRAM)), f"--platform={file}", f"--nodes={shape.nodes}",
             f"--ranks-per-node={shape.ranks_per_node}", f"--engine={shape.engine}", "--alone",
-            f"--pause={PAUSE_S}", "--iterations=3", "--repeatable",
+            f"--pause={PAUSE_S}", "--iterations=1", "--repeatable",
             "--points=" + ",".join(f"{point.pattern}:{point.size}" for point in wanted),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -84,10 +84,29 @@ Status SimMemory::move(std::byte* to, const std::byte* from, std::size_t bytes, 
         if (cluster_.moves_data()) std::memcpy(to, from, bytes);
         return Status::ok;
     }
+    return end_at(bus->pass(bytes, worker_.present()).tail, to, from, bytes, completion);
+}
+
+Status SimMemory::copy(const memory::HostRange& from, std::uint64_t from_offset, const memory::HostRange& to,
+                       std::uint64_t to_offset, std::size_t bytes, Completion* completion) {
+    if (!copies_within(from, to)) return Status::unsupported;
+    if (from_offset > from.bytes || bytes > from.bytes - from_offset || to_offset > to.bytes ||
+        bytes > to.bytes - to_offset)
+        return Status::access;
+    // The request is a message to the client, and so is the answer.
+    const Platform::Work& host = cluster_.platform().host;
+    worker_.charge_seconds(worker_.work().send_s + worker_.work().receive_s);
+    const Time over = worker_.present() + to_host_->latency() + to_device_->latency() +
+                      from_seconds(host.receive_s + host.send_s) + transfer_time(bytes, host.copy_Bps);
+    return end_at(over, reinterpret_cast<std::byte*>(to.address) + to_offset,
+                  reinterpret_cast<const std::byte*>(from.address) + from_offset, bytes, completion);
+}
+
+Status SimMemory::end_at(Time time, std::byte* to, const std::byte* from, std::size_t bytes,
+                         Completion* completion) {
     auto* crossing = new Crossing{this, completion, to, from, bytes};
-    const Link::Passage passage = bus->pass(bytes, worker_.present());
     cluster_.queue().at(
-        passage.tail,
+        time,
         [](void* object, std::uint64_t) {
             auto* over = static_cast<Crossing*>(object);
             SimMemory& self = *over->memory;

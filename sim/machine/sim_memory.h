@@ -54,6 +54,13 @@ class SimMemory final : public memory::HostMemory {
         return kind_ == HostMemoryKind::cma;
     }
 
+    // Across the bus, the client copies within the host on request.
+    bool copies_within(const memory::HostRange&, const memory::HostRange&) const override {
+        return kind_ == HostMemoryKind::staged;
+    }
+    Status copy(const memory::HostRange& from, std::uint64_t from_offset, const memory::HostRange& to,
+                std::uint64_t to_offset, std::size_t bytes, Completion* completion) override;
+
   private:
     struct Crossing {
         SimMemory* memory = nullptr;
@@ -62,6 +69,8 @@ class SimMemory final : public memory::HostMemory {
         const std::byte* from = nullptr;
         std::size_t bytes = 0;
     };
+    // `completion` ends at `time`, and the bytes are there then.
+    Status end_at(Time time, std::byte* to, const std::byte* from, std::size_t bytes, Completion* completion);
     Status move(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus, Completion* completion);
 
     Cluster& cluster_;

@@ -232,6 +232,16 @@ TEST(SimMeasure, ProcessesThatShareACoreTakeTurns) {
     EXPECT_GT(outcome_of(platform, shape, spec_of("alltoall", 1 << 10)).measured.pure_s, without + 3e-5);
 }
 
+// The client copies a rank's own block, so its bytes do not cross the bus.
+TEST(SimMemory, ABlockForItselfStaysWithinTheHost) {
+    Platform platform = test_platform();
+    platform.memory = HostMemoryKind::staged;
+    platform.bus_Bps = 1e6;
+    const Measured measured =
+        outcome_of(platform, shape_of(1, 1, EngineKind::offpath), spec_of("alltoall", 100 << 10)).measured;
+    EXPECT_LT(measured.pure_s, 0.01);  // the bus would take a tenth of a second each way
+}
+
 // Each of p proxies knows the other ones, so what it keeps of one that it exchanges nothing with counts p * p
 // times. Of p proxies the cluster takes a + b * p + c * p * p bytes.
 TEST(SimScale, AProxyKeepsLittleOfThoseThatItDoesNotTalkTo) {
