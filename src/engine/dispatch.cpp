@@ -27,6 +27,12 @@ Tenant* Engine::Impl::tenant_of(Kind kind) {
 void Engine::Impl::dispatch(std::span<const std::byte> header, const transport::Incoming* incoming,
                             Peer& from) {
     const Kind kind = kind_of(header);
+    // Operations of that proxy's ranks have ended here with an error. A message that comes after that must
+    // not become the result of a later operation.
+    if (from.lost && kind != Kind::beat) {
+        if (incoming != nullptr && incoming->rendezvous != nullptr) transport.discard(incoming->rendezvous);
+        return;
+    }
     switch (kind) {
         case Kind::chunk:
         case Kind::grant:

@@ -29,6 +29,7 @@ class LockQueue {
     // Removes and returns all waiting requests.
     std::vector<Asker> give_up();
     bool held() const { return exclusive_ || !holders_.empty(); }
+    std::size_t waiting() const { return waiting_.size(); }
 
   private:
     bool free_for(const Asker& asker) const { return asker.exclusive ? !held() : !exclusive_; }

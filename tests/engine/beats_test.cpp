@@ -1,5 +1,6 @@
 // Proxies that fall silent without a broken connection.
 #include "bare_proxy.h"
+#include "windows.h"
 #include "world.h"
 
 #include <gtest/gtest.h>
@@ -103,6 +104,104 @@ TEST_F(Beats, NobodyIsAskedWhenNothingIsOutstanding) {
     EXPECT_FALSE(world.engine_of(0).awaits_others());
     pass(10 * limit);
     EXPECT_EQ(world.engine_of(0).counters().messages_sent, before);
+}
+
+// Its message is for a receive that has already failed. The next receive must not get it.
+TEST_F(Beats, AMessageOfAProxyThatWasGivenUpIsDropped) {
+    Done theirs, sent, next;
+    ASSERT_EQ(receive(1, 0, theirs), Status::in_progress);
+    pass(limit);
+    world.stop(0);
+    ASSERT_GT(pass(10 * limit, [&] { return theirs.status.has_value(); }), 0u);
+    EXPECT_EQ(theirs.status, Status::peer_lost);
+    world.go_on(0);
+    world.engine_of(0).send(world.team(0), World::range(out.data(), 100), 1, 1, &sent);
+    for (int i = 0; i < 20; ++i)
+        world.round();
+    ASSERT_EQ(receive(1, 0, next), Status::in_progress);
+    for (int i = 0; i < 20; ++i)
+        world.round();
+    EXPECT_EQ(next.status, Status::peer_lost);
+}
+
+// Ranks of which only some wait for others.
+class OneSidedBeats : public ::testing::Test {
+  protected:
+    explicit OneSidedBeats() {
+        WorldOptions options;
+        options.ranks = options.proxies = 3;
+        world.emplace(options);
+        windows.emplace(*world, 64);
+    }
+    void start(std::uint32_t rank, rma::OpKind kind, std::uint32_t target, Done& done) {
+        engine::OneSidedCall call;
+        call.kind = kind;
+        call.target = target;
+        call.watched = true;
+        if (kind == rma::OpKind::get) {
+            call.bytes = value.size();
+            call.result = World::range(value.data(), value.size());
+        }
+        windows->start(rank, call, &done);
+    }
+    // Time passes until the call is over, or `most` has passed.
+    void pass(const Done& done, std::uint64_t most = 10 * limit) {
+        for (const std::uint64_t end = now + most; now < end && !done.status;) {
+            now += interval;
+            for (std::uint32_t rank = 0; rank < 3; ++rank)
+                if (!world->stopped(rank)) world->engine_of(rank).beat(now, limit);
+            for (int round = 0; round < 50; ++round)
+                world->round();
+        }
+    }
+    // Rank 2's proxy gives up rank 0's, which does not hear of it.
+    void give_up() {
+        std::vector<std::byte> empty(8);
+        Done waits;
+        ASSERT_EQ(world->engine_of(2).recv(world->team(2), World::range(empty.data(), empty.size()), 0, 1,
+                                           &info, &waits),
+                  Status::in_progress);
+        pass(waits, limit);
+        world->stop(0);
+        world->stop(1);  // or it would give up rank 0's proxy, too
+        pass(waits);
+        ASSERT_EQ(waits.status, Status::peer_lost);
+    }
+
+    std::vector<std::byte> value = std::vector<std::byte>(8);
+    engine::MessageInfo info;
+    std::optional<World> world;
+    std::optional<Windows> windows;
+    std::uint64_t now = 77 * ms;
+};
+
+// Rank 2 has the lock, and can no longer unlock.
+TEST_F(OneSidedBeats, ALockWhoseHolderHasGivenUpTheOwnerIsNotWaitedFor) {
+    Done held, waits;
+    start(2, rma::OpKind::lock_exclusive, 0, held);
+    ASSERT_TRUE(world->run_until([&] { return held.status.has_value(); }));
+    start(1, rma::OpKind::lock_exclusive, 0, waits);
+    world->run_until([] { return false; });
+    give_up();
+    world->go_on(0);
+    world->go_on(1);
+    EXPECT_FALSE(waits.status);
+    EXPECT_TRUE(world->engine_of(0).awaits_others());
+    pass(waits);
+    EXPECT_TRUE(waits.status) << "nobody tells rank 0's proxy";
+}
+
+// Rank 2 ends before rank 0's proxy runs again.
+TEST_F(OneSidedBeats, AProxyThatWasGivenUpIsToldAlsoAfterTheJob) {
+    give_up();
+    ASSERT_TRUE(world->run_until(
+        [&] { return world->engine_of(2).close_session(world->session(2), Status::peer_lost); }));
+    world->go_on(0);
+    world->go_on(1);
+    Done waits;
+    start(0, rma::OpKind::get, 2, waits);
+    pass(waits);
+    EXPECT_EQ(waits.status, Status::peer_lost);
 }
 
 // The engine of proxy 1 has rank 0 of two jobs. Rank 1 of both is at proxy 2, which the test plays. Both jobs

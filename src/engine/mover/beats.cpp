@@ -127,15 +127,22 @@ void Peers::say_farewell(Peer& peer) {
 }
 
 // A job may have ended here but not yet at the peer. Whatever the job still waits for there, this proxy is
-// not silent, so it answers the peer's questions.
+// not silent, so it answers the peer's questions. If it has given the peer up before, it says so.
 bool Peers::answer_late(const Stamp& stamp, std::span<const std::byte> header) {
     const auto ended = ended_peers_.find(stamp.pass);
     if (ended == ended_peers_.end()) return false;
-    const Peer& from = ended->second;
+    Peer& from = ended->second.peer;
     Beat beat{};
     if (kind_of(header) != Kind::beat || !read(header, beat) || beat.word != BeatWord::question) return true;
-    if (from.endpoint() == nullptr || from.way->lost) return true;
-    say(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
+    if (from.way == nullptr) {
+        if (ended->second.address.empty()) return true;
+        from.way = &way_to(std::as_bytes(std::span(ended->second.address)));
+    }
+    if (from.lost) {
+        say_farewell(from);
+    } else if (from.endpoint() != nullptr && !from.way->lost) {
+        say(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
+    }
     return true;
 }
 

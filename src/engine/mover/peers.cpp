@@ -137,7 +137,7 @@ void Peers::end(Job& job) {
         std::erase(newly_lost_, &peer);
         passes_here_.erase(peer.pass_here);
         if (ended_peers_.size() >= most_ended) ended_peers_.clear();
-        ended_peers_.insert_or_assign(peer.pass_here, peer);
+        ended_peers_.insert_or_assign(peer.pass_here, EndedPeer{peer, {}});
         if (last_sender_ == &peer) last_sender_ = nullptr;
     }
     jobs_.erase(JobId{job.id});
@@ -154,7 +154,11 @@ void Peers::end(Job& job) {
             continue;
         }
         if (way.endpoint != nullptr) transport_.disconnect(way.endpoint);
-        std::erase_if(ended_peers_, [&](const auto& ended) { return ended.second.way == &way; });
+        for (auto& [pass, ended] : ended_peers_) {
+            if (ended.peer.way != &way) continue;
+            ended.peer.way = nullptr;
+            ended.address = way.address;
+        }
         it = ways_.erase(it);
     }
 }

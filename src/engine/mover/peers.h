@@ -116,7 +116,11 @@ class Peers {
     std::unordered_multimap<std::uint64_t, Way> ways_;      // by the address's hash; may be lost
     std::unordered_map<std::uint64_t, Peer*> passes_here_;  // of peers that have sent messages
     Peer* last_sender_ = nullptr;
-    std::unordered_map<std::uint64_t, Peer> ended_peers_;  // of jobs that have ended, by their passes
+    struct EndedPeer {
+        Peer peer;
+        std::string address;  // of its way, once that is gone
+    };
+    std::unordered_map<std::uint64_t, EndedPeer> ended_peers_;  // of jobs that have ended, by their passes
     LogLimit refusals_;
     std::deque<LocalMessage> local_messages_;
     std::vector<Peer*> newly_lost_;

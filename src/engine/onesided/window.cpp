@@ -167,7 +167,7 @@ std::size_t OneSided::outstanding(const Session& session) const {
     std::size_t count = 0;
     for (const auto& [key, window] : windows_) {
         if (&window->session() == &session)
-            count += window->calls.size() + window->visits.size() + window->held;
+            count += window->calls.size() + window->visits.size() + window->held + window->lock.waiting();
     }
     return count;
 }
