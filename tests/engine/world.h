@@ -40,6 +40,8 @@ class TestMemory final : public memory::HostMemory {
     }
     // From now on nothing may access the memory. Outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }
+    // The proxy that started the outstanding operations has died.
+    void drop() { later_.clear(); }
     // Completes the operations that were started so far.
     bool progress() {
         std::deque<std::function<void()>> batch;
@@ -191,6 +193,8 @@ class World {
         engines_[proxy]->close();
         transports_[proxy].reset();
         engines_[proxy].reset();
+        for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+            if (proxy_of(rank) == proxy) memories_[rank]->drop();
     }
 
   private:
