@@ -101,22 +101,29 @@ TEST_P(KernelStreams, ShareNothingButMemory) {
 TEST_P(KernelStreams, CrashAlone) {
     EXPECT_TRUE(all_right(1, directory.path(), [&](const Rank& me) {
         offpath_context_h context = me.init();
-        offpath_kernel_h meet = load_in(context, 0, "test_meet"), crash = load_in(context, 1, "test_crash"),
+        offpath_kernel_h meet = load_in(context, 0, "test_meet"), first = load_in(context, 1, "test_meet"),
+                         crash = load_in(context, 1, "test_crash"),
                          behind = load_in(context, 1, "test_result"), last = load_in(context, 2, "test_meet");
-        std::string arguments = meeting(directory.path() + "/crash", 0);
-        offpath_request_h other = nullptr;
-        expect(offpath_compute(meet, arguments.data(), arguments.size(), nullptr, 0, &other), OFFPATH_OK,
-               "meet");
+        const auto begin = [](offpath_kernel_h kernel, const std::string& with) {
+            offpath_request_h begun = nullptr;
+            expect(offpath_compute(kernel, with.data(), with.size(), nullptr, 0, &begun), OFFPATH_OK, "meet");
+            return begun;
+        };
+        const std::string alone = meeting(directory.path() + "/crash", 0);
+        offpath_request_h other = begin(meet, alone);
+        // The crash waits until the kernel behind it has been started, too.
+        const std::string waits = meeting(directory.path() + "/first", 0),
+                          releases = meeting(directory.path() + "/first", 1);
+        offpath_request_h before = begin(first, waits);
         offpath_request_h crashed = start(crash, 0, {}), canceled = start(behind, 0, {});
+        expect(finish(begin(last, releases)), OFFPATH_OK, "released");
+        expect(finish(before), OFFPATH_OK, "before it");
         expect(finish(crashed), OFFPATH_ERR_CANCELED, "the crash");
         expect(finish(canceled), OFFPATH_ERR_CANCELED, "behind it");
         // The other one has run all the time.
         expect(offpath_request_test(other), OFFPATH_IN_PROGRESS, "meanwhile");
-        arguments = meeting(directory.path() + "/crash", 1);
-        offpath_request_h request = nullptr;
-        expect(offpath_compute(last, arguments.data(), arguments.size(), nullptr, 0, &request), OFFPATH_OK,
-               "meet");
-        expect(finish(request), OFFPATH_OK, "met");
+        const std::string meets = meeting(directory.path() + "/crash", 1);
+        expect(finish(begin(last, meets)), OFFPATH_OK, "met");
         expect(finish(other), OFFPATH_OK, "met");
         expect(run(behind, 0, {}), OFFPATH_OK, "a new process");
         expect(offpath_finalize(context), OFFPATH_OK, "finalize");
