@@ -62,10 +62,19 @@ void Play::end_windows() {
 void Play::end_sessions() {
     const bool all_over =
         std::ranges::all_of(calls_, [](const Call& call) { return call.status || call.abandoned; });
+    // What was begun for a proxy that has given this one up ends when this one hears of it.
+    const auto left = [this](std::uint32_t rank) {
+        return stage_.present(rank) ? stage_.engine(rank).outstanding(stage_.session(rank)) : 0;
+    };
+    const auto any_left = [&] {
+        for (std::uint32_t rank = 0; rank < stage_.ranks(); ++rank)
+            if (left(rank) > 0) return true;
+        return false;
+    };
+    if (all_over) settle([&] { return !any_left(); });
     for (std::uint32_t rank = 0; rank < stage_.ranks(); ++rank) {
-        if (all_over && stage_.present(rank))
-            if (const std::size_t left = stage_.engine(rank).outstanding(stage_.session(rank)); left > 0)
-                wrong(fmt::format("rank {} has {} operations although all calls are over", rank, left));
+        if (all_over && left(rank) > 0)
+            wrong(fmt::format("rank {} has {} operations although all calls are over", rank, left(rank)));
         stage_.close_rank(rank, Status::canceled);
     }
     if (!settle([this] { return stage_.all_closed(); })) wrong("a session does not close");
