@@ -1,25 +1,13 @@
 // The first inputs of fuzz-requests: one request of each kind, and all of them in a row. Usage: PROGRAM
 // FOLDER
+#include "seed_folder.h"
 #include "target/record_io.h"
-
-#include <cstdio>
-#include <fstream>
-#include <string>
 
 using namespace offpath;
 using namespace offpath::target;
 
-namespace {
-
-void write(const std::string& file, const std::vector<std::byte>& bytes) {
-    std::ofstream(file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-    if (argc != 2) return 2;
+    fuzz::SeedFolder folder(argc, argv);
     const std::vector<std::byte> text(32, std::byte{'x'});
     const std::string list("one\0two\0", 8);
     const auto names = std::as_bytes(std::span(list));
@@ -28,7 +16,7 @@ int main(int argc, char** argv) {
     const auto add = [&](const auto& body, std::span<const std::byte> payload = {}) {
         std::vector<std::byte> record;
         append_record(record, 1, 1, body, payload);
-        write(std::string(argv[1]) + "/kind" + std::to_string(number++), record);
+        folder.write("kind" + std::to_string(number++), record);
         all.insert(all.end(), record.begin(), record.end());
     };
     add(FindImage{});
@@ -47,6 +35,6 @@ int main(int argc, char** argv) {
     add(Sync{});
     add(Unify{}, text);
     add(Fetched{}, text);
-    write(std::string(argv[1]) + "/row", all);
-    return 0;
+    folder.write("row", all);
+    return folder.exit_code();
 }

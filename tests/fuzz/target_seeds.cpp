@@ -1,24 +1,12 @@
 // The first inputs of fuzz-target: one record of each kind, and a few in a row. Usage: PROGRAM FOLDER
+#include "seed_folder.h"
 #include "target/record_io.h"
-
-#include <cstdio>
-#include <fstream>
-#include <string>
 
 using namespace offpath;
 using namespace offpath::target;
 
-namespace {
-
-void write(const std::string& file, const std::vector<std::byte>& bytes) {
-    std::ofstream(file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-    if (argc != 2) return 2;
+    fuzz::SeedFolder folder(argc, argv);
     const std::vector<std::byte> text(20, std::byte{'x'});
     std::vector<std::vector<std::byte>> records(6);
     append_record(records[0], 1, 0, Done{0, 0, 7}, text);
@@ -29,9 +17,9 @@ int main(int argc, char** argv) {
     append_record(records[5], 3, 0, Store{1}, text);
     std::vector<std::byte> all;
     for (std::size_t i = 0; i < records.size(); ++i) {
-        write(std::string(argv[1]) + "/kind" + std::to_string(i), records[i]);
+        folder.write("kind" + std::to_string(i), records[i]);
         if (i != 3) all.insert(all.end(), records[i].begin(), records[i].end());
     }
-    write(std::string(argv[1]) + "/row", all);
-    return 0;
+    folder.write("row", all);
+    return folder.exit_code();
 }
