@@ -22,6 +22,14 @@ struct Part {
     std::vector<std::byte> wanted;      // in it
 };
 
+// Blocks of equal size, one a rank, one after the other.
+struct Blocks {
+    Blocks(std::uint32_t count, std::uint64_t bytes) : sizes(count, bytes), offsets(count) {
+        std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), std::uint64_t{0});
+    }
+    std::vector<std::uint64_t> sizes, offsets;
+};
+
 class Maker {
   public:
     explicit Maker(Play& play) : play_(play), random_(play.random()), n_(play.stage().ranks()) {
@@ -120,6 +128,7 @@ class Maker {
         return fmt::format("bcast of {} B from rank {}", bytes_, root_);
     }
 
+    std::uint64_t whole_numbers() const { return (bytes_ + 3) / 4 * 4; }
     // Sums of 32-bit numbers, which wrap, over the ranks [0, upto).
     std::vector<std::byte> sums(std::uint64_t bytes, std::uint32_t upto) const {
         std::vector<std::uint32_t> values(bytes / 4);
@@ -139,7 +148,7 @@ class Maker {
     static constexpr collectives::Reducing sum{schedule::DataType::uint32, schedule::Reduction::sum};
 
     std::string reduce_to_all(std::vector<Part>& parts) {
-        const std::uint64_t bytes = (bytes_ + 3) / 4 * 4;
+        const std::uint64_t bytes = whole_numbers();
         const bool ring = random_() % 2 == 0;
         const std::uint64_t segment = random_() % 2 == 0 ? 0 : 4096;
         for (std::uint32_t rank = 0; rank < n_; ++rank) {
@@ -153,7 +162,7 @@ class Maker {
         return fmt::format("allreduce of {} B", bytes);
     }
     std::string reduce_to_root(std::vector<Part>& parts) {
-        const std::uint64_t bytes = (bytes_ + 3) / 4 * 4, kind = random_() % 3;
+        const std::uint64_t bytes = whole_numbers(), kind = random_() % 3;
         const std::uint64_t segment = random_() % 2 == 0 ? 0 : 4096;
         for (std::uint32_t rank = 0; rank < n_; ++rank) {
             Part& part = parts[rank];
@@ -170,7 +179,7 @@ class Maker {
         return fmt::format("reduce of {} B to rank {}", bytes, root_);
     }
     std::string scan(std::vector<Part>& parts) {
-        const std::uint64_t bytes = (bytes_ + 3) / 4 * 4;
+        const std::uint64_t bytes = whole_numbers();
         const bool exclusive = random_() % 2 == 0, chain = random_() % 2 == 0;
         for (std::uint32_t rank = 0; rank < n_; ++rank) {
             Part& part = parts[rank];
@@ -186,15 +195,13 @@ class Maker {
     }
     std::string gather(std::vector<Part>& parts) {
         const bool binomial = random_() % 2 == 0;
-        const std::uint64_t bytes = bytes_ % 20'000 + 1;
-        const std::vector<std::uint64_t> sizes(n_, bytes);
-        std::vector<std::uint64_t> offsets(n_);
-        std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), std::uint64_t{0});
+        const Blocks blocks(n_, bytes_ % 20'000 + 1);
+        const std::uint64_t bytes = blocks.sizes[0];
         for (std::uint32_t rank = 0; rank < n_; ++rank) {
             Part& part = parts[rank];
-            part.schedule =
-                binomial ? collectives::gather_binomial(shape(rank), root_, bytes, false)
-                         : collectives::gatherv_linear(shape(rank), root_, bytes, sizes, offsets, false, 2);
+            part.schedule = binomial ? collectives::gather_binomial(shape(rank), root_, bytes, false)
+                                     : collectives::gatherv_linear(shape(rank), root_, bytes, blocks.sizes,
+                                                                   blocks.offsets, false, 2);
             part.slots = {input(rank, bytes)};
             if (rank != root_) continue;
             part.slots.push_back(output(bytes * n_));
@@ -206,15 +213,13 @@ class Maker {
     }
     std::string scatter(std::vector<Part>& parts) {
         const bool binomial = random_() % 2 == 0;
-        const std::uint64_t bytes = bytes_ % 20'000 + 1;
-        const std::vector<std::uint64_t> sizes(n_, bytes);
-        std::vector<std::uint64_t> offsets(n_);
-        std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), std::uint64_t{0});
+        const Blocks blocks(n_, bytes_ % 20'000 + 1);
+        const std::uint64_t bytes = blocks.sizes[0];
         for (std::uint32_t rank = 0; rank < n_; ++rank) {
             Part& part = parts[rank];
-            part.schedule =
-                binomial ? collectives::scatter_binomial(shape(rank), root_, bytes, false)
-                         : collectives::scatterv_linear(shape(rank), root_, bytes, sizes, offsets, false, 2);
+            part.schedule = binomial ? collectives::scatter_binomial(shape(rank), root_, bytes, false)
+                                     : collectives::scatterv_linear(shape(rank), root_, bytes, blocks.sizes,
+                                                                    blocks.offsets, false, 2);
             if (rank == root_) part.slots.push_back(input(rank, bytes * n_));
             part.slots.push_back(output(bytes));
             part.result = part.slots.size() - 1;
