@@ -12,34 +12,66 @@ from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab_times import Point, Shape, points
 
-# None of these is a configuration of calibrate.py.
-SETS: dict[str, list[tuple[Shape, list[Point]]]] = {
+# A set is shapes of the lab with the points that are measured in each. None is one of calibrate.py's.
+Set = list[tuple[Shape, list[Point]]]
+ENGINES = ("host", "offpath")
+
+# Configurations that were looked at while the model was made. Its parts and algorithms were chosen with them.
+KNOWN: dict[str, Set] = {
     "slow": [
         (
             Shape(2, "500mbit", engine),
             points("iallgather iallreduce ibcast", "32K 512K") + points("isend", "2M"),
         )
-        for engine in ("host", "offpath")
+        for engine in ENGINES
     ],
     "four": [
         (
             Shape(4, "1gbit", engine),
             points("iallgather iallreduce ialltoall", "128K 512K") + points("ibcast", "2M"),
         )
-        for engine in ("host", "offpath")
+        for engine in ENGINES
     ],
     "free": [
         (Shape(4, "unlimited", engine), points("iallgather ibcast ialltoall", "32K 512K"))
-        for engine in ("host", "offpath")
+        for engine in ENGINES
     ],
     "remote": [
         (Shape(2, "1gbit", "offpath", "remote"), points("ialltoall iallgather iallreduce", "32K 512K"))
     ],
 }
 
+# Configurations that were fixed before any of them ran. The rule: every size is three quarters of a power of
+# two, so it lies between two sizes of the other configurations; and every shape has another number of nodes,
+# of ranks a node, or another link than the known ones, or operations that those have not.
+BLIND: dict[str, Set] = {
+    "three": [
+        (
+            Shape(3, "1gbit", engine),
+            points("iallgather iallreduce ialltoall ibcast", "48K 768K") + points("isend", "768K"),
+        )
+        for engine in ENGINES
+    ],
+    "rooted": [
+        (Shape(4, "500mbit", engine), points("ireduce igather iscatter", "24K 384K")) for engine in ENGINES
+    ],
+    "sums": [(Shape(2, "2gbit", engine), points("ireduce_scatter iscan", "96K 1536K")) for engine in ENGINES],
+    "pairs": [
+        (Shape(2, "1gbit", engine, ranks_per_node=2), points("ialltoall iallgather", "48K 384K"))
+        for engine in ENGINES
+    ],
+    "far": [(Shape(3, "500mbit", "offpath", "remote"), points("ialltoall iallgather ibcast", "48K 384K"))],
+}
+SETS = KNOWN | BLIND
+GROUPS = {"known": KNOWN, "blind": BLIND}
+
 
 def choose(text: str) -> list[str]:
-    return list(SETS) if text == "all" else units.split_known(text, "set", SETS)
+    """The names of sets that a list names: sets, `known` or `blind` for the sets of a group, or `all`."""
+    if text == "all":
+        return list(SETS)
+    named = units.split_known(text, "set", [*SETS, *GROUPS])
+    return list(dict.fromkeys(name for one in named for name in GROUPS.get(one, {one: None})))
 
 
 def compare(figures: Mapping, names: list[str], artifacts: Artifacts, seconds: float) -> dict:
@@ -118,7 +150,8 @@ def _row(name: str, shape: Shape, point: Point, measured: Mapping, simulated: Ma
 
 
 def summary(rows: list[dict]) -> dict:
-    """The median and the 90th percentile of the errors' sizes, in percent, of all rows and by engine."""
+    """The median and the 90th percentile of the errors' sizes, in percent, of all rows, of each group of
+    sets, and by engine."""
 
     def of(chosen: list[dict]) -> dict:
         sizes = sorted(abs(row["error"]) for row in chosen)
@@ -131,9 +164,16 @@ def summary(rows: list[dict]) -> dict:
             "p90_percent": 100 * ninth,
         }
 
-    engines = {row["engine"] for row in rows}
+    engines = sorted({row["engine"] for row in rows})
+    groups = {name: [row for row in rows if row["set"] in sets] for name, sets in GROUPS.items()}
     return of(rows) | {
-        "engines": {name: of([r for r in rows if r["engine"] == name]) for name in sorted(engines)}
+        "groups": {
+            name: of(chosen)
+            | {"engines": {engine: of([r for r in chosen if r["engine"] == engine]) for engine in engines}}
+            for name, chosen in groups.items()
+            if chosen
+        },
+        "engines": {name: of([r for r in rows if r["engine"] == name]) for name in engines},
     }
 
 
@@ -153,7 +193,12 @@ def show(found: Mapping) -> None:
         )
     console.out.print(table)
     parts = [("all", found), *found["engines"].items()]
+    if len(found["groups"]) > 1:
+        for name, group in found["groups"].items():
+            parts += [(name, group), *((f"{name}, {engine}", of) for engine, of in group["engines"].items())]
     for name, part in parts:
+        if not part:
+            continue
         console.out.print(
             f"{name}: {part['configurations']} configurations, median error {part['median_percent']:.1f} %, "
             f"90th percentile {part['p90_percent']:.1f} %"

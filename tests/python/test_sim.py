@@ -6,6 +6,7 @@ import pytest
 
 from offpath import calibrate, lab_times, sim, validate
 from offpath.artifacts import find_artifacts
+from offpath.errors import OffpathError
 
 
 def _right(done):
@@ -99,8 +100,29 @@ def test_validation_uses_what_calibration_did_not():
         for shape, points in group
         for point in points
     ]
-    assert len(checked) == len(set(checked)) >= 40
+    assert len(checked) == len(set(checked)) >= 80
     assert not used & set(checked)
+
+
+def test_blind_configurations_share_nothing_with_the_known_ones():
+    """Neither a size nor, with the operation, a shape; and there are enough of each engine."""
+    seen = [*((shape, calibrate.POINTS) for shape in calibrate.SHAPES)]
+    seen += [pair for group in validate.KNOWN.values() for pair in group]
+    sizes = {point.size for _, points in seen for point in points}
+    made = {(str(shape), point.op) for shape, points in seen for point in points}
+    blind = [pair for group in validate.BLIND.values() for pair in group]
+    assert not sizes & {point.size for _, points in blind for point in points}
+    assert not made & {(str(shape), point.op) for shape, points in blind for point in points}
+    for engine in validate.ENGINES:
+        assert sum(len(points) for shape, points in blind if shape.engine == engine) >= 20
+
+
+def test_sets_are_chosen_by_name_or_group():
+    assert validate.choose("all") == list(validate.SETS)
+    assert validate.choose("blind") == list(validate.BLIND)
+    assert validate.choose("slow,known") == list(validate.KNOWN)
+    with pytest.raises(OffpathError, match="set 'fast' is not known"):
+        validate.choose("fast")
 
 
 def _measured_rows(figures, name):

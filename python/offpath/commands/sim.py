@@ -115,8 +115,10 @@ def sim_(
         str,
         typer.Option(
             "--sets",
-            metavar="LIST|all",
-            help="Of " + ", ".join(validation.SETS),
+            metavar="known|blind|all|LIST",
+            help="known: seen while the model was made; blind: fixed before they ran. Or some of "
+            + ", ".join(validation.SETS)
+            + ".",
             rich_help_panel="Validation",
         ),
     ] = "all",
