@@ -6,7 +6,20 @@ import sys
 import typer
 
 from offpath import artifacts, console
-from offpath.commands import advise, bench, calibrate, control, env, info, lab, run, sim, study, tune
+from offpath.commands import (
+    advise,
+    bench,
+    calibrate,
+    control,
+    env,
+    info,
+    lab,
+    model,
+    run,
+    sim,
+    study,
+    tune,
+)
 from offpath.errors import OffpathError
 
 app = typer.Typer(
@@ -23,6 +36,7 @@ app = typer.Typer(
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.add_typer(study.app, name="study")
+app.add_typer(model.app, name="model")
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("env")(env.env)
 app.command("info")(info.info)

@@ -20,19 +20,7 @@ from offpath.minimd.case import DEVICES, HOSTS, PAPER, Case, Cores, Outcome
 from offpath.minimd.measure import Results
 from offpath.minimd.spec import Spec
 from offpath.minimd.timing import gain
-
-# Integers for each atom in the pair lists and in the messages that say where atoms and ghosts went. They were
-# counted on host-device links, with 2 hosts of 16000 atoms each.
-LIST_INTEGERS = 10
-
-
-@dataclass(frozen=True)
-class StepTimes:
-    """Seconds of one step that rebuilds."""
-
-    force: float
-    neigh: float
-    comm: float
+from offpath.models.off_path import StepTimes, eq3, transfer_bytes
 
 
 @dataclass(frozen=True)
@@ -46,20 +34,6 @@ class Transfers:
     @property
     def total(self) -> float:
         return self.positions + self.forces + self.lists
-
-
-def eq3(
-    total_s: float, host: StepTimes, device: StepTimes, rebuilds: float, transfers_s: float = 0.0
-) -> float:
-    """The seconds of the off-path algorithm. With `transfers_s`, the device's transfers in each step that
-    rebuilds, this is the extended model."""
-    overlapped = max(host.neigh + host.comm, device.force + device.comm + transfers_s)
-    return total_s - (host.force + host.neigh + host.comm - overlapped) * rebuilds
-
-
-def transfer_bytes(atoms: float, real: int) -> tuple[float, float, float]:
-    """Bytes of positions, forces and lists of this many atoms."""
-    return 3 * real * atoms, 3 * real * atoms, 4 * LIST_INTEGERS * atoms
 
 
 def transfers(case: Case, bytes_per_s: float | None) -> Transfers:
