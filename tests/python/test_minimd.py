@@ -29,6 +29,7 @@ from offpath.minimd.case import (
 from offpath.minimd.measure import measure
 from offpath.minimd.spec import Spec
 from offpath.minimd.study import STUDIES
+from offpath.models import off_path
 
 
 def simulated(case: Case) -> Outcome:
@@ -193,7 +194,7 @@ def test_eq_3():
 def test_transfers_are_of_one_host_and_lists_count_where_no_step_hides_them():
     moved = model.transfers(Case(PAPER, 4000, nodes=2, ranks_per_node=2), 1e6)
     assert moved.positions == moved.forces == pytest.approx(1000 * 24 / 1e6) and moved.lists == pytest.approx(
-        1000 * 4 * model.LIST_INTEGERS / 1e6
+        1000 * 4 * off_path.LIST_INTEGERS / 1e6
     )
     assert model.transfers(Case(PAPER, 4000, interval=5), 1e6).lists == 0
     assert model.transfers(Case(PAPER, 4000, precision="single"), 1e6).positions == pytest.approx(

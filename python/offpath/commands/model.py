@@ -282,7 +282,6 @@ def energy_(
     """
     options.check_outputs(json, None)
     found = {
-        "model": "energy",
         "more_power_percent": energy.more_power_percent(device, node),
         "energy_ratio": energy.energy_ratio(saving, device, node, replaced),
         "break_even_saving": energy.break_even_saving(device, node, replaced),
@@ -291,7 +290,7 @@ def energy_(
         f"{found['more_power_percent']:.1f} % more power; energy {found['energy_ratio']:.3f} of before;"
         f" equal at a saving of {100 * found['break_even_saving']:.1f} %"
     )
-    reports.write(found, json)
+    reports.write({"model": "energy"} | found, json)
 
 
 def _number(text: str) -> float:
