@@ -5,10 +5,15 @@
 // rank's daemon dies. The argument says what rank 0 has of the device's collective:
 //   outstanding  it has started it
 //   root         it is the root of a broadcast, and has completed it
+//   held         it has started it. The last rank enters the host's collective too, while it holds the
+//   device's
+//                collective back, and the ranks between wait for it. Three or more ranks. With a large
+//                OFFPATH_LOST_AFTER_S the last rank must give the collective up before it enters the host's.
 #include <mpi.h>
 
 #include <chrono>
-#include <cstring>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -57,6 +62,37 @@ void small_sum(MPI_Comm comm) {
                 "a small sum of the host's failed");
 }
 
+// The ranks between hear of the loss before they start the collective, so they hold it back. What the last
+// rank has told them lies before its token. Each of the calls looks for such notices.
+void hear_of_loss() {
+    int token = 0;
+    MPI_Recv(&token, 1, MPI_INT, last_rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    for (int there = 0; std::chrono::steady_clock::now() < end; std::this_thread::yield())
+        MPI_Iprobe(last_rank, 3, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+}
+
+// The sum tells the last rank of the loss. It and the ranks between hold the broadcast back.
+bool before_host_call(MPI_Comm of_device, MPI_Comm of_host, int number, MPI_Comm first_lost) {
+    Broadcast broadcast;
+    const bool loses = first_lost != MPI_COMM_NULL;
+    if (loses && rank == last_rank) lose(first_lost);
+    if (loses && rank != 0 && rank != last_rank) hear_of_loss();
+    MPI_Request sum = MPI_REQUEST_NULL;
+    const bool sum_started = allreduce(of_device, &sum);
+    const bool started = broadcast.start(of_device, number);
+    int token = 1;
+    if (loses && rank == 0) MPI_Send(&token, 1, MPI_INT, last_rank, 1, MPI_COMM_WORLD);
+    for (int between = 1; loses && rank == last_rank && between < last_rank; ++between)
+        MPI_Send(&token, 1, MPI_INT, between, 2, MPI_COMM_WORLD);
+    const bool enters = rank == 0 || rank == last_rank;
+    if (enters) small_sum(of_host);
+    const bool sum_works = sum_started && MPI_Wait(&sum, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    const bool works = started && broadcast.wait();
+    if (!enters) small_sum(of_host);
+    return sum_works && works;
+}
+
 // Returns whether the broadcast succeeded.
 bool beside_collective(MPI_Comm of_device, MPI_Comm of_host, int number, MPI_Comm first_lost) {
     Broadcast broadcast;
@@ -94,13 +130,12 @@ int main(int argc, char** argv) {
     rank = check::rank_of(MPI_COMM_WORLD);
     ranks = check::size_of(MPI_COMM_WORLD);
     last_rank = ranks - 1;
-    const bool root = argc > 1 && std::strcmp(argv[1], "root") == 0;
+    const std::string_view has = argc > 1 ? argv[1] : "outstanding";
+    const auto round = has == "root" ? after_broadcast : has == "held" ? before_host_call : beside_collective;
     MPI_Comm of_device, of_host, first_lost;
     for (MPI_Comm* comm : {&of_device, &of_host, &first_lost})
         MPI_Comm_dup(MPI_COMM_WORLD, comm);
-    const auto use = [&](int number, MPI_Comm lost) {
-        return (root ? after_broadcast : beside_collective)(of_device, of_host, number, lost);
-    };
+    const auto use = [&](int number, MPI_Comm lost) { return round(of_device, of_host, number, lost); };
     check::that(use(1, MPI_COMM_NULL), "failed while all daemons lived");
     PMPI_Barrier(MPI_COMM_WORLD);
     const bool first = use(2, first_lost);
