@@ -70,7 +70,8 @@ void Worker::go_round(void* self, std::uint64_t) {
 void Worker::round() {
     in_round_ = true;
     const auto begin = [this] {
-        charge_seconds(work_.round_s + (core_.taken_by(this) ? work_.switch_s : 0));
+        const double turns = kind_ == Kind::library ? core_.turns_to_come() : 1;
+        charge_seconds(work_.round_s + (core_.taken_by(this) ? turns * work_.switch_s : 0));
     };
     // A round for questions that a library would not ask costs only what follows from them.
     const bool free = commands_.empty() && transport_->has_free_events() && !transport_->has_events();
@@ -107,8 +108,14 @@ void Worker::charge_counted() {
 }
 
 void Worker::enter() {
+    if (!inside_) core_.begin_turns();
     inside_ = true;
     wake();
+}
+
+void Worker::leave() {
+    if (inside_) core_.end_turns();
+    inside_ = false;
 }
 
 Time Worker::call_once(std::function<void()> command) {

@@ -49,7 +49,7 @@ class Worker {
     void wake();
     // Library only: its rank is in a call, or out of it again.
     void enter();
-    void leave() { inside_ = false; }
+    void leave();
     // Library only: the rank starts an operation and does not wait for it. Returns when the call ends.
     Time call_once(std::function<void()> command);
 

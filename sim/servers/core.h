@@ -10,6 +10,7 @@
 
 #include "sim/clock/event_queue.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -29,6 +30,11 @@ class Core {
     Time step(Time work);
     // `process` takes the core. Whether another one had it before.
     bool taken_by(const void* process) { return std::exchange(process_, process) != process; }
+    // A process that takes turns with others looks for messages on this core, or no longer does.
+    void begin_turns() { ++turns_; }
+    void end_turns() { --turns_; }
+    // How many processes the core passes through, on average, until it comes to one that has something to do.
+    double turns_to_come() const { return std::max(1.0, 0.5 * turns_); }
 
     // Computes for `work` of the core's time and then calls `action`.
     JobId compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument);
@@ -56,6 +62,7 @@ class Core {
 
     EventQueue& queue_;
     const void* process_ = nullptr;
+    unsigned turns_ = 0;
     Time booked_until_ = 0, booked_total_ = 0;
     Time settled_at_ = 0, booked_at_settle_ = 0;
     Time computed_ = 0;

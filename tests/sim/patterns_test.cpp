@@ -232,6 +232,22 @@ TEST(SimMeasure, ProcessesThatShareACoreTakeTurns) {
     EXPECT_GT(outcome_of(platform, shape, spec_of("alltoall", 1 << 10)).measured.pure_s, without + 3e-5);
 }
 
+// A message in a chain of ranks waits for one other rank on the core; among four that wait for theirs, for
+// two.
+TEST(SimMeasure, LibrariesThatPollOnOneCoreDelayEachOther) {
+    Platform platform = test_platform();
+    platform.shared_cores = true;
+    platform.host_cores = 1;
+    const auto cost_of_turns = [&platform](std::uint32_t ranks) {
+        const ClusterShape shape = shape_of(ranks, 1, EngineKind::host);
+        platform.host.switch_s = 0;
+        const double without = outcome_of(platform, shape, spec_of("ring", 1 << 10)).measured.pure_s;
+        platform.host.switch_s = 1e-4;
+        return (outcome_of(platform, shape, spec_of("ring", 1 << 10)).measured.pure_s - without) / ranks;
+    };
+    EXPECT_GT(cost_of_turns(8), 1.5 * cost_of_turns(2));
+}
+
 // The client copies a rank's own block, so its bytes do not cross the bus.
 TEST(SimMemory, ABlockForItselfStaysWithinTheHost) {
     Platform platform = test_platform();

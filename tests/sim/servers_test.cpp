@@ -128,6 +128,18 @@ TEST(SimCore, ARankThatPollsTakesItsShareUntilItStops) {
     EXPECT_EQ(notes.times[1], 130u);  // 30 of 60 while both are there, then 70 alone
 }
 
+TEST(SimCore, ProcessesThatPollAreInEachOthersWay) {
+    EventQueue queue;
+    Core core(queue);
+    EXPECT_EQ(core.turns_to_come(), 1);
+    for (int process = 0; process < 4; ++process)
+        core.begin_turns();
+    EXPECT_EQ(core.turns_to_come(), 2);  // half of the four
+    for (int process = 0; process < 3; ++process)
+        core.end_turns();
+    EXPECT_EQ(core.turns_to_come(), 1);
+}
+
 TEST(SimLink, FifoMessagesWaitForEachOther) {
     EventQueue queue;
     Link link(queue, 1e9, 5 * ns, Sharing::fifo);  // a byte in a nanosecond
