@@ -360,6 +360,11 @@ void Device::report() const {
                  "offpath: device %s: %llu bytes copied to it, %llu from it; %llu bytes shared instead\n",
                  facts_.node.c_str(), static_cast<unsigned long long>(to_device_),
                  static_cast<unsigned long long>(from_device_), static_cast<unsigned long long>(not_copied_));
+    if (target_ == nullptr) return;
+    const target::ImageCounts images = target_->image_counts();
+    std::fprintf(stderr, "offpath: device %s: %llu bytes of images sent to it; %llu bytes were there\n",
+                 facts_.node.c_str(), static_cast<unsigned long long>(images.sent_bytes),
+                 static_cast<unsigned long long>(images.found_bytes));
 }
 
 std::int32_t Device::synchronize(AsyncInfo* async) {

@@ -22,7 +22,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 12;
+constexpr std::uint16_t protocol_version = 13;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_text_bytes = 512;  // of most texts for people
 
@@ -263,11 +263,12 @@ struct TargetWelcome {
     std::uint32_t cpus = 0;          // that regions may run on
     bool reads_program = false;      // the host reads and writes the program's memory itself
     std::uint32_t seconds = 0;       // that regions may take if the program sets no limit; 0: no limit
+    Nonce image_nonce{};             // for the program's proofs that it has its images (target/image_name.h)
     Mac mac{};                       // remote attach only
     static void fields(auto& self, auto&& each) {
         each.text(self.node, max_text_bytes);
         each.text(self.architecture, max_text_bytes);
-        each(self.cpus, self.reads_program, self.seconds, self.mac);
+        each(self.cpus, self.reads_program, self.seconds, self.image_nonce, self.mac);
     }
     friend bool operator==(const TargetWelcome&, const TargetWelcome&) = default;
 };

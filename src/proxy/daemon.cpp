@@ -163,6 +163,7 @@ void Daemon::prepare_targets() {
     settings.seconds = kernels_.seconds;
     settings.node = options_.node;
     settings.directory = options_.directory;
+    settings.image_cache_bytes = options_.image_cache_mib << 20;
     targets_ = std::make_unique<TargetHosts>(std::move(settings), epoll_.get());
 }
 
@@ -227,7 +228,7 @@ Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem)
 void Daemon::serve() {
     while (true) {
         epoll_event events[64];
-        const int count = epoll_wait(epoll_.get(), events, 64, timeout_ms());
+        const int count = epoll_wait(epoll_.get(), events, 64, targets_->images().busy() ? 0 : timeout_ms());
         for (int i = 0; i < count; ++i) {
             const int fd = events[i].data.fd;
             if (fd == signals_.get()) {
@@ -246,7 +247,7 @@ void Daemon::serve() {
                 remote_.serve(now_ns(), [this](Newcomer newcomer) { place(std::move(newcomer)); });
                 continue;
             }
-            if (targets_->reap(fd)) continue;
+            if (targets_->handle(fd)) continue;
             const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
                                             [&](const LocalHandshake& h) { return h.socket.fd() == fd; });
             if (found == handshakes_.end()) continue;
@@ -255,6 +256,7 @@ void Daemon::serve() {
             epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
             greet(handshake);
         }
+        targets_->images().work();
         expire_handshakes();
         remote_.expire(now_ns());
         if (idle_too_long()) {

@@ -39,7 +39,8 @@ struct Options {
     std::uint64_t ticket_seconds = 600;
     std::string host_devices;  // of the links to remote hosts; empty: net_devices
     Direct direct = Direct::automatic;
-    std::uint64_t store_mib = 256;  // of messages without a receive that a proxy stores
+    std::uint64_t store_mib = 256;        // of messages without a receive that a proxy stores
+    std::uint64_t image_cache_mib = 256;  // of images of target regions that are kept for later programs
 };
 
 class Daemon {

@@ -68,6 +68,10 @@ int main(int argc, char** argv) try {
                    "Most MiB of messages that a proxy takes in before their receives are posted")
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
+    app.add_option("--image-cache-mib", options.image_cache_mib,
+                   "Most MiB of target regions' code that are kept for later programs; 0: none")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
     app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
     app.add_option(
            "--allow-kernels", options.allow_kernels,

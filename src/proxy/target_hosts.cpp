@@ -48,7 +48,7 @@ Status send_welcome(Newcomer& newcomer, control::TargetWelcome& welcome, std::sp
 }  // namespace
 
 TargetHosts::TargetHosts(TargetSettings settings, int epoll)
-    : settings_(std::move(settings)), epoll_(epoll) {}
+    : settings_(std::move(settings)), epoll_(epoll), images_(settings_.image_cache_bytes, epoll) {}
 
 TargetHosts::~TargetHosts() {
     for (Host& host : hosts_) {
@@ -104,7 +104,13 @@ Status TargetHosts::start(Newcomer& newcomer, control::TargetWelcome& welcome, s
     }
     const bool remote = newcomer.remote != nullptr;
     memory::File line;
-    std::vector<int> descriptors{newcomer.socket.fd()};
+    welcome.image_nonce = control::draw_nonce();
+    const FileDescriptor images = images_.serve(name_of(newcomer), welcome.image_nonce);
+    if (!images) {
+        why = "no descriptors left";
+        return Status::system;
+    }
+    std::vector<int> descriptors{newcomer.socket.fd(), images.get()};
     if (!remote) {
         if (Status status = target::SharedLine::make_file(line); status != Status::ok) {
             why = "no memory for the line";
@@ -137,6 +143,10 @@ Status TargetHosts::start(Newcomer& newcomer, control::TargetWelcome& welcome, s
     // If this cannot be sent, the host detects that its line is lost.
     (void)send_welcome(newcomer, welcome, remote ? std::span<const int>() : std::span(&file, 1));
     return Status::ok;
+}
+
+bool TargetHosts::handle(int fd) {
+    return reap(fd) || images_.handle(fd);
 }
 
 bool TargetHosts::reap(int fd) {

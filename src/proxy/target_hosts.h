@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel_host/host_process.h"
+#include "proxy/image_keeper.h"
 #include "proxy/newcomer.h"
 
 #include <cstdint>
@@ -21,13 +22,15 @@ struct TargetSettings {
     std::uint32_t seconds = 0;  // that a region may take if the program sets no limit; 0: no limit
     std::string node;
     std::string directory;  // of the daemon's socket
+    std::uint64_t image_cache_bytes = 0;
 };
 
 class TargetHosts {
   public:
     static constexpr std::size_t max_hosts = 1024;
 
-    // `epoll` watches for the ends of the processes. The caller that gets an event from it calls reap().
+    // `epoll` watches for the ends of the processes, and the sockets of images(). The caller that gets an
+    // event from it calls handle().
     TargetHosts(TargetSettings settings, int epoll);
     ~TargetHosts();
     TargetHosts(const TargetHosts&) = delete;
@@ -35,8 +38,9 @@ class TargetHosts {
 
     // Answers a hello whose purpose is a target.
     void serve(Newcomer newcomer);
-    // True: it was the end of a host.
-    bool reap(int fd);
+    // True: it was the end of a host, or a request of one.
+    bool handle(int fd);
+    ImageKeeper& images() { return images_; }
     std::size_t count() const { return hosts_.size(); }
 
   private:
@@ -47,11 +51,13 @@ class TargetHosts {
         TicketUse ticket;
     };
     bool admit(const Newcomer& newcomer, Status& status, std::string& why) const;
+    bool reap(int fd);
     Status start(Newcomer& newcomer, control::TargetWelcome& welcome, std::string& why);
 
     const TargetSettings settings_;
     const int epoll_;
     std::list<Host> hosts_;
+    ImageKeeper images_;
 };
 
 }  // namespace offpath::proxy

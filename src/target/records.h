@@ -12,7 +12,8 @@
 // program/answers.h. A program that has sent Unify trusts it with all of its memory.
 #pragma once
 
-#include <array>
+#include "target/image_name.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,8 +32,6 @@ constexpr std::size_t max_fetch_bytes = 16 << 20;
 struct AddressRange {
     std::uint64_t begin = 0, end = 0;
 };
-
-using Digest = std::array<std::byte, 32>;  // SHA-256 of an image
 
 enum class Kind : std::uint16_t {
     // program -> host
@@ -71,15 +70,20 @@ struct Head {
 };
 static_assert(sizeof(Head) == 24);
 
-// Answer: Done with the module's number; unavailable: the host does not have the image.
+// Loads an image that the host, or its daemon, has. `proof` is for the nonce of the program's welcome.
+// Answer: Done with the module's number. unavailable: neither has it. memory: no host accepts so large an
+// image.
 struct FindImage {
     static constexpr Kind kind = Kind::find_image;
-    Digest digest{};
+    ImageName name{};
+    ImageProof proof{};
+    std::uint64_t bytes = 0;
 };
-// Payload: the image, a shared library. Answer: Done with the module's number.
+// Payload: the image, a shared library. Answer: Done with the module's number. protocol: the payload is not
+// the image of that name.
 struct LoadImage {
     static constexpr Kind kind = Kind::load_image;
-    Digest digest{};
+    ImageName name{};
 };
 // Payload: NAME, of small letters and dashes. Loads liboffpath-NAME.so, which is beside the host's other
 // libraries, so that images loaded later find its symbols. Answer: Done with the module's number.

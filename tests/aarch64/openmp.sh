@@ -2,7 +2,7 @@
 # openmp.sh BUILD AARCH64-BUILD examples|cases|mpi: programs with target regions, compiled for devices of both architectures, on an emulated
 # aarch64 device.
 #   examples   those of examples/openmp, one of them on two devices
-#   cases      programs of many cases: mapping, execution, objects
+#   cases      programs of many cases: mapping, execution, objects; images that are kept
 #   mpi        programs whose regions call MPI, and halo, as 2 ranks of Open MPI
 set -euo pipefail
 build=$(realpath "$1") arm=$2 part=$3
@@ -46,12 +46,18 @@ run_examples() {
 }
 
 run_cases() {
-    local source
+    local source version
     for source in "$here"/openmp/{mapping_cases.c,execution_cases.c,object_cases.cpp}; do
         make "$source"
         alone "$source"
         echo "  $(wc -l <"${source%.*}.txt") cases"
     done
+    for version in 1 2; do
+        make "$here/openmp/images.c" -DVERSION=$version
+        mv "$program" "$program-$version"
+    done
+    "$here/openmp/images.sh" "$build" aarch64 "$program-1" "$program-2"
+    echo "images: right"
 }
 
 run_mpi() {

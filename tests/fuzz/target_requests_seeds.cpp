@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
         all.insert(all.end(), record.begin(), record.end());
     };
     add(FindImage{});
+    add(FindImage{{}, {}, max_image_bytes + 1});
     add(LoadImage{}, text);
     add(LoadLibrary{}, names);
     add(FindSymbols{1, 2}, names);

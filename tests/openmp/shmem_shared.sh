@@ -9,6 +9,6 @@ start_daemon "$dir/s" "$dir/daemon.log" --name one
 export OFFPATH_DIR=$dir/s
 timeout 60 "$program" >"$dir/out.txt" 2>"$dir/report.log" || fail "the program ended with $?"
 diff <(echo "wrong results: 0") "$dir/out.txt" >&2 || fail "another output than expected"
-diff <(echo "offpath: device one: 0 bytes copied to it, 0 from it; 2400000 bytes shared instead") "$dir/report.log" >&2 ||
+diff <(echo "offpath: device one: 0 bytes copied to it, 0 from it; 2400000 bytes shared instead") <(grep -v "bytes of images" "$dir/report.log") >&2 ||
     fail "another report than expected"
 rm "$dir/report.log"

@@ -38,11 +38,11 @@ struct World final : RequestHandler {
     Said line;
     Requests requests{line, *this};
     std::vector<std::string> names, refused;
-    std::size_t image_bytes = 0, found = 0;
+    std::size_t image_bytes = 0, found = 0, images_wanted = 0;
     std::deque<Work> queued;
     std::vector<std::byte> memory;  // where puts go at once
 
-    void find_image(std::uint64_t, const FindImage&) override {}
+    void find_image(std::uint64_t, const FindImage&) override { ++images_wanted; }
     void load_image(std::uint64_t, const LoadImage&, std::span<const std::byte> image) override {
         image_bytes = image.size();
     }
@@ -108,6 +108,17 @@ TEST(Requests, ClaimedBytesTakeNoMemory) {
         EXPECT_EQ(other.handle(), 1) << kind;
         EXPECT_TRUE(other.queued.empty()) << kind;
     }
+}
+
+// The program learns it before it sends the image.
+TEST(Requests, TooLargeAnImageIsRefused) {
+    World world;
+    world.say(FindImage{{}, {}, max_image_bytes});
+    world.say(FindImage{{}, {}, max_image_bytes + 1});
+    EXPECT_EQ(world.handle(), 2);
+    EXPECT_EQ(world.images_wanted, 1U);
+    ASSERT_EQ(world.refused.size(), 1U);
+    EXPECT_NE(world.refused[0].find("at most 1073741824"), std::string::npos) << world.refused[0];
 }
 
 TEST(Requests, DataOfAPutIsQueuedInPieces) {

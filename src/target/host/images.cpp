@@ -1,11 +1,10 @@
 #include "target/host/images.h"
 
-#include "memory/file.h"
-
 #include <fmt/format.h>
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,13 +34,13 @@ std::string machine_name(int number) {
     }
 }
 
-bool check(std::span<const std::byte> image, std::string& problem) {
+bool check(int image, std::string& problem) {
     Elf64_Ehdr head;
-    if (image.size() < sizeof head || std::memcmp(image.data(), ELFMAG, SELFMAG) != 0) {
+    if (pread(image, &head, sizeof head, 0) != sizeof head ||
+        std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
         problem = "the image is not an ELF file";
         return false;
     }
-    std::memcpy(&head, image.data(), sizeof head);
     if (head.e_machine == machine && head.e_ident[EI_CLASS] == ELFCLASS64) return true;
     problem = fmt::format("the image is for {}, and this device is {}", machine_name(head.e_machine),
                           machine_name(machine));
@@ -67,22 +66,27 @@ bool write_file(int fd, std::span<const std::byte> data) {
 
 }  // namespace
 
-std::uint64_t Images::find(const Digest& digest) {
+std::uint64_t Images::find(const ImageName& name) {
     std::lock_guard lock(mutex_);
-    const auto found = modules_.find(digest);
+    const auto found = modules_.find(name);
     return found != modules_.end() ? found->second : 0;
 }
 
-Status Images::load(const Digest& digest, std::span<const std::byte> image, std::uint64_t& module,
-                    std::string& problem) {
-    module = find(digest);
-    if (module != 0) return Status::ok;
-    if (!check(image, problem)) return Status::invalid;
-    const memory::File file(memfd_create("offpath-image", MFD_CLOEXEC));
-    if (!file || !write_file(file.get(), image)) {
+Status Images::make_file(std::span<const std::byte> image, memory::File& file, std::string& problem) {
+    memory::File made(memfd_create("offpath-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    constexpr int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    if (!made || !write_file(made.get(), image) || fcntl(made.get(), F_ADD_SEALS, seals) != 0) {
         problem = fmt::format("no room for the image: {}", std::strerror(errno));
         return Status::memory;
     }
+    file = std::move(made);
+    return Status::ok;
+}
+
+Status Images::load(const ImageName& name, memory::File file, std::uint64_t& module, std::string& problem) {
+    module = find(name);
+    if (module != 0) return Status::ok;
+    if (!check(file.get(), problem)) return Status::invalid;
     const std::string path = fmt::format("/proc/self/fd/{}", file.get());
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -92,7 +96,8 @@ Status Images::load(const Digest& digest, std::span<const std::byte> image, std:
     std::lock_guard lock(mutex_);
     libraries_.push_back(library);
     module = libraries_.size();
-    modules_[digest] = module;
+    modules_[name] = module;
+    files_[module] = std::move(file);
     return Status::ok;
 }
 

@@ -2,7 +2,8 @@
 // regions (service.h). The daemon starts it, as
 //   offpath-target-host PARENT [CPU,CPU,...] [UID:GID] shared|tcp PROGRAM-PID PROBE-ADDRESS PROBE-VALUE
 //   SPIN-US DEVICE DIRECTORY
-// with its socket and, for `shared`, the line's memory file at given descriptors. PROGRAM-PID is 0 if the
+// with its socket, the socket of its daemon's images and, for `shared`, the line's memory file at given
+// descriptors. PROGRAM-PID is 0 if the
 // program is on another system. DEVICE is for people who list processes. DIRECTORY is where the daemon's
 // socket is, for libraries that attach to the daemon.
 #include "base/file_descriptor.h"
@@ -15,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <ucontext.h>
@@ -112,10 +114,11 @@ int main(int argc, char** argv) {
     }
     if (!kernel_host::settle_host(argv)) return 1;
     const bool shared = std::strcmp(argv[4], "shared") == 0;
-    FileDescriptor socket(kernel_host::first_host_fd);
+    FileDescriptor socket(kernel_host::first_host_fd), images(kernel_host::first_host_fd + 1);
+    fcntl(images.get(), F_SETFD, FD_CLOEXEC);  // not for programs that functions start
     std::unique_ptr<target::Line> line;
     if (shared) {
-        const memory::File file(kernel_host::first_host_fd + 1);
+        const memory::File file(kernel_host::first_host_fd + 2);
         std::unique_ptr<target::SharedLine> made;
         if (target::SharedLine::open(target::SharedLine::Side::host, file, std::move(socket), made) !=
             Status::ok)
@@ -139,7 +142,7 @@ int main(int argc, char** argv) {
     options.no_daemon = why_no_daemon(argv[10]);
     use_daemon(argv[10]);
     options.spin_ns = std::strtoull(argv[8], nullptr, 10) * 1000;
-    target::Service serving(*line, options);
+    target::Service serving(*line, std::move(images), options);
     service = &serving;
     catch_fatal_signals();
     (void)serving.run();

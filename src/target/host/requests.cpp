@@ -7,6 +7,13 @@
 #include <utility>
 
 namespace offpath::target {
+namespace {
+
+std::string too_large(std::uint64_t image_bytes) {
+    return fmt::format("an image of {} bytes; at most {} are accepted", image_bytes, max_image_bytes);
+}
+
+}  // namespace
 
 Requests::Next Requests::next() {
     Head head;
@@ -75,13 +82,12 @@ void Requests::refuse(const Head& head, std::uint64_t bytes, Status status, cons
 }
 
 void Requests::on(const Head& head, const FindImage& find, std::uint64_t bytes) {
+    if (find.bytes > max_image_bytes) return refuse(head, bytes, Status::memory, too_large(find.bytes));
     if (reader_.skip(bytes)) handler_.find_image(head.number, find);
 }
 
 void Requests::on(const Head& head, const LoadImage& load, std::uint64_t bytes) {
-    if (bytes > max_image_bytes)
-        return refuse(head, bytes, Status::memory,
-                      fmt::format("an image of {} bytes; at most {} are accepted", bytes, max_image_bytes));
+    if (bytes > max_image_bytes) return refuse(head, bytes, Status::memory, too_large(bytes));
     std::vector<std::byte> image;
     if (take(bytes, image)) handler_.load_image(head.number, load, image);
 }

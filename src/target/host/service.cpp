@@ -55,10 +55,11 @@ std::span<const std::byte> text_bytes(const std::string& text) {
 
 }  // namespace
 
-Service::Service(Line& line, ServiceOptions options)
+Service::Service(Line& line, FileDescriptor images, ServiceOptions options)
     : line_(line),
       options_(std::move(options)),
       requests_(line, *this),
+      kept_(std::move(images)),
       output_([this](int descriptor, const std::string& text) {
           std::vector<std::byte> record;
           append_record(record, 0, 0, Output{static_cast<std::uint64_t>(descriptor)}, text_bytes(text));
@@ -157,14 +158,30 @@ void Service::add_thread() {
 }
 
 void Service::find_image(std::uint64_t number, const FindImage& find) {
-    const std::uint64_t module = images_.find(find.digest);
-    answer(number, module != 0 ? Status::ok : Status::unavailable, module, std::string());
+    if (const std::uint64_t module = images_.find(find.name); module != 0)
+        return answer(number, Status::ok, module, std::string());
+    if (memory::File file = kept_.find(find); file) return load_file(number, find.name, std::move(file), 0);
+    answer(number, Status::unavailable, 0, std::string());
 }
 
 void Service::load_image(std::uint64_t number, const LoadImage& load, std::span<const std::byte> image) {
+    if (name_of(secret_of(image)) != load.name)
+        return answer(
+            number, Status::protocol, 0,
+            fmt::format("the {} bytes that arrived are not the image that was announced", image.size()));
+    memory::File file;
+    std::string problem;
+    if (const Status status = Images::make_file(image, file, problem); status != Status::ok)
+        return answer(number, status, 0, problem);
+    load_file(number, load.name, std::move(file), image.size());
+}
+
+// `keep`: how many bytes the daemon is to keep; 0: it has the image.
+void Service::load_file(std::uint64_t number, const ImageName& name, memory::File file, std::uint64_t keep) {
     std::uint64_t module = 0;
     std::string problem;
-    const Status status = images_.load(load.digest, image, module, problem);
+    const Status status = images_.load(name, std::move(file), module, problem);
+    if (status == Status::ok && keep != 0) kept_.keep(name, images_.file(module), keep);
     answer(number, status, module, problem);
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "memory/cma.h"
+#include "target/host/daemon_images.h"
 #include "target/host/device_memory.h"
 #include "target/host/fetched_pages.h"
 #include "target/host/images.h"
@@ -39,7 +40,7 @@ struct ServiceOptions {
 
 class Service final : private RequestHandler {
   public:
-    Service(Line& line, ServiceOptions options);
+    Service(Line& line, FileDescriptor images, ServiceOptions options);
     ~Service() override;
     // Serves until the program hangs up. False: functions still run, so the process must end without
     // destroying this object.
@@ -59,6 +60,7 @@ class Service final : private RequestHandler {
     void end();
     void beat();
     bool lead();
+    void load_file(std::uint64_t number, const ImageName& name, memory::File file, std::uint64_t keep);
     void find_image(std::uint64_t number, const FindImage& find) override;
     void load_image(std::uint64_t number, const LoadImage& load, std::span<const std::byte> image) override;
     void load_library(std::uint64_t number, const std::string& name) override;
@@ -93,6 +95,7 @@ class Service final : private RequestHandler {
     const ServiceOptions options_;
     Requests requests_;
     Images images_;
+    DaemonImages kept_;  // used by the thread that reads
     DeviceMemory memory_;
     MappedFiles files_;
     Streams streams_;

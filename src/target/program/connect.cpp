@@ -117,6 +117,7 @@ Status connect_local(const AttachOptions& options, Purpose purpose, Connection& 
         return status;
     connection.facts = {welcome.node, welcome.architecture, welcome.cpus, false, welcome.seconds};
     connection.reads_program = welcome.reads_program;
+    connection.image_nonce = welcome.image_nonce;
     return purpose == Purpose::probe
                ? Status::ok
                : open_shared(descriptors, socket.take_descriptor(), connection, problem);
@@ -166,6 +167,7 @@ Status connect_remote(const AttachOptions& options, Purpose purpose, const contr
     control::wipe(secret);
     if (status != Status::ok) return status;
     connection.facts = {welcome.node, welcome.architecture, welcome.cpus, true, welcome.seconds};
+    connection.image_nonce = welcome.image_nonce;
     if (purpose == Purpose::probe) return Status::ok;
     std::unique_ptr<TcpLine> line;
     if (status = TcpLine::open(socket.take_descriptor(), line); status != Status::ok) {

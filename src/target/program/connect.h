@@ -17,6 +17,7 @@ struct Connection {
     DeviceFacts facts;
     std::unique_ptr<Line> line;  // null after a probe
     bool reads_program = false;  // the target host reads and writes this process's memory itself
+    ImageNonce image_nonce{};    // for proofs that this process has an image
 };
 
 // Errors: unavailable, access, version or protocol, with `problem`, which names the device. invalid: a

@@ -5,7 +5,6 @@
 #include "target/program/mapped_ranges.h"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <cstdio>
 #include <cstring>
@@ -63,15 +62,15 @@ Status Target::open(const Place& place, std::unique_ptr<Target>& target, std::st
     Connection connection;
     const Status status = connect_target(Purpose::serve, place, connection, problem);
     if (status != Status::ok) return status;
-    target.reset(
-        new Target(std::move(connection.facts), std::move(connection.line), connection.reads_program));
+    target.reset(new Target(std::move(connection)));
     return Status::ok;
 }
 
-Target::Target(DeviceFacts facts, std::unique_ptr<Line> line, bool reads_program)
-    : facts_(std::move(facts)),
-      reads_program_(reads_program),
-      line_(std::move(line)),
+Target::Target(Connection connection)
+    : facts_(std::move(connection.facts)),
+      image_nonce_(connection.image_nonce),
+      reads_program_(connection.reads_program),
+      line_(std::move(connection.line)),
       answers_(
           *line_,
           [this](int descriptor, const std::string& text) { print_lines(facts_.node, descriptor, text); },
@@ -162,16 +161,18 @@ Answer Target::ask(std::uint64_t number) {
 }
 
 Status Target::load(std::span<const std::byte> image, std::uint64_t& module, std::string& problem) {
-    Digest digest;
-    crypto_hash_sha256(reinterpret_cast<unsigned char*>(digest.data()),
-                       reinterpret_cast<const unsigned char*>(image.data()), image.size());
+    const ImageSecret secret = secret_of(image);
+    const ImageName name = name_of(secret);
     std::uint64_t number = answers_.expect();
-    (void)send(number, 0, FindImage{digest}, {}, true);
+    (void)send(number, 0, FindImage{name, prove(secret, image_nonce_), image.size()}, {}, true);
     Answer answer = ask(number);
     if (answer.status == Status::unavailable) {
         number = answers_.expect();
-        (void)send(number, 0, LoadImage{digest}, image, true);
+        (void)send(number, 0, LoadImage{name}, image, true);
+        images_sent_ += image.size();
         answer = ask(number);
+    } else if (answer.status == Status::ok) {
+        images_found_ += image.size();
     }
     module = answer.value;
     problem = text_of(answer);

@@ -18,6 +18,8 @@
 
 namespace offpath::target {
 
+struct Connection;
+
 // What a device says about itself.
 struct DeviceFacts {
     std::string node;           // the device's name
@@ -25,6 +27,12 @@ struct DeviceFacts {
     std::uint32_t cpus = 0;     // CPUs that regions may run on
     bool remote = false;        // it has an operating system of its own
     std::uint32_t seconds = 0;  // that regions may take if the program sets no limit; 0: no limit
+};
+
+// What became of the images that the program has loaded.
+struct ImageCounts {
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t found_bytes = 0;  // were there already
 };
 
 class Target {
@@ -42,7 +50,9 @@ class Target {
     Status unify(std::string& problem);
 
     // Each of the following calls may also return peer_lost: the host has ended, and problem() tells how.
+    // Sends the image only if neither the host nor its daemon has it.
     Status load(std::span<const std::byte> image, std::uint64_t& module, std::string& problem);
+    ImageCounts image_counts() const { return {images_sent_, images_found_}; }
     // Loads the library NAME of the device (records.h).
     Status load_library(const std::string& name, std::uint64_t& module, std::string& problem);
     // The address is 0 for a name that the module does not have.
@@ -81,7 +91,7 @@ class Target {
     std::string problem() const { return answers_.why(); }
 
   private:
-    Target(DeviceFacts facts, std::unique_ptr<Line> line, bool reads_program);
+    explicit Target(Connection connection);
     template <typename Body>
     Status send(std::uint64_t number, std::uint32_t stream, const Body& body,
                 std::span<const std::byte> payload, bool now);
@@ -91,6 +101,8 @@ class Target {
     void send_replies();
 
     const DeviceFacts facts_;
+    const ImageNonce image_nonce_;
+    std::atomic<std::uint64_t> images_sent_{0}, images_found_{0};  // bytes
     const bool reads_program_;  // the host reads and writes this process's memory itself
     std::unique_ptr<Line> line_;
     Answers answers_;
