@@ -190,7 +190,7 @@ void Recorder::completed(MPI_Request request, std::uint64_t waited) {
     while (outstanding_[slot].used && outstanding_[slot].request != request)
         slot = (slot + 1) & mask;
     if (!outstanding_[slot].used) return;
-    Window& window = kinds_[outstanding_[slot].kind].window;
+    OutstandingTime& window = kinds_[outstanding_[slot].kind].window;
     ++window.count;
     window.compute += total_compute_ - outstanding_[slot].compute;
     window.waited += waited;

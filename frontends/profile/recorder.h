@@ -36,7 +36,7 @@ struct CallKind {
 };
 
 // How long non-blocking operations of one kind were outstanding.
-struct Window {
+struct OutstandingTime {
     std::uint64_t count = 0, compute = 0, waited = 0;
 };
 
@@ -81,7 +81,7 @@ class Recorder {
         std::uint64_t hash = 0;
         Times lost;  // of calls that the sequence had no room for
         std::uint64_t lost_count = 0;
-        Window window;
+        OutstandingTime window;
     };
     struct Communicator {
         std::vector<int> members;

@@ -22,7 +22,7 @@ offpath_team_h create(const std::vector<std::uint32_t>& ranks, std::uint64_t num
     const std::vector<std::uint32_t> members = mixed_teams::members(ranks);
     offpath_team_h team = nullptr;
     offpath_team_create(context_with_devices(), members.data(), static_cast<std::uint32_t>(members.size()),
-                        mixed_teams::id(mixed_teams::Kind::mixed, ranks, number), &team);
+                        mixed_teams::id(mixed_teams::TeamKind::mixed, ranks, number), &team);
     return team;
 }
 

@@ -41,8 +41,8 @@ inline std::vector<std::uint32_t> devices(std::span<const std::uint32_t> world_r
 
 // The two kinds of teams have ids of their own. `number` tells those of the same ranks apart; the messages
 // of hosts and devices use 0, and the windows the numbers after it.
-enum class Kind : std::uint64_t { mixed = 1, devices = 2 };
-inline std::uint64_t id(Kind kind, std::span<const std::uint32_t> world_ranks, std::uint64_t number) {
+enum class TeamKind : std::uint64_t { mixed = 1, devices = 2 };
+inline std::uint64_t id(TeamKind kind, std::span<const std::uint32_t> world_ranks, std::uint64_t number) {
     std::uint64_t mixed = 0x9e3779b97f4a7c15 * (number + 1);
     const auto stir = [&](std::uint64_t word) {
         mixed ^= word;

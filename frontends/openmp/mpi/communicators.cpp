@@ -39,7 +39,7 @@ offpath_team_h create(const std::vector<std::uint32_t>& members, std::uint64_t i
 }
 
 offpath_team_h create_mixed(const std::vector<std::uint32_t>& ranks, std::uint64_t number) {
-    return create(teams::members(ranks), teams::id(teams::Kind::mixed, ranks, number));
+    return create(teams::members(ranks), teams::id(teams::TeamKind::mixed, ranks, number));
 }
 
 std::uint32_t own_rank() {
@@ -51,7 +51,7 @@ std::unique_ptr<Communicator> make(std::vector<std::uint32_t> ranks, std::uint32
     auto made = std::make_unique<Communicator>();
     made->rank = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), mine) - ranks.begin());
     made->size = static_cast<std::uint32_t>(ranks.size());
-    made->id = teams::id(teams::Kind::devices, ranks, number);
+    made->id = teams::id(teams::TeamKind::devices, ranks, number);
     made->devices = SharedTeam(create(teams::devices(ranks), made->id), offpath_team_destroy);
     made->ranks = std::move(ranks);
     return made;
