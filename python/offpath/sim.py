@@ -12,6 +12,7 @@ from offpath.errors import OffpathError
 
 PLATFORMS = Path(__file__).parent / "platforms"
 PROGRAM = "offpath-sim"
+MEMORIES = ("map", "cma", "staged", "xgvmi")
 PATTERNS = (
     "alltoall",
     "allgather",
@@ -44,12 +45,15 @@ class SimSpec:
     changes: dict[str, float] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     program: Path | None = None  # a profile to replay, instead of the pattern
+    memory: str | None = None  # how proxies reach host memory, instead of the platform's way
 
     def check(self) -> None:
         if self.program is None and self.pattern not in PATTERNS:
             raise OffpathError(f"pattern {self.pattern!r} is not known", "use one of " + ", ".join(PATTERNS))
         if self.engine not in ("host", "offpath"):
             raise OffpathError(f"engine {self.engine!r} is not known", "use host or offpath")
+        if self.memory is not None and self.memory not in MEMORIES:
+            raise OffpathError(f"memory {self.memory!r} is not known", "use one of " + ", ".join(MEMORIES))
 
 
 def platform_names() -> list[str]:
@@ -97,9 +101,11 @@ def read_figures(name: str) -> dict:
 def simulate(spec: SimSpec, artifacts: Artifacts) -> dict:
     """Runs one simulation and returns what offpath-sim prints (docs/simulation.md has the fields)."""
     path = find_platform(spec.platform)
-    if not spec.changes:
+    if not spec.changes and spec.memory is None:
         return _run(spec, artifacts, path)
     figures = read_figures(spec.platform)
+    if spec.memory is not None:
+        figures["memory"] = spec.memory
     for name, value in spec.changes.items():
         if name not in figures:
             raise OffpathError(f"--set {name}: platform {spec.platform} has no such field")

@@ -64,6 +64,22 @@ def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
     assert json.loads(found.read_text())["ranks"] == RANKS
 
 
+def test_a_prediction_is_verified_by_running_the_program(offpath, tmp_path, build):
+    program = _program("openmpi")
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not there")
+    found = tmp_path / "f.json"
+    done = offpath("advise", "--verify", f"--json={found}", "--", "mpirun", "-n", "2", str(program), **ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "measured with offload: " in done.stdout
+    verified = json.loads(found.read_text())["verified"]
+    host, offloaded = verified["host_wall_s"], verified["offpath_wall_s"]
+    assert host > 0 < offloaded
+    assert verified["gain_percent"] == pytest.approx(100 * (host - offloaded) / host)
+    nothing = offpath("advise", "--verify", f"--profile={tmp_path}")
+    assert nothing.returncode == 2 and "--verify runs the program, and none is named" in nothing.stderr
+
+
 def _written(folder, change=lambda rank: None):
     """A right profile of two ranks that exchange a message, after `change`."""
     folder.mkdir()

@@ -60,6 +60,17 @@ def test_a_changed_figure_counts(offpath, tmp_path):
     assert times[0] / times[1] == pytest.approx(2, rel=0.05)
 
 
+def test_staging_takes_longer_than_reaching_host_memory_directly(offpath, tmp_path):
+    path = tmp_path / "f.json"
+    times = []
+    for memory in ("xgvmi", "staged"):
+        _right(
+            offpath("sim", "--platform=thor-bf2", "--pattern=ring", f"--memory={memory}", f"--json={path}")
+        )
+        times.append(json.loads(path.read_text())["time_s"])
+    assert times[1] > 1.05 * times[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -69,6 +80,7 @@ def test_a_changed_figure_counts(offpath, tmp_path):
         (["--platform=lab", "--set=link_Bps"], "--set 'link_Bps' is not understood"),
         (["--platform=lab", "--pattern=alltoal"], "pattern 'alltoal' is not known"),
         (["--platform=lab", "--engine=dpu"], "engine 'dpu' is not known"),
+        (["--platform=lab", "--memory=dma"], "memory 'dma' is not known"),
         (["--platform=lab", "--topology=star"], 'topology "star" is not known'),
         (["--platform=lab", "--topology=torus:2", "--nodes=3"], "has 2 places for 3 nodes"),
         (["--platform=lab", "--pattern=allreduce", "--bytes=9"], "allreduce sums doubles, whose size is 8"),

@@ -85,6 +85,17 @@ def sim_(
             "--set", metavar="FIELD=NUMBER", help="Changes a figure of the platform.", show_default=False
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="NAME",
+            help="How proxies reach host memory, instead of the platform's way: "
+            + ", ".join(sim.MEMORIES)
+            + ".",
+            show_default=False,
+        ),
+    ] = None,
     goal: Annotated[
         Path | None,
         typer.Option(
@@ -172,6 +183,7 @@ def sim_(
         sim.parse_changes(change or []),
         tuple(passed),
         program,
+        memory,
     )
     spec.check()
     options.check_outputs(json, None)
