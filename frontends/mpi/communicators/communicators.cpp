@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/error_handlers.h"
 #include "runtime/losses.h"
 #include "runtime/outstanding_counts.h"
 #include "runtime/parts.h"
@@ -85,8 +86,8 @@ struct Introduction {
     std::uint32_t number;  // its number of the communicator (runtime/departure.h)
 };
 
-// Makes the team of `comm`. If any rank cannot take part, `comm` gets the shared record. Collective over
-// `comm`.
+// Makes the team of `comm`. If any rank cannot take part, or the host's MPI cannot tell the ranks of each
+// other, `comm` gets the shared record. Collective over `comm`.
 void give_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
     auto team = std::make_unique<Team>();
     team->comm = comm;
@@ -97,7 +98,8 @@ void give_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
     const CommunicatorInTheMaking making;
     const Introduction mine{any_loss.load(std::memory_order_relaxed) ? -1 : tag, making.number()};
     std::vector<Introduction> all(members.size(), Introduction{-1, 0});
-    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
+    if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS)
+        return set_team(comm, shared_record(HostReason::no_team));
     std::vector<SmallPeer> peers;
     std::vector<Departure::Member> ranks;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -137,9 +139,9 @@ std::uint64_t id_beside(std::uint64_t team, std::uint64_t number) {
 }  // namespace
 
 bool all_agree(MPI_Comm comm, bool mine) {
+    const ErrorsReturned errors_returned(comm);
     int good = mine ? 1 : 0;
-    PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
-    return good == 1;
+    return PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && good == 1;
 }
 
 Team& look_up_team(MPI_Comm comm) {
@@ -221,6 +223,7 @@ bool keep_for_messages(MPI_Comm* comm) {
 
 void communicator_created(MPI_Comm comm) {
     if (!active() || comm == MPI_COMM_NULL) return;
+    const ErrorsReturned errors_returned(comm);
     int inter = 0;
     int size = 0;
     int rank = 0;

@@ -133,10 +133,12 @@ void end_message(Team& team);
 // The user frees the communicator. True: messages keep it, and the handle has been set to null.
 bool keep_for_messages(MPI_Comm* comm);
 
-// Whether all ranks pass true. Collective over `comm`.
+// Whether all ranks pass true, and the host's MPI says so. Collective over `comm`, whose error handler does
+// not hear of a failure.
 bool all_agree(MPI_Comm comm, bool mine);
 
-// Call it for a new communicator before the user sees it. Collective over that communicator.
+// Call it for a new communicator before the user sees it. Collective over that communicator. If the ranks
+// cannot agree, it stays on the host's MPI, and its error handler does not hear of that.
 void communicator_created(MPI_Comm comm);
 
 // Start and end of the attachment: the keyval, and the team of MPI_COMM_WORLD.

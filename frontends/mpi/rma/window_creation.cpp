@@ -19,6 +19,7 @@
 #include "mixed_windows.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
+#include "runtime/error_handlers.h"
 #include "runtime/losses.h"
 #include "runtime/runtime.h"
 #include "tuning/agreement.h"
@@ -103,7 +104,10 @@ Decision decide(MPI_Comm comm, MPI_Info info, const void* base) {
     words[3] = runtime().threads ? 1 : 0;
     words[4] = base != nullptr && gpu::is_device_memory(base) ? 1 : 0;
     words[5] = windows_served.load(std::memory_order_relaxed);
-    PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MAX, comm);
+    const ErrorsReturned errors_returned(comm);
+    if (PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MAX,
+                       comm) != MPI_SUCCESS)
+        return {Left::no_team};
     const auto mode = static_cast<Mode>(words[0]);
     if (mode == Mode::off) return {Left::off};
     if (mode == Mode::asked_host) return {Left::asked};
@@ -137,18 +141,13 @@ void count(MPI_Comm comm, Left why) {
 // A communicator with the ranks of `comm`. Null: the host's MPI has no more of them on some rank. Collective
 // over `comm`.
 MPI_Comm communicator_like(MPI_Comm comm) {
-    // A failure is not the program's, so its handler does not hear of it.
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    PMPI_Comm_get_errhandler(comm, &handler);
-    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    const ErrorsReturned errors_returned(comm);
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Comm like = MPI_COMM_NULL;
     PMPI_Comm_group(comm, &group);
     // Not a duplicate: MPI_Comm_dup would call the copy callbacks of the user's attributes.
     const int error = PMPI_Comm_create(comm, group, &like);
     PMPI_Group_free(&group);
-    PMPI_Comm_set_errhandler(comm, handler);
-    PMPI_Errhandler_free(&handler);
     if (!all_agree(comm, error == MPI_SUCCESS)) {
         // It stays if only some ranks have it, because freeing is collective. That is not known to happen.
         return MPI_COMM_NULL;

@@ -28,4 +28,24 @@ MPI_Comm_errhandler_function* stand_in_for_handler(MPI_Comm_errhandler_function*
 // The same for a Fortran procedure; never null.
 MPI_Comm_errhandler_function* stand_in_for_procedure(void (*procedure)());
 
+// While it exists, errors of calls on `comm` are only returned. For calls of our own on the program's
+// communicator, whose failure the program's handler must not hear of. Local.
+class ErrorsReturned {
+  public:
+    explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+        PMPI_Comm_get_errhandler(comm_, &handler_);
+        PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    }
+    ~ErrorsReturned() {
+        PMPI_Comm_set_errhandler(comm_, handler_);
+        PMPI_Errhandler_free(&handler_);
+    }
+    ErrorsReturned(const ErrorsReturned&) = delete;
+    ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+  private:
+    MPI_Comm comm_;
+    MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
+};
+
 }  // namespace offpath::mpi
