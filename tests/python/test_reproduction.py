@@ -6,6 +6,7 @@ import pytest
 
 from conftest import SOURCE_ROOT
 from offpath.errors import OffpathError
+from offpath.models import overlap
 from offpath.reproduction import by_measurement, by_simulation, page
 from offpath.reproduction.row import Kind, Paper, Published, Row
 
@@ -54,7 +55,9 @@ def test_the_crossover_is_where_the_excess_ends_to_grow():
 
 
 def test_every_stored_result_is_used_and_names_its_command():
-    assert set(by_measurement.names()) <= set(by_measurement.MAKERS)
+    source = (SOURCE_ROOT / "python/offpath/reproduction/by_measurement.py").read_text()
+    for name in by_measurement.names():
+        assert name in source or name.startswith("alltoall-")
     for command in by_measurement.commands().values():
         assert command.startswith("offpath ")
 
@@ -64,3 +67,17 @@ def test_a_wrong_stored_result_is_named(tmp_path, monkeypatch):
     (tmp_path / "x.json").write_text('{"rows": []}')
     with pytest.raises(OffpathError, match=r"x\.json: not a stored result: KeyError\('command'\)"):
         by_measurement.read("x")
+
+
+def test_the_overlap_model_holds_for_what_was_measured():
+    """The progress of 1 MiB, and the other times of 4 MiB, give the time of 4 MiB beside a computation."""
+    rows = {(row["op"], row["engine"], row["bytes"]): row for row in by_measurement.read("overlap")["rows"]}
+    for (op, engine, size), known in rows.items():
+        asked = rows.get((op, engine, 4 * size))
+        if asked is None:
+            continue
+        progress = overlap.progress_from(
+            known["pure_s"], known["compute_s"], known["total_s"], known["post_s"]
+        )
+        said = overlap.Overlap(asked["pure_s"], asked["post_s"], progress).total_s(asked["compute_s"])
+        assert said == pytest.approx(asked["total_s"], rel=0.02 if engine == "offpath" else 0.1), (op, engine)

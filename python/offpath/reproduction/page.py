@@ -130,7 +130,7 @@ def table(rows: list[Row]) -> list[list[str]]:
             row.what,
             str(row.published),
             number(row.ours),
-            f"{100 * row.error:+.0f} %",
+            _error(row),
             str(row.kind),
         ]
         for row in rows

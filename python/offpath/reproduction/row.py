@@ -44,10 +44,10 @@ class Published:
 
     def __str__(self) -> str:
         if self.low == self.high:
-            return with_unit(self.low, self.unit)
+            return f"{self.low:g} {self.unit}".rstrip()
         if math.isinf(self.high):
-            return "at least " + with_unit(self.low, self.unit)
-        return f"{number(self.low)} to {with_unit(self.high, self.unit)}"
+            return f"at least {self.low:g} {self.unit}".rstrip()
+        return f"{self.low:g} to {self.high:g} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)
