@@ -12,10 +12,9 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 from rich.table import Table
 
-from offpath import console, openmp, plots, stats, units
+from offpath import console, openmp, stats, units
 from offpath.errors import OffpathError
 from offpath.lab import mpi, network
 from offpath.lab.cluster import Cluster, LabSpec, measured
@@ -180,37 +179,7 @@ def _peer(found: dict, offpath: dict) -> dict | None:
 
 
 def draw(found: dict, path: Path) -> None:
-    """Draws the bandwidth of mapping as a function of the size, the time of regions that run side by side,
-    and the time of MPI messages."""
-    figure, (mapping, nowait, latency) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
-    for engine, color in (("offpath", plots.color("offpath")), ("llvm-host", plots.color("host"))):
-        mine = [row for row in found["rows"] if row["engine"] == engine]
-        for test, style in (("map_to", "o-"), ("map_from", "s--"), ("memcpy", ":"), ("raw_to", "-.")):
-            if test == "memcpy" and engine != "offpath":
-                continue
-            label = (
-                f"{engine}: {test.replace('_', ' ')}" if test.startswith("map") else test.replace("_", " ")
-            )
-            shade = color if test.startswith("map") else "black"
-            _line(mapping, mine, test, "bytes", lambda row: row["bandwidth_Bps"] / 1e9, style, shade, label)
-        _line(nowait, mine, "nowait_1ms", "regions", lambda row: row["seconds"] * 1e3, "o-", color, engine)
-    own = [row for row in found["rows"] if row["engine"] == "offpath"]
-    ideal = "ideal on the device's cores"
-    _line(nowait, own, "nowait_1ms", "regions", lambda row: row["ideal_seconds"] * 1e3, ":", "black", ideal)
-    for (ends, label), color in zip(MPI_ENDS.items(), ("#8d99ae", "#2a9d8f", "#e76f51"), strict=True):
-        test = f"mpi_latency_{ends}"
-        _line(latency, own, test, "bytes", lambda row: row["seconds"] * 1e6, "o-", color, label)
-    mapping.set(title="update to and from", xscale="log", yscale="log", xlabel="bytes", ylabel="GB/s")
-    nowait.set(title="nowait regions of 1 ms", xlabel="regions", ylabel="ms")
-    latency.set(title="MPI messages, one way", xscale="log", yscale="log", xlabel="bytes", ylabel="us")
-    for panel in (mapping, nowait, latency):
-        panel.legend(fontsize=8)
-    plots.finish(figure, found, path)
+    """Draws the bandwidth of mapping, regions side by side, and MPI messages."""
+    from offpath import bench_target_plot  # matplotlib is slow to load
 
-
-def _line(panel, rows: list[dict], test: str, amount: str, value, style: str, color: str, label: str) -> None:
-    chosen = [row for row in rows if row["test"] == test]
-    if chosen:
-        panel.plot(
-            [row[amount] for row in chosen], [value(row) for row in chosen], style, color=color, label=label
-        )
+    bench_target_plot.draw(found, MPI_ENDS, path)

@@ -1,6 +1,9 @@
-"""The modules of the command have no circular imports, even where they import late."""
+"""The modules of the command have no circular imports, even where they import late, and those that are slow
+to load are loaded only where they are needed."""
 
 import ast
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -30,3 +33,11 @@ def imported(path: Path, modules: set[str]) -> set[str]:
 def test_no_circles():
     paths = {name_of(path): path for path in FOLDER.rglob("*.py")}
     TopologicalSorter({name: imported(path, set(paths)) for name, path in paths.items()}).prepare()
+
+
+def test_command_starts_without_matplotlib():
+    loaded = (
+        "import sys, offpath.cli; print([name for name in ('matplotlib', 'numpy') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
