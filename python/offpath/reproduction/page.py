@@ -23,7 +23,6 @@ MISSING = {
     ),
     Paper.ONE_SIDED: (
         ("by mesh and number of processes (Fig. 6 to 29)", "32 and 256 processes do not fit on two cores"),
-        ("time of gets in BSPMM: 84 to 98.9 % less", "not measured separately"),
         ("computation offload: up to 91.5 % less", "not measured at those scales"),
         ("60 % over OSSS-UCX", "that library was not run"),
     ),
