@@ -92,7 +92,8 @@ def render(rows: list[Row], commands: dict[str, str]) -> str:
         lines += [f"| {name} | `{command}` |" for name, command in commands.items()]
         lines += [
             "",
-            "All ran in the [lab](lab.md) on two cores. Each file names machine and state of the source.",
+            "Measurements ran in the [lab](lab.md) on two cores, and miniMD alone on one. The files in",
+            "`python/offpath/reproduction/stored` also have the machine and the state of the source.",
         ]
     return "\n".join(lines).rstrip() + "\n"
 

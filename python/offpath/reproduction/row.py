@@ -35,6 +35,10 @@ class Published:
     def at_least(cls, value: float, unit: str = "") -> "Published":
         return cls(value, math.inf, unit)
 
+    @classmethod
+    def at_most(cls, value: float, unit: str = "") -> "Published":
+        return cls(-math.inf, value, unit)
+
     def error(self, value: float) -> float:
         """How far `value` is outside, as a share of the nearer end; 0 inside."""
         if self.low <= value <= self.high:
@@ -45,6 +49,8 @@ class Published:
     def __str__(self) -> str:
         if self.low == self.high:
             return f"{self.low:g} {self.unit}".rstrip()
+        if math.isinf(self.low):
+            return f"at most {self.high:g} {self.unit}".rstrip()
         if math.isinf(self.high):
             return f"at least {self.low:g} {self.unit}".rstrip()
         return f"{self.low:g} to {self.high:g} {self.unit}".rstrip()
@@ -74,7 +80,7 @@ class Row:
             "place": self.place,
             "what": self.what,
             "published": str(self.published),
-            "published_low": self.published.low,
+            "published_low": None if math.isinf(self.published.low) else self.published.low,
             "published_high": None if math.isinf(self.published.high) else self.published.high,
             "unit": self.published.unit,
             "ours": self.ours,
