@@ -23,9 +23,9 @@ const char* library_for_process() {
 }  // namespace
 
 bool calls_mpi(std::span<const std::byte> image) {
+    // std::string_view::find would look at each zero of the image by itself.
     constexpr std::string_view begin("\0MPI_", 5);
-    const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
-    return text.find(begin) != std::string_view::npos;
+    return memmem(image.data(), image.size(), begin.data(), begin.size()) != nullptr;
 }
 
 Status RegionMpi::load(target::Target& target, std::string& problem) {
