@@ -100,8 +100,7 @@ def _osu(figures: Mapping, artifacts: Artifacts) -> list[Row]:
             Published.exactly(16, "KiB"),
             crossover / 1024,
             f"`ring`, {PLATFORM}, cards alone",
-            "both copy up to their limit for eager messages, which is 8 KiB in UCX by default and in the"
-            " simulator",
+            "both copy messages up to an eager limit, which is 8 KiB in the simulator",
         ),
         row(
             "Fig. 3",

@@ -61,7 +61,7 @@ def render(rows: list[Row], commands: dict[str, str]) -> str:
         "[simulation](simulation.md) or from stored results of [measurements](performance.md). The error is",
         "the distance to the paper's figure, or to the nearer end of its range. Platforms are mostly",
         "assumed, so read simulated rows as trends. *Cards alone* are hosts with the figures of the",
-        "platform's cards.",
+        "platform's cards. Rows of models take other figures of the same paper.",
         "",
         _summary(rows),
         "",
