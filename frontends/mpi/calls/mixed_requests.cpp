@@ -4,9 +4,11 @@
 
 #include "p2p/lock.h"
 #include "p2p/parcel_progress.h"
+#include "p2p/short_receives.h"
 #include "p2p/waited_messages.h"
 #include "requests/offloaded_requests.h"
 #include "requests/persistent_requests.h"
+#include "requests/status_errors.h"
 #include "tuning/samples.h"
 
 namespace offpath::mpi::mixed {
@@ -82,21 +84,6 @@ int wait_one(p2p::Parcel* parcel, MPI_Request* request, MPI_Status* status) {
     if (parcel != nullptr) return end(*parcel, request, status);
     if (any_outstanding()) wait_until_done(*request);
     return p2p::wait_for_host(request, status);
-}
-
-// Whether `error` is of the class MPI_ERR_IN_STATUS. An error is a code, and not always the class itself.
-bool is_in_status(int error) {
-    if (error == MPI_SUCCESS) return false;
-    int its_class = MPI_SUCCESS;
-    PMPI_Error_class(error, &its_class);
-    return its_class == MPI_ERR_IN_STATUS;
-}
-
-// Reports errors of single requests as MPI_Waitall does.
-int tell_errors(const std::vector<int>& errors, MPI_Status* statuses) {
-    for (std::size_t i = 0; statuses != MPI_STATUSES_IGNORE && i < errors.size(); ++i)
-        statuses[i].MPI_ERROR = errors[i];
-    return MPI_ERR_IN_STATUS;
 }
 
 int wait_each(int count, MPI_Request* requests, const Parcels& parcels, MPI_Status* statuses) {
@@ -227,6 +214,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
     StandIns real(1, request);
     const p2p::Look look(1, real.data());
     if (request == nullptr) return PMPI_Wait(request, status);
+    if (int result = MPI_SUCCESS; p2p::wait_for_short(real.data(), status, &result)) return result;
     const Parcels parcels(1, real.data());
     return wait_one(parcels[0], real.data(), status);
 }
@@ -236,6 +224,8 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
     StandIns real(count, requests);
     const p2p::Look look(count, real.data());
     if (requests == nullptr) return PMPI_Waitall(count, requests, statuses);
+    if (int result = MPI_SUCCESS; p2p::wait_for_all_short(count, real.data(), statuses, &result))
+        return result;
     const Parcels parcels(count, real.data());
     if (parcels.none() && !p2p::must_attend()) {
         for (int i = 0; i < count && any_outstanding(); ++i)

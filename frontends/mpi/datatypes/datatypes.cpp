@@ -182,7 +182,8 @@ bool unpack_some(const char* packed, std::size_t bytes, void* elements, std::siz
 void remember_bytes(MPI_Datatype type) {
     KnownType& known = known_type(type);
     if (known.type == type || type == MPI_DATATYPE_NULL) return;
-    known = {type, is_predefined(type) ? type_bytes(type) : KnownType::unknown};
+    const bool predefined = is_predefined(type);
+    known = {type, predefined ? type_bytes(type) : KnownType::unknown, predefined && has_no_gaps(type)};
 }
 
 TypeUse use_type(MPI_Datatype type) {

@@ -4,8 +4,10 @@
 
 #include "communicators/communicators.h"
 #include "header_watcher.h"
+#include "received_bytes.h"
 #include "runtime/runtime.h"
 #include "settings.h"
+#include "short_receives.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -36,6 +38,8 @@ void destroy_pairs(Pairs* pairs) {
 void open_pairs() {
     if (job_settings.scope == Scope::off) return;
     open_headers(job_settings.secret, runtime().rank);
+    open_received_bytes();
+    short_receives_are_used = !runtime().threads;
     payloads = private_copy(runtime().service);
     self = private_copy(MPI_COMM_SELF);
     void* value = nullptr;

@@ -43,9 +43,10 @@ struct Pairs {
     int own_rank = 0;             // in the communicator
     std::vector<int> world_rank;  // by rank; not_part: messages with it are the host's
     MessageNumbers sent, received;
-    std::uint32_t unnumbered = 0;     // messages sent whose tag has no number
-    std::vector<Parcel*> wild;        // receives with a wildcard, not known to be matched
-    std::deque<Extracted> extracted;  // by probes
+    std::uint32_t unnumbered = 0;      // messages sent whose tag has no number
+    std::vector<Parcel*> wild;         // receives with a wildcard, not known to be matched
+    std::deque<Extracted> extracted;   // by probes
+    std::uint32_t short_receives = 0;  // outstanding ones (short_receives.h)
     MessageHistory watches;
 
     bool takes_part(int rank) const {

@@ -1,13 +1,6 @@
 #include "message_numbers.h"
 
 namespace offpath::mpi::p2p {
-namespace {
-
-std::uint64_t key_of(int peer, int tag) {
-    return (std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag)) + 1;
-}
-
-}  // namespace
 
 MessageNumbers::Entry* MessageNumbers::find(std::uint64_t key) {
     if (entries_.empty()) entries_.resize(64);
@@ -30,8 +23,7 @@ void MessageNumbers::grow() {
     }
 }
 
-std::optional<std::uint32_t> MessageNumbers::next(int peer, int tag) {
-    const std::uint64_t key = key_of(peer, tag);
+std::optional<std::uint32_t> MessageNumbers::next_of_other(std::uint64_t key) {
     Entry* entry = find(key);
     if (entry->key == 0) {
         if (used_ >= most_entries) return std::nullopt;

@@ -12,6 +12,7 @@
 #include "header_watcher.h"
 #include "outstanding.h"
 #include "parcel_progress.h"
+#include "short_receives.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -73,7 +74,9 @@ void release_parcel(Parcel& parcel) {
     if (Asked asked; unwatch(parcel, &asked))
         withdraw(asked.header.source, asked.header.key, asked.keyed_message);
     release_staging(parcel.staging);
-    if (parcel.landing != nullptr && parcel.landing != parcel.own.data())
+    if (parcel.short_receive != nullptr)
+        release_short(*parcel.short_receive);
+    else if (parcel.landing != nullptr && parcel.landing != parcel.own.data())
         release_landing(parcel.landing, parcel.landing_bytes);
     if (parcel.use.layout != nullptr) release(*parcel.use.layout);
     release(*parcel.team);
@@ -99,12 +102,17 @@ void forget_parcel(Parcel& parcel) {
     outstanding.parcels.lower();
 }
 
-Parcel* find_parcel(MPI_Request request) {
+Parcel* find_registered(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return nullptr;
     Parcel* parcel = bucket_of(request);
     while (parcel != nullptr && parcel->handle != request)
         parcel = parcel->next;
     return parcel;
+}
+
+Parcel* find_parcel(MPI_Request request) {
+    ShortReceive* const receive = request != MPI_REQUEST_NULL ? take_short(request) : nullptr;
+    return receive != nullptr ? &become_parcel(*receive, request) : find_registered(request);
 }
 
 void attend(Parcel& parcel) {

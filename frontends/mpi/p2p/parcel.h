@@ -28,6 +28,7 @@
 namespace offpath::mpi::p2p {
 
 struct HeaderWatch;
+struct ShortReceive;
 
 struct Parcel {
     bool receives = false;
@@ -64,8 +65,9 @@ struct Parcel {
     bool landed = false;           // the announced message goes to `landing`
 
     std::array<char, short_landing_bytes> own{};  // the header that is sent, or a short receive's landing
-    StagingBlock staging;                         // packed bytes for the device
-    char* landing = nullptr;                      // where the host's receive goes; capacity below
+    ShortReceive* short_receive = nullptr;  // it was one, whose memory is its landing (short_receives.h)
+    StagingBlock staging;                   // packed bytes for the device
+    char* landing = nullptr;                // where the host's receive goes; capacity below
     std::size_t landing_bytes = 0;
 
     // How it is waited for (waited_messages.h).
@@ -99,7 +101,10 @@ void release_parcel(Parcel& parcel);
 // The table of parcels by handle.
 void register_parcel(Parcel& parcel);
 void forget_parcel(Parcel& parcel);
+// A short receive becomes a parcel by it.
 Parcel* find_parcel(MPI_Request request);
+// Null for short receives, too.
+Parcel* find_registered(MPI_Request request);
 
 // Attended parcels need progress by this process, whatever it waits for: receives with room for large
 // messages, and forsaken parcels. While there is one, no call may block in the host's MPI.

@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "outstanding.h"
 #include "parcel.h"
+#include "received_bytes.h"
 
 namespace offpath::mpi::p2p {
 
@@ -92,7 +93,6 @@ void copy_status(const MPI_Status& from, MPI_Status* to);
 inline bool is_exact(int source, int tag) {
     return source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG;
 }
-std::size_t received_bytes(const MPI_Status& status);
 
 // Whether a message from here with plausible arguments is between participating ranks. Otherwise the host's
 // MPI handles it entirely. Must not hold the lock.

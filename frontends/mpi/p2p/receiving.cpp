@@ -201,12 +201,6 @@ void lost_header(Parcel& parcel) {
 
 }  // namespace
 
-std::size_t received_bytes(const MPI_Status& status) {
-    MPI_Count bytes = 0;
-    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-    return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
-}
-
 offpath_status_t ask_device(Parcel& parcel, std::size_t room) {
     void* place = parcel.buffer;
     if (room > 0 && !parcel.use.contiguous()) {

@@ -276,14 +276,14 @@ void Look::enter() {
     entered_ = true;
     const auto guard = lock();
     for (int i = 0; i < count_; ++i) {
-        if (Parcel* parcel = find_parcel(requests_[i])) look_at(*parcel);
+        if (Parcel* parcel = find_registered(requests_[i])) look_at(*parcel);
     }
 }
 
 void Look::leave_rest() {
     const auto guard = lock();
     for (int i = 0; i < count_; ++i) {
-        if (Parcel* parcel = find_parcel(requests_[i])) leave(*parcel);
+        if (Parcel* parcel = find_registered(requests_[i])) leave(*parcel);
     }
 }
 

@@ -7,10 +7,12 @@
 #include <cstring>
 
 #include "communicators/communicators.h"
+#include "datatypes/known_types.h"
 #include "devices/devices.h"
 #include "p2p/lock.h"
 #include "p2p/parcel_progress.h"
 #include "p2p/settings.h"
+#include "p2p/short_receives.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -86,6 +88,12 @@ int receive_now(const Arguments& a, MPI_Request* request, bool awaited) {
             return devices::start_receive(*team, from_device("MPI_Irecv", a), request);
         return on_host();
     }
+    if (short_receives_are_used) {
+        const TypeUse elements = use_known_type(a.type);
+        const std::size_t capacity = static_cast<std::size_t>(a.count) * elements.bytes;
+        if (elements.usable && is_short(a, capacity, *pairs))
+            return start_short(a, capacity, elements.layout, *team, *pairs, request);
+    }
     const TypeUse use = use_type(a.type, a.buffer);
     if (!use.usable) return on_host();
     const auto guard = lock();
@@ -96,6 +104,7 @@ int receive_now(const Arguments& a, MPI_Request* request, bool awaited) {
 }
 
 int complete(MPI_Request* request, MPI_Status* status) {
+    if (int result = MPI_SUCCESS; wait_for_short(request, status, &result)) return result;
     Parcel* parcel = nullptr;
     if (any_registered()) {
         const auto guard = lock();
@@ -117,7 +126,7 @@ int receive(const Arguments& a, MPI_Status* status) {
         if (is_from_device(team)) return devices::receive(*team, from_device("MPI_Recv", a), status);
         return receive_on_host(a, status);
     }
-    const std::size_t capacity = static_cast<std::size_t>(a.count) * type_bytes(a.type);
+    const std::size_t capacity = static_cast<std::size_t>(a.count) * bytes_of_type(a.type);
     if (capacity < job_settings.min_bytes && !runtime().threads && !must_poll() && pairs->extracted.empty())
         return receive_short(a, capacity, *team, *pairs, status);
     MPI_Request request = MPI_REQUEST_NULL;

@@ -5,6 +5,7 @@
 #include <offpath/types.h>
 
 #include "communicators/communicators.h"
+#include "datatypes/known_types.h"
 #include "devices/devices.h"
 #include "p2p/counts.h"
 #include "p2p/lock.h"
@@ -30,6 +31,11 @@ int start_on_host(const Arguments& a, Mode mode, MPI_Request* request) {
 }
 
 int start_counted(const Arguments& a, Mode mode, Pairs& pairs, MPI_Request* request) {
+    if (!runtime().threads) {
+        const int error = start_on_host(a, mode, request);
+        if (error == MPI_SUCCESS) pairs.sent.next(a.peer, a.tag);
+        return error;
+    }
     const auto guard = lock();
     const bool numbered = pairs.sent.next(a.peer, a.tag).has_value();
     const int error = start_on_host(a, mode, request);
@@ -43,6 +49,11 @@ int send_counted(const Arguments& a, Mode mode, Pairs& pairs) {
         const int error = start_counted(a, mode, pairs, &request);
         return error == MPI_SUCCESS ? wait_for_host(&request, MPI_STATUS_IGNORE) : error;
     }
+    if (!runtime().threads) {
+        const int error = blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
+        if (error == MPI_SUCCESS) pairs.sent.next(a.peer, a.tag);
+        return error;
+    }
     const auto guard = lock();
     const bool numbered = pairs.sent.next(a.peer, a.tag).has_value();
     const int error = blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
@@ -51,7 +62,7 @@ int send_counted(const Arguments& a, Mode mode, Pairs& pairs) {
 }
 
 std::size_t bytes_of(const Arguments& a) {
-    return static_cast<std::size_t>(a.count) * type_bytes(a.type);
+    return static_cast<std::size_t>(a.count) * bytes_of_type(a.type);
 }
 
 // Not for buffered sends: their memory belongs to the front end.
