@@ -130,13 +130,14 @@ bool take_all(int count, const MPI_Request* requests, ShortReceive** taken) {
 int end_all(int count, const MPI_Request* requests, ShortReceive** taken, MPI_Status* statuses, int result,
             MPI_Status* told) {
     const bool in_status = is_in_status(result);
+    const bool any_gpu = gpu::any_driver();
     std::vector<int> errors;
     for (int i = 0; i < count; ++i) {
         int error = in_status ? statuses[i].MPI_ERROR : MPI_SUCCESS;
         if (ShortReceive* receive = taken[i]) {
             if (requests[i] != MPI_REQUEST_NULL) {
                 put_back(*receive);  // an error of another request has ended the wait
-            } else if (error != MPI_SUCCESS || !end_if_plain(*receive, statuses[i])) {
+            } else if (error != MPI_SUCCESS || !end_if_plain(*receive, statuses[i], any_gpu)) {
                 error = end_as_parcel(*receive, statuses[i], error, &statuses[i]);
             }
         }
@@ -202,11 +203,11 @@ void put_back(ShortReceive& receive) {
     if (short_receive_count++ == 0) outstanding.parcels.raise();
 }
 
-bool end_if_plain(ShortReceive& receive, const MPI_Status& status) {
+bool end_if_plain(ShortReceive& receive, const MPI_Status& status, bool any_gpu) {
     const std::size_t bytes = received_bytes(status);
     if (bytes == header_bytes || bytes > receive.capacity) return false;
     if (receive.lands() && bytes > 0) {
-        if (receive.layout != nullptr || gpu::is_device_memory(receive.buffer)) return false;
+        if (receive.layout != nullptr || (any_gpu && gpu::is_device_memory(receive.buffer))) return false;
         std::memcpy(receive.buffer, receive.landing.data(), bytes);
     }
     if (receive.layout != nullptr) release(*receive.layout);
@@ -248,7 +249,7 @@ bool wait_for_short(MPI_Request* request, MPI_Status* status, int* result) {
     if (receive == nullptr) return false;
     MPI_Status own;
     *result = PMPI_Wait(request, &own);
-    if (*result == MPI_SUCCESS && end_if_plain(*receive, own)) {
+    if (*result == MPI_SUCCESS && end_if_plain(*receive, own, receive->lands() && gpu::any_driver())) {
         copy_status(own, status);
         return true;
     }

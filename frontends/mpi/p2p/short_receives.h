@@ -54,8 +54,8 @@ ShortReceive* take_short(MPI_Request request);
 void put_back(ShortReceive& receive);
 
 // The host's MPI has completed the request without error. True: so is the receive, and its record is free.
-// False: it must become a parcel.
-bool end_if_plain(ShortReceive& receive, const MPI_Status& status);
+// False: it must become a parcel. `any_gpu`: whether its buffer may be in GPU memory.
+bool end_if_plain(ShortReceive& receive, const MPI_Status& status, bool any_gpu);
 // `handle`: null if the host's MPI has completed the request. The record is given up.
 Parcel& become_parcel(ShortReceive& receive, MPI_Request handle);
 void release_short(ShortReceive& receive);
