@@ -14,66 +14,66 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-constexpr std::size_t records_at_once = 64;
+constexpr std::size_t short_records_at_once = 64;
 
-std::vector<std::unique_ptr<ShortReceive[]>> all_records;
-ShortReceive* free_records = nullptr;
+std::vector<std::unique_ptr<ShortReceive[]>> all_short_records;
+ShortReceive* free_short_records = nullptr;
 
 // By handle. A power of two of buckets, at least as many as there are receives.
-std::vector<ShortReceive*> table;
-int table_shift = 0;
+std::vector<ShortReceive*> short_table;
+int short_table_shift = 0;
 
 // MPI_Request is a pointer in some MPI libraries and an integer in others.
-ShortReceive*& bucket_of(MPI_Request request) {
+ShortReceive*& short_bucket_of(MPI_Request request) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
-    return table[(bits * 0x9E3779B97F4A7C15U) >> table_shift];
+    return short_table[(bits * 0x9E3779B97F4A7C15U) >> short_table_shift];
 }
 
-void insert(ShortReceive& receive) {
-    ShortReceive*& bucket = bucket_of(receive.handle);
+void insert_short(ShortReceive& receive) {
+    ShortReceive*& bucket = short_bucket_of(receive.handle);
     receive.next = bucket;
     bucket = &receive;
 }
 
-[[gnu::noinline]] void grow_table() {
-    std::vector<ShortReceive*> old(std::max<std::size_t>(256, table.size() * 2));
-    old.swap(table);
-    table_shift = 64 - std::countr_zero(table.size());
+[[gnu::noinline]] void grow_short_table() {
+    std::vector<ShortReceive*> old(std::max<std::size_t>(256, short_table.size() * 2));
+    old.swap(short_table);
+    short_table_shift = 64 - std::countr_zero(short_table.size());
     for (ShortReceive* receive : old) {
         while (receive != nullptr) {
             ShortReceive* const next = receive->next;
-            insert(*receive);
+            insert_short(*receive);
             receive = next;
         }
     }
 }
 
-[[gnu::noinline]] void make_records() {
-    all_records.push_back(std::make_unique<ShortReceive[]>(records_at_once));
-    for (std::size_t i = 0; i < records_at_once; ++i) {
-        ShortReceive& record = all_records.back()[i];
-        record.next = free_records;
-        free_records = &record;
+[[gnu::noinline]] void make_short_records() {
+    all_short_records.push_back(std::make_unique<ShortReceive[]>(short_records_at_once));
+    for (std::size_t i = 0; i < short_records_at_once; ++i) {
+        ShortReceive& record = all_short_records.back()[i];
+        record.next = free_short_records;
+        free_short_records = &record;
     }
 }
 
-void free_record(ShortReceive& receive) {
-    receive.next = free_records;
-    free_records = &receive;
+void free_short_record(ShortReceive& receive) {
+    receive.next = free_short_records;
+    free_short_records = &receive;
 }
 
 // The receives of a communicator hold its team together.
-void hold_team(ShortReceive& receive) {
+void hold_team_of_short(ShortReceive& receive) {
     if (receive.pairs->short_receives++ == 0) retain(*receive.team);
 }
-void let_team_go(const ShortReceive& receive) {
+void let_team_of_short_go(const ShortReceive& receive) {
     Team& team = *receive.team;
     if (--receive.pairs->short_receives == 0) release(team);
 }
 
 // The parcel's view of the elements.
-TypeUse use_of(const ShortReceive& receive) {
+TypeUse use_of_short(const ShortReceive& receive) {
     if (receive.layout != nullptr)
         return {true, receive.layout->bytes, receive.layout->extent, receive.layout};
     TypeUse bytes{true, 1, 1, nullptr};
@@ -113,7 +113,7 @@ class Room {
 
 // Takes all short receives behind the requests. False: there are parcels among the requests, and nothing was
 // taken.
-bool take_all(int count, const MPI_Request* requests, ShortReceive** taken) {
+bool take_all_short(int count, const MPI_Request* requests, ShortReceive** taken) {
     const bool any_parcels = outstanding.parcels > 1 || short_receive_count == 0;
     for (int i = 0; i < count; ++i) {
         taken[i] = requests[i] != MPI_REQUEST_NULL ? take_short(requests[i]) : nullptr;
@@ -127,8 +127,8 @@ bool take_all(int count, const MPI_Request* requests, ShortReceive** taken) {
 }
 
 // Ends the receives after a wait of the host's MPI that returned `result`.
-int end_all(int count, const MPI_Request* requests, ShortReceive** taken, MPI_Status* statuses, int result,
-            MPI_Status* told) {
+int end_all_short(int count, const MPI_Request* requests, ShortReceive** taken, MPI_Status* statuses,
+                  int result, MPI_Status* told) {
     const bool in_status = is_in_status(result);
     const bool any_gpu = gpu::any_driver();
     std::vector<int> errors;
@@ -158,16 +158,16 @@ bool is_short(const Arguments& a, std::size_t capacity, const Pairs& pairs) {
 
 int start_short(const Arguments& a, std::size_t capacity, Layout* layout, Team& team, Pairs& pairs,
                 MPI_Request* request) {
-    if (free_records == nullptr) make_records();
-    ShortReceive& receive = *free_records;
-    free_records = receive.next;
+    if (free_short_records == nullptr) make_short_records();
+    ShortReceive& receive = *free_short_records;
+    free_short_records = receive.next;
     receive.capacity = capacity;
     MPI_Request handle = MPI_REQUEST_NULL;
     const int error = receive.lands() ? PMPI_Irecv(receive.landing.data(), short_landing_bytes, MPI_PACKED,
                                                    a.peer, a.tag, a.comm, &handle)
                                       : PMPI_Irecv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &handle);
     if (error != MPI_SUCCESS) {
-        free_record(receive);
+        free_short_record(receive);
         return error;
     }
     pairs.received.next(a.peer, a.tag);
@@ -179,7 +179,7 @@ int start_short(const Arguments& a, std::size_t capacity, Layout* layout, Team& 
     receive.peer = a.peer;
     receive.tag = a.tag;
     if (layout != nullptr) retain(*layout);
-    hold_team(receive);
+    hold_team_of_short(receive);
     put_back(receive);
     *request = handle;
     return MPI_SUCCESS;
@@ -187,7 +187,7 @@ int start_short(const Arguments& a, std::size_t capacity, Layout* layout, Team& 
 
 ShortReceive* take_short(MPI_Request request) {
     if (short_receive_count == 0) return nullptr;
-    ShortReceive** link = &bucket_of(request);
+    ShortReceive** link = &short_bucket_of(request);
     while (*link != nullptr && (*link)->handle != request)
         link = &(*link)->next;
     ShortReceive* const found = *link;
@@ -198,8 +198,8 @@ ShortReceive* take_short(MPI_Request request) {
 }
 
 void put_back(ShortReceive& receive) {
-    if (short_receive_count >= table.size()) grow_table();
-    insert(receive);
+    if (short_receive_count >= short_table.size()) grow_short_table();
+    insert_short(receive);
     if (short_receive_count++ == 0) outstanding.parcels.raise();
 }
 
@@ -211,8 +211,8 @@ bool end_if_plain(ShortReceive& receive, const MPI_Status& status, bool any_gpu)
         std::memcpy(receive.buffer, receive.landing.data(), bytes);
     }
     if (receive.layout != nullptr) release(*receive.layout);
-    let_team_go(receive);
-    free_record(receive);
+    let_team_of_short_go(receive);
+    free_short_record(receive);
     return true;
 }
 
@@ -221,16 +221,16 @@ Parcel& become_parcel(ShortReceive& receive, MPI_Request handle) {
     parcel.handle = handle;
     parcel.buffer = receive.buffer;
     parcel.capacity = receive.capacity;
-    parcel.use = use_of(receive);
+    parcel.use = use_of_short(receive);
     parcel.count = parcel.use.bytes > 0 ? parcel.capacity / parcel.use.bytes : 0;
     parcel.peer = receive.peer;
     parcel.tag = receive.tag;
     parcel.counted = true;
     parcel.direct = !receive.lands();
-    let_team_go(receive);
+    let_team_of_short_go(receive);
     if (handle != MPI_REQUEST_NULL) register_parcel(parcel);
     if (parcel.direct) {
-        free_record(receive);
+        free_short_record(receive);
         return parcel;
     }
     parcel.landing = receive.landing.data();
@@ -240,7 +240,7 @@ Parcel& become_parcel(ShortReceive& receive, MPI_Request handle) {
 }
 
 void release_short(ShortReceive& receive) {
-    free_record(receive);
+    free_short_record(receive);
 }
 
 bool wait_for_short(MPI_Request* request, MPI_Status* status, int* result) {
@@ -261,15 +261,15 @@ bool wait_for_short(MPI_Request* request, MPI_Status* status, int* result) {
 bool wait_for_all_short(int count, MPI_Request* requests, MPI_Status* statuses, int* result) {
     if (short_receive_count == 0 || must_poll() || count < 0) return false;
     Room<ShortReceive*> taken(static_cast<std::size_t>(count));
-    if (!take_all(count, requests, taken.data())) return false;
+    if (!take_all_short(count, requests, taken.data())) return false;
     if (statuses != MPI_STATUSES_IGNORE) {
         *result = PMPI_Waitall(count, requests, statuses);
-        *result = end_all(count, requests, taken.data(), statuses, *result, statuses);
+        *result = end_all_short(count, requests, taken.data(), statuses, *result, statuses);
         return true;
     }
     Room<MPI_Status> own(static_cast<std::size_t>(count));
     *result = PMPI_Waitall(count, requests, own.data());
-    *result = end_all(count, requests, taken.data(), own.data(), *result, statuses);
+    *result = end_all_short(count, requests, taken.data(), own.data(), *result, statuses);
     return true;
 }
 
