@@ -108,8 +108,9 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> names
 // One rank's replay: its teams, its requests, and what each of its calls is.
 class Player {
   public:
-    Player(Cluster& cluster, std::uint32_t rank, const RankProfile& profile, Replayed& result)
-        : cluster_(cluster), rank_(rank), profile_(profile), result_(result) {
+    Player(Cluster& cluster, std::uint32_t rank, const std::vector<RankProfile>& profiles, Replayed& result)
+        : cluster_(cluster), rank_(rank), profile_(profiles[rank]), profiles_(profiles), result_(result) {
+        const RankProfile& profile = profile_;
         teams_.resize(profile.communicators.size());
         sequences_.resize(profile.communicators.size());
         result.calls[rank].resize(profile.calls.size());
@@ -127,6 +128,9 @@ class Player {
 
   private:
     Known learn(const ProfiledCall& call);
+    // Whether the receiver takes the message by a matched probe, which is not replayed. The message would
+    // wait for ever, so it is not replayed either.
+    bool is_taken_by_probe(const ProfiledCall& call) const;
     std::vector<Operation> operations(const ProfiledCall& call, Known& known);
     Operation send(engine::Team& team, std::int32_t peer, std::int32_t tag, std::uint64_t bytes);
     Operation receive(engine::Team& team, std::int32_t peer, std::int32_t tag, std::uint64_t bytes);
@@ -140,6 +144,7 @@ class Player {
     Cluster& cluster_;
     const std::uint32_t rank_;
     const RankProfile& profile_;
+    const std::vector<RankProfile>& profiles_;  // of all ranks
     Replayed& result_;
     std::vector<engine::Team*> teams_;
     std::vector<std::uint32_t> sequences_;
@@ -148,6 +153,22 @@ class Player {
     std::uint64_t posts_ = 0;
     std::vector<Request*> detached_;  // nobody waits for them before the end
 };
+
+bool Player::is_taken_by_probe(const ProfiledCall& call) const {
+    const std::vector<std::uint32_t>& members =
+        profile_.communicators[static_cast<std::size_t>(call.comm)].members;
+    const RankProfile& receiver = profiles_[members[static_cast<std::size_t>(call.peer)]];
+    bool probes = false;
+    for (const ProfiledCall& one : receiver.calls) {
+        const bool exchanges = is_one_of(one.name, {"Sendrecv", "Sendrecv_replace"});
+        const std::int32_t tag = exchanges ? one.from_tag : one.tag;
+        if ((exchanges || is_one_of(one.name, {"Recv", "Irecv", "Start of Irecv"})) &&
+            (tag == call.tag || tag == any_peer))
+            return false;
+        probes |= is_one_of(one.name, {"Mrecv", "Imrecv"});
+    }
+    return probes;
+}
 
 Known Player::learn(const ProfiledCall& call) {
     Known known;
@@ -175,6 +196,7 @@ Known Player::learn(const ProfiledCall& call) {
                        : exchanges         ? Action::exchange
                                            : Action::receive;
         if (call.peer == null_peer && !exchanges) known.action = Action::nothing;
+        if (known.action == Action::send && is_taken_by_probe(call)) known.action = Action::nothing;
         return known;
     }
     std::string blocking = name;
@@ -395,7 +417,7 @@ Replayed replay(Cluster& cluster, const std::vector<RankProfile>& profiles) {
     result.calls.resize(profiles.size());
     std::vector<std::unique_ptr<Player>> players;
     for (std::uint32_t rank = 0; rank < profiles.size(); ++rank)
-        players.push_back(std::make_unique<Player>(cluster, rank, profiles[rank], result));
+        players.push_back(std::make_unique<Player>(cluster, rank, profiles, result));
     make_teams(cluster, profiles, players);
     Job job(cluster);
     job.run([&players](Rank& rank) { return players[rank.number()]->play(rank); });

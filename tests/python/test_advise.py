@@ -158,6 +158,19 @@ def test_a_deadlock_says_who_waits(offpath, tmp_path):
     assert done.returncode != 0 and "deadlock" in done.stderr and "rank 1 waits for" in done.stderr
 
 
+def test_messages_for_matched_probes_do_not_block_the_replay(offpath, tmp_path):
+    """The receiver's MPI_Mprobe and MPI_Mrecv are not replayed, so neither are the messages for them."""
+
+    def take_by_probe(found):
+        if found["rank"] == 1:
+            found["calls"][0] = {"call": "Mrecv", "site": 0}
+
+    folder = _written(tmp_path / "p", take_by_probe)
+    for engine in ("host", "offpath"):
+        done = offpath("sim", "--platform=lab", f"--program={folder}", f"--engine={engine}")
+        assert done.returncode == 0 and "4 calls of MPI_Mrecv" in done.stderr, done.stderr
+
+
 def test_no_profile_is_an_error(offpath, tmp_path):
     done = offpath("advise", f"--profile={tmp_path}")
     assert done.returncode == 2 and "rank-0.json is missing" in done.stderr
