@@ -50,7 +50,8 @@ void check_status(const MPI_Status& status, int bytes, const char* where) {
                 status.MPI_SOURCE, status.MPI_TAG, count, cancelled, bytes);
 }
 
-// If an end has counted the messages before it wrongly, an early receive gets no message or another one.
+// If an end has counted the messages before it wrongly, the receive gets another message or is not early,
+// which the summary tells (CMakeLists.txt).
 void exchange_large(const char* where) {
     std::vector<char> in = empty_room(large);
     const Message out(rank, 1000, large);
