@@ -256,7 +256,9 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
     } else if (const auto* revoke = std::get_if<control::RevokeRegion>(&message)) {
         revoke_region(revoke->id);
     } else if (const auto* kernel = std::get_if<control::LoadKernel>(&message)) {
-        load_kernel(*kernel);
+        // An unload that was posted before comes first: the library may be the same.
+        drain(UINT32_MAX);
+        if (!ended_) load_kernel(*kernel);
     } else if (const auto* taken = std::get_if<control::KernelTextsTaken>(&message)) {
         if (kernels_ == nullptr || !kernels_->taken(*taken))
             end(Status::protocol, "it has taken texts of kernels that were not sent", true);

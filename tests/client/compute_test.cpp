@@ -213,6 +213,28 @@ TEST_P(Compute, KeepsTheLibrarysMemory) {
     }));
 }
 
+// Even where the device meets the unload and the next load at once.
+TEST_P(Compute, UnloadsBeforeALaterLoad) {
+    EXPECT_TRUE(all_right(1, directory.path(), [device = daemon.pid()](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_kernel_h count = load(context, "test_count_calls");
+        for (int load_again = 0; load_again < 5; ++load_again) {
+            int calls = 0;
+            expect(run(count, 0, {{&calls, sizeof calls, OFFPATH_OUT}}), OFFPATH_OK, "count");
+            require(calls == 1, "loaded anew");
+            require(kill(device, SIGSTOP) == 0, "stop");
+            expect(offpath_kernel_unload(count), OFFPATH_OK, "unload");
+            std::thread goes_on([device] {
+                usleep(20'000);  // meanwhile the load is sent
+                kill(device, SIGCONT);
+            });
+            count = load(context, "test_count_calls");
+            goes_on.join();
+        }
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
 // A crash ends what its process had started, and nothing else. The library can be loaded again.
 TEST_P(Compute, SurvivesCrashes) {
     EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
