@@ -16,52 +16,31 @@ from offpath.lab_times import Point, Shape, points
 Set = list[tuple[Shape, list[Point]]]
 ENGINES = ("host", "offpath")
 
-# Configurations that were looked at while the model was made. Its parts and algorithms were chosen with them.
-KNOWN: dict[str, Set] = {
-    "slow": [
-        (
-            Shape(2, "500mbit", engine),
-            points("iallgather iallreduce ibcast", "32K 512K") + points("isend", "2M"),
-        )
-        for engine in ENGINES
-    ],
-    "four": [
-        (
-            Shape(4, "1gbit", engine),
-            points("iallgather iallreduce ialltoall", "128K 512K") + points("ibcast", "2M"),
-        )
-        for engine in ENGINES
-    ],
-    "free": [
-        (Shape(4, "unlimited", engine), points("iallgather ibcast ialltoall", "32K 512K"))
-        for engine in ENGINES
-    ],
-    "remote": [
-        (Shape(2, "1gbit", "offpath", "remote"), points("ialltoall iallgather iallreduce", "32K 512K"))
-    ],
-}
 
+def _read(group: str) -> dict[str, Set]:
+    """The sets of a group in configurations.json. There, `points` has sizes by operations, as words."""
+    with (Path(__file__).parent / "configurations.json").open() as file:
+        sets = json.load(file)[group]
+    return {
+        name: [
+            (
+                Shape(
+                    lab["nodes"], lab["link"], engine, lab.get("dpu", "local"), lab.get("ranks_per_node", 1)
+                ),
+                [point for ops, sizes in lab["points"].items() for point in points(ops, sizes)],
+            )
+            for engine in lab.get("engines", ENGINES)
+        ]
+        for name, lab in sets.items()
+    }
+
+
+# Configurations that were looked at while the model was made. Its parts and algorithms were chosen with them.
+KNOWN = _read("known")
 # Configurations that were fixed before any of them ran. The rule: every size is three quarters of a power of
 # two, so it lies between two sizes of the other configurations; and every shape has another number of nodes,
 # of ranks a node, or another link than the known ones, or operations that those have not.
-BLIND: dict[str, Set] = {
-    "three": [
-        (
-            Shape(3, "1gbit", engine),
-            points("iallgather iallreduce ialltoall ibcast", "48K 768K") + points("isend", "768K"),
-        )
-        for engine in ENGINES
-    ],
-    "rooted": [
-        (Shape(4, "500mbit", engine), points("ireduce igather iscatter", "24K 384K")) for engine in ENGINES
-    ],
-    "sums": [(Shape(2, "2gbit", engine), points("ireduce_scatter iscan", "96K 1536K")) for engine in ENGINES],
-    "pairs": [
-        (Shape(2, "1gbit", engine, ranks_per_node=2), points("ialltoall iallgather", "48K 384K"))
-        for engine in ENGINES
-    ],
-    "far": [(Shape(3, "500mbit", "offpath", "remote"), points("ialltoall iallgather ibcast", "48K 384K"))],
-}
+BLIND = _read("blind")
 SETS = KNOWN | BLIND
 GROUPS = {"known": KNOWN, "blind": BLIND}
 
