@@ -10,6 +10,7 @@
 #include "communicator_state.h"
 #include "end_notices.h"
 #include "lock.h"
+#include "outstanding.h"
 #include "parcel.h"
 #include "runtime/runtime.h"
 #include "settings.h"
@@ -50,13 +51,7 @@ std::size_t size_of(std::size_t bytes) {
 }
 
 void tell(const Parcel& parcel, MessageHistory::Received& watch) {
-    if (watch.told == watch.habit.only_waits()) return;
-    watch.told = watch.habit.only_waits();
-    send_notice(parcel.pairs->world(parcel.peer),
-                {.pairs = parcel.pairs->id,
-                 .from = parcel.pairs->own_rank,
-                 .tag = parcel.tag,
-                 .kind = watch.told ? EndNotice::only_waits : EndNotice::computes});
+    tell_habit(*parcel.pairs, parcel.peer, parcel.tag, watch);
 }
 
 void take_in(const EndNotice& notice) {
@@ -135,12 +130,6 @@ void receive_ended(Parcel& parcel, bool only_waited, std::uint64_t elapsed_ns) {
     tell(parcel, *watch);
 }
 
-// Whether the parcel's message will come through the host's MPI.
-bool will_come_by_host(const Parcel& parcel) {
-    const MessageHistory::Received* watch = find(parcel.pairs->watches.received, parcel.peer, parcel.tag);
-    return watch != nullptr && watch->told && watch->latest_by_host;
-}
-
 }  // namespace
 
 bool watches_waits() {
@@ -194,7 +183,8 @@ void expect(Parcel& parcel) {
     const Overlap overlap = overlap_of(parcel);
     if (overlap != Overlap::none) tell_of_shared_buffer(parcel);
     parcel.agreed = comes_without_header(parcel);
-    parcel.by_host = parcel.agreed || (overlap == Overlap::none && will_come_by_host(parcel));
+    parcel.by_host =
+        parcel.agreed || (overlap == Overlap::none && comes_by_host(*parcel.pairs, parcel.peer, parcel.tag));
     parcel.beneath = !parcel.agreed && overlap == Overlap::expected;
 }
 

@@ -44,6 +44,20 @@ void end_watching(Pairs& pairs);
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes);
 // Processes what the other ends have reported since.
 void hear();
+// Tells the sender whether this end only waits, if that has changed.
+void tell_habit(const Pairs& pairs, int peer, int tag, MessageHistory::Received& watch);
+
+// Whether the next large message with this source and tag will come through the host's MPI.
+bool comes_by_host(Pairs& pairs, int peer, int tag);
+
+// If nothing else is outstanding, a blocking call whose large message is the host's can be the host's own
+// call, without a parcel. When it has succeeded, it is recorded: the program has only waited for this
+// message, which was the only one.
+bool may_be_the_hosts_call();
+void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag);
+// `elapsed_ns`: the time in the host's call.
+void received_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::uint64_t elapsed_ns);
+
 // For a receive with known source and tag, before it is posted: sets `by_host`, `agreed` and `beneath`.
 void expect(Parcel& parcel);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/clock.h"
 #include "communicators/communicators.h"
 #include "datatypes/known_types.h"
 #include "devices/devices.h"
@@ -13,6 +14,7 @@
 #include "p2p/parcel_progress.h"
 #include "p2p/settings.h"
 #include "p2p/short_receives.h"
+#include "p2p/waited_messages.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -74,6 +76,29 @@ int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& p
                     status);
 }
 
+// Whether a large message that only the host's MPI moves is expected, while nothing else is outstanding.
+bool is_waited(const Arguments& a, Pairs& pairs) {
+    return may_be_the_hosts_call() && is_exact(a.peer, a.tag) && pairs.wild.empty() &&
+           pairs.extracted.empty() && comes_by_host(pairs, a.peer, a.tag);
+}
+
+int receive_waited(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs, MPI_Status* status) {
+    MPI_Status own;
+    const std::uint64_t began_ns = now_ns();
+    const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
+    const std::size_t bytes = error == MPI_SUCCESS ? received_bytes(own) : header_bytes;
+    if (bytes >= job_settings.min_bytes && bytes <= capacity) {
+        pairs.received.next(a.peer, a.tag);
+        received_in_the_hosts_call(pairs, a.peer, a.tag, now_ns() - began_ns);
+        copy_status(own, status);
+        return MPI_SUCCESS;
+    }
+    if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
+    Parcel& parcel = received_by_host(a, use_type(a.type, a.buffer), team, pairs, own, nullptr, error);
+    posted(parcel);
+    return wait_for(parcel, status);
+}
+
 }  // namespace
 
 int receive_now(const Arguments& a, MPI_Request* request, bool awaited) {
@@ -129,6 +154,8 @@ int receive(const Arguments& a, MPI_Status* status) {
     const std::size_t capacity = static_cast<std::size_t>(a.count) * bytes_of_type(a.type);
     if (capacity < job_settings.min_bytes && !runtime().threads && !must_poll() && pairs->extracted.empty())
         return receive_short(a, capacity, *team, *pairs, status);
+    if (is_waited(a, *pairs) && use_known_type(a.type).usable)
+        return receive_waited(a, capacity, *team, *pairs, status);
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = receive_now(a, &request, true);
     return error == MPI_SUCCESS ? complete(&request, status) : error;

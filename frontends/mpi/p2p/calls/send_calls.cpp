@@ -61,6 +61,15 @@ int send_counted(const Arguments& a, Mode mode, Pairs& pairs) {
     return error;
 }
 
+// A large message that both ends only wait for, while nothing else is outstanding.
+int send_waited(const Arguments& a, Mode mode, Pairs& pairs) {
+    const int error = send_counted(a, mode, pairs);
+    if (error != MPI_SUCCESS) return error;
+    count_only_waited_for();
+    sent_in_the_hosts_call(pairs, a.peer, a.tag);
+    return MPI_SUCCESS;
+}
+
 std::size_t bytes_of(const Arguments& a) {
     return static_cast<std::size_t>(a.count) * bytes_of_type(a.type);
 }
@@ -113,10 +122,11 @@ int send(const Arguments& a, Mode mode) {
     if (!goes_with_header(bytes)) return send_counted(a, mode, *pairs);
     const TypeUse use = use_type(a.type, a.buffer);
     if (!use.usable) return blocking_call(mode)(a.buffer, a.count, a.type, a.peer, a.tag, a.comm);
+    const bool by_host = goes_by_host(a, bytes, mode, *pairs);
+    if (by_host && may_be_the_hosts_call()) return send_waited(a, mode, *pairs);
     Parcel* parcel = nullptr;
-    const int error = goes_by_host(a, bytes, mode, *pairs)
-                          ? start_send_by_host(a, bytes, mode, *team, *pairs, &parcel)
-                          : start_with_header(a, use, mode, *team, *pairs, &parcel);
+    const int error = by_host ? start_send_by_host(a, bytes, mode, *team, *pairs, &parcel)
+                              : start_with_header(a, use, mode, *team, *pairs, &parcel);
     if (error != MPI_SUCCESS || mode == Mode::buffered) return error;
     stay(*parcel);
     return wait_for(*parcel, MPI_STATUS_IGNORE);
