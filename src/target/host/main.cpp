@@ -3,9 +3,8 @@
 //   offpath-target-host PARENT [CPU,CPU,...] [UID:GID] shared|tcp PROGRAM-PID PROBE-ADDRESS PROBE-VALUE
 //   SPIN-US DEVICE DIRECTORY
 // with its socket, the socket of its daemon's images and, for `shared`, the line's memory file at given
-// descriptors. PROGRAM-PID is 0 if the
-// program is on another system. DEVICE is for people who list processes. DIRECTORY is where the daemon's
-// socket is, for libraries that attach to the daemon.
+// descriptors. PROGRAM-PID is 0 if the program is on another system. DEVICE is for people who list processes.
+// DIRECTORY is where the daemon's socket is, for libraries that attach to the daemon.
 #include "base/file_descriptor.h"
 #include "kernel_host/host_process.h"
 #include "memory/cma.h"

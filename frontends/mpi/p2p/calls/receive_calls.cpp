@@ -60,42 +60,30 @@ int receive_shorter(const Arguments& a, Team& team, Pairs& pairs, MPI_Status* st
     return wait_for(received_by_host(a, use, team, pairs, own, landing.data(), error), status);
 }
 
-// Uses the host's own receive. There must be only one thread, and nothing else to progress.
-int receive_short(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs, MPI_Status* status) {
-    MPI_Status own;
-    if (capacity <= header_bytes) return receive_shorter(a, team, pairs, status);
-    const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
-    const std::size_t bytes = error == MPI_SUCCESS ? received_bytes(own) : header_bytes;
-    if (bytes != header_bytes && bytes <= capacity) {
-        if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
-        copy_status(own, status);
-        return MPI_SUCCESS;
-    }
-    if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
-    return wait_for(received_by_host(a, use_type(a.type, a.buffer), team, pairs, own, nullptr, error),
-                    status);
-}
-
 // Whether a large message that only the host's MPI moves is expected, while nothing else is outstanding.
 bool is_waited(const Arguments& a, Pairs& pairs) {
     return may_be_the_hosts_call() && is_exact(a.peer, a.tag) && pairs.wild.empty() &&
            pairs.extracted.empty() && comes_by_host(pairs, a.peer, a.tag);
 }
 
-int receive_waited(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs, MPI_Status* status) {
+// Uses the host's own receive. There must be only one thread, and nothing else to progress. `waited`: the
+// receive is a large one, for which is_waited() holds.
+int receive_in_the_hosts_call(const Arguments& a, std::size_t capacity, Team& team, Pairs& pairs,
+                              MPI_Status* status, bool waited) {
     MPI_Status own;
-    const std::uint64_t began_ns = now_ns();
+    const std::uint64_t began_ns = waited ? now_ns() : 0;
     const int error = PMPI_Recv(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, &own);
     const std::size_t bytes = error == MPI_SUCCESS ? received_bytes(own) : header_bytes;
-    if (bytes >= job_settings.min_bytes && bytes <= capacity) {
-        pairs.received.next(a.peer, a.tag);
-        received_in_the_hosts_call(pairs, a.peer, a.tag, now_ns() - began_ns);
+    if (bytes != header_bytes && bytes <= capacity) {
+        if (pairs.takes_part(own.MPI_SOURCE)) pairs.received.next(own.MPI_SOURCE, own.MPI_TAG);
+        if (bytes >= job_settings.min_bytes && waited)
+            received_in_the_hosts_call(pairs, a.peer, a.tag, now_ns() - began_ns);
         copy_status(own, status);
         return MPI_SUCCESS;
     }
     if (error != MPI_SUCCESS && class_of(error) != MPI_ERR_TRUNCATE) return error;
     Parcel& parcel = received_by_host(a, use_type(a.type, a.buffer), team, pairs, own, nullptr, error);
-    posted(parcel);
+    if (waited) posted(parcel);
     return wait_for(parcel, status);
 }
 
@@ -153,9 +141,11 @@ int receive(const Arguments& a, MPI_Status* status) {
     }
     const std::size_t capacity = static_cast<std::size_t>(a.count) * bytes_of_type(a.type);
     if (capacity < job_settings.min_bytes && !runtime().threads && !must_poll() && pairs->extracted.empty())
-        return receive_short(a, capacity, *team, *pairs, status);
+        return capacity <= header_bytes
+                   ? receive_shorter(a, *team, *pairs, status)
+                   : receive_in_the_hosts_call(a, capacity, *team, *pairs, status, false);
     if (is_waited(a, *pairs) && use_known_type(a.type).usable)
-        return receive_waited(a, capacity, *team, *pairs, status);
+        return receive_in_the_hosts_call(a, capacity, *team, *pairs, status, true);
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = receive_now(a, &request, true);
     return error == MPI_SUCCESS ? complete(&request, status) : error;
