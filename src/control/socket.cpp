@@ -1,5 +1,7 @@
 #include "control/socket.h"
 
+#include "base/passed_descriptors.h"
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -130,20 +132,12 @@ FileDescriptor peer_process(int socket) {
 Status send_message(int socket, const Message& message, std::span<const int> descriptors) {
     std::vector<std::byte> bytes = encode_message(message);
     iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
+    DescriptorRoom<max_descriptors> room;
     msghdr header{};
     header.msg_iov = &part;
     header.msg_iovlen = 1;
     if (descriptors.size() > max_descriptors) return Status::invalid;
-    if (!descriptors.empty()) {
-        header.msg_control = control;
-        header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-        cmsghdr* rights = CMSG_FIRSTHDR(&header);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-        std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
-    }
+    pass_descriptors(descriptors, header, room);
     while (sendmsg(socket, &header, MSG_NOSIGNAL) < 0) {
         if (errno == EINTR) continue;
         if (errno == EAGAIN || errno == EWOULDBLOCK) return Status::retry;
@@ -156,12 +150,11 @@ Status receive_bytes(int socket, Received& received) {
     received.bytes.resize(max_message_bytes);
     received.descriptors.clear();
     iovec part{received.bytes.data(), received.bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
+    DescriptorRoom<max_descriptors> room;
     msghdr header{};
     header.msg_iov = &part;
     header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
+    accept_descriptors(header, room);
     ssize_t got;
     do {
         got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -171,15 +164,7 @@ Status receive_bytes(int socket, Received& received) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return Status::retry;
         return errno == ECONNRESET ? Status::peer_lost : Status::system;
     }
-    for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
-        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
-        const std::size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count; ++i) {
-            int fd;
-            std::memcpy(&fd, CMSG_DATA(item) + i * sizeof(int), sizeof fd);
-            received.descriptors.emplace_back(fd);
-        }
-    }
+    take_descriptors(header, [&](int descriptor) { received.descriptors.emplace_back(descriptor); });
     received.bytes.resize(static_cast<std::size_t>(got));
     if (got == 0) return Status::peer_lost;
     return (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? Status::protocol : Status::ok;

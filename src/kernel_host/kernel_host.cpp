@@ -1,5 +1,7 @@
 #include "kernel_host/kernel_host.h"
 
+#include "base/passed_descriptors.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -62,19 +64,11 @@ bool KernelHost::answered() const {
 Status KernelHost::send(const Request& request, std::span<const int> descriptors) {
     const std::vector<std::byte> record = encode(request);
     iovec part{const_cast<std::byte*>(record.data()), record.size()};
-    alignas(cmsghdr) char room[CMSG_SPACE(max_regions * sizeof(int))];
+    DescriptorRoom<max_regions> room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    if (!descriptors.empty()) {
-        message.msg_control = room;
-        message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-        cmsghdr* const header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-        std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-    }
+    pass_descriptors(descriptors, message, room);
     ssize_t sent;
     do {
         sent = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);

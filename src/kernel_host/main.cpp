@@ -2,6 +2,7 @@
 //   offpath-kernel-host PARENT [CPU,CPU,...] [UID:GID] own|any
 // with its socket, the shared words and the pipes for its output at given descriptors. It has one thread;
 // kernels may start more.
+#include "base/passed_descriptors.h"
 #include "kernel_host/host_process.h"
 #include "kernel_host/records.h"
 #include "memory/file.h"
@@ -64,28 +65,18 @@ class Host {
 bool Host::next(Request& request, std::vector<memory::File>& files) {
     std::byte record[max_record_bytes];
     iovec part{record, sizeof record};
-    alignas(cmsghdr) char room[CMSG_SPACE(max_regions * sizeof(int))];
+    DescriptorRoom<max_regions> room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = room;
-    message.msg_controllen = sizeof room;
+    accept_descriptors(message, room);
     ssize_t got;
     do {
         got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
     if (got <= 0) return false;
     files.clear();
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-         header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count; ++i) {
-            int fd;
-            std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-            files.emplace_back(fd);
-        }
-    }
+    take_descriptors(message, [&](int descriptor) { files.emplace_back(descriptor); });
     return (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0 &&
            decode(std::span(record, static_cast<std::size_t>(got)), request);
 }
