@@ -3,40 +3,20 @@
 # down for less than half of the limit. If it stays down, both sides report it, also to the rank that only receives. Exit code 77: no namespaces here.
 set -euo pipefail
 build=$1
-if [ "${2:-}" != inside ]; then
-    unshare --user --map-root-user --net --uts --mount mount -t sysfs sysfs /sys 2>/dev/null && command -v ip >/dev/null || {
-        echo "skipped: no user and network namespaces, or no ip command"
-        exit 77
-    }
-    exec unshare --user --map-root-user --net --uts --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
-fi
-
-mount -t sysfs sysfs /sys # UCX finds network devices there
-hostname node-one
+. "$(dirname "$0")/../support/second_machine.sh"
+enter_namespaces "$@"
 . "$(dirname "$0")/../support/daemons.sh"
-unshare --net --uts --mount sh -c "mount -t sysfs sysfs /sys; hostname node-two; touch $dir/up; exec sleep 100" &
-second=$!
-for _ in $(seq 500); do
-    [ -e "$dir/up" ] && break
-    sleep 0.02
-done
-on_two() { nsenter -t "$second" -n -u -m "$@"; }
-ip link add v0 type veth peer name v0 netns "$second"
-for _ in $(seq 100); do
-    ip link set v0 up && on_two ip link set v0 up && break
-done
-ip addr add 10.98.0.1/24 dev v0
-on_two ip addr add 10.98.0.2/24 dev v0
+second_machine 10.98.0
 
 limit=4
 export OFFPATH_LOST_AFTER_S=$limit OFFPATH_DIR=$dir UCX_TLS=tcp,self
 start_daemon "$dir" "$dir/daemon-one.log" --net-devices v0
-daemon_prefix=(nsenter -t "$second" -n -u -m)
+daemon_prefix=("${on_second[@]}")
 start_daemon "$dir" "$dir/daemon-two.log" --net-devices v0
 mkdir "$dir/meeting"
 "$build/bin/pair" 0 "$dir/meeting" 60 >"$dir/said" 2>"$dir/rank0.log" &
 first=$!
-on_two "$build/bin/pair" 1 "$dir/meeting" 60 >/dev/null 2>"$dir/rank1.log" &
+"${on_second[@]}" "$build/bin/pair" 1 "$dir/meeting" 60 >/dev/null 2>"$dir/rank1.log" &
 other=$!
 for _ in $(seq 400); do
     grep -q running "$dir/said" && break

@@ -4,31 +4,12 @@
 # code 77: no namespaces here.
 set -euo pipefail
 build=$1
-if [ "${2:-}" != inside ]; then
-    unshare --user --map-root-user --net --mount mount -t sysfs sysfs /sys 2>/dev/null && command -v ip >/dev/null || {
-        echo "skipped: no user and network namespaces, or no ip command"
-        exit 77
-    }
-    exec unshare --user --map-root-user --net --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
-fi
-
-mount -t sysfs sysfs /sys # UCX finds network devices there
+. "$(dirname "$0")/../support/second_machine.sh"
+enter_namespaces "$@"
 . "$(dirname "$0")/../support/daemons.sh"
-unshare --net --mount sh -c "mount -t sysfs sysfs /sys; touch $dir/up; exec sleep 100" &
-device=$!
-for _ in $(seq 100); do
-    [ -e "$dir/up" ] && break
-    sleep 0.02
-done
-on_device() { nsenter -t "$device" -n -m "$@"; }
-ip link add v0 type veth peer name v0 netns "$device"
-for _ in $(seq 100); do
-    ip link set v0 up && on_device ip link set v0 up && break
-done
-ip addr add 10.99.0.1/24 dev v0
-on_device ip addr add 10.99.0.2/24 dev v0
+second_machine 10.99.0
 listen_options # makes the key
-daemon_prefix=(nsenter -t "$device" -n -m)
+daemon_prefix=("${on_second[@]}")
 start_daemon "$dir" "$dir/daemon.log" --listen 10.99.0.2 --key-file "$dir/key" --net-devices v0
 export OFFPATH_DEVICES=10.99.0.2 OFFPATH_KEY_FILE=$dir/key OFFPATH_HOST_DEVICES=v0
 
