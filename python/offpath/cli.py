@@ -17,6 +17,7 @@ from offpath.commands import (
     model,
     run,
     sim,
+    soak,
     study,
     tune,
 )
@@ -42,6 +43,7 @@ app.command("env")(env.env)
 app.command("info")(info.info)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
+app.command("soak")(soak.soak_)
 app.command("calibrate")(calibrate.calibrate_)
 app.command("sim")(sim.sim_)
 app.command("advise", context_settings={"allow_interspersed_args": False})(advise.advise_)

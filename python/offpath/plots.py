@@ -169,3 +169,44 @@ def finish(figure, report: dict, path: Path) -> None:
     figure.suptitle("\n".join(textwrap.wrap(report["lab"]["description"], 90)), fontsize=9)
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def soak(report: dict, path: Path) -> None:
+    """Above, the time of each run, coloured by its outcome; below, memory and descriptors of the daemons. A
+    line ends where its daemon was killed."""
+    colors = {
+        "finished_right": "#2a9d8f",
+        "ended_with_explanation": "#e9c46a",
+        "ended_without_explanation": "#f4a261",
+        "hung": "#d00000",
+        "wrong": "#6a040f",
+    }
+    figure, (runs, memory, descriptors) = plt.subplots(
+        3, 1, figsize=(9, 8), sharex=True, layout="constrained", height_ratios=[2, 1, 1]
+    )
+    for outcome, chosen in colors.items():
+        rows = [row for row in report["rows"] if row["outcome"] == outcome]
+        if rows:
+            label = f"{outcome.replace('_', ' ')} ({len(rows)})"
+            runs.plot(
+                [row["run"] for row in rows],
+                [row["seconds"] / row["normal_s"] for row in rows],
+                ".",
+                color=chosen,
+                label=label,
+            )
+    runs.set_ylabel("time / time without a fault")
+    runs.legend(fontsize=8)
+    runs.set_title(f"{report['runs']} runs with {report['faults']} faults, seed {report['seed']}", fontsize=9)
+    nodes = list(dict.fromkeys(life["node"] for life in report["lives"]))
+    for life in report["lives"]:
+        if life["samples"]:
+            chosen = f"C{nodes.index(life['node'])}"
+            at, resident, open_files, _ = zip(*life["samples"], strict=True)
+            memory.plot(at, [value / 2**20 for value in resident], ".-", color=chosen, lw=0.8, ms=2)
+            descriptors.plot(at, open_files, ".-", color=chosen, lw=0.8, ms=2)
+    memory.set_ylabel("daemon, MiB")
+    descriptors.set_ylabel("daemon, descriptors")
+    descriptors.set_xlabel("run")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -214,7 +214,7 @@ class Cluster:
                 pool.submit(self._run_in_a_room, engine, program, True, None, ends_strays=False)
                 for engine, program in jobs
             ]
-        if self.namespaced and (complaints := self._end_strays(set())):
+        if self.namespaced and (complaints := self.end_strays(set())):
             running[0].result().complaints.extend(complaints)
         return [job.result() for job in running]
 
@@ -248,18 +248,59 @@ class Cluster:
         ends_strays: bool,
         limit: float | None,
     ) -> JobResult:
-        environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
-        environment.pop(sandbox.INSIDE, None)
         session = job / "session"
         session.mkdir(mode=0o700)
-        library = mpi_library.of_program(program) if layout is None else "openmpi"
-        front_end = self.artifacts.front_end(library) if engine.offload and engine.front_end else None
         remote = (
             RemoteAttach(len(self.nodes), session)
             if engine.offload and self.spec.remote and not engine.local
             else None
         )
         attach = remote.variables() if remote else {"OFFPATH_DIR": str(session)}
+        command, environment = self.command_line(engine, program, job, attach, layout)
+
+        with contextlib.ExitStack() as stack:
+            devices = self.start_devices(session, remote) if engine.offload else []
+            for device in devices:
+                stack.callback(device.stop)
+            before = self._traffic()
+            started = time.monotonic()
+            launched = launcher.run(
+                command, environment, self.room if capture else None, self.spec.timeout, limit
+            )
+            wall = time.monotonic() - started - launched.hung_s
+            after = self._traffic()
+            ended = list(filter(None, (device.ended() for device in devices)))
+            complaints = launched.complaints + ended
+            if launched.exit_code != 0 and not any("\n" in words for words in ended):
+                complaints += filter(None, [first_complaint(devices)])
+            cpu = [device.cpu_seconds() for device in devices]
+            if self.namespaced and ends_strays:
+                complaints += self.end_strays({device.process.pid for device in devices})
+        wire, pcie = (traffic.difference(*pair) for pair in zip(before, after, strict=True))
+        if dropped := sum(node.dropped for node in wire + pcie):
+            complaints.append(
+                f"the links dropped {dropped} packets: their queues are not meant to overflow, and times"
+                " suffer"
+            )
+        known = [seconds for seconds in cpu if seconds is not None]
+        device_cpu = sum(known) if known and len(known) == len(cpu) else None
+        return JobResult(
+            launched.exit_code, wall, launched.stdout, launched.stderr, wire, pcie, device_cpu, complaints
+        )
+
+    def command_line(
+        self,
+        engine: Engine,
+        program: list[str],
+        job: Path,
+        attach: dict[str, str],
+        layout: device_ranks.Layout | None = None,
+    ) -> tuple[list[str], dict[str, str]]:
+        """The launcher's command line and environment. `job`: a directory for its files. `attach` tells the
+        ranks how to find their device."""
+        environment = self.environment()
+        library = mpi_library.of_program(program) if layout is None else "openmpi"
+        front_end = self.artifacts.front_end(library) if engine.offload and engine.front_end else None
         ranks = mpi.rank_environment(engine, attach, front_end, self.spec.environment)
         if engine.offload:
             ranks |= openmp.variables(self.artifacts, ranks, os.environ, needed=openmp.has_regions(program))
@@ -282,67 +323,51 @@ class Cluster:
             environment |= device_ranks.settings(mca, job / "agent" if self.namespaced else None)
         # mpirun itself does not run on the device cores.
         cpus = self.placements[0].host[:1] if self.namespaced else mpi.rank_cpus(self.nodes[0], engine)
-        command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
+        return ["taskset", "-c", ",".join(map(str, cpus)), *command], environment
 
-        with contextlib.ExitStack() as stack:
-            # UCX installs hooks for memory that is registered with a network card, which takes 0.4 s. The
-            # nodes of a lab have no such card.
-            hooks = {"UCX_MEM_MMAP_HOOK_MODE": "none"} if self.namespaced else {}
-            devices = (
-                self._start_devices(session, hooks | environment | self.spec.environment, remote, stack)
-                if engine.offload
-                else []
-            )
-            before = self._traffic()
-            started = time.monotonic()
-            launched = launcher.run(
-                command, environment, self.room if capture else None, self.spec.timeout, limit
-            )
-            wall = time.monotonic() - started - launched.hung_s
-            after = self._traffic()
-            ended = list(filter(None, (device.ended() for device in devices)))
-            complaints = launched.complaints + ended
-            if launched.exit_code != 0 and not any("\n" in words for words in ended):
-                complaints += filter(None, [first_complaint(devices)])
-            cpu = [device.cpu_seconds() for device in devices]
-            if self.namespaced and ends_strays:
-                complaints += self._end_strays({device.process.pid for device in devices})
-        wire, pcie = (traffic.difference(*pair) for pair in zip(before, after, strict=True))
-        if dropped := sum(node.dropped for node in wire + pcie):
-            complaints.append(
-                f"the links dropped {dropped} packets: their queues are not meant to overflow, and times"
-                " suffer"
-            )
-        known = [seconds for seconds in cpu if seconds is not None]
-        device_cpu = sum(known) if known and len(known) == len(cpu) else None
-        return JobResult(
-            launched.exit_code, wall, launched.stdout, launched.stderr, wire, pcie, device_cpu, complaints
-        )
+    def environment(self) -> dict[str, str]:
+        """The environment of what runs on the nodes."""
+        environment = dict(os.environ) | {"TMPDIR": str(self.room), "PMIX_SYSTEM_TMPDIR": str(self.room)}
+        environment.pop(sandbox.INSIDE, None)
+        return environment
+
+    def device_environment(self) -> dict[str, str]:
+        # UCX installs hooks for memory that is registered with a network card, which takes 0.4 s. The nodes
+        # of a lab have no such card.
+        hooks = {"UCX_MEM_MMAP_HOOK_MODE": "none"} if self.namespaced else {}
+        return hooks | self.environment() | self.spec.environment
 
     def _traffic(self) -> tuple[list[traffic.NodeTraffic], list[traffic.NodeTraffic]]:
         """Traffic through the network, and through the host-device links."""
         return (traffic.read(self.nodes), traffic.read_pcie(self.nodes)) if self.namespaced else ([], [])
 
-    def _start_devices(
-        self,
-        session: Path,
-        environment: dict[str, str],
-        remote: RemoteAttach | None,
-        stack: contextlib.ExitStack,
-    ) -> list[Device]:
-        daemon = self.artifacts.device(self.spec.dpu if remote is not None else "local")
-        options = DeviceOptions(daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
-        devices = []
-        for node, quota in zip(self.nodes, self._quotas, strict=True):
-            devices.append(Device(options, node, session, environment, quota, remote.key if remote else None))
-            stack.callback(devices[-1].stop)
-        for device in devices:
-            device.wait_ready()
+    def start_devices(self, session: Path, remote: RemoteAttach | None) -> list[Device]:
+        """Starts the devices of all nodes, and returns when they are ready. The caller stops them."""
+        devices: list[Device] = []
+        try:
+            devices += [self.start_device(node, session, remote) for node in self.nodes]
+            for device in devices:
+                device.wait_ready()
+        except BaseException:
+            for device in devices:
+                device.stop()
+            raise
         return devices
 
-    def _end_strays(self, devices: set[int]) -> list[str]:
+    def start_device(self, node: Node, session: Path, remote: RemoteAttach | None) -> Device:
+        """Starts the device of one node. It may not be ready yet."""
+        daemon = self.artifacts.device(self.spec.dpu if remote is not None else "local")
+        options = DeviceOptions(daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
+        quota = self._quotas[node.index] if self._quotas else None
+        return Device(
+            options, node, session, self.device_environment(), quota, remote.key if remote else None
+        )
+
+    def end_strays(self, devices: set[int], seconds: float = strays.STRAY_SECONDS) -> list[str]:
+        """Ends what a job has left running besides these devices, if it does not end by itself within this
+        time. Returns the complaints."""
         keep = devices | {holder.pid for node in self._every_node for holder in node.holders()}
-        return strays.end(keep | (self._turns.processes() if self._turns else set()))
+        return strays.end(keep | (self._turns.processes() if self._turns else set()), seconds)
 
     def _make_room(self, undo: contextlib.ExitStack) -> Path:
         """Makes the lab's own directory. Inside the sandbox it is in a private /dev/shm, which ends with the

@@ -11,11 +11,11 @@ from offpath.lab import owner
 STRAY_SECONDS = 2.0
 
 
-def end(keep: set[int]) -> list[str]:
+def end(keep: set[int], seconds: float = STRAY_SECONDS) -> list[str]:
     """Ends all processes in the lab except process 1, this command, and `keep`, which are the nodes and the
-    devices. They have a moment to end by themselves. Returns the complaints."""
+    devices. They have `seconds` to end by themselves. Returns the complaints."""
     keep = keep | {1, os.getpid()}
-    deadline = time.monotonic() + STRAY_SECONDS
+    deadline = time.monotonic() + seconds
     while strays := [pid for pid in _processes() if pid not in keep]:
         if time.monotonic() > deadline:
             names = sorted({_name(pid) for pid in strays})

@@ -1,0 +1,241 @@
+"""Runs a soak: one program after the other, each with a fault, in one emulated cluster."""
+
+import contextlib
+import re
+import shutil
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from offpath import compare, console, logs, metrics
+from offpath.artifacts import Artifacts
+from offpath.errors import OffpathError
+from offpath.lab import launcher
+from offpath.lab.cluster import Cluster
+from offpath.lab.launcher import Launched
+from offpath.soak import leftovers, outcome, plan, stacks, summary
+from offpath.soak.devices import SoakDevices
+from offpath.soak.faults import Fault
+from offpath.soak.programs import SoakProgram
+
+# A run is hung when it is not over this long after its fault, and after the time that it takes without one.
+PATIENCE_S = 10.0
+# Runs share the machine with others, so their normal time varies.
+_SLOWER = 2.0
+_REFERENCE_LIMIT_S = 120.0
+# After a cut, a launcher's processes notice the end of their job when TCP tries again.
+_STRAY_SECONDS = 15.0
+_REFERENCE_SEED = 1
+
+
+@dataclass(frozen=True)
+class SoakSpec:
+    seconds: float
+    seed: int
+    faults: list[str]
+    runs: int | None = None  # at most this many; None: until the time is over
+
+    def check(self) -> None:
+        if not 0 < self.seconds <= 7 * 24 * 3600:
+            raise OffpathError(f"--minutes {self.seconds / 60:g} is out of range", "use up to 10080")
+        if self.runs is not None and not 1 <= self.runs <= 10**6:
+            raise OffpathError(f"--runs {self.runs} is out of range", "use 1 to 1000000")
+        for name in self.faults:
+            if name not in plan.FAULTS:
+                raise OffpathError(f"fault {name!r} is not known", "use some of " + ", ".join(plan.FAULTS))
+
+
+@dataclass
+class Reference:
+    """A program without faults: what it prints, and how long it takes with offload."""
+
+    record: dict
+    normal_s: float
+
+
+@dataclass
+class Row:
+    run: int
+    program: str
+    fault: str
+    victim: str
+    at: float  # the moment, as a share of the program's normal time
+    lasts_s: float | None
+    at_s: float | None  # None: the run ended before the fault
+    outcome: str
+    seconds: float
+    normal_s: float
+    recovery_s: float | None  # what the fault cost a run that finished right
+    message: str
+    left_behind: list[str] = field(default_factory=list)
+    daemons_lost: list[str] = field(default_factory=list)  # that no fault has ended
+
+
+class Campaign:
+    def __init__(self, cluster: Cluster, artifacts: Artifacts, programs: list[SoakProgram], spec: SoakSpec):
+        self._cluster, self._artifacts, self._spec = cluster, artifacts, spec
+        self._programs = {program.name: program for program in programs}
+        self._references: dict[str, Reference] = {}
+        self._evidence: Path | None = None
+        self.rows: list[Row] = []
+
+    def run(self) -> dict:
+        """Runs until the time is over, and returns the report."""
+        started = time.monotonic()
+        with SoakDevices(self._cluster) as devices:
+            before = leftovers.now(self._cluster, devices.session)
+            while time.monotonic() - started < self._spec.seconds and len(self.rows) != self._spec.runs:
+                self._one(devices, before)
+            lives = devices.lives
+        return summary.report(self._spec.seed, [asdict(row) for row in self.rows], lives)
+
+    def _one(self, devices: SoakDevices, before: set[str]) -> None:
+        spec = self._cluster.spec
+        choice = plan.choose(
+            self._spec.seed,
+            len(self.rows),
+            list(self._programs),
+            self._spec.faults,
+            spec.nodes,
+            spec.nodes * spec.ranks_per_node,
+        )
+        reference = self._reference(self._programs[choice.program], devices)
+        at_s = choice.at * reference.normal_s
+        fault = Fault(choice, at_s, self._cluster, devices)
+        limit = at_s + PATIENCE_S + _SLOWER * reference.normal_s + (choice.lasts_s or 0.0)
+        launched, seconds, stack_text = self._job(choice, devices, limit, fault)
+        row = self._row(choice, reference, launched, seconds, fault)
+        self._clean_up(choice, devices, before, row)
+        self.rows.append(row)
+        if not summary.is_good(asdict(row)):
+            self._keep(row, launched, stack_text, devices)
+        devices.revive()
+        devices.sample(row.run)
+        console.note(summary.line(asdict(row)))
+
+    def _reference(self, program: SoakProgram, devices: SoakDevices) -> Reference:
+        """What the program prints without offload, and how long it takes with it. Measured before its first
+        run. Raises OffpathError if it fails without a fault."""
+        if program.name in self._references:
+            return self._references[program.name]
+        record: dict = {}
+        for offload in (False, True):
+            if not offload and program.verifies:
+                continue
+            launched, seconds, _ = self._launch(
+                program, devices, _REFERENCE_SEED, offload, _REFERENCE_LIMIT_S
+            )
+            if launched.exit_code != 0:
+                raise OffpathError(
+                    f"{program.name} failed {'with' if offload else 'without'} offload before any fault, with"
+                    f" code {launched.exit_code}\n{launched.stderr.strip()}\n{launched.stdout.strip()}"
+                )
+            found = _record(program, launched, "offpath" if offload else "host", 0)
+            if record and (wrong := compare.differences([record, found])):
+                raise OffpathError(f"{program.name} gave wrong results before any fault: {wrong[0]}")
+            record = record or found
+        self._cluster.end_strays(devices.pids())
+        self._references[program.name] = Reference(record, seconds)
+        return self._references[program.name]
+
+    def _job(
+        self, choice: plan.Choice, devices: SoakDevices, limit: float, fault: Fault
+    ) -> tuple[Launched, float, str]:
+        try:
+            fault.start()
+            return self._launch(self._programs[choice.program], devices, choice.program_seed, True, limit)
+        finally:
+            fault.end()
+
+    def _launch(
+        self, program: SoakProgram, devices: SoakDevices, seed: int, offload: bool, limit: float
+    ) -> tuple[Launched, float, str]:
+        """Runs the program once. Returns also the stacks of all processes if it took too long."""
+        job = self._cluster.room / "soak-job"
+        job.mkdir(mode=0o700)
+        try:
+            command, environment = self._cluster.command_line(
+                program.engine(offload), program.command(self._artifacts, seed), job, devices.attach()
+            )
+            taken: list[str] = []
+            watch = threading.Timer(limit - 1.0, lambda: taken.append(stacks.of_all(devices.pids())))
+            watch.start()
+            started = time.monotonic()
+            try:
+                launched = launcher.run(command, environment, self._cluster.room, limit, None)
+            finally:
+                seconds = time.monotonic() - started
+                watch.cancel()
+                watch.join()
+            return launched, seconds, "".join(taken)
+        finally:
+            shutil.rmtree(job, ignore_errors=True)
+
+    def _row(
+        self, choice: plan.Choice, reference: Reference, launched: Launched, seconds: float, fault: Fault
+    ) -> Row:
+        differences: list[str] = []
+        program = self._programs[choice.program]
+        if launched.exit_code == 0 and not program.verifies:
+            found = _record(program, launched, "offpath", len(self.rows))
+            differences = compare.differences([reference.record, found])
+        ended = outcome.Ended(
+            launched.exit_code, launched.exit_code == launcher.TIMED_OUT, launched.stderr, differences
+        )
+        struck = fault.struck_s is not None
+        how, message = outcome.judge(ended, choice.fault if struck else plan.NONE)
+        right = how == outcome.RIGHT and struck
+        return Row(
+            len(self.rows),
+            choice.program,
+            choice.fault,
+            choice.victim_name(),
+            choice.at,
+            choice.lasts_s,
+            fault.struck_s,
+            how,
+            seconds,
+            reference.normal_s,
+            max(0.0, seconds - reference.normal_s) if right else None,
+            message,
+        )
+
+    def _clean_up(self, choice: plan.Choice, devices: SoakDevices, before: set[str], row: Row) -> None:
+        """Ends and removes what the run has left, and notes it in the row."""
+        expected = {choice.victim} if choice.fault == plan.KILL and row.at_s is not None else set()
+        row.daemons_lost = [devices.last_words(node) for node in devices.dead() if node not in expected]
+        strays = self._cluster.end_strays(devices.pids(), _STRAY_SECONDS)
+        if row.outcome != outcome.HUNG:
+            row.left_behind += strays
+        left = leftovers.now(self._cluster, devices.session) - before
+        row.left_behind += sorted(left)
+        for path in leftovers.SHARED_MEMORY.iterdir():
+            if path != self._cluster.room:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _keep(self, row: Row, launched: Launched, stack_text: str, devices: SoakDevices) -> None:
+        """Keeps what explains a bad run: its output, the daemons' logs, and stacks."""
+        self._evidence = self._evidence or logs.folder()
+        into = self._evidence / f"run{row.run}"
+        into.mkdir()
+        (into / "stdout").write_text(launched.stdout)
+        (into / "stderr").write_text(launched.stderr)
+        if stack_text:
+            (into / "stacks").write_text(stack_text)
+        for log in devices.logs():
+            if log.exists():
+                shutil.copyfile(log, into / log.name)
+        console.warn(f"output, logs and stacks of run {row.run} are in {into}")
+
+
+def _record(program: SoakProgram, launched: Launched, engine: str, run: int) -> dict:
+    """A record as `offpath lab compare` makes one."""
+    return {
+        "engine": engine,
+        "run": run,
+        "failed": False,
+        "results": metrics.results(metrics.last_json_object(launched.stdout)),
+        "output": [re.sub(program.ignored, "", line) for line in metrics.plain_output(launched.stdout)],
+    }

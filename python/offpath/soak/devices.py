@@ -1,0 +1,129 @@
+"""The daemons of a soak. Unlike those of other runs in the lab they outlive their jobs: one serves run after
+run until a fault ends it. Then a successor is started in the same session directory."""
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath.lab.cluster import Cluster
+from offpath.lab.device import Device, RemoteAttach
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a daemon held between two runs."""
+
+    run: int
+    resident_bytes: int
+    descriptors: int
+    threads: int
+
+
+@dataclass
+class Life:
+    """One daemon, from its start to its end."""
+
+    node: str
+    pid: int
+    samples: list[Sample] = field(default_factory=list)
+
+
+class SoakDevices:
+    """A context manager. It is used from one thread, except `victim`."""
+
+    def __init__(self, cluster: Cluster):
+        self._cluster = cluster
+        self.session = cluster.room / "soak"
+        self.session.mkdir(mode=0o700)
+        self._remote = RemoteAttach(len(cluster.nodes), self.session) if cluster.spec.remote else None
+        self._devices: list[Device] = []
+        self.lives: list[Life] = []
+        self._current: list[Life] = []
+
+    def __enter__(self) -> "SoakDevices":
+        self._devices = self._cluster.start_devices(self.session, self._remote)
+        self._current = [self._life(device) for device in self._devices]
+        return self
+
+    def __exit__(self, *_) -> None:
+        for device in self._devices:
+            with contextlib.suppress(ProcessLookupError):
+                device.process.send_signal(signal.SIGCONT)
+            device.stop()
+
+    def attach(self) -> dict[str, str]:
+        """The variables that tell ranks how to find their device."""
+        return self._remote.variables() if self._remote else {"OFFPATH_DIR": str(self.session)}
+
+    def victim(self, node: int) -> Device:
+        return self._devices[node]
+
+    def pids(self) -> set[int]:
+        return {device.process.pid for device in self._devices}
+
+    def logs(self) -> list[Path]:
+        return [device.log for device in self._devices]
+
+    def dead(self) -> list[int]:
+        """The nodes whose daemons have ended."""
+        return [i for i, device in enumerate(self._devices) if device.process.poll() is not None]
+
+    def last_words(self, node: int) -> str:
+        return self._devices[node].ended() or ""
+
+    def revive(self) -> None:
+        """Starts successors of the daemons that have ended."""
+        started = []
+        for node in self.dead():
+            self._devices[node].stop()  # reaps it
+            self._devices[node] = self._cluster.start_device(
+                self._cluster.nodes[node], self.session, self._remote
+            )
+            self._current[node] = self._life(self._devices[node])
+            started.append(node)
+        for node in started:
+            self._devices[node].wait_ready()
+
+    def sample(self, run: int) -> None:
+        for device, life in zip(self._devices, self._current, strict=True):
+            with contextlib.suppress(OSError):
+                life.samples.append(_sample(device.process.pid, run))
+
+    def _life(self, device: Device) -> Life:
+        self.lives.append(Life(device.node.name, device.process.pid))
+        return self.lives[-1]
+
+
+def _sample(pid: int, run: int) -> Sample:
+    status = dict(
+        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line
+    )
+    return Sample(
+        run,
+        int(status["VmRSS"].split()[0]) * 1024,
+        len(os.listdir(f"/proc/{pid}/fd")),
+        int(status["Threads"]),
+    )
+
+
+def growth(lives: list[Life], runs: int) -> list[dict]:
+    """How much memory and descriptors grew from the first sample of a daemon to its last, for daemons that
+    lived for at least `runs` runs."""
+    found = []
+    for life in lives:
+        if len(life.samples) < max(2, runs):
+            continue
+        first, last = life.samples[0], life.samples[-1]
+        found.append(
+            {
+                "node": life.node,
+                "first_run": first.run,
+                "last_run": last.run,
+                "resident_bytes": [first.resident_bytes, last.resident_bytes],
+                "descriptors": [first.descriptors, last.descriptors],
+                "threads": [first.threads, last.threads],
+            }
+        )
+    return found

@@ -1,0 +1,103 @@
+"""The report of a soak, from its rows: counts, times, the growth of daemons, and what is printed."""
+
+import statistics
+from pathlib import Path
+
+from rich.table import Table
+
+from offpath import console
+from offpath.soak import outcome, plan
+from offpath.soak.devices import Life, growth
+
+_LONG_LIVED_RUNS = 5  # the growth of daemons that served at least so many runs is reported
+
+
+def is_good(row: dict) -> bool:
+    return row["outcome"] in outcome.GOOD and not row["left_behind"] and not row["daemons_lost"]
+
+
+def report(seed: int, rows: list[dict], lives: list[Life]) -> dict:
+    struck = [row for row in rows if row["fault"] != plan.NONE and row["at_s"] is not None]
+    recovered = [row["recovery_s"] for row in struck if row["recovery_s"] is not None]
+    ended = [row["seconds"] - row["at_s"] for row in struck if row["outcome"] == outcome.EXPLAINED]
+    return {
+        "seed": seed,
+        "runs": len(rows),
+        "faults": len(struck),
+        **counts(rows),
+        "worst_recovery_s": max(recovered, default=0.0),
+        "median_recovery_s": statistics.median(recovered) if recovered else 0.0,
+        "worst_end_s": max(ended, default=0.0),
+        "by_fault": {
+            fault: counts([row for row in rows if row["fault"] == fault])
+            for fault in dict.fromkeys(row["fault"] for row in rows)
+        },
+        "growth": growth(lives, _LONG_LIVED_RUNS),
+        "lives": [
+            {
+                "node": life.node,
+                "samples": [
+                    [sample.run, sample.resident_bytes, sample.descriptors, sample.threads]
+                    for sample in life.samples
+                ],
+            }
+            for life in lives
+        ],
+        "rows": rows,
+        "exit_code": 0 if all(map(is_good, rows)) else 1,
+    }
+
+
+def counts(rows: list[dict]) -> dict[str, int]:
+    found = {name: sum(row["outcome"] == name for row in rows) for name in outcome.OUTCOMES}
+    return found | {
+        "left_behind": sum(bool(row["left_behind"]) for row in rows),
+        "daemons_lost": sum(bool(row["daemons_lost"]) for row in rows),
+    }
+
+
+def line(row: dict) -> str:
+    """One row as a line."""
+    fault = row["fault"]
+    if fault != plan.NONE:
+        lasts = f" for {row['lasts_s']:.1f} s" if row["lasts_s"] is not None else ""
+        when = f" after {row['at_s']:.1f} s" if row["at_s"] is not None else ", too late"
+        fault = f"{fault} of {row['victim']}{lasts}{when}"
+    words = [f"run {row['run']}: {row['program']}, {fault}: {row['outcome'].replace('_', ' ')}"]
+    words[0] += f" in {row['seconds']:.1f} s (normally {row['normal_s']:.1f} s)"
+    words += filter(None, [row["message"], *row["left_behind"], *row["daemons_lost"]])
+    return "; ".join(words)
+
+
+def show(found: dict) -> None:
+    """Prints a table of the outcomes by fault."""
+    names = [*outcome.OUTCOMES, "left_behind", "daemons_lost"]
+    table = Table(title=f"{found['runs']} runs, seed {found['seed']}", title_justify="left")
+    table.add_column("fault")
+    table.add_column("runs", justify="right")
+    for name in names:
+        table.add_column(name.replace("_", " "), justify="right")
+    for fault, counted in [*found["by_fault"].items(), ("all", found)]:
+        runs = sum(counted[name] for name in outcome.OUTCOMES)
+        table.add_row(fault, str(runs), *(str(counted[name]) for name in names))
+    console.out.print(table)
+    console.out.print(
+        f"Runs that finished in spite of a fault took up to {found['worst_recovery_s']:.1f} s longer than"
+        f" without one (median {found['median_recovery_s']:.1f} s); the others ended within"
+        f" {found['worst_end_s']:.1f} s of it.",
+        soft_wrap=True,
+    )
+    for each in found["growth"]:
+        memory = " to ".join(f"{value / 2**20:.1f}" for value in each["resident_bytes"])
+        descriptors = " to ".join(map(str, each["descriptors"]))
+        console.out.print(
+            f"The daemon of {each['node']}, runs {each['first_run']} to {each['last_run']}: {memory} MiB,"
+            f" {descriptors} descriptors",
+            soft_wrap=True,
+        )
+
+
+def draw(found: dict, path: Path) -> None:
+    from offpath import plots  # matplotlib is slow to load
+
+    plots.soak(found, path)

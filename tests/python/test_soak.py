@@ -1,0 +1,153 @@
+"""Soaks: what is chosen, how ends are judged, and short ones with real faults."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from offpath.errors import OffpathError
+from offpath.soak import outcome, plan, summary
+from offpath.soak.devices import Life, Sample, growth
+from offpath.soak.outcome import Ended, judge
+
+PROGRAMS = ["one", "two", "three"]
+LOST = "offpath: rank 1: MPI_Ialltoall on MPI_COMM_WORLD (4 ranks) failed: lost proxy 0 on node node1"
+
+
+def choices(seed: int, faults=tuple(plan.FAULTS)) -> list[plan.Choice]:
+    return [plan.choose(seed, run, PROGRAMS, list(faults), 3, 6) for run in range(200)]
+
+
+def test_equal_seeds_choose_equal_runs():
+    assert choices(5) == choices(5) != choices(6)
+
+
+def test_choices_reach_everything():
+    drawn = choices(1)
+    assert {choice.program for choice in drawn} == set(PROGRAMS)
+    assert {choice.fault for choice in drawn} == {*plan.FAULTS, plan.NONE}
+    assert {choice.victim for choice in drawn if choice.fault == plan.RANK} == set(range(6))
+    assert {choice.victim for choice in drawn if choice.fault == plan.LINK} == set(range(3))
+    stops = [choice.lasts_s for choice in drawn if choice.fault == plan.STOP]
+    assert None in stops and any(stops)
+    assert all(choice.lasts_s for choice in drawn if choice.fault == plan.LINK)
+
+
+@pytest.mark.parametrize(
+    "ended, fault, expected",
+    [
+        (Ended(0, False, "", []), plan.KILL, outcome.RIGHT),
+        (Ended(0, False, "", ["checksum is 2, not 1"]), plan.KILL, outcome.WRONG),
+        (Ended(1, False, LOST, []), plan.KILL, outcome.EXPLAINED),
+        (Ended(1, False, LOST, []), plan.NONE, outcome.WRONG),
+        (Ended(1, False, "offpath: offloaded 3 of 3 collectives", []), plan.KILL, outcome.UNEXPLAINED),
+        (Ended(139, False, "mpirun: a process crashed", []), plan.STOP, outcome.UNEXPLAINED),
+        (Ended(1, False, "seed 7: ialltoall, MPI_Wait: wrong data", []), plan.KILL, outcome.WRONG),
+        (Ended(124, True, LOST, []), plan.LINK, outcome.HUNG),
+        (
+            Ended(137, False, "mpirun noticed that process rank 1 exited on signal 9", []),
+            plan.RANK,
+            outcome.EXPLAINED,
+        ),
+        (
+            Ended(137, False, "mpirun noticed that process rank 1 exited on signal 9", []),
+            plan.KILL,
+            outcome.UNEXPLAINED,
+        ),
+    ],
+)
+def test_ends_are_judged(ended, fault, expected):
+    assert judge(ended, fault)[0] == expected
+
+
+def row(run: int, how: str, fault: str = plan.KILL, **more) -> dict:
+    return {
+        "run": run,
+        "program": "one",
+        "fault": fault,
+        "victim": "node1",
+        "lasts_s": None,
+        "at_s": None if fault == plan.NONE else 1.0,
+        "outcome": how,
+        "seconds": 3.0,
+        "normal_s": 2.0,
+        "recovery_s": 1.0 if how == outcome.RIGHT and fault != plan.NONE else None,
+        "message": "",
+        "left_behind": [],
+        "daemons_lost": [],
+    } | more
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        row(1, outcome.HUNG),
+        row(1, outcome.WRONG),
+        row(1, outcome.UNEXPLAINED),
+        row(1, outcome.RIGHT, left_behind=["file x in /dev/shm"]),
+        row(1, outcome.RIGHT, daemons_lost=["the device of node0 was killed by signal 11"]),
+    ],
+)
+def test_one_bad_run_fails_the_soak(bad):
+    good = [row(0, outcome.RIGHT), row(2, outcome.EXPLAINED), row(3, outcome.RIGHT, plan.NONE)]
+    assert summary.report(1, good, [])["exit_code"] == 0
+    assert summary.report(1, [*good, bad], [])["exit_code"] == 1
+
+
+def test_report_counts_runs_and_faults():
+    rows = [row(0, outcome.RIGHT), row(1, outcome.EXPLAINED), row(2, outcome.RIGHT, plan.NONE)]
+    found = summary.report(1, rows, [])
+    assert (found["runs"], found["faults"], found["finished_right"], found["ended_with_explanation"]) == (
+        3,
+        2,
+        2,
+        1,
+    )
+    assert found["worst_recovery_s"] == 1.0 and found["worst_end_s"] == 2.0
+
+
+def test_growth_is_that_of_daemons_that_lived_long():
+    long = Life("node0", 1, [Sample(run, 1000 + run, 10, 3) for run in range(8)])
+    short = Life("node1", 2, [Sample(0, 1, 1, 1), Sample(1, 2, 2, 2)])
+    (found,) = growth([long, short], 5)
+    assert found["node"] == "node0" and found["resident_bytes"] == [1000, 1007]
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (("--faults", "kill,flood"), "'flood'"),
+        (("--programs", "chess"), "'chess'"),
+        (("--minutes", "0"), "--minutes"),
+        (("--nodes", "1"), "emulated network"),
+    ],
+)
+def test_bad_arguments_are_named(offpath, arguments, says):
+    done = offpath("soak", *arguments)
+    assert done.returncode != 0 and says in done.stderr
+
+
+def test_faults_cost_no_results(offpath, namespaces, build, tmp_path):
+    """Every kind of fault once, and then a run without one. The seed makes it so."""
+    try:
+        build.program("halo")
+    except OffpathError as error:
+        pytest.skip(str(error))
+    report, picture = tmp_path / "soak.json", tmp_path / "soak.png"
+    done = offpath(
+        *("soak", "--minutes", "5", "--seed", "4123", "--runs", "5", "--faults", "kill,stop,link,rank"),
+        *("--programs", "halo", "--ranks-per-node", "1"),
+        *("--json", str(report), "--plot", str(picture)),
+        TMPDIR=str(tmp_path),
+    )
+    found = json.loads(report.read_text())
+    assert done.returncode == 0, done.stderr + "".join(kept_output(tmp_path))
+    assert [row["fault"] for row in found["rows"]] == ["kill", "stop", "rank", "link", "none"]
+    assert found["runs"] == 5 == found["finished_right"] + found["ended_with_explanation"]
+    assert found["hung"] == found["wrong"] == found["left_behind"] == found["daemons_lost"] == 0
+    assert found["rows"][4]["outcome"] == "finished_right"
+    assert picture.stat().st_size > 0
+
+
+def kept_output(folder: Path) -> list[str]:
+    return [path.read_text(errors="replace") for path in folder.glob("offpath-logs-*/run*/std*")]
