@@ -1,9 +1,8 @@
 // Steps that are schedules. The product's builders make them, and the product's table chooses the algorithm.
 #include "collectives/collectives.h"
-#include "collectives/patterns/binomial_tree.h"
 #include "collectives/selection.h"
 #include "engine/schedules/plan.h"
-#include "schedule/builder.h"
+#include "sim/programs/host_algorithms.h"
 #include "sim/programs/steps.h"
 
 #include <fmt/format.h>
@@ -60,71 +59,9 @@ Schedule halo(TeamShape team, std::uint64_t bytes) {
     return collectives::neighbor_alltoallv(team, {to, sizes, offsets, from, sizes, offsets});
 }
 
-// The root sends to each rank, as libnbc of Open MPI does in small teams.
-Schedule bcast_linear(TeamShape team, std::uint64_t bytes) {
-    schedule::Builder builder(team.rank, team.size);
-    const schedule::BufferRef buffer{builder.user_slot(bytes), 0};
-    for (std::uint32_t rank = 1; rank < team.size; ++rank) {
-        if (team.rank == 0) builder.send(rank, 0, buffer, bytes);
-        if (team.rank == rank) builder.recv(0, 0, buffer, bytes);
-    }
-    return builder.finish();
-}
-
-// A reduction up a binomial tree, and a broadcast down the same tree, as libnbc does for small teams and
-// data.
-Schedule allreduce_by_trees(TeamShape team, std::uint64_t bytes) {
-    schedule::Builder builder(team.rank, team.size);
-    const schedule::BufferRef own{builder.user_slot(bytes), 0}, result{builder.user_slot(bytes), 0};
-    const collectives::BinomialTree tree{team.rank, team.size, 0};
-    const std::vector<std::uint32_t> children = tree.children();
-    const schedule::BufferRef parts{builder.scratch_slot(std::max<std::size_t>(children.size(), 1) * bytes),
-                                    0};
-    schedule::OpId last = builder.copy(own, result, bytes);
-    for (std::size_t i = children.size(); i-- > 0;) {
-        const schedule::BufferRef part{parts.slot, i * bytes};
-        const schedule::OpId recv = builder.recv(children[i], 0, part, bytes);
-        const schedule::OpId sum =
-            builder.reduce(sums_of_doubles.type, sums_of_doubles.reduction, part, result, bytes);
-        builder.depend(sum, {recv, last});
-        last = sum;
-    }
-    if (!tree.is_root()) {
-        const schedule::OpId up = builder.send(tree.parent(), 0, result, bytes);
-        builder.depend(up, last);
-        last = builder.recv(tree.parent(), 1, result, bytes);
-        builder.depend(last, up);
-    }
-    for (const std::uint32_t child : children)
-        builder.depend(builder.send(child, 1, result, bytes), last);
-    return builder.finish();
-}
-
-// What libnbc of Open MPI 4.1 chooses where that differs from the product. Null: it does not differ.
-std::optional<Schedule> build_of_host(const std::string& pattern, TeamShape team, std::uint64_t bytes) {
-    constexpr std::uint32_t small_team = 4;
-    constexpr std::uint64_t ring_bytes = 64 << 10;
-    const std::uint32_t all_at_once = team.size;
-    const std::vector<std::uint64_t> sizes(team.size, bytes);
-    std::vector<std::uint64_t> offsets(team.size);
-    for (std::uint32_t i = 0; i < team.size; ++i)
-        offsets[i] = i * bytes;
-    if (pattern == "bcast" && team.size <= small_team) return bcast_linear(team, bytes);
-    if (pattern == "bcast" && bytes < ring_bytes) return collectives::bcast_binomial(team, 0, bytes);
-    if (pattern == "allgather")
-        return collectives::allgatherv_direct(team, sizes, offsets, false, all_at_once);
-    if (pattern == "allreduce" && (team.size < small_team || bytes < ring_bytes))
-        return allreduce_by_trees(team, bytes);
-    if (pattern == "gather")
-        return collectives::gatherv_linear(team, 0, bytes, sizes, offsets, false, all_at_once);
-    if (pattern == "scatter")
-        return collectives::scatterv_linear(team, 0, bytes, sizes, offsets, false, all_at_once);
-    return std::nullopt;
-}
-
 Schedule build(const std::string& pattern, TeamShape team, std::uint64_t bytes, bool of_host) {
     if (of_host)
-        if (std::optional<Schedule> schedule = build_of_host(pattern, team, bytes))
+        if (std::optional<Schedule> schedule = build_of_host({pattern, bytes, 0, sums_of_doubles}, team))
             return *std::move(schedule);
     const std::vector<std::uint64_t> sizes(team.size, bytes);
     std::vector<std::uint64_t> offsets(team.size);

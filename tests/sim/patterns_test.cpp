@@ -60,7 +60,7 @@ TEST_P(SimPatterns, BringTheRightBytes) {
                     platform.protocol = protocol;
                     ClusterShape shape = shape_of(ranks.nodes, ranks.ranks_per_node, engine);
                     shape.moves_data = true;
-                    for (const std::uint64_t bytes : {8, 6000, 40'000})
+                    for (const std::uint64_t bytes : {8, 6000, 80'000})
                         EXPECT_TRUE(outcome_of(platform, shape, spec_of(GetParam(), bytes)).measured.right)
                             << bytes << " bytes, " << shape.ranks() << " ranks";
                 }

@@ -1,0 +1,24 @@
+// The algorithms that Open MPI 4.1 chooses for its non-blocking collectives (libnbc), where they differ from
+// the product's: one message for each pair at once, trees, and reductions that halve the vector
+// (Rabenseifner: "Optimization of collective reduction operations", 2004). Pure, as the builders of
+// collectives/collectives.h; slots are theirs.
+#pragma once
+
+#include "collectives/collectives.h"
+
+#include <optional>
+#include <string>
+
+namespace offpath::sim {
+
+struct HostCollective {
+    std::string name;  // of the blocking form, in small letters, without MPI_
+    std::uint64_t bytes = 0;
+    std::uint32_t root = 0;
+    collectives::Reducing what{schedule::DataType::float64, schedule::Reduction::sum};
+};
+
+// Nothing: the product's algorithm is as good a picture.
+std::optional<schedule::Schedule> build_of_host(const HostCollective& call, collectives::TeamShape team);
+
+}  // namespace offpath::sim
