@@ -89,8 +89,9 @@ Arrival* SimTransport::message_with(std::span<const std::byte> header) {
 
 void SimTransport::leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs) {
     arrival->to = &to;
+    const std::uint64_t flow = (std::uint64_t{worker_.number()} << 32) | to.worker_.number();
     cluster_.network().send(worker_.node(), to.worker_.node(), bytes, departs, &SimTransport::arrived,
-                            arrival, 0);
+                            arrival, 0, flow);
 }
 
 void SimTransport::arrived(void* object, std::uint64_t) {

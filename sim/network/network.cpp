@@ -16,19 +16,23 @@ Network::Network(EventQueue& queue, const NetworkFigures& figures, TopologyShape
                             figures.sharing, figures.port_burst);
         links_.emplace_back(queue, figures.inside_Bps, figures.inside_latency, figures.sharing);
     }
+    if (figures.segment_bytes > 0 && figures.sharing == Sharing::fifo) ports_.resize(nodes);
+}
+
+Network::Message* Network::take() {
+    if (unused_.empty()) {
+        all_.push_back(std::make_unique<Message>());
+        all_.back()->network = this;
+        return all_.back().get();
+    }
+    Message* const message = unused_.back();
+    unused_.pop_back();
+    return message;
 }
 
 void Network::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, Time departs,
-                   EventQueue::Action action, void* object, std::uint64_t argument) {
-    Message* message = nullptr;
-    if (unused_.empty()) {
-        all_.push_back(std::make_unique<Message>());
-        message = all_.back().get();
-        message->network = this;
-    } else {
-        message = unused_.back();
-        unused_.pop_back();
-    }
+                   EventQueue::Action action, void* object, std::uint64_t argument, std::uint64_t flow) {
+    Message* const message = take();
     message->from = from;
     message->to = to;
     message->bytes = bytes + figures_.frame_bytes;
@@ -37,6 +41,7 @@ void Network::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, Ti
     message->action = action;
     message->object = object;
     message->argument = argument;
+    message->flow = flow;
     message->route.clear();
     const LinkId ports = topology_.links();
     if (from == to) {
@@ -55,6 +60,7 @@ void Network::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, Ti
 void Network::depart(void* object, std::uint64_t) {
     auto& message = *static_cast<Message*>(object);
     Network& network = *message.network;
+    if (!network.ports_.empty() && message.from != message.to) return network.queue_at_port(&message);
     if (network.figures_.sharing == Sharing::fifo) return next_hop(object, 0);
     // All links at once: the slowest one decides, and the latencies add up.
     message.open = static_cast<std::uint32_t>(message.route.size());
@@ -64,6 +70,44 @@ void Network::depart(void* object, std::uint64_t) {
         message.tail += link.latency();
         link.share(message.bytes, &Network::shared_hop_over, &message, 0);
     }
+}
+
+void Network::queue_at_port(Message* message) {
+    Port& port = ports_[message->from];
+    message->left = message->bytes;
+    std::deque<Message*>& flow = port.flows[message->flow];
+    if (flow.empty()) port.turns.push_back(message->flow);
+    flow.push_back(message);
+    if (!port.busy) next_segment(this, message->from);
+}
+
+void Network::next_segment(void* self, std::uint64_t number) {
+    auto& network = *static_cast<Network*>(self);
+    Port& port = network.ports_[number];
+    port.busy = !port.turns.empty();
+    if (!port.busy) return;
+    std::deque<Message*>& flow = port.flows[port.turns.front()];
+    Message* piece = flow.front();
+    const std::uint64_t bytes = std::min(piece->left, network.figures_.segment_bytes);
+    const bool last = bytes == piece->left;
+    if (last) {
+        flow.pop_front();
+    } else {
+        Message* const whole = piece;
+        whole->left -= bytes;
+        piece = network.take();
+        piece->route = whole->route;
+        piece->action = nullptr;  // its message goes on
+    }
+    piece->bytes = bytes;
+    piece->hop = 1;
+    if (!flow.empty()) port.turns.push_back(port.turns.front());
+    port.turns.pop_front();
+    Link& link = network.link(piece->route.front());
+    const Link::Passage passage = link.pass(bytes, 0);
+    piece->tail = passage.tail;
+    network.queue_.at(passage.head, &Network::next_hop, piece);
+    network.queue_.at(passage.tail - link.latency(), &Network::next_segment, self, number);
 }
 
 void Network::shared_hop_over(void* object, std::uint64_t) {
@@ -88,6 +132,7 @@ void Network::arrive(void* object, std::uint64_t) {
     void* const target = message.object;
     const std::uint64_t argument = message.argument;
     message.network->unused_.push_back(&message);
+    if (action == nullptr) return;
     action(target, argument);
 }
 

@@ -106,6 +106,39 @@ TEST(SimNetwork, MessagesToOneNodeShareItsPort) {
     EXPECT_NEAR(static_cast<double>(fair[1]), 2050e3, 60e3);
 }
 
+// A short message waits for two segments of the flow before it, and not for all of its bytes.
+TEST(SimNetwork, FlowsTakeTurnsAtAPort) {
+    for (const std::uint64_t segment : {0, 100}) {
+        EventQueue queue;
+        NetworkFigures figures;
+        figures.port_Bps = figures.link_Bps = 1e9;
+        figures.inside_Bps = 1e10;
+        figures.segment_bytes = segment;
+        Network network(queue, figures, parse_topology("single", 3), 3);
+        struct Noted {
+            EventQueue& queue;
+            std::vector<std::pair<std::uint64_t, Time>> arrivals;
+        } noted{queue, {}};
+        const auto note = [](void* object, std::uint64_t which) {
+            auto& into = *static_cast<Noted*>(object);
+            into.arrivals.emplace_back(which, into.queue.now());
+        };
+        network.send(0, 1, 1000, 0, note, &noted, 1, 1);
+        network.send(0, 1, 50, 0, note, &noted, 2, 1);
+        network.send(0, 2, 50, 0, note, &noted, 3, 2);
+        while (queue.step()) {
+        }
+        ASSERT_EQ(noted.arrivals.size(), 3u);
+        if (segment == 0) {
+            EXPECT_EQ(noted.arrivals[2], (std::pair<std::uint64_t, Time>{3, 1100 * ns}));
+        } else {
+            EXPECT_EQ(noted.arrivals[0], (std::pair<std::uint64_t, Time>{3, 250 * ns}));
+            EXPECT_EQ(noted.arrivals[1], (std::pair<std::uint64_t, Time>{1, 1050 * ns}));
+            EXPECT_EQ(noted.arrivals[2], (std::pair<std::uint64_t, Time>{2, 1100 * ns}));
+        }
+    }
+}
+
 TEST(SimNetwork, MessagesOfDifferentPairsDoNotDisturbEachOther) {
     EXPECT_EQ(arrivals_of(Sharing::fifo, "single", {{0, 1}, {2, 3}}),
               (std::vector<Time>{1100 * ns, 1100 * ns}));
