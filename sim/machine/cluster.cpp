@@ -16,6 +16,8 @@ NetworkFigures network_figures(const Platform& platform, Sharing sharing) {
     figures.inside_Bps = platform.inside_Bps;
     figures.inside_latency = from_seconds(platform.inside_latency_s);
     figures.sharing = sharing;
+    // Two packets of 64 KiB, which is what the kernel lets a socket queue at an interface.
+    if (platform.protocol == Protocol::stream) figures.segment_bytes = 128 << 10;
     return figures;
 }
 
@@ -36,47 +38,56 @@ Cluster::Cluster(const Platform& platform, const ClusterShape& shape) : platform
     for (std::uint32_t i = 0; i < shape.nodes * 2; ++i)
         buses_.emplace_back(queue_, platform.bus_Bps, from_seconds(platform.bus_latency_s), Sharing::fifo);
     make_workers();
-    open_sessions();
+    const bool host = shape.engine == EngineKind::host;
+    open_sessions(host, sessions_, teams_);
+    if (shape.keeps_libraries && !host) open_sessions(true, library_sessions_, library_teams_);
 }
 
 Cluster::~Cluster() = default;
 
 void Cluster::make_workers() {
-    const bool offpath = shape_.engine == EngineKind::offpath;
-    const std::uint32_t count = offpath ? shape_.nodes * shape_.proxies : shape_.ranks();
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const std::uint32_t node = offpath ? i / shape_.proxies : node_of(i);
-        Core& core = offpath ? device_core(node, i % shape_.proxies) : host_core_of(i);
-        workers_.push_back(std::make_unique<Worker>(*this,
-                                                    offpath ? Worker::Kind::proxy : Worker::Kind::library, i,
-                                                    node, core, shape_.engine_config, shape_.seed + i));
-    }
+    const auto make = [this](Worker::Kind kind, std::uint32_t node, Core& core) {
+        const auto number = static_cast<std::uint32_t>(workers_.size());
+        workers_.push_back(std::make_unique<Worker>(*this, kind, number, node, core, shape_.engine_config,
+                                                    shape_.seed + number));
+    };
+    for (std::uint32_t i = 0; i < first_library(); ++i)
+        make(Worker::Kind::proxy, i / shape_.proxies, device_core(i / shape_.proxies, i % shape_.proxies));
+    if (!shape_.has_libraries()) return;
+    for (std::uint32_t rank = 0; rank < shape_.ranks(); ++rank)
+        make(Worker::Kind::library, node_of(rank), host_core_of(rank));
 }
 
-void Cluster::open_sessions() {
+void Cluster::open_sessions(bool of_libraries, std::vector<engine::Session*>& sessions,
+                            std::vector<engine::Team*>& teams) {
+    const auto serving = [&](std::uint32_t rank) {
+        return of_libraries ? first_library() + rank : worker_number(rank);
+    };
+    const std::uint32_t first = of_libraries ? first_library() : 0;
+    const std::uint32_t end = first + (of_libraries ? shape_.ranks() : first_library());
     const engine::JobId job{1, shape_.seed};
     engine::JobSecret secret;
     secret.fill(std::byte{1});
     std::vector<engine::Member> members;
     for (std::uint32_t rank = 0; rank < shape_.ranks(); ++rank)
-        members.push_back({worker_number(rank) + 1, rank});
+        members.push_back({serving(rank) + 1, rank});
     std::vector<std::vector<std::byte>> addresses;
     for (const auto& worker : workers_)
         addresses.push_back(worker->transport().address());
     // A library reaches its own rank's memory; a proxy goes by the platform's back end.
-    const HostMemoryKind kind = shape_.engine == EngineKind::host ? HostMemoryKind::map : platform_.memory;
-    sessions_.resize(shape_.ranks());
-    teams_.resize(shape_.ranks());
+    const HostMemoryKind kind = of_libraries ? HostMemoryKind::map : platform_.memory;
+    sessions.resize(shape_.ranks());
+    teams.resize(shape_.ranks());
     for (std::uint32_t rank = 0; rank < shape_.ranks(); ++rank) {
-        Worker& worker = worker_of(rank);
+        Worker& worker = *workers_[serving(rank)];
         const std::uint32_t node = node_of(rank);
         memories_.push_back(
             std::make_unique<SimMemory>(*this, worker, kind, &buses_[node * 2], &buses_[node * 2 + 1]));
-        check(worker.engine().open_session(job, secret, rank, *memories_.back(), &sessions_[rank]),
+        check(worker.engine().open_session(job, secret, rank, *memories_.back(), &sessions[rank]),
               "open_session");
-        for (std::uint32_t other = 0; other < workers_.size(); ++other)
-            check(worker.engine().add_proxy(*sessions_[rank], other + 1, addresses[other]), "add_proxy");
-        check(worker.engine().create_team(*sessions_[rank], world_team, rank, members, &teams_[rank]),
+        for (std::uint32_t other = first; other < end; ++other)
+            check(worker.engine().add_proxy(*sessions[rank], other + 1, addresses[other]), "add_proxy");
+        check(worker.engine().create_team(*sessions[rank], world_team, rank, members, &teams[rank]),
               "create_team");
     }
 }

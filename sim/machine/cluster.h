@@ -3,7 +3,8 @@
 // With Engine::offpath, each node has `proxies` workers on its device cores, and each rank is bound to one of
 // them. With Engine::host, each rank has a worker of its own on its host core, which moves only while the
 // rank is in a call: the program without offload. The engines, the schedules and the choice of algorithms are
-// those of the product in both cases.
+// those of the product in both cases. With `keeps_libraries`, ranks of Engine::offpath have libraries too,
+// for what stays on the host.
 //
 // Ownership: owns everything. Threads: one.
 #pragma once
@@ -24,6 +25,7 @@ struct ClusterShape {
     std::uint32_t nodes = 2, ranks_per_node = 1;
     std::uint32_t proxies = 1;  // of a node
     EngineKind engine = EngineKind::offpath;
+    bool keeps_libraries = false;
     TopologyShape topology;
     Sharing sharing = Sharing::fifo;
     bool moves_data = false;  // else only sizes travel, and no buffer has memory of its own
@@ -31,6 +33,7 @@ struct ClusterShape {
     engine::Config engine_config;
 
     std::uint32_t ranks() const { return nodes * ranks_per_node; }
+    bool has_libraries() const { return keeps_libraries || engine == EngineKind::host; }
 };
 
 class Cluster {
@@ -58,6 +61,13 @@ class Cluster {
     // The team of all ranks.
     engine::Team& team_of(std::uint32_t rank) { return *teams_[rank]; }
 
+    // Only if the shape has libraries. With Engine::host they are the workers themselves.
+    Worker& library_of(std::uint32_t rank) { return *workers_[first_library() + rank]; }
+    engine::Session& library_session_of(std::uint32_t rank) { return *library_sessions()[rank]; }
+    engine::Team& library_team_of(std::uint32_t rank) {
+        return *(library_teams_.empty() ? teams_ : library_teams_)[rank];
+    }
+
     // Addresses for a buffer without data of its own, the same for all that ask.
     std::byte* empty(std::size_t bytes);
 
@@ -67,9 +77,17 @@ class Cluster {
 
   private:
     std::uint32_t worker_number(std::uint32_t rank) const;
+    std::uint32_t first_library() const {
+        return shape_.engine == EngineKind::host ? 0 : shape_.nodes * shape_.proxies;
+    }
+    std::vector<engine::Session*>& library_sessions() {
+        return library_sessions_.empty() ? sessions_ : library_sessions_;
+    }
     Core& device_core(std::uint32_t node, std::uint32_t proxy);
     void make_workers();
-    void open_sessions();
+    // One session a rank, at the proxies or at the libraries. Those of one kind know each other.
+    void open_sessions(bool of_libraries, std::vector<engine::Session*>& sessions,
+                       std::vector<engine::Team*>& teams);
 
     const Platform platform_;
     const ClusterShape shape_;
@@ -82,8 +100,8 @@ class Cluster {
     std::vector<std::unique_ptr<EmptyRange>> empty_;  // each larger than the one before
     std::vector<std::unique_ptr<SimMemory>> memories_;
     std::vector<std::unique_ptr<Worker>> workers_;
-    std::vector<engine::Session*> sessions_;
-    std::vector<engine::Team*> teams_;
+    std::vector<engine::Session*> sessions_, library_sessions_;
+    std::vector<engine::Team*> teams_, library_teams_;
 };
 
 }  // namespace offpath::sim

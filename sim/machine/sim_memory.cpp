@@ -84,7 +84,33 @@ Status SimMemory::move(std::byte* to, const std::byte* from, std::size_t bytes, 
         if (cluster_.moves_data()) std::memcpy(to, from, bytes);
         return Status::ok;
     }
-    return end_at(bus->pass(bytes, worker_.present()).tail, to, from, bytes, completion);
+    return cross(to, from, bytes, bus, completion);
+}
+
+Status SimMemory::cross(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus,
+                        Completion* completion) {
+    if (cluster_.platform().protocol != Protocol::stream)
+        return end_at(bus->pass(bytes, worker_.present()).tail, to, from, bytes, completion);
+    const Platform::Work &host = cluster_.platform().host, &device = worker_.work();
+    const auto length = static_cast<double>(bytes);
+    if (bus == to_host_) {
+        worker_.charge_seconds(device.send_s + device.send_byte_s * length);
+        const Time there = bus->pass(bytes, worker_.present()).tail;
+        return end_at(serve(there, host.receive_s + host.receive_byte_s * length), to, from, bytes,
+                      completion);
+    }
+    worker_.charge_seconds(device.send_s);
+    const Time asked = worker_.present() + to_host_->latency();
+    const Time sent = serve(asked, host.receive_s + host.send_s + host.send_byte_s * length);
+    return end_at(bus->pass(bytes, sent).tail, to, from, bytes, completion,
+                  device.receive_s + device.receive_byte_s * length);
+}
+
+Time SimMemory::serve(Time time, double seconds) {
+    const bool sleeps = time > served_until_;
+    const double wakes = sleeps ? cluster_.platform().wake_s : 0;
+    served_until_ = std::max(time, served_until_) + from_seconds(seconds + wakes);
+    return served_until_;
 }
 
 Status SimMemory::copy(const memory::HostRange& from, std::uint64_t from_offset, const memory::HostRange& to,
@@ -96,21 +122,23 @@ Status SimMemory::copy(const memory::HostRange& from, std::uint64_t from_offset,
     // The request is a message to the client, and so is the answer.
     const Platform::Work& host = cluster_.platform().host;
     worker_.charge_seconds(worker_.work().send_s + worker_.work().receive_s);
-    const Time over = worker_.present() + to_host_->latency() + to_device_->latency() +
-                      from_seconds(host.receive_s + host.send_s) + transfer_time(bytes, host.copy_Bps);
+    const Time asked = worker_.present() + to_host_->latency();
+    const double copying = seconds_of(transfer_time(bytes, host.copy_Bps));
+    const Time over = serve(asked, host.receive_s + host.send_s + copying) + to_device_->latency();
     return end_at(over, reinterpret_cast<std::byte*>(to.address) + to_offset,
                   reinterpret_cast<const std::byte*>(from.address) + from_offset, bytes, completion);
 }
 
 Status SimMemory::end_at(Time time, std::byte* to, const std::byte* from, std::size_t bytes,
-                         Completion* completion) {
-    auto* crossing = new Crossing{this, completion, to, from, bytes};
+                         Completion* completion, double work_s) {
+    auto* crossing = new Crossing{this, completion, to, from, bytes, work_s};
     cluster_.queue().at(
         time,
         [](void* object, std::uint64_t) {
             auto* over = static_cast<Crossing*>(object);
             SimMemory& self = *over->memory;
             self.worker_.submit(self.cluster_.queue().now(), [over] {
+                over->memory->worker_.charge_seconds(over->work_s);
                 if (over->memory->cluster_.moves_data()) std::memcpy(over->to, over->from, over->bytes);
                 Completion* const done = over->completion;
                 delete over;

@@ -3,7 +3,8 @@
 //
 // map, xgvmi   the worker has a pointer
 // cma          a system call copies, at the cost of the worker's core
-// staged       bytes cross the bus between host and device, which serves one transfer after the other
+// staged       bytes cross the bus between host and device, which serves one transfer after the other; over a
+//              stream, a thread of the client sends or takes them, which sleeps unless it is busy
 //
 // Without data, all buffers of all ranks lie in one range of addresses that a few pages stand behind: engines
 // may read and write there, and find nothing.
@@ -68,15 +69,21 @@ class SimMemory final : public memory::HostMemory {
         std::byte* to = nullptr;
         const std::byte* from = nullptr;
         std::size_t bytes = 0;
+        double work_s = 0;  // of the worker, when it takes them
     };
     // `completion` ends at `time`, and the bytes are there then.
-    Status end_at(Time time, std::byte* to, const std::byte* from, std::size_t bytes, Completion* completion);
+    Status end_at(Time time, std::byte* to, const std::byte* from, std::size_t bytes, Completion* completion,
+                  double work_s = 0);
     Status move(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus, Completion* completion);
+    Status cross(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus, Completion* completion);
+    // The client's thread works for `seconds` from `time` on, or when it is free. Returns when it ends.
+    Time serve(Time time, double seconds);
 
     Cluster& cluster_;
     Worker& worker_;
     const HostMemoryKind kind_;
     Link *to_device_, *to_host_;
+    Time served_until_ = 0;
 };
 
 }  // namespace offpath::sim

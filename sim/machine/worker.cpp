@@ -70,8 +70,7 @@ void Worker::go_round(void* self, std::uint64_t) {
 void Worker::round() {
     in_round_ = true;
     const auto begin = [this] {
-        const double turns = kind_ == Kind::library ? core_.turns_to_come() : 1;
-        charge_seconds(work_.round_s + (core_.taken_by(this) ? turns * work_.switch_s : 0));
+        charge_seconds(work_.round_s + (core_.taken_by(this) ? core_.turns_to_come() * work_.switch_s : 0));
     };
     // A round for questions that a library would not ask costs only what follows from them.
     const bool free = commands_.empty() && transport_->has_free_events() && !transport_->has_events();
@@ -91,6 +90,7 @@ void Worker::round() {
     busy_ += charged_;
     charged_ = 0;
     idle_since_ = end;
+    if (kind_ == Kind::proxy) core_.take_turns_until(this, end + from_seconds(cluster_.platform().spin_s));
     if (moved || engine_->has_work() || transport_->has_free_events() ||
         (serves() && transport_->has_events()))
         plan(end);

@@ -17,9 +17,9 @@ Request::Request(Rank& rank) : rank_(rank) {
 void Request::end(Status status) {
     status_ = status;
     Cluster& cluster = rank_.job().cluster();
-    const Time present = cluster.worker_of(rank_.number()).present();
-    const bool device = cluster.shape().engine == EngineKind::offpath;
-    cluster.queue().at(present + (device ? from_seconds(cluster.platform().completion_s) : 0),
+    const std::uint32_t number = rank_.number();
+    const Time present = (on_host_ ? cluster.library_of(number) : cluster.worker_of(number)).present();
+    cluster.queue().at(present + (on_host_ ? 0 : from_seconds(cluster.platform().completion_s)),
                        &Request::reach_host, this);
 }
 
@@ -29,7 +29,7 @@ void Request::reach_host(void* self, std::uint64_t) {
     if (!request.awaited_) return;
     Rank& rank = request.rank_;
     Cluster& cluster = rank.job().cluster();
-    if (cluster.shape().engine == EngineKind::host) return rank.resume_at(rank.now());
+    if (request.on_host_) return rank.resume_at(rank.now());
     const bool sleeps = rank.now() > rank.waits_since_ + client_spin;
     const bool core_sleeps = cluster.host_core_of(rank.number()).free_at() <= rank.now();
     cluster.queue().after(sleeps && core_sleeps ? from_seconds(cluster.platform().wake_s) : 0,
@@ -63,7 +63,7 @@ void Rank::go_on(void* self, std::uint64_t) {
     Cluster& cluster = rank.job_.cluster();
     if (rank.polling_ != 0) cluster.host_core_of(rank.number_).stop(rank.polling_);
     rank.polling_ = 0;
-    if (cluster.shape().engine == EngineKind::host) cluster.worker_of(rank.number_).leave();
+    if (cluster.shape().has_libraries()) cluster.library_of(rank.number_).leave();
     rank.waits_for_.clear();
     try {
         rank.program_->resume();
@@ -74,7 +74,8 @@ void Rank::go_on(void* self, std::uint64_t) {
 
 Rank::Awaited Rank::post(const Operation& operation) {
     Cluster& cluster = job_.cluster();
-    Worker& worker = cluster.worker_of(number_);
+    const bool on_host = operation.on_host || cluster.shape().engine == EngineKind::host;
+    Worker& worker = on_host ? cluster.library_of(number_) : cluster.worker_of(number_);
     if (unused_.empty()) {
         requests_.emplace_back(*this);
         unused_.push_back(&requests_.back());
@@ -82,6 +83,7 @@ Rank::Awaited Rank::post(const Operation& operation) {
     Request* const request = unused_.back();
     unused_.pop_back();
     request->over_ = request->awaited_ = false;
+    request->on_host_ = on_host;
     request->status_ = Status::in_progress;
     request->name_ = operation.name;
     auto command = [&worker, start = operation.start, request] {
@@ -89,7 +91,7 @@ Rank::Awaited Rank::post(const Operation& operation) {
         const Status status = start(worker.engine(), request);
         if (status != Status::in_progress) (*request)(status);
     };
-    if (cluster.shape().engine == EngineKind::host) {
+    if (on_host) {
         resume_at(worker.call_once(std::move(command)));
     } else {
         const Time end = step(cluster.platform().post_s);
@@ -111,10 +113,8 @@ Rank::Awaited Rank::wait(Request& request) {
     Cluster& cluster = job_.cluster();
     polling_ = cluster.host_core_of(number_).poll();
     waits_since_ = now();
-    if (cluster.shape().engine == EngineKind::host)
-        cluster.worker_of(number_).enter();
-    else if (cluster.host_core_is_shared())
-        step(seconds_of(client_spin));
+    if (cluster.shape().has_libraries()) cluster.library_of(number_).enter();
+    if (!request.on_host_ && cluster.host_core_is_shared()) step(seconds_of(client_spin));
     return {*this, &request};
 }
 
@@ -134,7 +134,7 @@ Rank::Awaited Rank::meet() {
     if (++job_.met_ < job_.size()) {
         waits_for_ = "the other ranks";
         // As in a barrier of MPI, a library serves others meanwhile.
-        if (job_.cluster().shape().engine == EngineKind::host) job_.cluster().worker_of(number_).enter();
+        if (job_.cluster().shape().has_libraries()) job_.cluster().library_of(number_).enter();
         return {*this};
     }
     job_.met_ = 0;

@@ -19,10 +19,12 @@ namespace offpath::sim {
 class Job;
 class Rank;
 
-// An operation in the words of the engine. `start` is called by the rank's worker, in a round of its loop.
+// An operation in the words of the engine. `start` is called by the rank's worker, or its library, in a round
+// of its loop.
 struct Operation {
     std::function<Status(engine::Engine&, Completion*)> start;
-    std::string name;  // for people: "alltoall", "receive from rank 3"
+    std::string name;      // for people: "alltoall", "receive from rank 3"
+    bool on_host = false;  // the rank's library executes it, though there is a device
 };
 
 class Request final : public Completion {
@@ -38,7 +40,7 @@ class Request final : public Completion {
     static void wake_host(void* request, std::uint64_t);
     Rank& rank_;
     std::string name_;
-    bool over_ = false, awaited_ = false;
+    bool over_ = false, awaited_ = false, on_host_ = false;
     Status status_ = Status::in_progress;
 };
 

@@ -33,8 +33,14 @@ class Core {
     // A process that takes turns with others looks for messages on this core, or no longer does.
     void begin_turns() { ++turns_; }
     void end_turns() { --turns_; }
+    // The same for a process that goes on looking until `time` unless it is called again.
+    void take_turns_until(const void* process, Time time) { looks_until_[process] = time; }
     // How many processes the core passes through, on average, until it comes to one that has something to do.
-    double turns_to_come() const { return std::max(1.0, 0.5 * turns_); }
+    double turns_to_come() const {
+        const auto looking = std::count_if(looks_until_.begin(), looks_until_.end(),
+                                           [this](const auto& one) { return one.second > queue_.now(); });
+        return std::max(1.0, 0.5 * (turns_ + static_cast<double>(looking)));
+    }
 
     // Computes for `work` of the core's time and then calls `action`.
     JobId compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument);
@@ -63,6 +69,7 @@ class Core {
     EventQueue& queue_;
     const void* process_ = nullptr;
     unsigned turns_ = 0;
+    std::map<const void*, Time> looks_until_;
     Time booked_until_ = 0, booked_total_ = 0;
     Time settled_at_ = 0, booked_at_settle_ = 0;
     Time computed_ = 0;
