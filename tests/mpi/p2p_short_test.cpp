@@ -370,6 +370,40 @@ void many() {
     exchange_large("many");
 }
 
+// Messages that a matched probe has taken, and that have arrived before the wait for all of them. Those of 61
+// bytes come in two messages of the host's MPI.
+void matched_probes() {
+    const int sizes[] = {61, 60, 61};
+    std::vector<Message> out;
+    std::vector<std::vector<char>> in;
+    MPI_Request sends[3], receives[3];
+    MPI_Status statuses[3];
+    for (int i = 0; i < 3; ++i) {
+        out.emplace_back(rank, i, sizes[i]);
+        in.push_back(empty_room(sizes[i]));
+    }
+    for (int i = 0; i < 3; ++i)
+        MPI_Isend(out[static_cast<std::size_t>(i)].data.data(), sizes[i], MPI_BYTE, next, tag, MPI_COMM_WORLD,
+                  &sends[i]);
+    for (int i = 0; i < 3; ++i) {
+        MPI_Message message;
+        MPI_Mprobe(previous, tag, MPI_COMM_WORLD, &message, &statuses[i]);
+        check_status(statuses[i], sizes[i], "a matched probe");
+        MPI_Imrecv(in[static_cast<std::size_t>(i)].data(), sizes[i], MPI_BYTE, &message, &receives[i]);
+    }
+    for (const MPI_Request& receive : receives) {
+        for (int flag = 0; flag == 0;)
+            MPI_Request_get_status(receive, &flag, MPI_STATUS_IGNORE);
+    }
+    MPI_Waitall(3, receives, statuses);
+    MPI_Waitall(3, sends, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 3; ++i) {
+        check_status(statuses[i], sizes[i], "a receive of a matched message");
+        check_room(in[static_cast<std::size_t>(i)], i, sizes[i], "a receive of a matched message");
+    }
+    exchange_large("matched probes");
+}
+
 // The communicator is freed while they are outstanding.
 void communicator_freed() {
     MPI_Comm comm;
@@ -395,8 +429,8 @@ int main(int argc, char** argv) {
     size = check::size_of(MPI_COMM_WORLD);
     next = (rank + 1) % size;
     previous = (rank + size - 1) % size;
-    for (auto* part :
-         {truncation, sizes_and_ways, with_gaps, mixture, cancelled_and_freed, many, communicator_freed}) {
+    for (auto* part : {truncation, sizes_and_ways, with_gaps, mixture, cancelled_and_freed, many,
+                       matched_probes, communicator_freed}) {
         part();
         PMPI_Barrier(MPI_COMM_WORLD);
     }

@@ -41,11 +41,11 @@ class Parcels {
             if (parcel == nullptr) continue;
             if (parcels_.empty()) parcels_.resize(static_cast<std::size_t>(count));
             parcels_[static_cast<std::size_t>(i)] = parcel;
-            all_short_ = all_short_ && parcel->receives && !parcel->large;
+            all_short_ = all_short_ && parcel->receives && !parcel->large && !parcel->host_done;
         }
     }
     bool none() const { return parcels_.empty(); }
-    // Whether all of them are receives that the host's MPI completes. Their statuses must be checked
+    // Whether all of them are receives that the host's MPI will complete. Their statuses must be checked
     // afterwards.
     bool all_short() const { return all_short_; }
     p2p::Parcel* operator[](int i) const {
