@@ -15,7 +15,7 @@ int run(EpochTrial& trial, int epochs, std::uint64_t host_ns, std::uint64_t devi
     for (int i = 0; i < epochs; ++i) {
         const Way way = trial.next();
         by_device += way == Way::device ? 1 : 0;
-        trial.ended(way, operations, way == Way::host ? host_ns : device_ns);
+        trial.ended(way, operations, way == Way::host ? host_ns : device_ns, EpochTrial::stall_ns);
     }
     return by_device;
 }
@@ -76,7 +76,7 @@ TEST(EpochTrial, EpochsOfAnotherLengthAreComparedAnew) {
 TEST(EpochTrial, ATargetThatLeavesMpiIsNotWaitedForAgain) {
     EpochTrial trial;
     run(trial, 100, 20'000, 30'000);
-    trial.ended(Way::host, 1, 200'000'000);
+    trial.ended(Way::host, 1, 200'000'000, EpochTrial::stall_ns);
     EXPECT_EQ(run(trial, 64, 200'000'000, 3'000'000), 64);
     // After that it is tried once more.
     EXPECT_EQ(trial.next(), Way::host);

@@ -17,7 +17,7 @@
 
 namespace offpath::mpi {
 
-class EpochTrial {
+class alignas(64) EpochTrial {
   public:
     static constexpr std::uint32_t pairs_wanted = 3;
     // A way that is slower by this factor is not tried again at once.
@@ -38,7 +38,8 @@ class EpochTrial {
         return tries_[at(Way::host)] <= tries_[at(Way::device)] ? Way::host : Way::device;
     }
 
-    void ended(Way way, std::uint32_t operations, std::uint64_t nanoseconds) {
+    // `took` and `stall`, which is stall_ns, are in ticks of any clock.
+    void ended(Way way, std::uint32_t operations, std::uint64_t took, std::uint64_t stall) {
         const auto length = static_cast<std::uint32_t>(std::bit_width(operations));
         if (length != length_) {
             if (length_ != 0) *this = EpochTrial();
@@ -47,17 +48,17 @@ class EpochTrial {
         if (led_ > 0) --led_;
         if (stalled_ > 0) --stalled_;
         std::uint64_t& usual = usual_[at(way)];
-        if (way == Way::host && usual > 0 && nanoseconds > stall_ns && nanoseconds > stall_factor * usual) {
+        if (way == Way::host && usual > 0 && took > stall && took > stall_factor * usual) {
             stalled_ = epochs_after_stall;
             return;
         }
         const bool again = is_decided() && way != faster();
         since_try_ = again ? 0 : since_try_ + 1;
         if (tries_[at(way)]++ < pairs_wanted) {
-            usual = usual == 0 ? nanoseconds : std::min(usual, nanoseconds);
+            usual = usual == 0 ? took : std::min(usual, took);
         } else {
             // The slower way is sampled rarely, so each sample of it has a large weight.
-            usual = again ? (usual + nanoseconds) / 2 : (usual * 7 + nanoseconds) / 8;
+            usual = again ? (usual + took) / 2 : (usual * 7 + took) / 8;
         }
     }
 
@@ -82,7 +83,7 @@ class EpochTrial {
     static std::size_t at(Way way) { return static_cast<std::size_t>(way); }
     static Way other(Way way) { return way == Way::host ? Way::device : Way::host; }
 
-    std::array<std::uint64_t, 2> usual_{};  // nanoseconds; 0: not tried
+    std::array<std::uint64_t, 2> usual_{};  // ticks; 0: not tried
     std::array<std::uint32_t, 2> tries_{};
     std::uint32_t length_ = 0;
     std::uint32_t since_try_ = 0;

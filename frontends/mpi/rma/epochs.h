@@ -19,8 +19,6 @@
 
 namespace offpath::mpi {
 
-enum class Moved : std::uint8_t { put, get };
-
 // The way of a put or a get to `rank`, of `count` elements of `type`.
 Way way_of(Window& window, Moved kind, int rank, int count, MPI_Datatype type);
 
@@ -28,8 +26,18 @@ Way way_of(Window& window, Moved kind, int rank, int count, MPI_Datatype type);
 // device's part of them, if any. Returns an MPI error, which it does not raise.
 int complete_device_part(Window& window, int target);
 // Call it after such a call: ends an epoch and records its sample.
-void end_epoch(Window& window, int target);
+inline void end_epoch(Window& window, int target);
 // A lock begins or ends.
 void forget_grant(Window& window, int target);
+
+// Only for end_epoch.
+void record_epoch(Window& window);
+void note_grants(Window& window, int target);
+
+inline void end_epoch(Window& window, int target) {
+    if (window.epoch.trial != nullptr) record_epoch(window);
+    window.epoch.operations = 0;
+    if (window.asks) note_grants(window, target);
+}
 
 }  // namespace offpath::mpi

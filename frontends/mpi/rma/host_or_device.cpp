@@ -237,7 +237,7 @@ void close_ways(Window& window) {
     if (window.host != MPI_WIN_NULL) PMPI_Win_free(&window.host);
 }
 
-int fence_either_way(Window& window, int assertion) {
+[[gnu::hot]] int fence_either_way(Window& window, int assertion) {
     const int closing = assertion | MPI_MODE_NOSUCCEED;
     const int opening = MPI_MODE_NOPRECEDE | (assertion & MPI_MODE_NOSUCCEED);
     const Way before = window.way;

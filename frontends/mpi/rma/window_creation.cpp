@@ -360,7 +360,7 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
     if (window->mixed != nullptr) offpath_team_destroy(window->mixed);
     // The callbacks of the program's attributes may still query the window.
     window->live = false;
-    windows_ended.fetch_add(1, std::memory_order_release);
+    outstanding.windows_ended.raise();
     ending_window = window;
     const int result = PMPI_Win_free(win);
     ending_window = nullptr;

@@ -11,11 +11,17 @@ namespace {
 
 using Lock = Window::Lock;
 
+void set(Window& window, Lock& record, Lock state) {
+    if (&record != &window.all)
+        window.locked += (state == Lock::none ? 0 : 1) - (record == Lock::none ? 0 : 1);
+    record = state;
+}
+
 // Sets the lock's record, unless another epoch forbids the lock.
 bool enter(Window& window, Lock& record, Lock state) {
     const std::lock_guard guard(window.mutex);
     if (record != Lock::none || window.all != Lock::none || window.access) return false;
-    record = state;
+    set(window, record, state);
     window.fence = false;
     return true;
 }
@@ -24,18 +30,16 @@ bool enter(Window& window, Lock& record, Lock state) {
 Lock leave(Window& window, Lock& record) {
     const std::lock_guard guard(window.mutex);
     const Lock was = record;
-    record = Lock::none;
+    set(window, record, Lock::none);
     return was;
+}
+
+OpenEpochs epochs_of(const Window& window) {
+    return {window.fence, window.access, window.exposed, window.all != Lock::none, window.locked > 0};
 }
 
 Lock& record_of(Window& window, int target) {
     return target == all_targets ? window.all : window.locks[static_cast<std::size_t>(target)];
-}
-
-// Whether MPI_Win_lock holds a lock of any target.
-bool holds_a_lock(const Window& window) {
-    return std::any_of(window.locks.begin(), window.locks.end(),
-                       [](Lock lock) { return lock != Lock::none; });
 }
 
 }  // namespace
@@ -109,27 +113,34 @@ offpath_status_t unlock_device(Window& window, int first, int last) {
     return status;
 }
 
-void note_lock(Window& window, int target, int assertion) {
+[[gnu::hot]] void note_lock(Window& window, int target, int assertion) {
     const std::lock_guard guard(window.mutex);
-    record_of(window, target) = (assertion & MPI_MODE_NOCHECK) != 0 ? Lock::assumed : Lock::held;
+    set(window, record_of(window, target), (assertion & MPI_MODE_NOCHECK) != 0 ? Lock::assumed : Lock::held);
     window.fence = false;
     forget_grant(window, target);
 }
 
-void forget_lock(Window& window, int target) {
+[[gnu::hot]] void forget_lock(Window& window, int target) {
     forget_grant(window, target);
     if (target == all_targets || is_target(window, target)) leave(window, record_of(window, target));
 }
 
 OpenEpochs open_epochs(Window& window) {
     const std::lock_guard guard(window.mutex);
-    return {window.fence, window.access, window.exposed, window.all != Lock::none, holds_a_lock(window)};
+    return epochs_of(window);
+}
+
+[[gnu::hot]] bool begin_fence(Window& window, bool opens) {
+    const std::lock_guard guard(window.mutex);
+    if (epochs_of(window).to_be_ended()) return false;
+    window.fence = opens;
+    return true;
 }
 
 bool passive(Window& window, int target) {
     const std::lock_guard guard(window.mutex);
     if (window.all != Lock::none) return true;
-    return target == all_targets ? holds_a_lock(window)
+    return target == all_targets ? window.locked > 0
                                  : window.locks[static_cast<std::size_t>(target)] != Lock::none;
 }
 

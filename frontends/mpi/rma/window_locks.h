@@ -22,6 +22,8 @@ struct OpenEpochs {
     bool keeps_way() const { return fence || access || exposure || lock; }
 };
 OpenEpochs open_epochs(Window& window);
+// In MPI_Win_fence, which opens an epoch or only ends one. False: another epoch forbids it.
+bool begin_fence(Window& window, bool opens);
 
 // The MPI calls, executed on the device. They call the error handler.
 int lock_one(Window& window, int type, int rank, int assertion);

@@ -38,20 +38,11 @@ Window* record_of(MPI_Win win) {
     return ending_window != nullptr && ending_window->handle == win ? ending_window : nullptr;
 }
 
-Window* find_window(MPI_Win win) {
-    if (windows_served.load(std::memory_order_relaxed) == 0 || !active()) return nullptr;
-    // Looking an attribute up in the host's MPI takes as long as a small put.
-    struct Latest {
-        MPI_Win win;
-        Window* window;
-        std::uint64_t ended;
-    };
-    thread_local Latest latest{MPI_WIN_NULL, nullptr, 0};
-    const std::uint64_t ended = windows_ended.load(std::memory_order_acquire);
-    if (latest.window != nullptr && latest.win == win && latest.ended == ended) return latest.window;
+Window* look_up_window(MPI_Win win) {
+    const std::uint32_t ended = outstanding.windows_ended;
     Window* window = record_of(win);
     if (window == nullptr || !window->live) return nullptr;
-    latest = {win, window, ended};
+    latest_window = {win, window, ended};
     return window;
 }
 
@@ -152,6 +143,7 @@ void open_windows() {
 }
 
 void close_windows() {
+    outstanding.windows_ended.raise();
     close_shapes();
     close_handles();
     PMPI_Win_free_keyval(&keyval);

@@ -25,17 +25,50 @@
 namespace offpath::mpi {
 
 enum class WayRule : std::uint8_t;
+enum class Moved : std::uint8_t { put, get };
 
-struct Window {
-    MPI_Win handle = MPI_WIN_NULL;
-    bool live = true;  // until MPI_Win_free calls the program's callbacks
+struct alignas(64) Window {
+    // What every call reads, in two cache lines.
     Way way = Way::device;
+    bool live = true;     // until MPI_Win_free calls the program's callbacks
+    bool adapts = false;  // to the time that ranks spend outside MPI (host_or_device.h)
+    bool asks = false;    // some of `granted` are `asked`
+    // Access epochs.
+    enum class Lock : std::uint8_t { none, held, assumed };  // assumed: MPI_MODE_NOCHECK
+    Lock all = Lock::none;
+    bool fence = false;
+    bool access = false;   // between MPI_Win_start and MPI_Win_complete
+    bool exposed = false;  // the exposure epoch of MPI_Win_post
+    int size = 0;
+    int locked = 0;                     // targets that MPI_Win_lock has locked
     offpath_window_h device = nullptr;  // null: not made yet
     MPI_Win host = MPI_WIN_NULL;        // likewise
+    // Its puts and gets while it is on the host's way (epochs.h).
+    struct Epoch {
+        EpochTrial* trial = nullptr;  // null: not compared
+        std::uint64_t began_ticks = 0;
+        std::uint32_t operations = 0;
+        Way way = Way::host;
+        bool touches = false;  // the device has some of them
+    } epoch;
+    // The trial of the latest epoch's first operation, whose arguments the next epoch mostly repeats.
+    struct LatestTrial {
+        EpochTrial* trial = nullptr;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        int rank = 0;
+        int count = 0;
+        Moved kind{};
+    } latest;
+    std::uint64_t stall_ticks = 0;  // EpochTrial::stall_ns; 0: not known yet
+    std::vector<Lock> locks;        // by target
+    // By target: whether its lock is known to be held. Some MPIs ask for it with the first operation.
+    enum class Granted : std::uint8_t { unknown, asked, yes };
+    std::vector<Granted> granted;
+    std::mutex mutex;
 
+    MPI_Win handle = MPI_WIN_NULL;
     // For a window that may change its way (host_or_device.h).
-    bool adapts = false;  // to the time that ranks spend outside MPI
-    bool meets = false;   // in collectives on the communicator of which it was made
+    bool meets = false;  // in collectives on the communicator of which it was made
     WayRule rule{};
     bool host_fails = false, device_fails = false;  // to make their window
     bool was_on_device = false;
@@ -43,21 +76,9 @@ struct Window {
     WayChoice choice;
     WayPace fences;              // at which the ranks compare what they saw
     presence::Reading observed;  // since then
-    // Its puts and gets while it is on the host's way (epochs.h).
-    struct Epoch {
-        EpochTrial* trial = nullptr;  // null: not compared
-        std::uint64_t began_ns = 0;
-        std::uint32_t operations = 0;
-        Way way = Way::host;
-        bool touches = false;  // the device has some of them
-    } epoch;
-    std::vector<bool> near;     // by target: on this node
-    std::vector<bool> touched;  // by target: it may have some of the device's
-    // By target: whether its lock is known to be held. Some MPIs ask for it with the first operation.
-    enum class Granted : std::uint8_t { unknown, asked, yes };
-    std::vector<Granted> granted;
-    bool asks = false;        // some are `asked`
-    Team* creator = nullptr;  // of the communicator that the program named; held
+    std::vector<bool> near;      // by target: on this node
+    std::vector<bool> touched;   // by target: it may have some of the device's
+    Team* creator = nullptr;     // of the communicator that the program named; held
 
     // As MPI_Win_get_attr reports it.
     struct Traits {
@@ -70,7 +91,6 @@ struct Window {
     MPI_Comm comm = MPI_COMM_NULL;  // of our own, with the window's ranks
     Team* team = nullptr;           // that communicator's
     int rank = 0;
-    int size = 0;
     // Of a window of hosts and devices (mixed_windows.h): the team of both. Targets, `rank` and `size` are
     // then about its members.
     offpath_team_h mixed = nullptr;
@@ -84,17 +104,8 @@ struct Window {
     };
     std::vector<Peer> peers;
 
-    std::mutex mutex;
-    // Access epochs.
-    enum class Lock : std::uint8_t { none, held, assumed };  // assumed: MPI_MODE_NOCHECK
-    bool fence = false;
-    Lock all = Lock::none;
-    std::vector<Lock> locks;   // by target
-    std::vector<int> started;  // targets of MPI_Win_start
-    bool access = false;       // between MPI_Win_start and MPI_Win_complete
-    // The exposure epoch of MPI_Win_post.
-    bool exposed = false;
-    std::vector<MPI_Request> awaited;  // its accessors' ends
+    std::vector<int> started;          // targets of MPI_Win_start on the device
+    std::vector<MPI_Request> awaited;  // in an exposure epoch: its accessors' ends
     std::vector<MPI_Request> told;
 
     // Memory that outstanding operations use, until a flush of their target.
@@ -116,8 +127,22 @@ inline int target_of(const Window& window, int rank) {
     return rank >= 0 && rank < window.size / 2 ? 2 * rank + end : -1;
 }
 
-// Null: the window is the host's alone. One load while there is no window of ours.
-Window* find_window(MPI_Win win);
+// A thread's latest window. Looking an attribute up in the host's MPI takes as long as a small put.
+struct LatestWindow {
+    MPI_Win win;
+    Window* window;
+    std::uint32_t ended;  // windows, until then
+};
+inline thread_local constinit LatestWindow latest_window{};
+
+// Null: the window is the host's alone. Two loads while there is no window of ours.
+Window* look_up_window(MPI_Win win);
+inline Window* find_window(MPI_Win win) {
+    const LatestWindow& latest = latest_window;
+    return latest.win == win && latest.window != nullptr && latest.ended == outstanding.windows_ended
+               ? latest.window
+               : look_up_window(win);
+}
 // The same, but also works while MPI_Win_free calls the program's callbacks, when the device no longer serves
 // it.
 Window* record_of(MPI_Win win);
@@ -125,8 +150,6 @@ Window* record_of(MPI_Win win);
 inline thread_local Window* ending_window = nullptr;
 
 inline std::atomic<std::uint32_t> windows_served{0};
-// How many windows have ended; a handle may belong to another window afterwards.
-inline std::atomic<std::uint64_t> windows_ended{0};
 
 // Calls the window's error handler and returns what the MPI call returns.
 int raise(const Window& window, int error);

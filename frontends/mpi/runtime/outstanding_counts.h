@@ -36,7 +36,15 @@ struct alignas(64) Outstanding {
     OutstandingCount attended;
     OutstandingCount large;  // large messages that are watched (p2p/waited_messages.h)
     OutstandingCount timed;  // 1: the time inside MPI is counted (time_in_mpi.h)
+    // Windows that have ended (rma/windows.h). A handle may belong to another window afterwards.
+    OutstandingCount windows_ended;
+    // Calls of MPI while their time is counted (time_in_mpi.h). They stand here because another line would
+    // often be out of the cache: ranks of one core use it in turn.
+    std::uint32_t calls_entered = 0;
+    std::uint64_t entered_ticks = 0;  // the outermost call
+    std::uint64_t inside_ticks = 0;
 };
+static_assert(sizeof(Outstanding) == 64);
 
 inline Outstanding outstanding;
 

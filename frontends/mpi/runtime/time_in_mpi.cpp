@@ -3,15 +3,11 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/ticks.h"
 
 namespace offpath::mpi::presence {
 namespace {
 
 int windows = 0;
-int depth = 0;
-std::uint64_t entered = 0;  // in ticks, like the time inside
-std::uint64_t inside = 0;
 // When counting began, on both clocks.
 std::uint64_t began_ns = 0;
 std::uint64_t began = 0;
@@ -20,19 +16,22 @@ Reading before;
 Reading lately;
 std::uint64_t told_inside_ns = 0;
 
-// The counters of two cores may differ by a few ticks.
-std::uint64_t since(std::uint64_t first) {
-    const std::uint64_t now = ticks();
-    return now > first ? now - first : 0;
+// Counted since the first window, on both clocks.
+struct Counted {
+    std::uint64_t nanoseconds = 0, ticks = 0;
+};
+Counted counted() {
+    return {now_ns() - began_ns, ticks_since(began)};
 }
 
 }  // namespace
 
 Reading read() {
     if (outstanding.timed == 0) return before;
-    const std::uint64_t counted_ns = now_ns() - began_ns;
-    const std::uint64_t counted_ticks = since(began);
-    const std::uint64_t inside_ticks = inside + (depth > 0 ? since(entered) : 0);
+    const auto [counted_ns, counted_ticks] = counted();
+    const std::uint64_t inside_ticks =
+        outstanding.inside_ticks +
+        (outstanding.calls_entered > 0 ? ticks_since(outstanding.entered_ticks) : 0);
     if (counted_ticks == 0) return before;
     const double share = static_cast<double>(inside_ticks) / static_cast<double>(counted_ticks);
     const auto inside_ns = static_cast<std::uint64_t>(share * static_cast<double>(counted_ns));
@@ -50,7 +49,7 @@ Reading seen_lately() {
 
 void begin() {
     if (windows++ > 0) return;
-    inside = 0;
+    outstanding.inside_ticks = 0;
     began_ns = now_ns();
     began = ticks();
     outstanding.timed.raise();
@@ -62,12 +61,11 @@ void end() {
     outstanding.timed.lower();
 }
 
-void Inside::enter() {
-    if (depth++ == 0) entered = ticks();
-}
-
-void Inside::leave() {
-    if (--depth == 0) inside += since(entered);
+std::uint64_t ticks_of(std::uint64_t nanoseconds) {
+    const auto [counted_ns, counted_ticks] = counted();
+    const double rate =
+        counted_ns == 0 ? 1 : static_cast<double>(counted_ticks) / static_cast<double>(counted_ns);
+    return static_cast<std::uint64_t>(rate * static_cast<double>(nanoseconds));
 }
 
 }  // namespace offpath::mpi::presence

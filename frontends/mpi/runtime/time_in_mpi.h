@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "base/ticks.h"
 #include "outstanding_counts.h"
 
 namespace offpath::mpi {
@@ -39,22 +40,32 @@ Reading seen_lately();
 void begin();
 void end();
 
+// The ticks since `first`. The counters of two cores may differ by a few ticks.
+inline std::uint64_t ticks_since(std::uint64_t first) {
+    const std::uint64_t now = ticks();
+    return now > first ? now - first : 0;
+}
+// When the present call of MPI began, in ticks, while time is counted. Costs no look at the clock.
+inline std::uint64_t call_began() {
+    return outstanding.entered_ticks;
+}
+// How many ticks pass in this time, while time is counted.
+std::uint64_t ticks_of(std::uint64_t nanoseconds);
+
 // Lives during a call of MPI. May be nested.
 class Inside {
   public:
     Inside() : counts_(outstanding.timed != 0) {
-        if (counts_) enter();
+        if (counts_ && outstanding.calls_entered++ == 0) outstanding.entered_ticks = ticks();
     }
     ~Inside() {
-        if (counts_) leave();
+        if (counts_ && --outstanding.calls_entered == 0)
+            outstanding.inside_ticks += ticks_since(outstanding.entered_ticks);
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
   private:
-    static void enter();
-    static void leave();
-
     bool counts_;
 };
 

@@ -54,7 +54,7 @@ int flush_everyone(MPI_Win win, Done done, int (*on_host)(MPI_Win)) {
 
 extern "C" {
 
-OFFPATH_API int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (call.by_host()) {
@@ -73,7 +73,7 @@ OFFPATH_API int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win
     return lock_one(window, lock_type, target, assertion);
 }
 
-OFFPATH_API int MPI_Win_unlock(int rank, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_unlock(int rank, MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (call.by_host()) {
@@ -109,7 +109,7 @@ OFFPATH_API int MPI_Win_unlock_all(MPI_Win win) {
     return result;
 }
 
-OFFPATH_API int MPI_Win_flush(int rank, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_flush(int rank, MPI_Win win) {
     return flush_one(win, rank, Done::there, PMPI_Win_flush);
 }
 

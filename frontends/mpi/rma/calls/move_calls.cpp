@@ -32,8 +32,8 @@ bool by_host(const Served& call, Moved kind, int rank, int count, MPI_Datatype t
 
 extern "C" {
 
-OFFPATH_API int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
-                        MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
+                                     MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
     if (all_by_host())
         return PMPI_Put(origin, origin_count, origin_type, rank, disp, target_count, target_type, win);
     const presence::Inside inside;
@@ -45,8 +45,8 @@ OFFPATH_API int MPI_Put(const void* origin, int origin_count, MPI_Datatype origi
                 rank, disp, target_count, target_type, nullptr);
 }
 
-OFFPATH_API int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                        int target_count, MPI_Datatype target_type, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int rank,
+                                     MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
     if (all_by_host())
         return PMPI_Get(origin, origin_count, origin_type, rank, disp, target_count, target_type, win);
     const presence::Inside inside;

@@ -54,30 +54,17 @@ void wait_all(std::vector<MPI_Request>& requests) {
 }
 
 int fence(Window& window, int assertion) {
-    if (open_epochs(window).to_be_ended()) return MPI_ERR_RMA_SYNC;
-    {
-        const std::lock_guard guard(window.mutex);
-        window.fence = (assertion & MPI_MODE_NOSUCCEED) == 0;
-    }
+    if (!begin_fence(window, (assertion & MPI_MODE_NOSUCCEED) == 0)) return MPI_ERR_RMA_SYNC;
     const int error = window.mixed != nullptr ? fence_mixed(window) : fence_either_way(window, assertion);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return error;
 }
 
-// Notes the epoch for the host's part of the window.
-void note_access(Window& window, MPI_Group group) {
-    std::vector<int> ranks;
-    ranks_of(window, group, ranks);
+// Notes an access epoch for the host's part of the window. The host's MPI knows its targets.
+void note_access(Window& window, bool begins) {
     const std::lock_guard guard(window.mutex);
-    window.access = true;
-    window.fence = false;
-    window.started = ranks;
-}
-
-void forget_access(Window& window) {
-    const std::lock_guard guard(window.mutex);
-    window.access = false;
-    window.started.clear();
+    window.access = begins;
+    if (begins) window.fence = false;
 }
 
 void note_exposure(Window& window, bool begins) {
@@ -175,7 +162,7 @@ int end_exposure(Window& window, bool waits, bool& over) {
 
 extern "C" {
 
-OFFPATH_API int MPI_Win_fence(int assertion, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_fence(int assertion, MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (call.known() == nullptr) return PMPI_Win_fence(assertion, win);
@@ -183,12 +170,12 @@ OFFPATH_API int MPI_Win_fence(int assertion, MPI_Win win) {
     return call.ended(fence(call.window(), assertion));
 }
 
-OFFPATH_API int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (call.by_host()) {
         const int result = PMPI_Win_start(group, assertion, call.host());
-        if (result == MPI_SUCCESS && call.known() != nullptr) note_access(call.window(), group);
+        if (result == MPI_SUCCESS && call.known() != nullptr) note_access(call.window(), true);
         return call.ended(result);
     }
     if (group == MPI_GROUP_NULL) return raise(call.window(), MPI_ERR_GROUP);
@@ -197,17 +184,17 @@ OFFPATH_API int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
     return call.ended(start_access(call.window(), group, assertion));
 }
 
-OFFPATH_API int MPI_Win_complete(MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_complete(MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (!call.by_host()) return call.ended(complete_access(call.window()));
     if (call.known() == nullptr) return PMPI_Win_complete(win);
-    forget_access(call.window());
+    note_access(call.window(), false);
     call.window().epoch = {};
     return call.ended(PMPI_Win_complete(call.host()));
 }
 
-OFFPATH_API int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (call.by_host()) {
@@ -221,7 +208,7 @@ OFFPATH_API int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
     return call.ended(post(call.window(), group, assertion));
 }
 
-OFFPATH_API int MPI_Win_wait(MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Win_wait(MPI_Win win) {
     const presence::Inside inside;
     const Served call(win);
     if (call.by_host()) {

@@ -85,9 +85,9 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
 
 extern "C" {
 
-OFFPATH_API int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int rank,
-                               MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
-                               MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type,
+                                            int rank, MPI_Aint disp, int target_count,
+                                            MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
     if (all_by_host())
         return PMPI_Accumulate(origin, origin_count, origin_type, rank, disp, target_count, target_type, op,
                                win);
@@ -115,10 +115,11 @@ OFFPATH_API int MPI_Raccumulate(const void* origin, int origin_count, MPI_Dataty
                   target_count, target_type, op, request);
 }
 
-OFFPATH_API int MPI_Get_accumulate(const void* origin, int origin_count, MPI_Datatype origin_type,
-                                   void* result, int result_count, MPI_Datatype result_type, int rank,
-                                   MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
-                                   MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Get_accumulate(const void* origin, int origin_count,
+                                                MPI_Datatype origin_type, void* result, int result_count,
+                                                MPI_Datatype result_type, int rank, MPI_Aint disp,
+                                                int target_count, MPI_Datatype target_type, MPI_Op op,
+                                                MPI_Win win) {
     if (all_by_host())
         return PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count, result_type, rank,
                                    disp, target_count, target_type, op, win);
@@ -151,8 +152,8 @@ OFFPATH_API int MPI_Rget_accumulate(const void* origin, int origin_count, MPI_Da
                   disp, target_count, target_type, op, request);
 }
 
-OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
-                                 MPI_Op op, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,
+                                              MPI_Aint disp, MPI_Op op, MPI_Win win) {
     if (all_by_host()) return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
     const presence::Inside inside;
     const Served call(win);
@@ -163,8 +164,8 @@ OFFPATH_API int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype 
                   nullptr);
 }
 
-OFFPATH_API int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
-                                     int rank, MPI_Aint disp, MPI_Win win) {
+[[gnu::hot]] OFFPATH_API int MPI_Compare_and_swap(const void* origin, const void* compare, void* result,
+                                                  MPI_Datatype type, int rank, MPI_Aint disp, MPI_Win win) {
     if (all_by_host()) return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
     const presence::Inside inside;
     const Served call(win);
