@@ -59,6 +59,7 @@ Status Daemon::start(std::string& problem) {
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGUSR1);
     signals_ = FileDescriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
     if (!signals_ || !epoll_) {
@@ -77,6 +78,9 @@ Status Daemon::start(std::string& problem) {
         if (Status status = start_proxy(i, problem); status != Status::ok) return status;
     }
     watch(epoll_.get(), signals_.get());
+    if (options_.replace) {
+        if (Status status = take_place(problem); status != Status::ok) return status;
+    }
     if (files_.listener() >= 0) watch(epoll_.get(), files_.listener());
     listening_ = true;
     if (remote_.listening()) watch(epoll_.get(), remote_.event_fd());
@@ -92,7 +96,8 @@ Status Daemon::start(std::string& problem) {
 }
 
 Status Daemon::start_listening(std::string& problem) {
-    if (!options_.directory.empty()) {
+    // A successor listens when it is ready. Until then the other daemon does.
+    if (!options_.directory.empty() && !options_.replace) {
         if (Status status = files_.create(options_.directory, problem); status != Status::ok) return status;
     }
     if (options_.listen.empty()) return Status::ok;
@@ -110,6 +115,16 @@ Status Daemon::start_listening(std::string& problem) {
     if (status == Status::ok && !options_.directory.empty())
         status = files_.write_port(remote_.port(), problem);
     return status;
+}
+
+Status Daemon::take_place(std::string& problem) {
+    pid_t predecessor = 0;
+    if (Status status = files_.replace(options_.directory, predecessor, problem); status != Status::ok)
+        return status;
+    if (predecessor > 0 && kill(predecessor, SIGUSR1) == 0)
+        log::info("{} takes the place of pid {}, which ends with its last session", options_.node,
+                  predecessor);
+    return Status::ok;
 }
 
 // Decides which kernels remote hosts may run here, and as which user. Their kernels must not be able to read
@@ -232,12 +247,8 @@ void Daemon::serve() {
         for (int i = 0; i < count; ++i) {
             const int fd = events[i].data.fd;
             if (fd == signals_.get()) {
-                signalfd_siginfo info{};
-                if (read(fd, &info, sizeof info) != sizeof info) continue;
-                why_ = fmt::format("offpathd on {} was stopped by {}", options_.node,
-                                   info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-                log::info("{}", why_);
-                return;
+                if (handle_signal()) return;
+                continue;
             }
             if (fd == files_.listener()) {
                 accept_clients();
@@ -259,11 +270,49 @@ void Daemon::serve() {
         targets_->images().work();
         expire_handshakes();
         remote_.expire(now_ns());
+        if (is_drained()) {
+            log::info("the last session has ended: the end");
+            return;
+        }
         if (idle_too_long()) {
             log::info("idle for {} s: the end", options_.idle_exit_s);
             return;
         }
     }
+}
+
+// True: the daemon ends.
+bool Daemon::handle_signal() {
+    signalfd_siginfo info{};
+    if (read(signals_.get(), &info, sizeof info) != sizeof info) return false;
+    if (info.ssi_signo == SIGUSR1) {
+        drain();
+        return false;
+    }
+    why_ = fmt::format("offpathd on {} was stopped by {}", options_.node,
+                       info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+    log::info("{}", why_);
+    return true;
+}
+
+void Daemon::drain() {
+    if (draining_) return;
+    draining_ = true;
+    if (files_.listener() >= 0) {
+        // Clients that have connected are served. If the descriptors run out, the others are closed, and
+        // know it.
+        constexpr int enough = 64;
+        for (int i = 0; i < enough; ++i)
+            accept_clients();
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, files_.listener(), nullptr);
+    }
+    files_.remove();
+    remote_.stop_listening();
+    log::info("no new clients from now on; {} sessions go on", attached());
+}
+
+bool Daemon::is_drained() const {
+    return draining_ && handshakes_.empty() && !remote_.has_handshakes() && attached() == 0;
 }
 
 void Daemon::accept_clients() {
@@ -370,7 +419,7 @@ bool Daemon::idle_too_long() {
 
 int Daemon::timeout_ms() const {
     if (!listening_) return 100;
-    return options_.idle_exit_s > 0 || !handshakes_.empty() ? 250 : remote_.timeout_ms();
+    return options_.idle_exit_s > 0 || draining_ || !handshakes_.empty() ? 250 : remote_.timeout_ms();
 }
 
 }  // namespace offpath::proxy

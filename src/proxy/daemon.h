@@ -31,6 +31,7 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
+    bool replace = false;              // takes the place of a daemon that serves in `directory`
     bool kernels = true;               // whether clients may have kernels run
     std::string allow_kernels;         // directories of libraries for clients on other systems; empty: none
     std::uint32_t kernel_seconds = 0;  // that their runs may take if the program sets no limit; 0: no limit
@@ -47,8 +48,9 @@ class Daemon {
   public:
     explicit Daemon(Options options) : options_(std::move(options)) {}
 
-    // Serves until a signal or the idle time ends it. `problem` says why it could not start. The caller must
-    // block SIGTERM and SIGINT in all threads.
+    // Serves until a signal or the idle time ends it. After SIGUSR1 it accepts no clients, and ends with its
+    // last session. `problem` says why it could not start. The caller must block SIGTERM, SIGINT and SIGUSR1
+    // in all threads.
     Status run(std::string& problem);
 
   private:
@@ -66,6 +68,10 @@ class Daemon {
     std::unique_ptr<transport::Transport> open_direct(const transport::Transport& fabric, bool first);
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
     void serve();
+    Status take_place(std::string& problem);
+    bool handle_signal();
+    void drain();
+    bool is_drained() const;
     void accept_clients();
     void refused(pid_t pid, const std::string& why);
     void greet(LocalHandshake& handshake);
@@ -87,6 +93,7 @@ class Daemon {
     LogLimit refusals_;  // on the unix socket
     std::uint64_t idle_since_ns_ = 0;
     bool listening_ = false;
+    bool draining_ = false;
     std::string why_ = "offpathd ends";
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace offpath::proxy {
@@ -25,9 +26,7 @@ std::string read_start(int fd) {
 
 Status EndpointFiles::create(const std::string& directory, std::string& problem) {
     if (Status status = control::own_directory(directory, problem); status != Status::ok) return status;
-    socket_path_ = control::socket_path(directory);
-    pid_path_ = control::pid_path(directory);
-    port_path_ = control::port_path(directory);
+    name(directory);
     if (Status status = lock(problem); status != Status::ok) return status;
     // We hold the lock, so the daemon that bound this socket is gone.
     unlink(socket_path_.c_str());
@@ -59,17 +58,65 @@ Status EndpointFiles::lock(std::string& problem) {
         if (fstat(file.get(), &opened) != 0 || stat(pid_path_.c_str(), &named) != 0 ||
             opened.st_ino != named.st_ino || opened.st_dev != named.st_dev)
             continue;
-        const std::string pid = fmt::format("{}\n", getpid());
-        if (ftruncate(file.get(), 0) != 0 ||
-            pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-            problem = fmt::format("{}: {}", pid_path_, std::strerror(errno));
-            return Status::system;
-        }
+        if (Status status = write_pid(file.get(), pid_path_, problem); status != Status::ok) return status;
         pid_file_ = std::move(file);
         return Status::ok;
     }
     problem = fmt::format("{} keeps changing", pid_path_);
     return Status::system;
+}
+
+void EndpointFiles::name(const std::string& directory) {
+    socket_path_ = control::socket_path(directory);
+    pid_path_ = control::pid_path(directory);
+    port_path_ = control::port_path(directory);
+}
+
+Status EndpointFiles::write_pid(int file, const std::string& path, std::string& problem) {
+    const std::string pid = fmt::format("{}\n", getpid());
+    if (ftruncate(file, 0) == 0 &&
+        pwrite(file, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size()))
+        return Status::ok;
+    problem = fmt::format("{}: {}", path, std::strerror(errno));
+    return Status::system;
+}
+
+Status EndpointFiles::replace(const std::string& directory, pid_t& predecessor, std::string& problem) {
+    predecessor = 0;
+    if (Status status = control::own_directory(directory, problem); status != Status::ok) return status;
+    name(directory);
+    {
+        FileDescriptor old(open(pid_path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+        if (!old || flock(old.get(), LOCK_EX | LOCK_NB) == 0) {
+            // Nobody serves here. The lock, if there is one, ends with `old`.
+            old.reset();
+            return create(directory, problem);
+        }
+        predecessor = static_cast<pid_t>(std::strtol(read_start(old.get()).c_str(), nullptr, 10));
+    }
+    const std::string pid_path = pid_path_ + ".new", socket_path = socket_path_ + ".new";
+    FileDescriptor file(open(pid_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file || flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        problem =
+            fmt::format("{}: {}; does another offpathd take this place?", pid_path, std::strerror(errno));
+        return Status::unavailable;
+    }
+    if (Status status = write_pid(file.get(), pid_path, problem); status != Status::ok) return status;
+    unlink(socket_path.c_str());
+    if (Status status = control::listen_at(socket_path, listener_, problem); status != Status::ok) {
+        unlink(pid_path.c_str());
+        return status;
+    }
+    if (rename(pid_path.c_str(), pid_path_.c_str()) != 0 ||
+        rename(socket_path.c_str(), socket_path_.c_str()) != 0) {
+        problem = fmt::format("{}: {}", socket_path_, std::strerror(errno));
+        unlink(pid_path.c_str());
+        unlink(socket_path.c_str());
+        listener_.reset();
+        return Status::system;
+    }
+    pid_file_ = std::move(file);
+    return Status::ok;
 }
 
 // Writes the file whole or not at all, for the processes that wait for it.
@@ -85,12 +132,22 @@ Status EndpointFiles::write_port(std::uint16_t port, std::string& problem) {
     return Status::ok;
 }
 
+bool EndpointFiles::are_ours() const {
+    struct stat opened {
+    }, named{};
+    return fstat(pid_file_.get(), &opened) == 0 && stat(pid_path_.c_str(), &named) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 void EndpointFiles::remove() {
     if (!pid_file_) return;
-    unlink(socket_path_.c_str());
-    unlink(port_path_.c_str());
+    const bool ours = are_ours();
+    if (ours) {
+        unlink(socket_path_.c_str());
+        unlink(port_path_.c_str());
+    }
     listener_.reset();
-    unlink(pid_path_.c_str());
+    if (ours) unlink(pid_path_.c_str());
     pid_file_.reset();
 }
 

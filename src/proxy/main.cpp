@@ -32,7 +32,8 @@ int main(int argc, char** argv) try {
     CLI::App app{
         "offpathd serves the host ranks of one node: it moves their communication off their cores.\n"
         "It listens at DIR/<hostname>.sock, for ranks of the same system, and at --listen, for hosts with\n"
-        "another one, until SIGTERM, SIGINT or --idle-exit."};
+        "another one, until SIGTERM, SIGINT or --idle-exit. After SIGUSR1 it takes no more\n"
+        "clients and ends with its last session."};
     proxy::Options options;
     std::string cpus, level = "info", log_file;
     bool info = false;
@@ -45,6 +46,11 @@ int main(int argc, char** argv) try {
     auto* key_fd =
         app.add_option("--key-fd", options.key_fd, "Descriptor to read the key from, up to its end");
     key_fd->check(CLI::NonNegativeNumber)->excludes(key_file);
+    app.add_flag(
+           "--replace", options.replace,
+           "Take the place of the daemon that serves in --dir; it keeps its sessions and ends with them")
+        ->needs(dir)
+        ->excludes(listen);
     app.add_option("--name", options.node, "Name of the node in messages; default: the host name");
     app.add_option("--proxies", options.proxies, "Number of proxies, each a thread")
         ->check(CLI::Range(1, 256))
@@ -121,6 +127,7 @@ int main(int argc, char** argv) try {
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGUSR1);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     signal(SIGPIPE, SIG_IGN);
     std::string problem;

@@ -44,6 +44,12 @@ void RemoteListener::accept_again(bool accepting) {
     }
 }
 
+void RemoteListener::stop_listening() {
+    if (!listener_) return;
+    accept_again(false);
+    listener_.reset();
+}
+
 void RemoteListener::serve(std::uint64_t now_ns, const std::function<void(Newcomer)>& take) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, 0);

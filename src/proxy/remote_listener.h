@@ -30,13 +30,17 @@ class RemoteListener {
     std::uint16_t port() const { return port_; }
     const std::string& name() const { return name_; }
 
+    // Accepts nobody from now on. Handshakes that have begun go on.
+    void stop_listening();
+    bool has_handshakes() const { return !handshakes_.empty(); }
+
     // Readable when there is something to serve.
     int event_fd() const { return epoll_.get(); }
     // Serves what has arrived. `take` receives the clients that have proved that they know the secret.
     void serve(std::uint64_t now_ns, const std::function<void(Newcomer)>& take);
     // Ends handshakes that have timed out. Call it periodically while timeout_ms() is not -1.
     void expire(std::uint64_t now_ns);
-    int timeout_ms() const { return handshakes_.empty() && accepting_ ? -1 : 250; }
+    int timeout_ms() const { return handshakes_.empty() && (accepting_ || !listener_) ? -1 : 250; }
 
   private:
     struct RemoteHandshake {

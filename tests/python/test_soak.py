@@ -40,6 +40,7 @@ def test_choices_reach_everything():
         (Ended(0, False, "", ["checksum is 2, not 1"]), plan.KILL, outcome.WRONG),
         (Ended(1, False, LOST, []), plan.KILL, outcome.EXPLAINED),
         (Ended(1, False, LOST, []), plan.NONE, outcome.WRONG),
+        (Ended(1, False, LOST, []), plan.RESTART, outcome.WRONG),
         (Ended(1, False, "offpath: offloaded 3 of 3 collectives", []), plan.KILL, outcome.UNEXPLAINED),
         (Ended(139, False, "mpirun: a process crashed", []), plan.STOP, outcome.UNEXPLAINED),
         (Ended(1, False, "seed 7: ialltoall, MPI_Wait: wrong data", []), plan.KILL, outcome.WRONG),

@@ -354,9 +354,13 @@ class Cluster:
             raise
         return devices
 
-    def start_device(self, node: Node, session: Path, remote: RemoteAttach | None) -> Device:
-        """Starts the device of one node. It may not be ready yet."""
+    def start_device(
+        self, node: Node, session: Path, remote: RemoteAttach | None, replace: bool = False
+    ) -> Device:
+        """Starts the device of one node. It may not be ready yet. `replace`: it takes the place of another
+        one."""
         daemon = self.artifacts.device(self.spec.dpu if remote is not None else "local")
+        daemon = [*daemon, "--replace"] if replace else daemon
         options = DeviceOptions(daemon, self.spec.proxies, self.spec.spin_us, self.spec.log_level)
         quota = self._quotas[node.index] if self._quotas else None
         return Device(

@@ -208,6 +208,7 @@ class Campaign:
         """Ends and removes what the run has left, and notes it in the row."""
         expected = {choice.victim} if choice.fault == plan.KILL and row.at_s is not None else set()
         row.daemons_lost = [devices.last_words(node) for node in devices.dead() if node not in expected]
+        devices.reap()
         strays = self._cluster.end_strays(devices.pids(), _STRAY_SECONDS)
         if row.outcome != outcome.HUNG:
             row.left_behind += strays

@@ -31,7 +31,7 @@ class Life:
 
 
 class SoakDevices:
-    """A context manager. It is used from one thread, except `victim`."""
+    """A context manager. It is used from one thread at a time; a fault has a thread of its own."""
 
     def __init__(self, cluster: Cluster):
         self._cluster = cluster
@@ -39,6 +39,7 @@ class SoakDevices:
         self.session.mkdir(mode=0o700)
         self._remote = RemoteAttach(len(cluster.nodes), self.session) if cluster.spec.remote else None
         self._devices: list[Device] = []
+        self._retired: list[Device] = []
         self.lives: list[Life] = []
         self._current: list[Life] = []
 
@@ -48,7 +49,7 @@ class SoakDevices:
         return self
 
     def __exit__(self, *_) -> None:
-        for device in self._devices:
+        for device in self._devices + self._retired:
             with contextlib.suppress(ProcessLookupError):
                 device.process.send_signal(signal.SIGCONT)
             device.stop()
@@ -85,6 +86,24 @@ class SoakDevices:
             started.append(node)
         for node in started:
             self._devices[node].wait_ready()
+
+    def replace(self, node: int) -> None:
+        """Starts a successor that takes the place of a node's daemon. The old one ends with its sessions."""
+        successor = self._cluster.start_device(
+            self._cluster.nodes[node], self.session, self._remote, replace=True
+        )
+        try:
+            successor.wait_ready()
+        except BaseException:
+            successor.stop()
+            raise
+        self._retired.append(self._devices[node])
+        self._devices[node] = successor
+        self._current[node] = self._life(successor)
+
+    def reap(self) -> None:
+        """Reaps daemons that have been replaced and have ended."""
+        self._retired = [device for device in self._retired if device.process.poll() is None]
 
     def sample(self, run: int) -> None:
         for device, life in zip(self._devices, self._current, strict=True):

@@ -70,6 +70,9 @@ class Fault:
             return True
         daemon = self._devices.victim(choice.victim).process.pid
         self._struck()
+        if choice.fault == plan.RESTART:
+            self._devices.replace(choice.victim)
+            return True
         if choice.fault == plan.KILL:
             os.kill(daemon, signal.SIGKILL)
         elif choice.fault == plan.STOP:

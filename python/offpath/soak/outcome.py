@@ -21,9 +21,7 @@ _SAYS_IT_IS_LOST = re.compile(
     r"\b(lost|gone|died|dead|silent|not answer\w*|no answer|unreachable|closed|memory|refused|not there)\b"
 )
 # Where a rank is killed, the launcher ends the job and says which rank it was.
-_LAUNCHER_NAMES_RANK = re.compile(
-    r"mpirun noticed that process rank \d+|Primary job +terminated|EXIT CODE: 9|exited on signal 9"
-)
+_LAUNCHER_NAMES_RANK = re.compile(r"process rank \d+|Process name: \[\[\d+,\d+\],\d+\]")
 # A program that verifies its results says so on one of these.
 _SAYS_WRONG = re.compile(r"\b(wrong|mismatch|FAILED|differs?|verif\w+ failed)\b|\bseed \d+:")
 
@@ -47,8 +45,8 @@ def judge(ended: Ended, fault: str) -> tuple[str, str]:
     explanation = explanation_in(ended.stderr, fault)
     if explanation is None:
         return (WRONG if _SAYS_WRONG.search(ended.stderr) else UNEXPLAINED), last_line(ended.stderr)
-    if fault == plan.NONE:
-        return WRONG, f"without a fault: {explanation}"
+    if fault in (plan.NONE, plan.RESTART):
+        return WRONG, f"without a loss: {explanation}"
     return EXPLAINED, explanation
 
 

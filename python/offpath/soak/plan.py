@@ -4,13 +4,14 @@ import random
 from dataclasses import dataclass
 
 NONE = "none"
-KILL, STOP, LINK, RANK, MEMORY = "kill", "stop", "link", "rank", "memory"
+KILL, STOP, LINK, RANK, MEMORY, RESTART = "kill", "stop", "link", "rank", "memory", "restart"
 FAULTS = {
     KILL: "kill -9 of a daemon",
     STOP: "kill -STOP of a daemon, for seconds or until the run ends",
     LINK: "a link is cut for seconds",
     RANK: "kill -9 of a rank",
     MEMORY: "a daemon gets no more memory until the run ends",
+    RESTART: "a successor takes a daemon's place, which must disturb nothing",
 }
 # One run of six has no fault: it shows that the cluster is whole again.
 _WITHOUT_FAULT = 6
