@@ -139,6 +139,8 @@ words = [word for word in sys.argv[1:] if word != "--allow-images"]
 arguments = dict(zip(words[::2], words[1::2]))
 key = os.fdopen(int(arguments["--key-fd"]), "rb").read()
 shows = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if key in content(pid)]
+with open(os.environ["FAKE_LOG"] + ".pid", "w") as file:
+    file.write(str(os.getpid()))
 with open(os.environ["FAKE_LOG"], "a") as log:
     print(arguments["--listen"], len(key), len(shows), key.decode(), file=log)
 os.write(int(arguments["--ready-fd"]), b"1")
@@ -198,6 +200,40 @@ def test_daemons_end_when_the_command_is_killed(agent, tmp_path):
     for line in traces(marker):
         os.kill(int(re.match(r"process (\d+)", line)[1]), signal.SIGKILL)
     assert any("offpath-run-" in line for line in clean())
+
+
+def test_daemon_that_dies_is_started_again_with_the_same_key(offpath, agent, tmp_path):
+    """The job kills the daemon, and waits for the next one."""
+    log = tmp_path / "log"
+    script = """
+kill -9 "$(cat "$1/log.pid")"
+for i in $(seq 300); do [ "$(wc -l <"$1/log")" -ge 2 ] && exit 0; sleep 0.1; done
+exit 7
+"""
+    done = offpath(
+        *("run", "--devices", "127.0.0.1:5001", *agent, "--", "sh", "-c", script, "job", str(tmp_path)),
+        OFFPATH_BUILD=str(tmp_path),
+        FAKE_LOG=str(log),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("127.0.0.1:5001 has ended; a new one serves") == 1, done.stderr
+    first, second = log.read_text().splitlines()
+    assert first == second  # address and key
+
+
+def test_daemon_that_dies_again_and_again_is_given_up(offpath, agent, tmp_path):
+    (tmp_path / "daemon").write_text(
+        f"#!{sys.executable}\n" + DAEMON.replace("time.sleep(1000)", "sys.exit('no more tea')")
+    )
+    script = 'for i in $(seq 300); do [ "$(wc -l <"$1/log")" -ge 3 ] && sleep 1 && exit 0; sleep 0.1; done'
+    done = offpath(
+        *("run", "--devices", "127.0.0.1:5001", *agent, "--", "sh", "-c", script, "job", str(tmp_path)),
+        OFFPATH_BUILD=str(tmp_path),
+        FAKE_LOG=str(tmp_path / "log"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "it is given up" in done.stderr and "no more tea" in done.stderr
+    assert len((tmp_path / "log").read_text().splitlines()) == 3
 
 
 def test_daemon_that_does_not_start_is_reported(offpath, agent, tmp_path):
