@@ -16,7 +16,9 @@ nlohmann::json replay_program(const std::string& folder, const Platform& platfor
         throw std::invalid_argument(
             fmt::format("{}: the profile has {} ranks, and {} nodes with {} ranks each have {}", folder,
                         profiles.size(), shape.nodes, shape.ranks_per_node, shape.ranks()));
-    Cluster cluster(platform, shape);
+    ClusterShape mixed = shape;
+    mixed.keeps_libraries = true;
+    Cluster cluster(platform, mixed);
     const Replayed replayed = replay(cluster, profiles);
 
     double measured = 0;

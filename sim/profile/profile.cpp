@@ -42,6 +42,7 @@ class Reader {
         profile.compute_at_end_s = number(file_, "compute_at_end_s", "compute_at_end_s");
         profile.lost = whole(file_, "lost", "lost");
         read_communicators(profile, rank);
+        read_windows(profile);
         read_calls(profile);
         calls_ = profile.calls.size();
         profile.sequence = nodes(list(file_, "sequence", "sequence"), "sequence");
@@ -108,6 +109,18 @@ class Reader {
         }
     }
 
+    void read_windows(RankProfile& profile) {
+        if (!file_.contains("windows")) return;  // programs without windows, and older profiles
+        std::size_t index = 0;
+        for (const Json& one : list(file_, "windows", "windows")) {
+            const std::string field = fmt::format("windows[{}]", index++);
+            if (whole(one, "comm", field + ".comm") >= profile.communicators.size())
+                fail(field + ".comm", one.at("comm"), "no communicator has this number");
+            profile.windows.push_back(
+                {one.at("comm").get<std::int32_t>(), whole(one, "bytes", field + ".bytes")});
+        }
+    }
+
     void read_calls(RankProfile& profile) {
         std::size_t index = 0;
         for (const Json& one : list(file_, "calls", "calls")) {
@@ -123,6 +136,19 @@ class Reader {
                 call.comm = one.at("comm").get<std::int32_t>();
                 size = static_cast<std::int64_t>(
                     profile.communicators[static_cast<std::size_t>(call.comm)].members.size());
+            }
+            if (one.contains("window")) {
+                if (whole(one, "window", field + ".window") >= profile.windows.size())
+                    fail(field + ".window", one.at("window"), "no window has this number");
+                call.window = one.at("window").get<std::int32_t>();
+                const std::int32_t comm = profile.windows[static_cast<std::size_t>(call.window)].comm;
+                size = static_cast<std::int64_t>(
+                    profile.communicators[static_cast<std::size_t>(comm)].members.size());
+            }
+            if (one.contains("windows")) {
+                const Json& windows = one.at("windows");
+                call.windows = whole(windows, "count", field + ".windows.count");
+                call.window_compute_s = number(windows, "compute_s", field + ".windows.compute_s");
             }
             call.peer = optional(one, "peer", field + ".peer", size - 1);
             call.tag = optional(one, "tag", field + ".tag");

@@ -20,6 +20,9 @@ struct ProfiledCall {
     std::int32_t comm = -1;  // index of RankProfile::communicators; -1: none
     std::int32_t peer = no_peer, tag = no_peer, from = no_peer, from_tag = no_peer;
     std::uint64_t bytes = 0, from_bytes = 0;
+    std::int32_t window = -1;   // index of RankProfile::windows; -1: none
+    std::uint64_t windows = 0;  // posts whose completion was seen, and the computation until then
+    double window_compute_s = 0;
     std::vector<std::uint64_t> list;
 };
 
@@ -37,10 +40,16 @@ struct ProfiledCommunicator {
     std::vector<std::uint32_t> members;
 };
 
+struct ProfiledWindow {
+    std::int32_t comm = 0;
+    std::uint64_t bytes = 0;
+};
+
 struct RankProfile {
     double begin_s = 0, end_s = 0, compute_at_end_s = 0;
     std::uint64_t lost = 0;
     std::vector<ProfiledCommunicator> communicators;
+    std::vector<ProfiledWindow> windows;
     std::vector<ProfiledCall> calls;
     std::vector<ProfiledNode> sequence;
 

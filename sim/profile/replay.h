@@ -1,6 +1,7 @@
 // Replays a profile: each simulated rank computes as long, and calls what, the profiled rank did.
 //
 // Messages of up to `eager_bytes` leave their sender at once, as in the MPI libraries that programs rely on.
+// Where there are devices, Routes says what goes to them; the ranks' libraries execute the rest.
 // Calls that the simulator does not know take the time that they took, and are counted by name.
 #pragma once
 
@@ -29,7 +30,8 @@ struct Replayed {
 
 constexpr std::uint64_t eager_bytes = 64 << 10;
 
-// The cluster has as many ranks as the profile. Throws Deadlock, or std::runtime_error.
+// The cluster has as many ranks as the profile, and libraries (ClusterShape::has_libraries()). Throws
+// Deadlock, or std::runtime_error.
 Replayed replay(Cluster& cluster, const std::vector<RankProfile>& profiles);
 
 }  // namespace offpath::sim
