@@ -1,8 +1,13 @@
 """Compares the simulator with the lab, configuration by configuration, on a calibrated platform."""
 
 import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
@@ -12,8 +17,18 @@ from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.lab_times import Point, Shape, points
 
-# A set is shapes of the lab with the points that are measured in each. None is one of calibrate.py's.
+# A set is shapes of the lab with the points that are measured in each, or programs with their arguments,
+# which run without offload and with it. None is one of calibrate.py's.
 Set = list[tuple[Shape, list[Point]]]
+
+
+@dataclass(frozen=True)
+class Program:
+    nodes: int
+    link: str
+    line: str
+
+
 ENGINES = ("host", "offpath")
 
 
@@ -32,6 +47,15 @@ def _read(group: str) -> dict[str, Set]:
             for engine in lab.get("engines", ENGINES)
         ]
         for name, lab in sets.items()
+        if "points" in lab
+    }
+
+
+def _read_programs(group: str) -> dict[str, list[Program]]:
+    with (Path(__file__).parent / "configurations.json").open() as file:
+        sets = json.load(file)[group]
+    return {
+        name: [Program(**one) for one in lab["programs"]] for name, lab in sets.items() if "programs" in lab
     }
 
 
@@ -41,22 +65,29 @@ KNOWN = _read("known")
 # two, so it lies between two sizes of the other configurations; and every shape has another number of nodes,
 # of ranks a node, or another link than the known ones, or operations that those have not.
 BLIND = _read("blind")
-SETS = KNOWN | BLIND
-GROUPS = {"known": KNOWN, "blind": BLIND}
+# Another such group, with programs. Its sizes are five eighths of powers of two. It was fixed after the
+# others had been looked at, and before any of it ran.
+FRESH = _read("fresh")
+PROGRAMS = _read_programs("fresh")
+SETS = KNOWN | BLIND | FRESH
+GROUPS: dict[str, Mapping] = {"known": KNOWN, "blind": BLIND, "fresh": FRESH | PROGRAMS}
 
 
 def choose(text: str) -> list[str]:
     """The names of sets that a list names: sets, `known` or `blind` for the sets of a group, or `all`."""
     if text == "all":
-        return list(SETS)
-    named = units.split_known(text, "set", [*SETS, *GROUPS])
+        return [*SETS, *PROGRAMS]
+    named = units.split_known(text, "set", [*SETS, *PROGRAMS, *GROUPS])
     return list(dict.fromkeys(name for one in named for name in GROUPS.get(one, {one: None})))
 
 
 def compare(figures: Mapping, names: list[str], artifacts: Artifacts, seconds: float) -> dict:
     rows = []
     for name in names:
-        for shape, wanted in SETS[name]:
+        for program in PROGRAMS.get(name, []):
+            console.note(f"{name}: {program.line}")
+            rows += run_program(figures, name, program, artifacts)
+        for shape, wanted in SETS.get(name, []):
             console.note(f"{name}: {shape}")
             measured = lab_times.measure(shape, wanted, artifacts, seconds)
             simulated = lab_times.simulate(figures, shape, wanted, artifacts)
@@ -72,7 +103,9 @@ def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifac
     measured = {_key(row): row for row in found["rows"]}
     rows = []
     for name in names:
-        for shape, wanted in SETS[name]:
+        # What is simulated of a program depends on its profile, which the file does not have.
+        rows += [row for row in found["rows"] if row["set"] == name and name in PROGRAMS]
+        for shape, wanted in SETS.get(name, []):
             kept = [point for point in wanted if (name, str(shape), str(point)) in measured]
             if not kept:
                 continue
@@ -97,6 +130,46 @@ def read(files: list[Path]) -> dict:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise OffpathError(f"{file}: not written by `offpath sim --validate`: {error!r}") from error
     return {"rows": rows}
+
+
+def run_program(figures: Mapping, name: str, program: Program, artifacts: Artifacts) -> list[dict]:
+    """Two rows, without offload and with it. The simulator replays a profile of a run without offload."""
+    words = program.line.split()
+    with tempfile.TemporaryDirectory(prefix="offpath-validate-") as folder:
+        platform, found = Path(folder) / "platform.json", Path(folder) / "found.json"
+        platform.write_text(json.dumps(figures))
+        command = [
+            sys.executable, "-m", "offpath", "lab", "advise", f"--nodes={program.nodes}",
+            f"--link={program.link}", "--runs=3", f"--platform={platform}", f"--json={found}", "--",
+            str(artifacts.program(words[0])), *words[1:],
+        ]  # fmt: skip
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if done.returncode != 0:
+            tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+            raise OffpathError(f"{program.line} failed with code {done.returncode}\n{tail}")
+        said = json.loads(found.read_text())
+    rows = []
+    for engine in ENGINES:
+        shape = Shape(program.nodes, program.link, engine)
+        measured, simulated = said["verified"][f"{engine}_run_s"], said[f"{engine}_s"]
+        rows.append(
+            {
+                "set": name,
+                "lab": str(shape),
+                "engine": engine,
+                "dpu": "local",
+                "nodes": program.nodes,
+                "link": program.link,
+                "op": program.line,
+                "bytes": 0,
+                "measured_s": measured,
+                "count": said["verified"]["runs"],
+                "simulated_s": simulated,
+                "error": _error(simulated, measured),
+            }
+        )
+    return rows
 
 
 def _key(row: Mapping) -> tuple[str, str, str]:
@@ -165,7 +238,7 @@ def show(found: Mapping) -> None:
     for row in found["rows"]:
         table.add_row(
             row["lab"],
-            f"{row['op']} {units.format_size(row['bytes'])}",
+            f"{row['op']} {units.format_size(row['bytes'])}" if row["bytes"] else row["op"],
             units.format_seconds(row["measured_s"]),
             units.format_seconds(row["simulated_s"]),
             f"{100 * row['error']:+.0f} %",

@@ -129,8 +129,21 @@ def test_blind_configurations_share_nothing_with_the_known_ones():
         assert sum(len(points) for shape, points in blind if shape.engine == engine) >= 20
 
 
+def test_the_fresh_configurations_have_sizes_of_their_own_and_programs():
+    seen = {point.size for _, points in [(None, calibrate.POINTS)] for point in points}
+    for group in (validate.KNOWN, validate.BLIND):
+        seen |= {point.size for pairs in group.values() for _, points in pairs for point in points}
+    fresh = [pair for group in validate.FRESH.values() for pair in group]
+    assert not seen & {point.size for _, points in fresh for point in points}
+    programs = [program for group in validate.PROGRAMS.values() for program in group]
+    assert {program.line.split()[0] for program in programs} == {
+        *("fft3d", "halo", "ring-hpl", "bspmm", "minimd")
+    }
+    assert sum(len(points) for _, points in fresh) + len(validate.ENGINES) * len(programs) >= 40
+
+
 def test_sets_are_chosen_by_name_or_group():
-    assert validate.choose("all") == list(validate.SETS)
+    assert validate.choose("all") == [*validate.SETS, *validate.PROGRAMS]
     assert validate.choose("blind") == list(validate.BLIND)
     assert validate.choose("slow,known") == list(validate.KNOWN)
     with pytest.raises(OffpathError, match="set 'fast' is not known"):
