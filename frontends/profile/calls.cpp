@@ -102,6 +102,17 @@ extern "C" OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
     return result;
 }
 
+extern "C" OFFPATH_API int MPI_Win_free(MPI_Win* win) {
+    Scope recording;
+    if (!recording) return PMPI_Win_free(win);
+    CallKind kind = kind_of("Win_free", SITE);
+    kind.window = recording->window(*win);
+    recording->window_freed(*win);
+    const int result = PMPI_Win_free(win);
+    recording->leave(kind);
+    return result;
+}
+
 extern "C" OFFPATH_API int MPI_Type_free(MPI_Datatype* type) {
     forget_datatypes();
     return PMPI_Type_free(type);

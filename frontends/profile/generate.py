@@ -33,6 +33,18 @@ MOVES = {
         "const bool in_place = sendbuf == MPI_IN_PLACE;\n    kind.list = vectors_of(comm, in_place ?"
         " recvcounts : sendcounts, in_place ? recvtype : sendtype, recvcounts, recvtype);"
     ),
+    "alltoallw": (
+        "const bool in_place = sendbuf == MPI_IN_PLACE;\n    kind.list = typed_vectors_of(comm, in_place ?"
+        " recvcounts : sendcounts, in_place ? recvtypes : sendtypes, recvcounts, recvtypes);"
+    ),
+    "gatherv": (
+        "if (is_root(comm, root)) kind.list = blocks_of(comm, recvcounts, recvtype);\n"
+        "    else kind.bytes = bytes_of(sendcount, sendtype);\n    kind.peer = root;"
+    ),
+    "scatterv": (
+        "if (is_root(comm, root)) kind.list = blocks_of(comm, sendcounts, sendtype);\n"
+        "    else kind.bytes = bytes_of(recvcount, recvtype);\n    kind.peer = root;"
+    ),
     "allgather": "kind.bytes = bytes_of(recvcount, recvtype);",
     "allgatherv": "kind.list = blocks_of(comm, recvcounts, recvtype);",
     "bcast": "kind.bytes = bytes_of(count, datatype);\n    kind.peer = root;",
@@ -52,6 +64,29 @@ MOVES = {
     "scan": "kind.bytes = bytes_of(count, datatype);",
     "exscan": "kind.bytes = bytes_of(count, datatype);",
 }
+
+
+# What an operation on a window moves.
+ACCESSES = dict.fromkeys(("Fetch_and_op", "Compare_and_swap"), "bytes_of(1, datatype)") | dict.fromkeys(
+    (
+        *("Put", "Get", "Accumulate", "Get_accumulate"),
+        *("Rput", "Rget", "Raccumulate", "Rget_accumulate"),
+    ),
+    "bytes_of(target_count, target_type)",
+)
+
+
+def on_window(call: table.Call, short: str, site: str) -> str:
+    """The body of a call on a window: which one, the target, and the bytes."""
+    text = f"    CallKind kind = kind_of({site});\n    kind.window = recording->window(win);\n"
+    if any(p.name == "rank" for p in call.parameters):
+        text += "    kind.peer = rank == MPI_PROC_NULL ? -2 : rank;\n"
+    if short in ACCESSES:
+        text += f"    kind.bytes = {ACCESSES[short]};\n"
+    leave = "recording->leave(kind)"
+    if call.parameters[-1].kind == "request*":
+        return text + f"    recording->posted(*request, {leave});\n"
+    return text + f"    {leave};\n"
 
 
 def function(call: table.Call, body: str) -> str:
@@ -74,6 +109,11 @@ def body_of(call: table.Call, rows: dict[str, str]) -> str:
     blocking = short.lower()
     name = next((row for row in (blocking, blocking.removeprefix("i")) if row in rows), None)
     makes = call.parameters and call.parameters[-1].kind == "comm*"
+    if name is None and call.parameters and call.parameters[-1].kind == "win*":
+        size = "static_cast<std::uint64_t>(size)" if any(p.name == "size" for p in call.parameters) else "0"
+        return f"    recording->leave(kind_of({site}));\n    recording->window_made(*win, comm, {size});\n"
+    if name is None and any(p.kind == "win" for p in call.parameters):
+        return on_window(call, short, site)
     if name is None:
         made = f"    recording->communicator_made(*{call.parameters[-1].name});\n" if makes else ""
         return f"    recording->leave(kind_of({site}));\n{made}"

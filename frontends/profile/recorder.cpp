@@ -22,6 +22,7 @@ std::uint64_t hash_of(const CallKind& kind) {
         mix(reinterpret_cast<std::uintptr_t>(kind.name), reinterpret_cast<std::uintptr_t>(kind.site));
     hash = mix(hash, (std::uint64_t{kind.comm} << 32) | static_cast<std::uint32_t>(kind.peer));
     hash = mix(hash, (std::uint64_t{static_cast<std::uint32_t>(kind.tag)} << 32) ^ kind.bytes);
+    if (kind.window != 0) hash = mix(hash, kind.window);
     if (kind.other_peer != -3)
         hash =
             mix(hash, (std::uint64_t{static_cast<std::uint32_t>(kind.other_peer)} << 32) ^ kind.other_bytes);
@@ -31,9 +32,9 @@ std::uint64_t hash_of(const CallKind& kind) {
 }
 
 bool alike(const CallKind& a, const CallKind& b) {
-    return a.name == b.name && a.site == b.site && a.comm == b.comm && a.peer == b.peer && a.tag == b.tag &&
-           a.bytes == b.bytes && a.other_peer == b.other_peer && a.other_tag == b.other_tag &&
-           a.other_bytes == b.other_bytes && std::ranges::equal(a.list, b.list);
+    return a.name == b.name && a.site == b.site && a.comm == b.comm && a.window == b.window &&
+           a.peer == b.peer && a.tag == b.tag && a.bytes == b.bytes && a.other_peer == b.other_peer &&
+           a.other_tag == b.other_tag && a.other_bytes == b.other_bytes && std::ranges::equal(a.list, b.list);
 }
 
 std::uint64_t bits_of(MPI_Request request) {
@@ -252,6 +253,27 @@ void Recorder::communicator_freed(MPI_Comm comm) {
     communicators_.erase(comm);
     last_comm_ = MPI_COMM_NULL;
     last_comm_number_ = 0;
+}
+
+std::uint32_t Recorder::window(MPI_Win win) const {
+    const auto found = std::ranges::find(windows_, win, &Window::handle);
+    return found == windows_.end() ? 0 : static_cast<std::uint32_t>(found - windows_.begin()) + 1;
+}
+
+void Recorder::window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes) {
+    const std::uint32_t number = communicator(comm);
+    if (win == MPI_WIN_NULL || number == 0) return;
+    // All ranks make and free a communicator's windows in one order, so all choose the same one.
+    auto free = std::ranges::find_if(
+        windows_, [number](const Window& one) { return one.handle == MPI_WIN_NULL && one.comm == number; });
+    if (free == windows_.end()) free = windows_.insert(free, Window{number, 0, MPI_WIN_NULL});
+    free->handle = win;
+    free->bytes = std::max(free->bytes, bytes);
+}
+
+void Recorder::window_freed(MPI_Win win) {
+    for (Window& one : windows_)
+        if (one.handle == win) one.handle = MPI_WIN_NULL;
 }
 
 }  // namespace offpath::profile

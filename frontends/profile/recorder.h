@@ -25,7 +25,8 @@ struct CallKind {
     const char* name = "";       // without MPI_
     const void* site = nullptr;  // where the program called
     std::uint32_t comm = 0;      // number in the file; 0: none
-    std::int32_t peer = -3;      // -1: any source, -2: MPI_PROC_NULL, -3: none; the root of a collective
+    std::uint32_t window = 0;    // likewise
+    std::int32_t peer = -3;      // -1: any source, -2: MPI_PROC_NULL, -3: none; root or target
     std::int32_t tag = -3;       // -1: any
     std::uint64_t bytes = 0;
     // The receiving half of MPI_Sendrecv.
@@ -69,6 +70,10 @@ class Recorder {
     std::uint32_t communicator(MPI_Comm comm);
     void communicator_made(MPI_Comm comm);
     void communicator_freed(MPI_Comm comm);
+    // Windows of one communicator that follow each other have one number, so loops that make them are found.
+    std::uint32_t window(MPI_Win win) const;
+    void window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes);
+    void window_freed(MPI_Win win);
     std::uint64_t last_inside() const { return inside_; }
 
     void begin();
@@ -89,6 +94,11 @@ class Recorder {
         int rank = 0;
         std::uint64_t collectives = 0;
     };
+    struct Window {
+        std::uint32_t comm = 0;
+        std::uint64_t bytes = 0;  // the most that this rank exposed
+        MPI_Win handle = MPI_WIN_NULL;
+    };
     struct Outstanding {
         MPI_Request request{};
         std::uint64_t post = 0, compute = 0;
@@ -107,6 +117,7 @@ class Recorder {
     void write_file(std::FILE* file, double end_s, double offset_end_s) const;
     void write_calls(std::FILE* file) const;
     void write_communicators(std::FILE* file) const;
+    void write_windows(std::FILE* file) const;
     void write_arrivals(std::FILE* file) const;
     void write_nodes(std::FILE* file, const std::vector<Node>& nodes) const;
     double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * seconds_per_tick_; }
@@ -118,6 +129,7 @@ class Recorder {
     std::vector<std::uint32_t> after_;  // the kind that followed each kind the last time
     std::unordered_map<MPI_Comm, std::uint32_t> communicators_;
     std::vector<Communicator> known_;
+    std::vector<Window> windows_;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     std::uint32_t last_comm_number_ = 0;
     std::vector<Outstanding> outstanding_;

@@ -82,6 +82,19 @@ std::span<const std::uint64_t> vectors_of(MPI_Comm comm, const int* sent, MPI_Da
     return scratch;
 }
 
+std::span<const std::uint64_t> typed_vectors_of(MPI_Comm comm, const int* sent,
+                                                const MPI_Datatype* sent_types, const int* received,
+                                                const MPI_Datatype* received_types) {
+    int ranks = 0;
+    PMPI_Comm_size(comm, &ranks);
+    scratch.clear();
+    for (int i = 0; i < ranks; ++i)
+        scratch.push_back(bytes_of(sent[i], sent_types[i]));
+    for (int i = 0; i < ranks; ++i)
+        scratch.push_back(bytes_of(received[i], received_types[i]));
+    return scratch;
+}
+
 bool is_root(MPI_Comm comm, int root) {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);

@@ -33,6 +33,10 @@ std::uint64_t bytes_of(int count, MPI_Datatype type);
 std::span<const std::uint64_t> blocks_of(MPI_Comm comm, const int* counts, MPI_Datatype type);
 std::span<const std::uint64_t> vectors_of(MPI_Comm comm, const int* sent, MPI_Datatype sent_type,
                                           const int* received, MPI_Datatype received_type);
+// As vectors_of, with a type for each block.
+std::span<const std::uint64_t> typed_vectors_of(MPI_Comm comm, const int* sent,
+                                                const MPI_Datatype* sent_types, const int* received,
+                                                const MPI_Datatype* received_types);
 bool is_root(MPI_Comm comm, int root);
 
 CallKind kind_of(const char* name, const void* site);

@@ -134,6 +134,7 @@ void Recorder::write_file(std::FILE* file, double end_s, double offset_end_s) co
     std::fprintf(file, "\"preempted_s\":%.9f,\"compute_at_end_s\":%.9f,\"lost\":%" PRIu64 ",\n",
                  seconds(preempted_), seconds(compute_), sequence_.lost());
     write_communicators(file);
+    write_windows(file);
     write_calls(file);
     std::fputs("\"sequence\":[", file);
     write_nodes(file, sequence_.nodes());
@@ -154,6 +155,14 @@ void Recorder::write_communicators(std::FILE* file) const {
     std::fputs("],\n", file);
 }
 
+void Recorder::write_windows(std::FILE* file) const {
+    std::fputs("\"windows\":[", file);
+    for (std::size_t i = 0; i < windows_.size(); ++i)
+        std::fprintf(file, R"(%s{"comm":%u,"bytes":%)" PRIu64 "}", i == 0 ? "" : ",", windows_[i].comm - 1,
+                     windows_[i].bytes);
+    std::fputs("],\n", file);
+}
+
 void Recorder::write_calls(std::FILE* file) const {
     std::map<const void*, std::size_t> sites;
     for (const Kind& kind : kinds_)
@@ -171,6 +180,7 @@ void Recorder::write_calls(std::FILE* file) const {
         std::fprintf(file, "%s{\"call\":\"%s\",\"site\":%zu", i == 0 ? "" : ",\n", kind.name,
                      sites.at(kind.site));
         if (kind.comm != 0) std::fprintf(file, ",\"comm\":%u", kind.comm - 1);
+        if (kind.window != 0) std::fprintf(file, ",\"window\":%u", kind.window - 1);
         if (kind.peer != -3) std::fprintf(file, ",\"peer\":%d", kind.peer);
         if (kind.tag != -3) std::fprintf(file, ",\"tag\":%d", kind.tag);
         if (kind.bytes != 0) std::fprintf(file, ",\"bytes\":%" PRIu64, kind.bytes);

@@ -2,6 +2,7 @@
 without devices, and looks at each call site for computation that could hide its communication."""
 
 import json
+import statistics
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,9 @@ from offpath.artifacts import Artifacts
 from offpath.errors import OffpathError
 from offpath.profiles import Profile, Site
 
+# Gains up to this many percent, either way, are no change: two runs of one program differ by as much.
+# Repeated runs that differ by more widen the band.
+NO_CHANGE_PERCENT = 3.0
 # A site whose calls take less than this share of the ranks' time is not worth a change.
 _MATTERS = 0.01
 # Computation of this share of the communication hides most of it.
@@ -47,6 +51,10 @@ class Advice:
     unsupported: dict[str, dict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     verified: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def band_percent(self) -> float:
+        return max(NO_CHANGE_PERCENT, self.verified.get("noise_percent", 0.0))
 
     @property
     def error_s(self) -> float:
@@ -88,7 +96,14 @@ class Advice:
             "model_error_s": self.error_s,
             "unsupported": self.unsupported,
             "notes": self.notes,
-            "verified": self.verified,
+            "band_percent": self.band_percent,
+            "verdict": verdict(self.gain_percent, self.band_percent),
+            "verified": self.verified
+            | (
+                {"verdict": verdict(self.verified["gain_percent"], self.band_percent)}
+                if self.verified
+                else {}
+            ),
             "sites": [
                 {
                     "call": one.site.call,
@@ -109,6 +124,30 @@ class Advice:
                 for one in self.sites
             ],
         }
+
+
+def verdict(gain_percent: float, band_percent: float) -> str:
+    """What a gain means: `faster`, `slower`, or `no change` if it lies within the band."""
+    if abs(gain_percent) <= band_percent:
+        return "no change"
+    return "faster" if gain_percent > 0 else "slower"
+
+
+def measured_gain(host_s: list[float], offpath_s: list[float], unit: str) -> dict[str, float]:
+    """What runs in turn, at least one of each, say of the gain: by medians. The noise adds up the median
+    distances from either median."""
+    host, offpath = statistics.median(host_s), statistics.median(offpath_s)
+    distances = [
+        statistics.median(abs(one - middle) for one in times)
+        for times, middle in ((host_s, host), (offpath_s, offpath))
+    ]
+    return {
+        f"host_{unit}": host,
+        f"offpath_{unit}": offpath,
+        "runs": len(host_s),
+        "gain_percent": 100 * (host - offpath) / host,
+        "noise_percent": 100 * sum(distances) / host,
+    }
 
 
 def place(ranks: int, nodes: int) -> tuple[int, int, str | None]:
@@ -151,7 +190,11 @@ def replay(
 
 
 def advise(profile: Profile, platform: str, nodes: int, artifacts: Artifacts) -> Advice:
-    path = sim.find_platform(platform)
+    return advise_on(profile, sim.find_platform(platform), nodes, artifacts, is_here(platform))
+
+
+def advise_on(profile: Profile, path: Path, nodes: int, artifacts: Artifacts, here: bool) -> Advice:
+    """`here`: the platform's file stands for the machine of the profile."""
     used, each, note = place(len(profile.ranks), nodes)
     host = replay(profile.folder, path, used, each, "host", artifacts)
     offpath = replay(profile.folder, path, used, each, "offpath", artifacts)
@@ -162,7 +205,7 @@ def advise(profile: Profile, platform: str, nodes: int, artifacts: Artifacts) ->
         measured_s=profile.measured_s,
         host_s=host["time_s"],
         offpath_s=offpath["time_s"],
-        here=is_here(platform) and used == profile.nodes,
+        here=here and used == profile.nodes,
         unsupported=host["unsupported"],
         notes=[note] if note else [],
     )

@@ -158,6 +158,69 @@ def test_a_deadlock_says_who_waits(offpath, tmp_path):
     assert done.returncode != 0 and "deadlock" in done.stderr and "rank 1 waits for" in done.stderr
 
 
+def test_what_the_product_leaves_to_the_host_takes_as_long_with_devices(offpath, tmp_path):
+    """Blocking messages do, whatever their size."""
+    folder, found, times = _written(tmp_path / "p"), tmp_path / "f.json", {}
+    for engine in ("host", "offpath"):
+        done = offpath(
+            "sim", "--platform=lab", f"--program={folder}", f"--engine={engine}", f"--json={found}"
+        )
+        assert done.returncode == 0, done.stderr
+        times[engine] = json.loads(found.read_text())["time_s"]
+    assert times["host"] == times["offpath"]
+
+
+def test_windows_are_replayed(offpath, tmp_path):
+    """A get from a rank that computes ends in time if a device serves it, otherwise when that rank calls."""
+
+    def get(found):
+        found["windows"] = [{"comm": 0, "bytes": 100_000}]
+        window = {"site": 0, "window": 0}
+        found["calls"] = [
+            {"call": "Get", "peer": 1, "bytes": 100_000} | window,
+            {"call": "Win_flush", "peer": 1} | window,
+            {"call": "Accumulate", "peer": 1, "bytes": 8} | window,
+            {"call": "Win_fence"} | window,
+        ]
+        gets = [[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [2, 1, 0, 0, 0]]
+        found["sequence"] = [*(gets if found["rank"] == 0 else []), [3, 1, found["rank"], 0, 0]]
+
+    folder, found, waited = _written(tmp_path / "p", get), tmp_path / "f.json", {}
+    for engine in ("host", "offpath"):
+        done = offpath(
+            "sim", "--platform=thor-bf2", f"--program={folder}", f"--engine={engine}", f"--json={found}"
+        )
+        assert done.returncode == 0, done.stderr
+        result = json.loads(found.read_text())
+        assert result["unsupported"] == {}
+        waited[engine] = next(inside for rank, call, _, inside in result["calls"] if (rank, call) == (0, 1))
+    assert waited["host"] > 0.9 and waited["offpath"] < 0.01
+
+
+def test_gains_within_the_noise_are_no_change():
+    verified = advise.measured_gain([1.0, 1.1, 0.9], [0.96, 0.95, 2.0], "run_s")
+    assert verified["gain_percent"] == pytest.approx(4) and verified["noise_percent"] == pytest.approx(11)
+    found = advise.Advice("p", 2, 2, 1.0, 1.0, 0.95, True, verified=verified)
+    assert found.as_json()["verdict"] == "no change" == found.as_json()["verified"]["verdict"]
+    found.verified = {}
+    assert found.as_json()["verdict"] == "faster" and found.as_json()["verified"] == {}
+    found.offpath_s = 1.2
+    assert found.as_json()["verdict"] == "slower"
+
+
+def test_a_program_is_profiled_and_timed_in_a_lab(offpath, tmp_path):
+    program, found = _program("openmpi"), tmp_path / "f.json"
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not there")
+    done = offpath(
+        "lab", "advise", "--no-namespaces", "--nodes=1", "--ranks-per-node=2", "--runs=2", f"--json={found}",
+        "--", str(program), **ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    verified = json.loads(found.read_text())["verified"]
+    assert verified["runs"] == 2 and verified["host_run_s"] > 0 < verified["offpath_run_s"]
+
+
 def test_messages_for_matched_probes_do_not_block_the_replay(offpath, tmp_path):
     """The receiver's MPI_Mprobe and MPI_Mrecv are not replayed, so neither are the messages for them."""
 

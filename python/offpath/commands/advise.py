@@ -50,6 +50,9 @@ def advise_(
     verify: Annotated[
         bool, typer.Option("--verify", help="Also run COMMAND with offload, and compare.")
     ] = False,
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, max=100, help="Runs of each kind with --verify, in turn.")
+    ] = 1,
     json: options.Json = None,
     html: Annotated[
         Path | None,
@@ -79,8 +82,8 @@ def advise_(
         read = profiles.read(folder)
         found = advise.advise(read, platform, nodes or read.nodes, artifacts)
         if verify and command:
-            found.verified = _verify(command, artifacts, mpi)
-    _show(found)
+            found.verified = _verify(command, artifacts, mpi, runs)
+    show(found)
     reports.write(found.as_json(), json)
     if html is not None:
         advise_page.write(found, html)
@@ -96,26 +99,26 @@ def _record(command: list[str], folder: Path, artifacts: Artifacts, mpi: str | N
         raise OffpathError(f"the program failed with code {code}; there is nothing to advise", code=code)
 
 
-def _verify(command: list[str], artifacts: Artifacts, mpi: str | None) -> dict[str, float]:
-    """Runs the program with offload, and without the profiler's library, and times its whole life."""
+def _verify(command: list[str], artifacts: Artifacts, mpi: str | None, runs: int) -> dict[str, float]:
+    """Runs the program in turn without offload and with it, without the profiler's library, and times its
+    whole life."""
     cpus = launch.default_device_cpus(os.sched_getaffinity(0))
-    times = {}
-    for name, state in (("host_wall_s", "off"), ("offpath_wall_s", "on")):
+    times: dict[str, list[float]] = {"off": [], "on": []}
+    for state in [state for _ in range(runs) for state in times]:
         before = os.environ.get("OFFPATH")
         os.environ["OFFPATH"] = state
         try:
             begin = time.monotonic()
             code = launch.run(command, artifacts, launch.LaunchOptions(cpus, verbose=0, mpi=mpi))
-            times[name] = time.monotonic() - begin
+            times[state].append(time.monotonic() - begin)
         finally:
             os.environ.pop("OFFPATH") if before is None else os.environ.update(OFFPATH=before)
         if code != 0:
             raise OffpathError(f"the program failed with code {code} with offload {state}", code=code)
-    times["gain_percent"] = 100 * (times["host_wall_s"] - times["offpath_wall_s"]) / times["host_wall_s"]
-    return times
+    return advise.measured_gain(times["off"], times["on"], "wall_s")
 
 
-def _show(found: advise.Advice) -> None:
+def show(found: advise.Advice) -> None:
     console.out.print(f"{found.ranks} ranks on {found.nodes} nodes of {found.platform}")
     table = Table()
     for column in ("call", "place", "count", "bytes", "in call", "window", "gain", "advice"):
@@ -142,7 +145,7 @@ def _show(found: advise.Advice) -> None:
     if found.here:
         console.out.print(
             f"offload would take {found.gain_percent:+.0f} % off the time, with the model's error"
-            f" {low:+.0f} % to {high:+.0f} %"
+            f" {low:+.0f} % to {high:+.0f} %: {advise.verdict(found.gain_percent, found.band_percent)}"
         )
     else:
         console.out.print(
@@ -150,11 +153,16 @@ def _show(found: advise.Advice) -> None:
             " not known"
         )
     if found.verified:
+        whole = "host_wall_s" in found.verified
+        unit = "wall_s" if whole else "run_s"
+        gain, runs = found.verified["gain_percent"], int(found.verified["runs"])
         console.out.print(
-            f"measured with offload: {found.verified['gain_percent']:+.0f} %"
-            f" ({units.format_seconds(found.verified['host_wall_s'])} to"
-            f" {units.format_seconds(found.verified['offpath_wall_s'])}, the whole command once each)"
+            f"measured with offload: {gain:+.0f} % ({units.format_seconds(found.verified[f'host_{unit}'])} to"
+            f" {units.format_seconds(found.verified[f'offpath_{unit}'])},"
+            f" {'the whole command' if whole else 'from MPI_Init to MPI_Finalize'}, medians of {runs}):"
+            f" {advise.verdict(gain, found.band_percent)}"
         )
+        console.note(f"gains within {found.band_percent:.0f} %, the noise of the runs, are no change")
     for note in found.notes:
         console.note(note)
 

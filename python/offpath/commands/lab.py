@@ -1,13 +1,16 @@
 """`offpath lab`: run, compare, clean."""
 
 import shlex
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from offpath import advise_lab, console, reports, sim
 from offpath import compare as comparison
-from offpath import console, reports
 from offpath.artifacts import find_artifacts
+from offpath.commands import advise as shown
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import clean as leftovers
@@ -143,6 +146,48 @@ def compare(
         comparison.explain(report)
     reports.write(report, json, plot, comparison.draw)
     raise typer.Exit(report["exit_code"])
+
+
+@app.command("advise", context_settings=_PROGRAM_LAST)
+@options.cluster_options(nodes=2, link="2gbit")
+def advise(
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    program: options.Program,
+    runs: Annotated[
+        int, typer.Option("--runs", min=0, max=100, help="Runs without and with offload, in turn.")
+    ] = 3,
+    platform: Annotated[
+        str,
+        typer.Option(
+            "--platform", "-p", metavar="NAME|FILE", help="This machine, as `offpath calibrate` says."
+        ),
+    ] = "lab",
+    profile: Annotated[
+        Path | None, typer.Option("--profile", metavar="DIR", help="Keep the profile in this folder.")
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Profiles PROGRAM on an emulated cluster, says what offload would bring to it there, and measures that.
+
+    Example: offpath lab advise --nodes 2 --link 2gbit --runs 5 -- build/bin/fft3d --n 128
+    """
+    program = options.lab_program(program)
+    figures = sim.read_figures(platform)
+    options.check_outputs(json, None)
+    artifacts = find_artifacts()
+    artifacts.device(lab.dpu), artifacts.mpi_preload
+    options.enter_lab(lab, no_namespaces)
+    with tempfile.TemporaryDirectory(prefix="offpath-advise-") as scratch:
+        with clusters.open_cluster(lab, artifacts) as cluster:
+            console.note(cluster.describe())
+            folder = (profile or Path(scratch) / "profile").resolve()
+            read = advise_lab.record(cluster, program, folder)
+            verified = advise_lab.verify(cluster, program, runs, Path(scratch))
+        found = advise_lab.predict(lab, figures, read, Path(scratch), artifacts)
+    found.verified = verified
+    shown.show(found)
+    reports.write(found.as_json(), json)
 
 
 @app.command("clean")

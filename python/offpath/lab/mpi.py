@@ -141,6 +141,8 @@ def rank_environment(
         return {"OFFPATH": "off"} | engine.environment | extra
     inherited = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")} | extra
     preloads = preload.variables(front_end, inherited) if front_end else {}
+    if first := engine.environment.get("LD_PRELOAD"):  # before the front end
+        preloads["LD_PRELOAD"] = preload.joined(" ", first, preloads.get("LD_PRELOAD"))
     return {"OFFPATH": "on"} | attach | engine.environment | extra | preloads
 
 
