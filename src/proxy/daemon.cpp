@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <new>
 
 namespace offpath::proxy {
 namespace {
@@ -245,31 +246,16 @@ void Daemon::serve() {
         epoll_event events[64];
         const int count = epoll_wait(epoll_.get(), events, 64, targets_->images().busy() ? 0 : timeout_ms());
         for (int i = 0; i < count; ++i) {
-            const int fd = events[i].data.fd;
-            if (fd == signals_.get()) {
-                if (handle_signal()) return;
-                continue;
-            }
-            if (fd == files_.listener()) {
-                accept_clients();
-                continue;
-            }
-            if (fd == remote_.event_fd()) {
-                remote_.serve(now_ns(), [this](Newcomer newcomer) { place(std::move(newcomer)); });
-                continue;
-            }
-            if (targets_->handle(fd)) continue;
-            const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
-                                            [&](const LocalHandshake& h) { return h.socket.fd() == fd; });
-            if (found == handshakes_.end()) continue;
-            LocalHandshake handshake = std::move(*found);
-            handshakes_.erase(found);
-            epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-            greet(handshake);
+            if (events[i].data.fd != signals_.get())
+                survive_lack_of_memory([&] { handle_event(events[i].data.fd); });
+            else if (handle_signal())
+                return;
         }
-        targets_->images().work();
-        expire_handshakes();
-        remote_.expire(now_ns());
+        survive_lack_of_memory([&] {
+            targets_->images().work();
+            expire_handshakes();
+            remote_.expire(now_ns());
+        });
         if (is_drained()) {
             log::info("the last session has ended: the end");
             return;
@@ -277,6 +263,36 @@ void Daemon::serve() {
         if (idle_too_long()) {
             log::info("idle for {} s: the end", options_.idle_exit_s);
             return;
+        }
+    }
+}
+
+void Daemon::handle_event(int fd) {
+    if (fd == files_.listener()) return accept_clients();
+    if (fd == remote_.event_fd())
+        return remote_.serve(now_ns(), [this](Newcomer newcomer) { place(std::move(newcomer)); });
+    if (targets_->handle(fd)) return;
+    const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
+                                    [&](const LocalHandshake& h) { return h.socket.fd() == fd; });
+    if (found == handshakes_.end()) return;
+    LocalHandshake handshake = std::move(*found);
+    handshakes_.erase(found);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    greet(handshake);
+}
+
+// A client for which there is no memory loses its connection, and reports that. The sessions of the others
+// go on.
+template <typename Work>
+void Daemon::survive_lack_of_memory(Work work) {
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        try {
+            if (refusals_.may_speak(now_ns()))
+                log::error("no memory for another client{}", refusals_.left_out());
+        } catch (const std::bad_alloc&) {
+            // There is none for a line of the log either.
         }
     }
 }

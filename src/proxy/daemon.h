@@ -68,6 +68,9 @@ class Daemon {
     std::unique_ptr<transport::Transport> open_direct(const transport::Transport& fabric, bool first);
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
     void serve();
+    void handle_event(int fd);
+    template <typename Work>
+    void survive_lack_of_memory(Work work);
     Status take_place(std::string& problem);
     bool handle_signal();
     void drain();

@@ -89,10 +89,10 @@ Status Proxy::start(std::string& problem) {
 }
 
 void Proxy::take(Newcomer newcomer) {
-    load_.fetch_add(1, std::memory_order_relaxed);
     {
         std::lock_guard lock(mutex_);
         inbox_.push_back(std::move(newcomer));
+        load_.fetch_add(1, std::memory_order_relaxed);
         inbox_full_.store(true, std::memory_order_release);
     }
     const std::uint64_t one = 1;

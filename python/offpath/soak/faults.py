@@ -14,6 +14,8 @@ from offpath.lab.node import run_ip, run_tool
 from offpath.soak import plan
 from offpath.soak.devices import SoakDevices
 
+# The kernel ends a process whose stack cannot grow. No program can report that.
+_FOR_STACKS = 64 * 1024
 _RANK_VARIABLES = (b"OMPI_COMM_WORLD_RANK", b"PMI_RANK")
 
 
@@ -80,7 +82,8 @@ class Fault:
             self._undo.callback(_signal, daemon, signal.SIGCONT)
         elif choice.fault == plan.MEMORY:
             pages = int(Path(f"/proc/{daemon}/statm").read_text().split()[0])
-            run_tool(["prlimit", "--pid", str(daemon), f"--as={pages * os.sysconf('SC_PAGE_SIZE')}:"])
+            limit = pages * os.sysconf("SC_PAGE_SIZE") + _FOR_STACKS
+            run_tool(["prlimit", "--pid", str(daemon), f"--as={limit}:"])
             self._undo.callback(_lift_limit, daemon)
         else:
             raise ValueError(choice.fault)
