@@ -293,6 +293,17 @@ extern "C" OFFPATH_API int MPI_Request_free(MPI_Request* request) {
     return result;
 }
 
+extern "C" OFFPATH_API int MPI_Cancel(MPI_Request* request) {
+    Scope recording;
+    if (!recording) return PMPI_Cancel(request);
+    completing.note(*recording.operator->(), 1, request);
+    const int result = PMPI_Cancel(request);
+    CallKind kind = kind_of("Cancel", SITE);
+    kind.list = completing.ages;
+    recording->leave(kind);
+    return result;
+}
+
 // Completion
 
 extern "C" OFFPATH_API int MPI_Wait(MPI_Request* request, MPI_Status* status) {

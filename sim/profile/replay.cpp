@@ -14,6 +14,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace offpath::sim {
@@ -72,6 +73,7 @@ class Player {
         result.calls[rank].resize(profile.calls.size());
         for (const ProfiledCall& call : profile.calls)
             known_.push_back(learn(call));
+        find_cancelled();
     }
     // Joins the team of a communicator, at its library and at its proxy.
     void join(std::size_t comm, std::uint64_t id);
@@ -83,6 +85,9 @@ class Player {
     void expose(const ProfiledWindow& window, std::uint64_t id, std::uint64_t bytes);
 
     Program play(Rank& rank);
+    // Finds the receives that the program cancels. They are not replayed: they would wait for ever, or take
+    // messages of others.
+    void find_cancelled();
 
   private:
     Known learn(const ProfiledCall& call);
@@ -123,6 +128,7 @@ class Player {
     std::map<std::array<std::int32_t, 3>, std::uint64_t> sent_, received_;
     std::vector<Known> known_;
     std::unordered_map<std::uint64_t, Request*> outstanding_;  // by number of the post
+    std::set<std::uint64_t> cancelled_;                        // likewise
     std::uint64_t posts_ = 0;
     std::vector<Request*> detached_;  // nobody waits for them before the end
 };
@@ -180,8 +186,8 @@ Known Player::learn(const ProfiledCall& call) {
         known.action = Action::complete;
         return known;
     }
-    if (is_one_of(name,
-                  {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init", "Request_free"})) {
+    if (is_one_of(name, {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init", "Request_free",
+                         "Cancel"})) {
         known.action = Action::nothing;
         return known;
     }
@@ -398,6 +404,18 @@ void Player::sweep(Rank& rank) {
     });
 }
 
+void Player::find_cancelled() {
+    std::uint64_t posts = 0;
+    Cursor cursor(profile_.sequence);
+    while (const ProfiledNode* node = cursor.next()) {
+        const ProfiledCall& call = profile_.calls[node->call];
+        posts += known_[node->call].posts;
+        if (call.name != "Cancel") continue;
+        for (const std::uint64_t ago : call.list)
+            if (ago != 0) cancelled_.insert(posts - ago);
+    }
+}
+
 Program Player::play(Rank& rank) {
     const bool on_host = cluster_.shape().engine == EngineKind::host;
     const Operation test{[](engine::Engine&, Completion*) { return Status::ok; }, "a test", true};
@@ -432,7 +450,7 @@ Program Player::play(Rank& rank) {
                 co_await rank.wait(request);
                 rank.give_back(request);
             }
-        } else if (known.action != Action::nothing) {
+        } else if (known.action != Action::nothing && !(known.posts && cancelled_.contains(posts_))) {
             std::vector<Operation> wanted = operations(call, known);
             std::vector<Request*> requests;
             for (std::size_t i = 0; i < wanted.size(); ++i) {

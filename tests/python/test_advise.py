@@ -197,6 +197,19 @@ def test_windows_are_replayed(offpath, tmp_path):
     assert waited["host"] > 0.9 and waited["offpath"] < 0.01
 
 
+def test_cancelled_receives_take_no_messages(offpath, tmp_path):
+    def cancel(found):
+        if found["rank"] == 0:
+            return
+        any_source = {"call": "Irecv", "site": 0, "comm": 0, "peer": -1, "tag": -1, "bytes": 100_000}
+        found["calls"] += [any_source, {"call": "Cancel", "site": 0, "list": [1]}]
+        found["calls"].append({"call": "Wait", "site": 0, "list": [1]})
+        found["sequence"][:0] = [[1, 1, 0, 0, 0], [2, 1, 0, 0, 0], [3, 1, 0, 0, 0]]
+
+    done = offpath("sim", "--platform=lab", f"--program={_written(tmp_path / 'p', cancel)}")
+    assert done.returncode == 0, done.stderr
+
+
 def test_gains_within_the_noise_are_no_change():
     verified = advise.measured_gain([1.0, 1.1, 0.9], [0.96, 0.95, 2.0], "run_s")
     assert verified["gain_percent"] == pytest.approx(4) and verified["noise_percent"] == pytest.approx(11)
