@@ -65,7 +65,7 @@ class Reader {
     Reader(const std::string& path, const std::string& text) : path_(path) {
         try {
             file_ = Json::parse(text);
-        } catch (const Json::parse_error& error) {
+        } catch (const Json::exception& error) {
             throw PlatformError(fmt::format("{}: not JSON: {}", path, error.what()));
         }
         if (!file_.is_object()) fail("the file", "an object is wanted");

@@ -5,7 +5,7 @@
 namespace offpath::sim {
 
 Network::Network(EventQueue& queue, const NetworkFigures& figures, TopologyShape shape, std::uint32_t nodes)
-    : queue_(queue), figures_(figures), topology_(std::move(shape), nodes), nodes_(nodes) {
+    : queue_(queue), figures_(figures), topology_(std::move(shape), nodes) {
     links_.reserve(topology_.links() + std::size_t{3} * nodes);
     for (std::uint32_t i = 0; i < topology_.links(); ++i)
         links_.emplace_back(queue, figures.link_Bps, figures.link_latency, figures.sharing);

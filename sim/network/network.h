@@ -74,7 +74,6 @@ class Network {
     EventQueue& queue_;
     NetworkFigures figures_;
     Topology topology_;
-    std::uint32_t nodes_;
     std::vector<Link> links_;  // of the topology; then of each node its port out, its port in, and inside
     std::vector<Port> ports_;  // only with segments
     std::vector<std::unique_ptr<Message>> all_;

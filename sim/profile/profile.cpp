@@ -11,6 +11,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// The profiler nests far fewer loops. Each level of a file costs a call of the reader.
+constexpr unsigned most_nested_loops = 100;
+
 class Reader {
   public:
     explicit Reader(const std::string& path) : path_(path) {
@@ -18,7 +21,7 @@ class Reader {
         if (!file) throw ProfileError(fmt::format("{}: cannot be read", path));
         try {
             file_ = Json::parse(file);
-        } catch (const Json::parse_error& error) {
+        } catch (const Json::exception& error) {
             throw ProfileError(fmt::format("{}: not JSON, or cut off: {}", path, error.what()));
         }
         if (!file_.is_object()) fail("the file", file_, "an object is wanted");
@@ -45,7 +48,7 @@ class Reader {
         read_windows(profile);
         read_calls(profile);
         calls_ = profile.calls.size();
-        profile.sequence = nodes(list(file_, "sequence", "sequence"), "sequence");
+        profile.sequence = nodes(list(file_, "sequence", "sequence"), "sequence", 0);
         return profile;
     }
 
@@ -76,6 +79,11 @@ class Reader {
     std::uint64_t whole(const Json& object, const char* key, const std::string& field) const {
         return count(at(object, key, field), field);
     }
+    std::uint32_t index_of(const Json& object, const char* key, const std::string& field) const {
+        const std::uint64_t found = whole(object, key, field);
+        if (found > UINT32_MAX) fail(field, object.at(key), fmt::format("{} is the most", UINT32_MAX));
+        return static_cast<std::uint32_t>(found);
+    }
     const Json& list(const Json& object, const char* key, const std::string& field) const {
         const Json& value = at(object, key, field);
         if (!value.is_array()) fail(field, value, "a list is wanted");
@@ -96,8 +104,8 @@ class Reader {
         for (const Json& one : list(file_, "communicators", "communicators")) {
             const std::string field = fmt::format("communicators[{}]", index++);
             ProfiledCommunicator comm;
-            comm.occurrence = static_cast<std::uint32_t>(whole(one, "occurrence", field + ".occurrence"));
-            comm.rank = static_cast<std::uint32_t>(whole(one, "rank", field + ".rank"));
+            comm.occurrence = index_of(one, "occurrence", field + ".occurrence");
+            comm.rank = index_of(one, "rank", field + ".rank");
             for (const Json& member : list(one, "members", field + ".members")) {
                 if (count(member, field + ".members") >= ranks_)
                     fail(field + ".members", member, fmt::format("the program has {} ranks", ranks_));
@@ -163,7 +171,7 @@ class Reader {
         }
     }
 
-    std::vector<ProfiledNode> nodes(const Json& array, const std::string& where) const {
+    std::vector<ProfiledNode> nodes(const Json& array, const std::string& where, unsigned loops) const {
         std::vector<ProfiledNode> found;
         for (std::size_t i = 0; i < array.size(); ++i) {
             const Json& one = array[i];
@@ -171,8 +179,12 @@ class Reader {
             ProfiledNode node;
             if (one.is_object()) {
                 node.loop = true;
+                if (loops >= most_nested_loops)
+                    throw ProfileError(
+                        fmt::format("{}: sequence: more than {} loops inside each other are not accepted",
+                                    path_, most_nested_loops));
                 node.times = whole(one, "times", field + ".times");
-                node.body = nodes(list(one, "body", field + ".body"), field + ".body");
+                node.body = nodes(list(one, "body", field + ".body"), field + ".body", loops + 1);
                 if (node.body.empty()) fail(field + ".body", one.at("body"), "a loop has calls");
             } else {
                 if (!one.is_array() || one.size() != 5)

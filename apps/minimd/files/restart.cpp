@@ -1,10 +1,12 @@
 #include "minimd/files/restart.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "minimd/files/distribution.h"
 #include "minimd/files/shared_file.h"
@@ -67,6 +69,22 @@ const char* name_of(Potential potential) {
     return potential == Potential::lj ? "lj" : "eam";
 }
 
+// Whether a simulation can have these values. A checksum shows damage; it does not show who wrote the file.
+bool is_possible(const Header& header) {
+    const auto above_0 = [](double value) { return std::isfinite(value) && value > 0; };
+    return header.atoms >= 1 &&
+           header.atoms <= (std::numeric_limits<std::int64_t>::max() - header_bytes) / record_bytes &&
+           header.types >= 1 && header.step >= 0 && std::ranges::all_of(header.box, above_0) &&
+           above_0(header.mass) && std::isfinite(header.density) && header.density >= 0;
+}
+
+bool is_possible(const AtomRecord& record, std::int64_t id, const System& system) {
+    bool inside = true;
+    for (std::size_t d = 0; d < 3; ++d)
+        inside = inside && record.x[d] >= 0 && record.x[d] < system.box[d] && std::isfinite(record.v[d]);
+    return inside && record.id == id && record.type >= 0 && record.type < system.types;
+}
+
 std::string problem_of(const Header& header, const Settings& settings, std::uintmax_t file_bytes) {
     if (std::memcmp(header.magic, magic, sizeof magic) != 0) return "it is no restart file of minimd";
     if (header.order == foreign_order_mark) return "it was written by a machine with another order of bytes";
@@ -74,7 +92,7 @@ std::string problem_of(const Header& header, const Settings& settings, std::uint
         return "it has version " + std::to_string(header.version) + " of the format, expected " +
                std::to_string(version);
     if (header.order != order_mark || header.header_sum != sum_of(&header, offsetof(Header, header_sum)) ||
-        header.atoms < 1 || header.types < 1)
+        !is_possible(header))
         return "its header is damaged";
     const auto expected = static_cast<std::uintmax_t>(header_bytes + header.atoms * record_bytes);
     if (file_bytes != expected)
@@ -175,7 +193,11 @@ System RestartFile::read(const Decomposition& decomposition) const {
     file.read(header_bytes + (ids.first - 1) * record_bytes, records.data(),
               static_cast<std::int64_t>(records.size()) * record_bytes);
     file.finish("read");
-    if (sum_of_all(records, comm_) != checksum_)
+    int damaged = 0;
+    for (std::size_t i = 0; i < records.size(); ++i)
+        if (!is_possible(records[i], ids.first + static_cast<std::int64_t>(i), system_)) damaged = 1;
+    MPI_Allreduce(MPI_IN_PLACE, &damaged, 1, MPI_INT, MPI_MAX, comm_);
+    if (sum_of_all(records, comm_) != checksum_ || damaged != 0)
         throw mpi_support::UsageError("cannot go on from '" + path_ + "': its atoms are damaged");
 
     const Owners owners(decomposition);

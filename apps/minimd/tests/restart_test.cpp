@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <limits>
+
 #include "gathered.h"
 #include "messages.h"
 #include "minimd/files/atom_record.h"
@@ -94,6 +97,29 @@ TEST_F(RestartTest, EveryDamagedByteIsSeen) {
     std::swap_ranges(swapped.begin() + 128 + 16, swapped.begin() + 128 + 64, swapped.begin() + 128 + 64 + 16);
     write("r", swapped);
     EXPECT_EQ(error(), "cannot go on from 'r': its atoms are damaged");
+}
+
+// The checksums of these files are right.
+TEST_F(RestartTest, ValuesThatNoSimulationHasAreRefused) {
+    const auto written = [&](const std::function<void(System&)>& change) {
+        System system = lattice(MPI_COMM_WORLD);
+        change(system);
+        write_restart("r", settings_, system, MPI_COMM_WORLD);
+        return error();
+    };
+    const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(written([](System&) {}), "");
+    const std::string header = "cannot go on from 'r': its header is damaged";
+    EXPECT_EQ(written([](System& system) { system.step = -1; }), header);
+    EXPECT_EQ(written([](System& system) { system.mass = 0; }), header);
+    EXPECT_EQ(written([&](System& system) { system.density = not_a_number; }), header);
+    const std::string atoms = "cannot go on from 'r': its atoms are damaged";
+    EXPECT_EQ(written([](System& system) { system.types = 1; }), atoms);
+    EXPECT_EQ(written([&](System& system) {
+                  for (Vec3& v : system.local.v)
+                      v[1] = not_a_number;
+              }),
+              atoms);
 }
 
 TEST_F(RestartTest, ATruncatedOrForeignFileIsSeen) {
