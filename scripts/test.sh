@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh BUILD: runs all tests of a build tree except the long ones. On the release tree (`build`) it also
-# runs lint.sh, the tests of the Python command, those of aarch64, and the decoders' fuzzers for half a
-# minute. Exits with non-zero if anything fails. At the end it lists the tests that needed a second try, what
+# runs lint.sh, the tests of the Python command, those of aarch64, and the decoders' fuzzers for a minute
+# in all. Exits with non-zero if anything fails. At the end it lists the tests that needed a second try, what
 # was skipped and why, the slowest tests, and the time of each part.
 #   test.sh BUILD long       only the long tests, which run with more ranks
 #   test.sh BUILD -R NAME    tests whose names match the regular expression NAME, including long ones; a case of
@@ -117,7 +117,7 @@ if [ "$build" = build ] && [ "$what" = all ]; then
     part_ends "the demo's build"
     echo "== fuzzing the decoders"
     # The seed is fixed, so that a change passes or fails for its own reasons. `make fuzz` looks for new inputs.
-    FUZZ_SEED=${FUZZ_SEED:-1} FUZZ_SECONDS=${FUZZ_SECONDS:-30} scripts/fuzz.sh || failed=1
+    FUZZ_SEED=${FUZZ_SEED:-1} FUZZ_SECONDS=${FUZZ_SECONDS:-12} scripts/fuzz.sh || failed=1
     part_ends fuzzing
 fi
 
