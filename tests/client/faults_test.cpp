@@ -8,6 +8,8 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -201,6 +203,28 @@ TEST(Faults, MalformedClientsHarmNobody) {
 }
 
 // The ring holds nonsense. The session ends with a reason for its client, and nothing else suffers.
+// Even where the modes of directory and socket would let the other user in.
+TEST(Faults, AnotherUserIsRefused) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user than the daemon";
+    constexpr uid_t nobody = 65534;
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path());
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    ASSERT_EQ(chmod(directory.path().c_str(), 0755), 0);
+    ASSERT_EQ(chmod(control::socket_path(directory.path()).c_str(), 0666), 0);
+    const pid_t stranger = fork();
+    if (stranger == 0) {
+        if (setgid(nobody) != 0 || setuid(nobody) != 0) _exit(126);
+        const FileDescriptor socket = connect(directory);
+        std::string text;  // comes before the hello
+        const bool refused = refusal(socket.get(), &text) == Status::access;
+        _exit(refused && text.find("not 65534") != std::string::npos ? 0 : 1);
+    }
+    int code = -1;
+    ASSERT_EQ(waitpid(stranger, &code, 0), stranger);
+    EXPECT_TRUE(WIFEXITED(code) && WEXITSTATUS(code) == 0) << code;
+}
+
 TEST(Faults, RefusalsDoNotFillTheLog) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path());
