@@ -1,7 +1,6 @@
 #include "sim/profile/replay.h"
 
 #include "collectives/selection.h"
-#include "engine/onesided/calls.h"
 #include "engine/schedules/plan.h"
 #include "sim/profile/cursor.h"
 #include "sim/profile/routes.h"

@@ -11,12 +11,12 @@ constexpr std::uint64_t block_bytes = 64 << 10, whole_bytes = 256 << 10, message
 // A program that computes for less between post and completion only waits.
 constexpr double least_overlap_s = 10e-6;
 
-bool is_one_of(const std::string& name, std::initializer_list<const char*> names) {
+bool is_among(const std::string& name, std::initializer_list<const char*> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 bool by_pairs(const std::string& name) {
-    return is_one_of(name, {"alltoallv", "alltoallw", "gatherv", "scatterv"});
+    return is_among(name, {"alltoallv", "alltoallw", "gatherv", "scatterv"});
 }
 
 }  // namespace
@@ -60,13 +60,13 @@ std::uint32_t Routes::world_rank(std::uint32_t rank, std::int32_t comm, std::int
 void Routes::learn_message(std::uint32_t rank, const ProfiledCall& call) {
     const std::string& name = call.name;
     const std::uint64_t comm = communicator(rank, call.comm);
-    const bool exchanges = is_one_of(name, {"Sendrecv", "Sendrecv_replace"});
-    const bool sends = is_one_of(
+    const bool exchanges = is_among(name, {"Sendrecv", "Sendrecv_replace"});
+    const bool sends = is_among(
         name, {"Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend", "Start of Isend"});
-    const bool receives = is_one_of(name, {"Recv", "Irecv", "Start of Irecv"});
+    const bool receives = is_among(name, {"Recv", "Irecv", "Start of Irecv"});
     const bool overlaps =
         call.windows > 0 && call.window_compute_s > least_overlap_s * static_cast<double>(call.windows);
-    if (is_one_of(name, {"Probe", "Iprobe", "Mprobe", "Improbe"})) matched_by_host_.insert({comm, rank});
+    if (is_among(name, {"Probe", "Iprobe", "Mprobe", "Improbe"})) matched_by_host_.insert({comm, rank});
     if ((sends || exchanges) && call.peer >= 0) {
         Messages& messages = channels_[{comm, call.tag, rank, world_rank(rank, call.comm, call.peer)}];
         messages.least_bytes = std::min(messages.least_bytes, call.bytes);
@@ -104,9 +104,9 @@ bool Routes::collective_on_device(std::uint32_t rank, const ProfiledCall& call,
     const std::uint64_t size =
         profiles_[rank].communicators[static_cast<std::size_t>(call.comm)].members.size();
     if (what.name == "alltoall") return call.bytes >= block_bytes;
-    if (is_one_of(what.name, {"allgatherv", "reduce_scatter"}))
+    if (is_among(what.name, {"allgatherv", "reduce_scatter"}))
         return std::accumulate(call.list.begin(), call.list.end(), std::uint64_t{0}) >= whole_bytes;
-    const bool blocks = is_one_of(what.name, {"allgather", "gather", "scatter", "reduce_scatter_block"});
+    const bool blocks = is_among(what.name, {"allgather", "gather", "scatter", "reduce_scatter_block"});
     return call.bytes * (blocks ? size : 1) >= whole_bytes;
 }
 
