@@ -7,6 +7,8 @@
 // something else it calls leave(): bytes that are there, or arrive later, wake one of the threads in sleep().
 #pragma once
 
+#include "target/joint_copy.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,6 +41,8 @@ class Line {
     virtual bool lost() = 0;
     // After lost(): what the system says about the end of the connection; empty: nothing.
     virtual std::string cause() const { return {}; }
+    // Memory of both sides for copies on which both work; null: they have none.
+    virtual JointArea* joint() { return nullptr; }
     // Makes the other side find the line lost. Safe in a signal handler.
     virtual void hang_up() = 0;
 };

@@ -59,6 +59,7 @@ enum class Kind : std::uint16_t {
     fetch = 36,
     store = 37,
     beat = 38,
+    join = 39,
 };
 
 struct Head {
@@ -123,7 +124,7 @@ struct Put {
     static constexpr Kind kind = Kind::put;
     std::uint64_t address = 0;
 };
-// The host reads the program's memory itself.
+// The host reads the program's memory itself. If the request has a number, the program may Join.
 struct PutFrom {
     static constexpr Kind kind = Kind::put_from;
     std::uint64_t address = 0, source = 0, bytes = 0;
@@ -183,6 +184,13 @@ struct Lost {
 struct Beat {
     static constexpr Kind kind = Kind::beat;
     std::uint64_t pid = 0;
+};
+// The host begins the PutFrom or Get of that number, and the program may take pieces of it (joint_copy.h).
+// The host's process has the number `pid`, and its token at `token`.
+struct Join {
+    static constexpr Kind kind = Kind::join;
+    std::uint32_t place = 0, generation = 0;
+    std::uint64_t pid = 0, token = 0;
 };
 // After Unify, where the host does not reach the program's memory itself: wants bytes of it.
 struct Fetch {

@@ -53,7 +53,8 @@ SharedLine::SharedLine(Side side, memory::Mapping mapping, FileDescriptor socket
       mine_(reinterpret_cast<Shared*>(mapping_.data())->waiting[side == Side::program ? 0 : 1]),
       other_(reinterpret_cast<Shared*>(mapping_.data())->waiting[side == Side::program ? 1 : 0]),
       out_(reinterpret_cast<Shared*>(mapping_.data())->rings[side == Side::program ? 0 : 1]),
-      in_(reinterpret_cast<Shared*>(mapping_.data())->rings[side == Side::program ? 1 : 0]) {}
+      in_(reinterpret_cast<Shared*>(mapping_.data())->rings[side == Side::program ? 1 : 0]),
+      joint_(reinterpret_cast<Shared*>(mapping_.data())->joint) {}
 
 std::size_t SharedLine::write(std::span<const std::byte> data) {
     const std::uint64_t tail = out_.tail.load(std::memory_order_relaxed);

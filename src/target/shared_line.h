@@ -38,6 +38,7 @@ class SharedLine final : public Line {
     bool drained() override;
     bool lost() override;
     void hang_up() override;
+    JointArea* joint() override { return &joint_; }
 
     // The size of the file.
     static std::size_t file_bytes();
@@ -55,6 +56,7 @@ class SharedLine final : public Line {
     struct Shared {
         Waiting waiting[2];  // by side
         Ring rings[2];       // by writing side
+        JointArea joint;
     };
 
     SharedLine(Side side, memory::Mapping mapping, FileDescriptor socket);
@@ -64,6 +66,7 @@ class SharedLine final : public Line {
     FileDescriptor socket_;
     Waiting &mine_, &other_;
     Ring &out_, &in_;
+    JointArea& joint_;
     std::atomic<bool> lost_{false};
     std::atomic<std::uint64_t> looked_ns_{0};
 };

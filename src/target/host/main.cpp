@@ -137,6 +137,8 @@ int main(int argc, char** argv) {
                           why_not) == Status::ok &&
         memory::Cma::open(pid, program) == Status::ok)
         options.program = &program;
+    // The program helps with large copies.
+    if (options.program != nullptr) memory::allow_cma(pid);
     options.program_pid = pid;
     options.no_daemon = why_no_daemon(argv[10]);
     use_daemon(argv[10]);

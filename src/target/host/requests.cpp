@@ -148,7 +148,7 @@ void Requests::on(const Head& head, const Put& put, std::uint64_t bytes) {
 }
 
 void Requests::on(const Head& head, const PutFrom& put, std::uint64_t bytes) {
-    if (reader_.skip(bytes)) handler_.queue(head.stream, put);
+    if (reader_.skip(bytes)) handler_.queue(head.stream, PutFromWork{put, head.number});
 }
 
 void Requests::on(const Head& head, const Get& get, std::uint64_t bytes) {

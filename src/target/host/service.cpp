@@ -60,6 +60,7 @@ Service::Service(Line& line, FileDescriptor images, ServiceOptions options)
       options_(std::move(options)),
       requests_(line, *this),
       kept_(std::move(images)),
+      joint_(line),
       output_([this](int descriptor, const std::string& text) {
           std::vector<std::byte> record;
           append_record(record, 0, 0, Output{static_cast<std::uint64_t>(descriptor)}, text_bytes(text));
@@ -279,20 +280,40 @@ void Service::perform(Stream&, PutWork& work) {
     std::memcpy(reinterpret_cast<void*>(work.address), work.data.data(), work.data.size());
 }
 
-void Service::perform(Stream& stream, PutFrom& work) {
-    Status status = Status::unsupported;
-    if (options_.program != nullptr)
-        status = options_.program->read(work.source, reinterpret_cast<void*>(work.address), work.bytes);
+// Copies between this memory and the program's. The program may help with a request that has a number.
+Status Service::move(JointCopies::Way way, std::uint64_t number, std::uint64_t here, std::uint64_t there,
+                     std::uint64_t bytes) {
+    if (options_.program == nullptr) return Status::unsupported;
+    const auto copy = [&](std::uint64_t offset, std::uint64_t part) {
+        void* const mine = reinterpret_cast<void*>(here + offset);
+        return way == JointCopies::Way::from_program ? options_.program->read(there + offset, mine, part)
+                                                     : options_.program->write(there + offset, mine, part);
+    };
+    // Pages of unified memory are here only for this process's own accesses.
+    if (number == 0 || unified_ != nullptr) return copy(0, bytes);
+    const auto ask = [&](const Join& join) {
+        std::vector<std::byte> record;
+        append_record(record, number, 0, join);
+        send(record);
+    };
+    return joint_.run(bytes, copy, ask);
+}
+
+void Service::perform(Stream& stream, PutFromWork& work) {
+    const PutFrom& put = work.put;
+    const Status status =
+        move(JointCopies::Way::from_program, work.number, put.address, put.source, put.bytes);
     if (status != Status::ok)
         fail(stream, status,
-             fmt::format("{} bytes at {:#x} of the program cannot be read: {}", work.bytes, work.source,
+             fmt::format("{} bytes at {:#x} of the program cannot be read: {}", put.bytes, put.source,
                          to_string(status)));
 }
 
 void Service::perform(Stream& stream, GetWork& work) {
     const auto* const from = reinterpret_cast<const std::byte*>(work.get.address);
     if (options_.program != nullptr && work.get.bytes > inline_bytes) {
-        const Status status = options_.program->write(work.get.destination, from, work.get.bytes);
+        const Status status = move(JointCopies::Way::to_program, work.number, work.get.address,
+                                   work.get.destination, work.get.bytes);
         if (status != Status::ok)
             fail(stream, status,
                  fmt::format("{} bytes at {:#x} of the program cannot be written: {}", work.get.bytes,

@@ -13,6 +13,7 @@
 #include "target/host/device_memory.h"
 #include "target/host/fetched_pages.h"
 #include "target/host/images.h"
+#include "target/host/joint_copies.h"
 #include "target/host/mapped_files.h"
 #include "target/host/output_lines.h"
 #include "target/host/requests.h"
@@ -78,12 +79,14 @@ class Service final : private RequestHandler {
 
     void run_stream(Stream& stream);
     void perform(Stream& stream, PutWork& work);
-    void perform(Stream& stream, PutFrom& work);
+    void perform(Stream& stream, PutFromWork& work);
     void perform(Stream& stream, GetWork& work);
     void perform(Stream& stream, Copy& work);
     void perform(Stream& stream, CallWork& work);
     void perform(Stream& stream, SyncWork& work);
     void perform(Stream& stream, Release& work);
+    Status move(JointCopies::Way way, std::uint64_t number, std::uint64_t here, std::uint64_t there,
+                std::uint64_t bytes);
     void give_changes(Stream& stream, const char* name);
     static void fail(Stream& stream, Status status, std::string problem);
 
@@ -98,6 +101,7 @@ class Service final : private RequestHandler {
     DaemonImages kept_;  // used by the thread that reads
     DeviceMemory memory_;
     MappedFiles files_;
+    JointCopies joint_;
     Streams streams_;
     std::unique_ptr<UnifiedMemory> unified_;  // null: the program's memory is its own
     std::unique_ptr<FetchedPages> fetched_;   // null: this process reads that memory itself

@@ -18,6 +18,10 @@ struct PutWork {
     std::uint64_t address = 0;
     std::vector<std::byte> data;
 };
+struct PutFromWork {
+    PutFrom put;
+    std::uint64_t number = 0;  // 0: the program does not join
+};
 struct GetWork {
     Get get;
     std::uint64_t number = 0;
@@ -29,7 +33,7 @@ struct CallWork {
 struct SyncWork {
     std::uint64_t number = 0;
 };
-using Work = std::variant<PutWork, PutFrom, GetWork, Copy, CallWork, SyncWork, Release>;
+using Work = std::variant<PutWork, PutFromWork, GetWork, Copy, CallWork, SyncWork, Release>;
 
 class Stream {
   public:

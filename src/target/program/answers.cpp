@@ -34,7 +34,8 @@ Answers::Answers(Line& line, Tell tell, std::uint64_t spin_ns, std::uint64_t pat
       spin_ns_(spin_ns),
       patience_ns_(patience_ns),
       here_(here),
-      reader_(line) {
+      reader_(line),
+      help_(line) {
     reader_.wait_at_most(patience_ns);
 }
 
@@ -48,9 +49,9 @@ std::uint64_t Answers::expect() {
     return last_;
 }
 
-std::uint64_t Answers::expect_data(void* destination, std::uint64_t bytes) {
+std::uint64_t Answers::expect_copy(const ExpectedCopy& copy) {
     std::lock_guard lock(mutex_);
-    expected_[++last_] = {static_cast<std::byte*>(destination), bytes};
+    expected_[++last_] = copy;
     return last_;
 }
 
@@ -207,6 +208,8 @@ bool Answers::read_record(const Head& head) {
             return read_store(head);
         case Kind::beat:
             return read_beat(head);
+        case Kind::join:
+            return read_join(head);
         default:
             return false;
     }
@@ -236,11 +239,11 @@ bool Answers::read_data(const Head& head) {
     {
         std::lock_guard lock(mutex_);
         const auto found = expected_.find(head.number);
-        if (found != expected_.end()) {
+        if (found != expected_.end() && found->second.way == ExpectedCopy::Way::from_host) {
             const std::uint64_t offset =
-                data.destination - reinterpret_cast<std::uint64_t>(found->second.begin);
+                data.destination - reinterpret_cast<std::uint64_t>(found->second.here);
             if (offset <= found->second.bytes && bytes <= found->second.bytes - offset)
-                into = found->second.begin + offset;
+                into = found->second.here + offset;
         }
     }
     return into != nullptr ? reader_.take(std::span(into, bytes)) : reader_.skip(bytes);
@@ -285,6 +288,20 @@ bool Answers::read_beat(const Head& head) {
     Beat beat;
     if (head.bytes != sizeof beat || !reader_.body(beat)) return false;
     host_pid_ = beat.pid;
+    return true;
+}
+
+bool Answers::read_join(const Head& head) {
+    Join join;
+    if (head.bytes != sizeof join || !reader_.body(join)) return false;
+    ExpectedCopy copy;
+    {
+        std::lock_guard lock(mutex_);
+        const auto found = expected_.find(head.number);
+        if (found == expected_.end()) return true;
+        copy = found->second;
+    }
+    help_.work(join, copy);
     return true;
 }
 

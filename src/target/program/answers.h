@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "target/program/joint_help.h"
 #include "target/record_io.h"
 #include "target/silence.h"
 
@@ -40,7 +41,11 @@ class Answers {
     // Returns a number for a request, before that is sent.
     std::uint64_t expect();
     // The same for a get into `destination`. The get is over with the next answer to expect() of its stream.
-    std::uint64_t expect_data(void* destination, std::uint64_t bytes);
+    std::uint64_t expect_data(void* destination, std::uint64_t bytes) {
+        return expect_copy({ExpectedCopy::Way::from_host, static_cast<std::byte*>(destination), 0, bytes});
+    }
+    // The same for a copy in either direction, with which the host may want help.
+    std::uint64_t expect_copy(const ExpectedCopy& copy);
     void forget_data(std::uint64_t number);
 
     // Blocks. peer_lost: the host is gone. After `limit_ns`, if that is not 0, hangs up on the host, and
@@ -60,10 +65,6 @@ class Answers {
         bool done = false;
         Answer answer;
     };
-    struct Expected {
-        std::byte* begin = nullptr;
-        std::uint64_t bytes = 0;
-    };
     bool serve();
     bool read_record(const Head& head);
     bool read_done(const Head& head);
@@ -74,6 +75,7 @@ class Answers {
     bool read_fetch(const Head& head);
     bool read_store(const Head& head);
     bool read_beat(const Head& head);
+    bool read_join(const Head& head);
     void listen();
     void set_why(std::string why);
     void abandon(const std::string& problem);
@@ -84,7 +86,8 @@ class Answers {
     const std::uint64_t spin_ns_, patience_ns_;
     const bool here_;      // the host's process is on this system
     Reply reply_;          // null: the host may not read this process's memory
-    RecordReader reader_;  // used by the thread that holds reading_, like the next two
+    RecordReader reader_;  // used by the thread that holds reading_, like the next three
+    JointHelp help_;
     Silence silence_;
     std::uint64_t host_pid_ = 0;  // 0: not known
     std::mutex reading_;
@@ -92,7 +95,7 @@ class Answers {
     std::condition_variable changed_;
     std::uint64_t last_ = 0;
     std::map<std::uint64_t, Entry> entries_;
-    std::map<std::uint64_t, Expected> expected_;
+    std::map<std::uint64_t, ExpectedCopy> expected_;
     std::string why_;  // empty: the host has not told it
     std::atomic<bool> lost_{false};
 };

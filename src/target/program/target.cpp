@@ -238,21 +238,29 @@ Status Target::release(std::uint32_t stream, std::uint64_t address) {
     return send(0, stream, Release{address}, {}, false);
 }
 
+std::uint64_t Target::expect_copy(std::uint32_t stream, const ExpectedCopy& copy) {
+    const std::uint64_t number = answers_.expect_copy(copy);
+    std::lock_guard lock(copies_mutex_);
+    copies_[stream].push_back(number);
+    return number;
+}
+
 Status Target::put(std::uint32_t stream, std::uint64_t address, const void* source, std::uint64_t bytes) {
     if (bytes == 0) return Status::ok;
     const auto* const data = static_cast<const std::byte*>(source);
-    if (reads_program_ && bytes > inline_bytes)
-        return send(0, stream, PutFrom{address, reinterpret_cast<std::uint64_t>(source), bytes}, {}, false);
+    if (reads_program_ && bytes > inline_bytes) {
+        auto* const from = const_cast<std::byte*>(data);  // which is only read
+        const std::uint64_t number = expect_copy(stream, {ExpectedCopy::Way::to_host, from, address, bytes});
+        return send(number, stream, PutFrom{address, reinterpret_cast<std::uint64_t>(source), bytes}, {},
+                    false);
+    }
     return send(0, stream, Put{address}, std::span(data, bytes), false);
 }
 
 Status Target::get(std::uint32_t stream, void* destination, std::uint64_t address, std::uint64_t bytes) {
     if (bytes == 0) return Status::ok;
-    const std::uint64_t number = answers_.expect_data(destination, bytes);
-    {
-        std::lock_guard lock(gets_mutex_);
-        gets_[stream].push_back(number);
-    }
+    auto* const into = static_cast<std::byte*>(destination);
+    const std::uint64_t number = expect_copy(stream, {ExpectedCopy::Way::from_host, into, address, bytes});
     return send(number, stream, Get{address, reinterpret_cast<std::uint64_t>(destination), bytes}, {}, false);
 }
 
@@ -271,8 +279,8 @@ std::uint32_t Target::new_stream() {
 std::uint64_t Target::begin_sync(std::uint32_t stream) {
     const std::uint64_t number = answers_.expect();
     {
-        std::lock_guard lock(gets_mutex_);
-        if (auto gets = gets_.extract(stream)) finishing_[number] = std::move(gets.mapped());
+        std::lock_guard lock(copies_mutex_);
+        if (auto copies = copies_.extract(stream)) finishing_[number] = std::move(copies.mapped());
     }
     (void)send(number, stream, Sync{}, {}, true);
     return number;
@@ -285,13 +293,13 @@ Status Target::finish(std::uint64_t number, bool wait, std::string& problem, std
         answer = answers_.wait(number, limit_ns, limit_problem);
     else if (!answers_.test(number, answer))
         return Status::in_progress;
-    std::vector<std::uint64_t> gets;
+    std::vector<std::uint64_t> copies;
     {
-        std::lock_guard lock(gets_mutex_);
-        if (auto found = finishing_.extract(number)) gets = std::move(found.mapped());
+        std::lock_guard lock(copies_mutex_);
+        if (auto found = finishing_.extract(number)) copies = std::move(found.mapped());
     }
-    for (const std::uint64_t get : gets)
-        answers_.forget_data(get);
+    for (const std::uint64_t copy : copies)
+        answers_.forget_data(copy);
     if (answer.status != Status::ok)
         problem = answer.status == Status::peer_lost ? this->problem() : text_of(answer);
     return answer.status;

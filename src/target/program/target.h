@@ -96,6 +96,7 @@ class Target {
     Status send(std::uint64_t number, std::uint32_t stream, const Body& body,
                 std::span<const std::byte> payload, bool now);
     Status flush_locked(std::span<const std::byte> more);
+    std::uint64_t expect_copy(std::uint32_t stream, const ExpectedCopy& copy);
     Answer ask(std::uint64_t number);
     void reply(std::vector<std::byte> record);
     void send_replies();
@@ -110,8 +111,8 @@ class Target {
     std::vector<std::byte> batch_;  // not sent yet
     std::mutex replies_mutex_;
     std::vector<std::byte> replies_;  // records that threads which read want to send
-    std::mutex gets_mutex_;
-    std::map<std::uint32_t, std::vector<std::uint64_t>> gets_;       // by stream: numbers of gets not synced
+    std::mutex copies_mutex_;
+    std::map<std::uint32_t, std::vector<std::uint64_t>> copies_;  // by stream: numbers of copies not synced
     std::map<std::uint64_t, std::vector<std::uint64_t>> finishing_;  // by sync
     std::atomic<std::uint32_t> last_stream_{0};
 };
