@@ -281,4 +281,11 @@ OFFPATH_EXPORT void __tgt_rtl_print_device_info(std::int32_t number) {
     std::printf("    offpath device %s\n    Architecture: %s\n    CPUs: %u\n    Attached: %s\n",
                 facts.node.c_str(), facts.architecture.c_str(), facts.cpus,
                 facts.remote ? "remotely" : "locally");
+    const target::ImagesKept& kept = facts.images;
+    std::printf(
+        "    Images kept: %u\n    Image bytes: %llu of %llu\n    Images found: %llu\n"
+        "    Images dropped: %llu\n",
+        kept.count, static_cast<unsigned long long>(kept.bytes),
+        static_cast<unsigned long long>(kept.limit_bytes), static_cast<unsigned long long>(kept.found),
+        static_cast<unsigned long long>(kept.dropped));
 }

@@ -135,6 +135,7 @@ def _devices_in(said: str, first: int) -> list[dict]:
     for block in said.split("offpath device ")[1:]:
         name, *rest = [line.strip() for line in block.strip().splitlines()]
         facts = dict(line.split(": ", 1) for line in rest)
+        used, limit = facts["Image bytes"].split(" of ")
         found.append(
             {
                 "number": first + len(found),
@@ -142,6 +143,11 @@ def _devices_in(said: str, first: int) -> list[dict]:
                 "architecture": facts["Architecture"],
                 "cpus": int(facts["CPUs"]),
                 "attached": facts["Attached"],
+                "images_kept": int(facts["Images kept"]),
+                "image_bytes": int(used),
+                "image_cache_bytes": int(limit),
+                "images_found": int(facts["Images found"]),
+                "images_dropped": int(facts["Images dropped"]),
             }
         )
     return found

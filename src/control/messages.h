@@ -22,7 +22,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 13;
+constexpr std::uint16_t protocol_version = 14;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_text_bytes = 512;  // of most texts for people
 
@@ -258,17 +258,30 @@ struct DirectWelcome {
 
 // daemon -> client, the answer to a Hello for a target. Descriptor, local attach only: the memory of the
 // line. After it, the socket is the target host's. Without a descriptor, over a unix socket: only the facts.
+// What the daemon keeps of the images of target regions.
+struct ImageFacts {
+    std::uint32_t images = 0;
+    std::uint64_t bytes = 0, limit_bytes = 0;
+    std::uint64_t found = 0, dropped = 0;  // times that an image was there for a program; images dropped
+    static void fields(auto& self, auto&& each) {
+        each(self.images, self.bytes, self.limit_bytes, self.found, self.dropped);
+    }
+    friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
+};
 struct TargetWelcome {
     std::string node, architecture;  // as uname says it
     std::uint32_t cpus = 0;          // that regions may run on
     bool reads_program = false;      // the host reads and writes the program's memory itself
     std::uint32_t seconds = 0;       // that regions may take if the program sets no limit; 0: no limit
     Nonce image_nonce{};             // for the program's proofs that it has its images (target/image_name.h)
-    Mac mac{};                       // remote attach only
+    ImageFacts images;
+    Mac mac{};  // remote attach only
     static void fields(auto& self, auto&& each) {
         each.text(self.node, max_text_bytes);
         each.text(self.architecture, max_text_bytes);
-        each(self.cpus, self.reads_program, self.seconds, self.image_nonce, self.mac);
+        each(self.cpus, self.reads_program, self.seconds, self.image_nonce);
+        ImageFacts::fields(self.images, each);
+        each(self.mac);
     }
     friend bool operator==(const TargetWelcome&, const TargetWelcome&) = default;
 };

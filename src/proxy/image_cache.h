@@ -28,6 +28,7 @@ class ImageCache {
     void keep(const target::ImageSecret& secret, memory::File file, std::uint64_t bytes);
 
     std::uint64_t bytes() const { return bytes_; }
+    std::uint64_t limit_bytes() const { return limit_bytes_; }
     std::size_t images() const { return entries_.size(); }
     std::uint64_t dropped() const { return dropped_; }
 

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace offpath::proxy {
 namespace {
@@ -64,19 +65,63 @@ bool ImageKeeper::handle(int fd) {
             answer(*host, request);
         } else if (received == target::Received::record && request.kind == target::ImageRequestKind::keep) {
             take(*host, request, std::move(file));
+        } else if (received == target::Received::record && request.kind == target::ImageRequestKind::none) {
+            withdraw(*host, request.name);
         } else {
             if (received != target::Received::end)
                 complain(host->client, "a target host sent what is no request for images");
-            epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
-            hosts_.erase(host);
+            drop(host);
             return true;
         }
     }
     return true;
 }
 
+void ImageKeeper::drop(std::list<Host>::iterator host) {
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, host->socket.get(), nullptr);
+    waiting_.remove_if([&](const Waiting& each) { return each.host == &*host; });
+    std::vector<target::ImageName> names;
+    for (const auto& [name, by] : expected_)
+        if (by == &*host) names.push_back(name);
+    for (const target::ImageName& name : names)
+        settle(name);
+    hosts_.erase(host);
+}
+
+// Whether another host is expected to offer the image. If none is, from now on this one is.
+bool ImageKeeper::must_wait(Host& host, const target::ImageRequest& request) {
+    if (cache_.has(request.name) || request.bytes == 0 || request.bytes > cache_.limit_bytes()) return false;
+    const auto expected = expected_.find(request.name);
+    if (expected == expected_.end()) {
+        if (expected_.size() < max_expected) expected_[request.name] = &host;
+        return false;
+    }
+    if (expected->second == &host || waiting_.size() >= max_waiting) return false;
+    waiting_.push_back({&host, request});
+    return true;
+}
+
+// The image has come, or who was expected to offer it will not. The first host that waits is then told that
+// it is not there, and is expected to offer it.
+void ImageKeeper::settle(const target::ImageName& name) {
+    expected_.erase(name);
+    std::list<Waiting> these;
+    for (auto each = waiting_.begin(); each != waiting_.end();) {
+        const auto waiting = each++;
+        if (waiting->request.name == name) these.splice(these.end(), waiting_, waiting);
+    }
+    for (const Waiting& waiting : these)
+        answer(*waiting.host, waiting.request);
+}
+
+void ImageKeeper::withdraw(const Host& host, const target::ImageName& name) {
+    const auto expected = expected_.find(name);
+    if (expected != expected_.end() && expected->second == &host) settle(name);
+}
+
 void ImageKeeper::answer(Host& host, const target::ImageRequest& request) {
     const memory::File* const file = cache_.find(request.name, request.bytes, request.proof, host.nonce);
+    if (file == nullptr && must_wait(host, request)) return;
     const target::ImageReply reply{request.number, 0};
     // A host that does not read its answers gets none.
     if (target::send_image_record(host.socket.get(), std::as_bytes(std::span(&reply, 1)),
@@ -88,14 +133,19 @@ void ImageKeeper::answer(Host& host, const target::ImageRequest& request) {
 }
 
 void ImageKeeper::take(Host& host, const target::ImageRequest& request, memory::File file) {
-    if (!file || request.bytes == 0 || offers_.size() >= max_offers) return;
-    if (!is_memory_file(file, request.bytes))
-        return complain(host.client, "an image is not kept: it is no memory file of that size");
+    const bool fine = file && request.bytes > 0 && offers_.size() < max_offers;
+    if (!fine || !is_memory_file(file, request.bytes)) {
+        if (fine) complain(host.client, "an image is not kept: it is no memory file of that size");
+        return withdraw(host, request.name);
+    }
     Offer& offer = offers_.emplace_back();
     offer.name = request.name;
     offer.bytes = request.bytes;
     offer.source = std::move(file);
     offer.client = host.client;
+    const auto expected = expected_.find(request.name);
+    offer.expected = expected != expected_.end() && expected->second == &host;
+    if (offer.expected) expected->second = nullptr;
 }
 
 void ImageKeeper::complain(const std::string& client, const std::string& problem) {
@@ -153,7 +203,10 @@ void ImageKeeper::work() {
     if (fine && offer.done < offer.bytes) return;
     if (fine) finish(offer);
     if (!problem.empty()) complain(offer.client, problem);
+    const target::ImageName name = offer.name;
+    const bool settles = offer.expected || cache_.has(name);
     offers_.pop_front();
+    if (settles) settle(name);
 }
 
 }  // namespace offpath::proxy

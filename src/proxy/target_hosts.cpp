@@ -87,6 +87,9 @@ void TargetHosts::serve(Newcomer newcomer) {
         welcome.architecture = facts.machine;
         welcome.cpus = cpus_for(config);
         welcome.seconds = settings_.seconds;
+        const ImageCache& cache = images_.cache();
+        welcome.images = {static_cast<std::uint32_t>(cache.images()), cache.bytes(), cache.limit_bytes(),
+                          images_.found(), cache.dropped()};
         if (newcomer.hello.purpose == control::Purpose::target_facts)
             (void)send_welcome(newcomer, welcome, {});
         else

@@ -12,9 +12,11 @@
 
 namespace offpath::target {
 
-enum class ImageRequestKind : std::uint32_t { find = 1, keep = 2 };
+enum class ImageRequestKind : std::uint32_t { find = 1, keep = 2, none = 3 };
 
-// find: answered by an ImageReply. keep: not answered; comes with the image's file, whose size is sealed.
+// find: answered by an ImageReply, perhaps after another host has offered the image. keep: not answered;
+// comes with the image's file, whose size is sealed. none: the sender, which has asked for the image, will
+// not offer it.
 struct ImageRequest {
     ImageRequestKind kind = ImageRequestKind::find;
     std::uint32_t number = 0;

@@ -16,6 +16,11 @@
 
 namespace offpath::target {
 
+// How long a thread sleeps on a line before it looks around: where something may come at any time, and where
+// the other side is in the middle of a record.
+constexpr std::uint64_t line_nap_ns = 100'000'000;
+constexpr std::uint64_t record_nap_ns = 1'000'000;
+
 class Line {
   public:
     virtual ~Line() = default;

@@ -10,7 +10,6 @@ namespace offpath::target {
 namespace {
 
 constexpr int spins = 2000;
-constexpr std::uint64_t nap_ns = 1'000'000;
 
 }  // namespace
 
@@ -54,7 +53,7 @@ bool RecordReader::take(std::span<std::byte> into) {
             pause_cpu();
         } else {
             line_.leave();
-            line_.sleep(nap_ns);
+            line_.sleep(record_nap_ns);
             line_.attend();
             if (limit_ns_ != 0 && silence.lasts_ns() > limit_ns_) return false;
         }

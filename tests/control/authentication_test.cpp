@@ -45,7 +45,7 @@ TEST(Authentication, SecretsAndMacsAreThoseOfHmacSha256) {
               "6521c291c6c4aeb6f39e4ed2f1d990dd82ef001979d888cfc94e363bb92955f2");
     const RemoteHello m = hello();
     EXPECT_EQ(test::hex(handshake_mac(secret, counting_nonce(0x10), m.nonce, m)),
-              "df5c88bfb597a024ef023ea6693a160d2a93f555797190f42958d4efcddddf31");
+              "c24342329f42f076295e91395da2d20df4787d42ac6b8b8ccb2c18d88a1795a5");
 }
 
 TEST(Authentication, MacsDependOnEverything) {

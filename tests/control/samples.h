@@ -46,7 +46,8 @@ inline std::vector<Message> messages() {
             DirectCall{{std::byte{9}, std::byte{10}}},
             DirectProof{filled<16>(0x10), filled<16>(0x20), 1, 2, 3, 4, filled<32>(0xa0)},
             DirectWelcome{12, filled<32>(0xc0)},
-            TargetWelcome{"node1", "x86_64", 2, true, 60, filled<16>(0xc8), filled<32>(0xd0)},
+            TargetWelcome{
+                "node1", "x86_64", 2, true, 60, filled<16>(0xc8), {3, 4096, 1 << 20, 7, 1}, filled<32>(0xd0)},
             KernelText{KernelTextKind::failure, "no"},
             KernelTextsTaken{13},
             KernelTextsAsked{14}};

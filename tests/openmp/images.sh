@@ -55,6 +55,22 @@ runs "$one" 1 finds
 end_daemon
 grep -q "images: 2 kept, .* 0 dropped; 3 times one was there" "$dir/daemon.log" || fail "the daemon does not say what it kept"
 
+# Of programs that start together, one sends the image, and the others wait for it.
+rm "$dir/daemon.log"
+device
+for i in 1 2 3 4; do
+    timeout 60 "$one" >"$dir/out.$i" 2>"$dir/report.$i" &
+    together[i]=$!
+done
+for i in 1 2 3 4; do
+    wait "${together[i]}" || fail "program $i of those that start together ended with $?"
+    diff <(echo "1 2") "$dir/out.$i" >&2 || fail "another output than expected"
+done
+senders=$(grep -lE ": [1-9][0-9]* bytes of images sent" "$dir"/report.[1-4] | wc -l)
+finders=$(grep -lE "; [1-9][0-9]* bytes were there" "$dir"/report.[1-4] | wc -l)
+[ "$senders" = 1 ] && [ "$finders" = 3 ] || fail "of four programs that start together, $senders sent the image and $finders found it"
+end_daemon
+
 # One of them has room.
 rm "$dir/daemon.log"
 device --image-cache-mib 4

@@ -118,6 +118,99 @@ TEST_F(ImageKeeperTest, KeepsNoOtherContentThanWasSaid) {
     EXPECT_TRUE(find(image));
 }
 
+// Ranks of one program start together.
+class ImageThatComes : public ImageKeeperTest {
+  protected:
+    struct Peer {
+        FileDescriptor socket;
+        target::ImageNonce nonce;
+    };
+    Peer peer(int which) {
+        const target::ImageNonce nonce{std::byte{9}, static_cast<std::byte>(which)};
+        return {keeper.serve("another host", nonce), nonce};
+    }
+    void send(const FileDescriptor& socket, const ImageRequest& request, int file = -1) {
+        EXPECT_TRUE(target::send_image_record(socket.get(), std::as_bytes(std::span(&request, 1)), file));
+        serve();
+    }
+    void ask(const Peer& peer, bool truly = true) {
+        const auto secret = target::secret_of(image);
+        send(peer.socket, {ImageRequestKind::find, 1, image.size(), target::name_of(secret),
+                           target::prove(secret, truly ? peer.nonce : theirs)});
+    }
+    void say(const Peer& peer, ImageRequestKind kind, int file = -1) {
+        send(peer.socket, {kind, 2, image.size(), target::name_of(target::secret_of(image)), {}}, file);
+    }
+    enum class Answer : std::uint8_t { waits, none, image };
+    static Answer answer(const Peer& peer) {
+        target::ImageReply reply;
+        memory::File file;
+        const auto received = target::receive_image_record(
+            peer.socket.get(), std::as_writable_bytes(std::span(&reply, 1)), file);
+        if (received != target::Received::record) return Answer::waits;
+        return file ? Answer::image : Answer::none;
+    }
+
+    const std::vector<std::byte> image = image_of(300'000, 7);
+    Peer first = peer(1), second = peer(2), third = peer(3);
+};
+
+TEST_F(ImageThatComes, IsWaitedFor) {
+    ask(first);
+    EXPECT_EQ(answer(first), Answer::none);
+    ask(second);
+    ask(third, false);
+    EXPECT_EQ(answer(second), Answer::waits);
+    EXPECT_EQ(answer(third), Answer::waits);
+    say(first, ImageRequestKind::keep, file_of(image).get());
+    EXPECT_EQ(answer(second), Answer::image);
+    EXPECT_EQ(answer(third), Answer::none) << "it has not proved that it has the image";
+    EXPECT_EQ(keeper.found(), 1U);
+}
+
+TEST_F(ImageThatComes, IsSentByTheNextOneIfTheFirstEnds) {
+    ask(first);
+    ask(second);
+    ask(third);
+    first.socket.reset();
+    serve();
+    EXPECT_EQ(answer(second), Answer::none);
+    EXPECT_EQ(answer(third), Answer::waits);
+    say(second, ImageRequestKind::none);  // it could not load it
+    EXPECT_EQ(answer(third), Answer::none);
+    say(third, ImageRequestKind::keep, file_of(image).get());
+    EXPECT_EQ(keeper.cache().images(), 1U);
+}
+
+// A host that waited for too long sends the image itself.
+TEST_F(ImageThatComes, MayComeFromOneWhoWaited) {
+    ask(first);
+    ask(second);
+    ask(third);
+    say(second, ImageRequestKind::keep, file_of(image).get());
+    EXPECT_EQ(answer(third), Answer::image);
+}
+
+TEST_F(ImageThatComes, IsNotWaitedForIfItsOfferIsRefused) {
+    ask(first);
+    ask(second);
+    say(second, ImageRequestKind::keep, file_of(image_of(300'000, 8)).get());
+    EXPECT_EQ(answer(second), Answer::waits) << "another's false offer says nothing of the first";
+    say(first, ImageRequestKind::keep, file_of(image_of(300'000, 8)).get());
+    EXPECT_EQ(answer(second), Answer::none);
+}
+
+TEST_F(ImageThatComes, IsForgottenWithTheOneWhoWaits) {
+    ask(first);
+    ask(second);
+    second.socket.reset();
+    serve();
+    ask(third);
+    say(first, ImageRequestKind::keep, file_of(image).get());
+    EXPECT_EQ(answer(third), Answer::image);
+    EXPECT_EQ(keeper.found(), 1U);
+}
+
 TEST_F(ImageKeeperTest, StaysBelowItsLimit) {
     constexpr std::size_t third = limit / 3;
     for (int i = 1; i <= 3; ++i)

@@ -123,10 +123,14 @@ def test_info_of_a_lab_lists_target_devices(offpath, namespaces, dpu, attached):
         ("node1", 0, "x86_64"),
     ]
     assert all(attached in row["attached"] and row["cpus"] >= 1 for row in found)
+    assert all((row["images_kept"], row["image_cache_bytes"]) == (0, 256 << 20) for row in found)
 
 
 def test_devices_of_nodes_are_numbered_by_node():
-    said = "offpath device d0\n  Architecture: x86_64\n  CPUs: 2\n  Attached: local\n"
+    said = (
+        "offpath device d0\n  Architecture: x86_64\n  CPUs: 2\n  Attached: local\n  Images kept: 3\n"
+        "  Image bytes: 4096 of 8192\n  Images found: 7\n  Images dropped: 1\n"
+    )
     answers = [
         {"node": "node1", "said": [["", "offpath: device a: refused; it is left out\n"], [said, ""]]},
         {"node": "node0", "said": [[said, ""], [said, ""]]},
@@ -142,6 +146,14 @@ def test_devices_of_nodes_are_numbered_by_node():
         ("node1", 0, "d0"),
         ("node1", None, "device a: refused; it is left out"),
     ]
+    images = {key: value for key, value in rows[0].items() if "image" in key}
+    assert images == {
+        "images_kept": 3,
+        "image_bytes": 4096,
+        "image_cache_bytes": 8192,
+        "images_found": 7,
+        "images_dropped": 1,
+    }
 
 
 _TIMED = {"empty_region", "region_with_int", "map_to", "map_from", "memcpy", "nowait_1ms", "chain"}

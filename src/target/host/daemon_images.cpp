@@ -5,11 +5,14 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 namespace offpath::target {
 namespace {
 
-// The daemon may be copying another program's image. If it takes longer, the program sends its own.
-constexpr std::uint64_t patience_ns = 2'000'000'000;
+// Another program may be sending the same image. If that takes longer, this program sends its own.
+constexpr std::uint64_t image_patience_ns = 3'000'000'000;
+constexpr std::uint64_t image_patience_ns_a_byte = 20;
 
 bool has_bytes(const memory::File& file, std::uint64_t bytes) {
     struct stat facts {};
@@ -22,7 +25,8 @@ memory::File DaemonImages::find(const FindImage& wanted) {
     if (!socket_) return {};
     const ImageRequest request{ImageRequestKind::find, ++last_, wanted.bytes, wanted.name, wanted.proof};
     if (!send_image_record(socket_.get(), bytes_of(request), -1)) return {};
-    const std::uint64_t end = now_ns() + patience_ns;
+    const std::uint64_t end =
+        now_ns() + image_patience_ns + std::min(wanted.bytes, max_image_bytes) * image_patience_ns_a_byte;
     for (std::uint64_t now = now_ns(); now < end; now = now_ns()) {
         pollfd arrival{socket_.get(), POLLIN, 0};
         (void)poll(&arrival, 1, static_cast<int>((end - now) / 1'000'000) + 1);
@@ -42,6 +46,12 @@ void DaemonImages::keep(const ImageName& name, const memory::File& file, std::ui
     if (!socket_) return;
     const ImageRequest request{ImageRequestKind::keep, ++last_, bytes, name, {}};
     (void)send_image_record(socket_.get(), bytes_of(request), file.get());
+}
+
+void DaemonImages::will_not_keep(const ImageName& name) {
+    if (!socket_) return;
+    const ImageRequest request{ImageRequestKind::none, ++last_, 0, name, {}};
+    (void)send_image_record(socket_.get(), bytes_of(request), -1);
 }
 
 }  // namespace offpath::target

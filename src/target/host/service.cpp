@@ -16,10 +16,8 @@
 namespace offpath::target {
 namespace {
 
-constexpr std::uint64_t nap_ns = 100'000'000;
 constexpr auto look_interval = std::chrono::milliseconds(500);
 constexpr auto grace = std::chrono::milliseconds(200);
-constexpr std::uint64_t room_nap_ns = 1'000'000;
 constexpr int requests_at_once = 64;
 
 // The function that this thread runs; null: none.
@@ -92,7 +90,7 @@ void Service::beat() {
     if (!lock.owns_lock() || !line_.drained()) return;
     std::vector<std::byte> record;
     append_record(record, 0, 0, Beat{static_cast<std::uint64_t>(getpid())});
-    (void)write_all(line_, record, [this] { line_.sleep(room_nap_ns); });
+    (void)write_all(line_, record, [this] { line_.sleep(record_nap_ns); });
 }
 
 void Service::end() {
@@ -112,7 +110,7 @@ void Service::work() {
         ++idle_;
         if (stream != nullptr) continue;
         if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock() && lead()) continue;
-        if (!over_) line_.sleep(nap_ns);
+        if (!over_) line_.sleep(line_nap_ns);
     }
     --idle_;
     line_.wake();
@@ -166,14 +164,17 @@ void Service::find_image(std::uint64_t number, const FindImage& find) {
 }
 
 void Service::load_image(std::uint64_t number, const LoadImage& load, std::span<const std::byte> image) {
-    if (name_of(secret_of(image)) != load.name)
-        return answer(
-            number, Status::protocol, 0,
-            fmt::format("the {} bytes that arrived are not the image that was announced", image.size()));
     memory::File file;
     std::string problem;
-    if (const Status status = Images::make_file(image, file, problem); status != Status::ok)
+    Status status = Status::protocol;
+    if (name_of(secret_of(image)) != load.name)
+        problem = fmt::format("the {} bytes that arrived are not the image that was announced", image.size());
+    else
+        status = Images::make_file(image, file, problem);
+    if (status != Status::ok) {
+        kept_.will_not_keep(load.name);
         return answer(number, status, 0, problem);
+    }
     load_file(number, load.name, std::move(file), image.size());
 }
 
@@ -182,7 +183,12 @@ void Service::load_file(std::uint64_t number, const ImageName& name, memory::Fil
     std::uint64_t module = 0;
     std::string problem;
     const Status status = images_.load(name, std::move(file), module, problem);
-    if (status == Status::ok && keep != 0) kept_.keep(name, images_.file(module), keep);
+    if (keep != 0) {
+        if (status == Status::ok)
+            kept_.keep(name, images_.file(module), keep);
+        else
+            kept_.will_not_keep(name);
+    }
     answer(number, status, module, problem);
 }
 
@@ -381,7 +387,7 @@ void Service::answer(std::uint64_t number, Status status, std::uint64_t value, c
 
 void Service::send(std::span<const std::byte> first, std::span<const std::byte> second) {
     std::lock_guard lock(sending_);
-    const auto nap = [this] { line_.sleep(room_nap_ns); };
+    const auto nap = [this] { line_.sleep(record_nap_ns); };
     if (!write_all(line_, first, nap) || !write_all(line_, second, nap)) end();
 }
 

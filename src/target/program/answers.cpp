@@ -14,7 +14,6 @@
 namespace offpath::target {
 namespace {
 
-constexpr std::uint64_t nap_ns = 100'000'000;
 constexpr std::uint64_t longest_text = 64 << 10;
 
 // Whether a debugger has stopped the process.
@@ -130,7 +129,7 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
                 over = true;
             } else if (!spin.again()) {
                 line_.leave();
-                line_.sleep(nap_ns);
+                line_.sleep(line_nap_ns);
                 line_.attend();
                 if (line_.lost() && !line_.readable()) give_up();
                 listen();
@@ -151,7 +150,7 @@ void Answers::make_room() {
         listen();
     }
     if (line_.lost() && !line_.readable()) give_up();
-    line_.sleep(1'000'000);
+    line_.sleep(record_nap_ns);
 }
 
 // Reads one record. False: none is there. Needs reading_.

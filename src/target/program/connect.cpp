@@ -39,6 +39,13 @@ control::Hello make_hello(const AttachOptions& options, Purpose purpose) {
     return hello;
 }
 
+DeviceFacts facts_of(const control::TargetWelcome& welcome, bool remote) {
+    const control::ImageFacts& kept = welcome.images;
+    return {welcome.node,    welcome.architecture,
+            welcome.cpus,    remote,
+            welcome.seconds, {kept.images, kept.bytes, kept.limit_bytes, kept.found, kept.dropped}};
+}
+
 // Receives the answer to a hello. A refusal is an error.
 Status take_welcome(control::MessageSocket& socket, control::TargetWelcome& welcome,
                     std::vector<FileDescriptor>& descriptors, control::Message& message,
@@ -115,7 +122,7 @@ Status connect_local(const AttachOptions& options, Purpose purpose, Connection& 
     std::vector<FileDescriptor> descriptors;
     if (Status status = take_welcome(socket, welcome, descriptors, message, problem); status != Status::ok)
         return status;
-    connection.facts = {welcome.node, welcome.architecture, welcome.cpus, false, welcome.seconds};
+    connection.facts = facts_of(welcome, false);
     connection.reads_program = welcome.reads_program;
     connection.image_nonce = welcome.image_nonce;
     return purpose == Purpose::probe
@@ -166,7 +173,7 @@ Status connect_remote(const AttachOptions& options, Purpose purpose, const contr
     }
     control::wipe(secret);
     if (status != Status::ok) return status;
-    connection.facts = {welcome.node, welcome.architecture, welcome.cpus, true, welcome.seconds};
+    connection.facts = facts_of(welcome, true);
     connection.image_nonce = welcome.image_nonce;
     if (purpose == Purpose::probe) return Status::ok;
     std::unique_ptr<TcpLine> line;

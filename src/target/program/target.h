@@ -20,6 +20,14 @@ namespace offpath::target {
 
 struct Connection;
 
+// Images that the device's daemon keeps for later programs.
+struct ImagesKept {
+    std::uint32_t count = 0;
+    std::uint64_t bytes = 0, limit_bytes = 0;
+    std::uint64_t found = 0;    // times that one was there for a program
+    std::uint64_t dropped = 0;  // to make room
+};
+
 // What a device says about itself.
 struct DeviceFacts {
     std::string node;           // the device's name
@@ -27,6 +35,7 @@ struct DeviceFacts {
     std::uint32_t cpus = 0;     // CPUs that regions may run on
     bool remote = false;        // it has an operating system of its own
     std::uint32_t seconds = 0;  // that regions may take if the program sets no limit; 0: no limit
+    ImagesKept images;
 };
 
 // What became of the images that the program has loaded.
