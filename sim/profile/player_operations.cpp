@@ -1,0 +1,142 @@
+// The operations of a call.
+#include "sim/profile/player.h"
+
+#include <fmt/format.h>
+
+namespace offpath::sim {
+
+Operation Player::send(const ProfiledCall& call) {
+    const memory::HostRange range = Buffer(cluster_, call.bytes).range();
+    const auto peer = static_cast<std::uint32_t>(call.peer), tag = static_cast<std::uint32_t>(call.tag);
+    const std::string name =
+        fmt::format("rank {} of its communicator to take a message with tag {}", call.peer, call.tag);
+    if (has_devices() && routes_.message_on_device(rank_, call, call.peer, call.tag, true)) {
+        const MessageKey key = next_key(call, call.peer, call.tag, sent_);
+        engine::Team& team = device_team(call.comm);
+        return {[&team, range, peer, key](engine::Engine& engine, Completion* done) {
+                    return engine.keyed_send(team, range, peer, key, done);
+                },
+                name};
+    }
+    engine::Team& team = library_team(call.comm);
+    return {[&team, range, peer, tag](engine::Engine& engine, Completion* done) {
+                return engine.send(team, range, peer, tag, done);
+            },
+            name, true};
+}
+
+Operation Player::receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
+                          std::uint64_t bytes) {
+    const memory::HostRange range = Buffer(cluster_, bytes).range();
+    const std::uint32_t source = peer == any_peer ? matching::any : static_cast<std::uint32_t>(peer);
+    const std::uint32_t wanted = tag == any_peer ? matching::any : static_cast<std::uint32_t>(tag);
+    const std::string name =
+        fmt::format("a message from {} with {}",
+                    peer == any_peer ? "any rank" : fmt::format("rank {} of its communicator", peer),
+                    tag == any_peer ? "any tag" : fmt::format("tag {}", tag));
+    if (has_devices() && routes_.message_on_device(rank_, call, peer, tag, false)) {
+        const MessageKey key = next_key(call, peer, tag, received_);
+        engine::Team& team = device_team(call.comm);
+        return {[&team, range, source, key](engine::Engine& engine, Completion* done) {
+                    return engine.keyed_recv(team, range, source, key, nullptr, done);
+                },
+                name};
+    }
+    engine::Team& team = library_team(call.comm);
+    return {[&team, range, source, wanted](engine::Engine& engine, Completion* done) {
+                return engine.recv(team, range, source, wanted, nullptr, done);
+            },
+            name, true};
+}
+
+MessageKey Player::next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
+                            std::map<std::array<std::int32_t, 3>, std::uint64_t>& counts) const {
+    return {(routes_.communicator(rank_, call.comm) << 32) | static_cast<std::uint32_t>(tag),
+            counts[{call.comm, peer, tag}]++};
+}
+
+Operation Player::probe(const ProfiledCall& call) {
+    const std::uint32_t source =
+        call.peer == any_peer ? matching::any : static_cast<std::uint32_t>(call.peer);
+    const std::uint32_t tag = call.tag == any_peer ? matching::any : static_cast<std::uint32_t>(call.tag);
+    engine::Team& team = library_team(call.comm);
+    return {[&team, source, tag](engine::Engine& engine, Completion* done) {
+                static engine::MessageInfo info;
+                return engine.probe(team, source, UINT32_MAX, tag, true, &info, done);
+            },
+            "a message that it probes for", true};
+}
+
+Operation Player::start(const ProfiledCall& call, const engine::Plan& plan,
+                        std::span<const memory::HostRange> ranges, std::int32_t comm, bool on_host) {
+    engine::Team& team = on_host ? library_team(comm) : device_team(comm);
+    auto& sequences = on_host ? library_sequences_ : device_sequences_;
+    const std::uint32_t sequence = sequences[static_cast<std::size_t>(comm)]++;
+    return {[&team, &plan, ranges, sequence](engine::Engine& engine, Completion* done) {
+                return engine.start(team, plan, sequence, ranges, done);
+            },
+            fmt::format("its part of {} {}", call.name, sequence), on_host};
+}
+
+Operation Player::access(const ProfiledCall& call, const Known& known) {
+    const PlayedWindow& window = windows_[static_cast<std::size_t>(call.window)];
+    engine::OneSidedCall access;
+    access.kind = known.access;
+    access.target = static_cast<std::uint32_t>(call.peer);
+    access.bytes = call.bytes;
+    if (rma::is_update(access.kind)) {
+        const auto type = call.bytes % 8 == 0 ? schedule::DataType::float64 : schedule::DataType::uint8;
+        access.type = static_cast<std::uint8_t>(type);
+        access.reduction = static_cast<std::uint8_t>(schedule::Reduction::sum);
+    }
+    access.origin = Buffer(cluster_, access.operand_bytes()).range();
+    access.result = Buffer(cluster_, access.result_bytes()).range();
+    return {[window = window.window, access](engine::Engine& engine, Completion* done) {
+                return engine.one_sided(*window, access, done);
+            },
+            fmt::format("{} at rank {} of its window", call.name, call.peer), window.on_host};
+}
+
+Operation Player::flush(const ProfiledCall& call) {
+    const PlayedWindow& window = windows_[static_cast<std::size_t>(call.window)];
+    const std::uint32_t target = call.peer < 0 ? engine::every_target : static_cast<std::uint32_t>(call.peer);
+    return {[window = window.window, target](engine::Engine& engine, Completion* done) {
+                return engine.flush_window(*window, target, done);
+            },
+            fmt::format("what {} waits for", call.name), window.on_host};
+}
+
+std::vector<Operation> Player::operations(const ProfiledCall& call, Known& known) {
+    std::vector<Operation> found;
+    switch (known.action) {
+        case Action::send:
+            found.push_back(send(call));
+            break;
+        case Action::receive:
+            found.push_back(receive(call, call.peer, call.tag, call.bytes));
+            break;
+        case Action::exchange:
+            if (call.peer != null_peer) found.push_back(send(call));
+            if (call.from != null_peer)
+                found.push_back(receive(call, call.from, call.from_tag, call.from_bytes));
+            break;
+        case Action::probe:
+            found.push_back(probe(call));
+            break;
+        case Action::collective:
+            found.push_back(start(call, *known.plan, known.ranges, call.comm, known.on_host));
+            break;
+        case Action::access:
+            found.push_back(access(call, known));
+            break;
+        case Action::flush:
+        case Action::fence:
+            found.push_back(flush(call));
+            break;
+        default:
+            break;
+    }
+    return found;
+}
+
+}  // namespace offpath::sim
