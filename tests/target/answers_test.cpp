@@ -2,6 +2,11 @@
 #include "target/program/answers.h"
 #include "lines.h"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <thread>
 
 namespace offpath::target {
@@ -116,6 +121,60 @@ TEST(Answers, GiveUpAHostThatIsSilent) {
     EXPECT_NE(answers.why().find("no sign of life from its process on the device for 1 s"), std::string::npos)
         << answers.why();
     EXPECT_TRUE(ends.host->lost() || !ends.host->readable());
+}
+
+// A process that spins on a CPU and hardly gets it, since another one spins there too. It may be stopped.
+class StarvedProcess {
+  public:
+    StarvedProcess() {
+        for (const int policy : {SCHED_OTHER, SCHED_IDLE}) {
+            const pid_t made = fork();
+            if (made == 0) {
+                cpu_set_t all, first;
+                CPU_ZERO(&first);
+                (void)sched_getaffinity(0, sizeof all, &all);
+                std::size_t cpu = 0;
+                while (!CPU_ISSET(cpu, &all))
+                    ++cpu;
+                CPU_SET(cpu, &first);
+                const sched_param none{};
+                (void)sched_setaffinity(0, sizeof first, &first);
+                (void)sched_setscheduler(0, policy, &none);
+                for (;;) {
+                }
+            }
+            (policy == SCHED_IDLE ? starved_ : busy_) = made;
+        }
+    }
+    ~StarvedProcess() {
+        for (const pid_t process : {busy_, starved_}) {
+            kill(process, SIGKILL);
+            waitpid(process, nullptr, 0);
+        }
+    }
+    pid_t number() const { return starved_; }
+
+  private:
+    pid_t busy_ = 0, starved_ = 0;
+};
+
+TEST(Answers, WaitForAHostThatGetsNoCpu) {
+    const Ends ends = shared_ends();
+    const StarvedProcess host;
+    Answers answers(
+        *ends.program, [](int, const std::string&) {}, 1000, 400'000'000, true);
+    std::vector<std::byte> record;
+    append_record(record, 0, 0, Beat{static_cast<std::uint64_t>(host.number())});
+    ASSERT_EQ(ends.host->write(record), record.size());
+    const auto number = answers.expect();
+    Answer answer;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+    while (std::chrono::steady_clock::now() < end) {
+        ASSERT_FALSE(answers.test(number, answer)) << answers.why();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    kill(host.number(), SIGSTOP);
+    EXPECT_EQ(answers.wait(number).status, Status::peer_lost);
 }
 
 // Half a record, and then nothing.

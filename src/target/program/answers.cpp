@@ -9,21 +9,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
+#include <utility>
 
 namespace offpath::target {
 namespace {
 
 constexpr std::uint64_t longest_text = 64 << 10;
-
-// Whether a debugger has stopped the process.
-bool is_traced(std::uint64_t pid) {
-    std::ifstream facts(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    std::getline(facts, line);
-    const std::size_t name_end = line.rfind(')');
-    return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] == 't';
-}
 
 }  // namespace
 
@@ -34,7 +25,8 @@ Answers::Answers(Line& line, Tell tell, std::uint64_t spin_ns, std::uint64_t pat
       patience_ns_(patience_ns),
       here_(here),
       reader_(line),
-      help_(line) {
+      help_(line),
+      signs_(patience_ns) {
     reader_.wait_at_most(patience_ns);
 }
 
@@ -162,18 +154,27 @@ bool Answers::serve() {
     }
     if (!read_record(head)) give_up();
     silence_.end();
+    heard_ = true;
     return true;
 }
 
 // Gives up a host that has been silent for too long. Needs reading_.
 void Answers::listen() {
-    if (patience_ns_ == 0 || lost_ || silence_.lasts_ns() < patience_ns_) return;
-    silence_.end();
-    if (here_ && is_traced(host_pid_)) return;
+    if (patience_ns_ == 0 || lost_ || !is_silent()) return;
     abandon(
         fmt::format("there was no sign of life from its process on the device for {} s (was it stopped, or "
                     "the network cut?)",
                     patience_ns_ / 1'000'000'000));
+}
+
+// A host on this system is slow, not lost, while its first thread, which beats, waits for a CPU.
+bool Answers::is_silent() {
+    if (!here_ || host_pid_ == 0) return silence_.lasts_ns() >= patience_ns_;
+    const std::uint64_t now = now_ns();
+    if (!signs_.due(now)) return false;
+    const auto pid = static_cast<pid_t>(host_pid_);
+    return signs_.look(now, std::exchange(heard_, false), control::thread_state(pid, pid)) ==
+           control::LifeSigns::Next::lost;
 }
 
 void Answers::abandon(const std::string& problem) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "control/life_signs.h"
 #include "target/program/joint_help.h"
 #include "target/record_io.h"
 #include "target/silence.h"
@@ -30,8 +31,9 @@ class Answers {
   public:
     // `tell` takes what a function wrote to descriptor 1 or 2.
     using Tell = std::function<void(int descriptor, const std::string& text)>;
-    // A host that sends nothing for `patience_ns` while a thread waits for it is given up; 0: never. One that
-    // a debugger has stopped is not, if it is on this system.
+    // A host that sends nothing for `patience_ns` while a thread waits for it is given up; 0: never. If it is
+    // on this system, time in which a debugger has stopped it, or in which it waits for a CPU, does not
+    // count.
     Answers(Line& line, Tell tell, std::uint64_t spin_ns, std::uint64_t patience_ns, bool here);
     // From now on the host may read and write this process's memory. `reply` sends a record; it must not wait
     // for anything that this object does.
@@ -77,6 +79,7 @@ class Answers {
     bool read_beat(const Head& head);
     bool read_join(const Head& head);
     void listen();
+    bool is_silent();
     void set_why(std::string why);
     void abandon(const std::string& problem);
     void give_up();
@@ -86,9 +89,11 @@ class Answers {
     const std::uint64_t spin_ns_, patience_ns_;
     const bool here_;      // the host's process is on this system
     Reply reply_;          // null: the host may not read this process's memory
-    RecordReader reader_;  // used by the thread that holds reading_, like the next three
+    RecordReader reader_;  // used by the thread that holds reading_, like the next five
     JointHelp help_;
     Silence silence_;
+    control::LifeSigns signs_;    // of a host on this system, instead of silence_
+    bool heard_ = false;          // something since the last look for signs
     std::uint64_t host_pid_ = 0;  // 0: not known
     std::mutex reading_;
     mutable std::mutex mutex_;  // guards the members below
