@@ -3,8 +3,8 @@
 // sends nonsense is dropped at most once.
 #include "proxy/direct_port.h"
 
-#include "base/log.h"
 #include "played_transport.h"
+#include "quiet.h"
 #include "transport/tcp/address.h"
 
 #include <optional>
@@ -190,11 +190,7 @@ class Scene {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const bool quiet = [] {
-        log::configure("fuzz", log::Level::off);
-        return true;
-    }();
-    (void)quiet;
+    fuzz::be_quiet();
     Input input(data, size);
     Scene scene;
     scene.call();

@@ -6,8 +6,9 @@
 #include "engine/engine.h"
 #include "engine/impl.h"
 
-#include "base/log.h"
+#include "once.h"
 #include "played_transport.h"
+#include "quiet.h"
 
 #include <array>
 
@@ -16,6 +17,7 @@ namespace {
 using namespace offpath;
 using namespace offpath::engine;
 using fuzz::Input;
+using fuzz::Once;
 using fuzz::PlayedTransport;
 using fuzz::require;
 
@@ -82,16 +84,6 @@ class Arena final : public memory::HostMemory {
     std::vector<std::byte> bytes_;
     std::vector<std::pair<std::size_t, std::size_t>> parts_;
     std::size_t used_ = 0;
-};
-
-struct Once : Completion {
-    bool called = false;
-    Once() {
-        function = [](Completion* me, Status) {
-            require(!static_cast<Once*>(me)->called, "an operation ends twice");
-            static_cast<Once*>(me)->called = true;
-        };
-    }
 };
 
 // An engine in the middle of its work.
@@ -342,11 +334,7 @@ class Scene {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const bool quiet = [] {
-        log::configure("fuzz", log::Level::off);
-        return true;
-    }();
-    (void)quiet;
+    fuzz::be_quiet();
     Input input(data, size);
     Scene scene;
     for (int works = 0; !input.empty();) {

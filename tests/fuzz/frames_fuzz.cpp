@@ -1,7 +1,7 @@
 // The byte stream of a TCP connection, in pieces that the input cuts. The input decides which large payloads
 // are fetched, discarded or left. No frame is longer than what came, and each fetched payload ends once.
-#include "base/log.h"
 #include "input.h"
+#include "once.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/receiver.h"
 
@@ -19,15 +19,8 @@ using namespace offpath::transport::tcp;
 using fuzz::Input;
 using fuzz::require;
 
-struct Once : Completion {
-    bool called = false;
+struct Payload : fuzz::Once {
     std::vector<std::byte> to;
-    Once() {
-        function = [](Completion* me, Status) {
-            require(!static_cast<Once*>(me)->called, "a payload ends twice");
-            static_cast<Once*>(me)->called = true;
-        };
-    }
 };
 
 class Client final : public ReceiverClient {
@@ -52,7 +45,7 @@ class Client final : public ReceiverClient {
         if (choices_ % 3 == 0 || message.bytes > most_payload) {
             receiver->discard(*arrival);
         } else if (choices_ % 3 == 1) {
-            Once& one = done.emplace_back();
+            Payload& one = done.emplace_back();
             one.to.resize(message.bytes);
             receiver->fetch(*arrival, one.to.data(), &one);
         } else {
@@ -70,7 +63,7 @@ class Client final : public ReceiverClient {
         while (!waiting_.empty()) {
             Arrival* const arrival = waiting_.front();
             waiting_.pop_front();
-            Once& one = done.emplace_back();
+            Payload& one = done.emplace_back();
             if (arrival->bytes > most_payload) {
                 one.called = true;
                 if (arrival->from != nullptr) receiver->discard(*arrival);
@@ -87,7 +80,7 @@ class Client final : public ReceiverClient {
         }
     }
     Receiver* receiver = nullptr;
-    std::deque<Once> done;
+    std::deque<Payload> done;
 
   private:
     static constexpr std::size_t most_payload = 1 << 20;
@@ -138,7 +131,7 @@ void as_stream(Input& input) {
         }
         receiver.close();
         client.take_the_rest();
-        for (const Once& one : client.done)
+        for (const Payload& one : client.done)
             require(one.called, "a fetched payload does not end");
     }
     close(ends[0]);

@@ -26,7 +26,6 @@ class Input {
         static_assert(std::is_trivially_copyable_v<T>);
         T value{};
         const auto taken = front(sizeof value);
-        // An enumeration with few values may not hold others: the callers take its underlying type.
         if (!taken.empty()) std::memcpy(static_cast<void*>(&value), taken.data(), taken.size());
         return value;
     }

@@ -2,11 +2,12 @@
 // client that knows its token; a client gets completions and requests of its device, which may name any
 // memory of the client by the link's trust: here they name an arena, or memory that does not exist. No end
 // reads beyond a message, and a transfer ends at most once.
-#include "base/log.h"
 #include "link/device_links.h"
 #include "link/host.h"
 #include "link/wire.h"
+#include "once.h"
 #include "played_transport.h"
+#include "quiet.h"
 
 #include <array>
 #include <bit>
@@ -16,6 +17,7 @@ namespace {
 using namespace offpath;
 using namespace offpath::link;
 using fuzz::Input;
+using fuzz::Once;
 using fuzz::PlayedTransport;
 using fuzz::require;
 
@@ -23,16 +25,6 @@ constexpr std::uint64_t token = 0x1122334455667788;
 constexpr std::size_t arena_bytes = 16 << 10;
 const control::ChannelSizes sizes{.completions = 128,
                                   .ring_bytes = std::bit_ceil(4 * control::max_record_bytes)};
-
-struct Once : Completion {
-    bool called = false;
-    Once() {
-        function = [](Completion* me, Status) {
-            require(!static_cast<Once*>(me)->called, "a transfer ends twice");
-            static_cast<Once*>(me)->called = true;
-        };
-    }
-};
 
 struct Told {
     HeaderBytes header;
@@ -221,11 +213,7 @@ void as_client(Input& input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const bool quiet = [] {
-        log::configure("fuzz", log::Level::off);
-        return true;
-    }();
-    (void)quiet;
+    fuzz::be_quiet();
     Input input(data, size);
     if (input.take<std::uint8_t>() % 2 == 0) {
         as_device(input);
