@@ -256,8 +256,6 @@ struct DirectWelcome {
     friend bool operator==(const DirectWelcome&, const DirectWelcome&) = default;
 };
 
-// daemon -> client, the answer to a Hello for a target. Descriptor, local attach only: the memory of the
-// line. After it, the socket is the target host's. Without a descriptor, over a unix socket: only the facts.
 // What the daemon keeps of the images of target regions.
 struct ImageFacts {
     std::uint32_t images = 0;
@@ -268,6 +266,9 @@ struct ImageFacts {
     }
     friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
 };
+
+// daemon -> client, the answer to a Hello for a target. Descriptor, local attach only: the memory of the
+// line. After it, the socket is the target host's. Without a descriptor, over a unix socket: only the facts.
 struct TargetWelcome {
     std::string node, architecture;  // as uname says it
     std::uint32_t cpus = 0;          // that regions may run on
