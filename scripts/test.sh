@@ -40,7 +40,7 @@ if [ "$what" = -R ]; then
 fi
 
 said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+trap 'rm -f "$said" "$said.aarch64"' EXIT
 times=() since=$SECONDS
 part_ends() { # NAME: for the table of times
     times+=("$1 $((SECONDS - since)) s")
@@ -64,13 +64,14 @@ command_test() {
 }
 export -f command_test
 # Runs the tests of the command, as many files at the same time as there are cores, the largest first. Each
-# works in labs of its own.
-command_tests() {
+# works in labs of its own. PROCESS is a process that computes beside them.
+command_tests() { # PROCESS
     local logs
     logs=$(mktemp -d)
     # shellcheck disable=SC2012,SC2016  # names without spaces
     ls -S tests/python/test_*.py | grep -v /test_turns.py | LOGS=$logs xargs -P "$(nproc)" -n 1 bash -c 'command_test "$0"'
     # This test counts how often a core is taken away, so it runs alone.
+    while [ -n "$1" ] && kill -0 "$1" 2>/dev/null; do sleep 0.2; done
     LOGS=$logs command_test tests/python/test_turns.py
     if [ -e "$logs/failed" ]; then cat "$logs"/*.log; else cat "$logs"/*.log | grep -E '^SKIPPED|^again: |^FAILED|^E  |^[0-9.]+s (call|setup)'; fi
     [ ! -e "$logs/failed" ]
@@ -100,15 +101,25 @@ ctest --test-dir "$build" -j "${TESTS_AT_ONCE:-$at_once}" "${options[@]}" 2>&1 |
 part_ends "compiled tests"
 
 if [ "$build" = build ] && [ "$what" = all ]; then
-    # Runs before the command's tests, because one of them needs this build. Exit code 77 means skipped; the
+    # Built before the command's tests, because some of them need this build. Exit code 77 means skipped; the
     # script prints the reason.
-    echo "== aarch64 under qemu, and with x86-64"
-    tests/aarch64/run.sh "$build" 2>&1 | tee -a "$said"
-    case ${PIPESTATUS[0]} in 0 | 77) ;; *) failed=1 ;; esac
-    part_ends aarch64
-    echo "== tests of the offpath command"
-    command_tests 2>&1 | tee -a "$said" || failed=1
-    part_ends "the command"
+    echo "== the aarch64 build"
+    tests/aarch64/run.sh "$build" --build-only 2>&1 | tee -a "$said"
+    code=${PIPESTATUS[0]} emulated=
+    case $code in 0 | 77) ;; *) failed=1 ;; esac
+    part_ends "aarch64's build"
+    # The emulated tests run one after the other and often wait, so they run beside the command's tests.
+    echo "== tests of the offpath command, and of aarch64 under qemu with x86-64"
+    if [ "$code" = 0 ]; then
+        tests/aarch64/run.sh "$build" >"$said.aarch64" 2>&1 &
+        emulated=$!
+    fi
+    command_tests "$emulated" 2>&1 | tee -a "$said" || failed=1
+    if [ -n "$emulated" ]; then
+        wait "$emulated" || failed=1
+        tee -a "$said" <"$said.aarch64"
+    fi
+    part_ends "the command and aarch64"
     # Builds what `make demo` builds from a clean clone. That build compiles sources together, which must
     # remain possible.
     echo "== the demo's build"

@@ -273,7 +273,7 @@ def test_ranks_are_where_they_are_said_to_be(offpath, namespaces):
 
 
 def test_a_slow_device_gets_less(offpath, namespaces, programs):
-    program = [str(programs / "example-device-ranks-share"), "--bodies", "2500", "--steps", "16"]
+    program = [str(programs / "example-device-ranks-share"), "--bodies", "5000", "--steps", "10"]
     done = offpath(
         "lab",
         "run",
@@ -283,7 +283,7 @@ def test_a_slow_device_gets_less(offpath, namespaces, programs):
         "--dpu",
         "remote",
         "--device-quota",
-        "0.25",
+        "0.1",
         "--dpu-ranks",
         "--timeout",
         "50",
