@@ -2,6 +2,7 @@
 // non-blocking exchange while the host computes the interior.
 #include <mpi.h>
 
+#include "halo/mpi_exchange.h"
 #include "halo/variant.h"
 
 namespace halo {
@@ -29,7 +30,8 @@ class MpiVariant final : public Variant {
           fields_{mpi_support::Buffer(layout_.numbers() * sizeof(double), allocator),
                   mpi_support::Buffer(layout_.numbers() * sizeof(double), allocator)},
           out_(layout_.face_numbers() * sizeof(double), allocator),
-          in_(layout_.face_numbers() * sizeof(double), allocator) {}
+          in_(layout_.face_numbers() * sizeof(double), allocator),
+          exchange_(block_, layout_, out_.as<double>(), in_.as<double>()) {}
 
     double* field(int which) override { return fields_[which].as<double>(); }
 
@@ -40,59 +42,22 @@ class MpiVariant final : public Variant {
             step_boundary(layout_, old, next);
             pack(layout_, Layer::face, next, out_.as<double>());
         });
-        int requests = 0;
-        if (!blocking_) timed(times_.exchange_s, [&] { requests = start(); });
+        if (!blocking_) timed(times_.exchange_s, [&] { exchange_.start(); });
         timed(times_.interior_s, [&] { step_interior(layout_, old, next); });
         timed(times_.exchange_s, [&] {
             if (blocking_)
-                exchange();
+                exchange_.blocking();
             else
-                MPI_Waitall(requests, requests_.data(), MPI_STATUSES_IGNORE);
+                exchange_.wait();
             unpack(layout_, Layer::halo, in_.as<double>(), next);
         });
     }
 
   private:
-    double* face(const mpi_support::Buffer& faces, int dim, int side) const {
-        return faces.as<double>() + layout_.face_begin(dim, side);
-    }
-    int peer(int dim, int side) const {
-        return layout_.has(dim, side) ? block_.neighbour[dim][side] : MPI_PROC_NULL;
-    }
-
-    // A message to one side arrives from the opposite side.
-    void exchange() {
-        for (int dim = 0; dim < 3; ++dim) {
-            const int numbers = static_cast<int>(layout_.face(dim));
-            for (int side = 0; side < 2; ++side)
-                MPI_Sendrecv(face(out_, dim, side), numbers, MPI_DOUBLE, peer(dim, side), tag_of(dim, side),
-                             face(in_, dim, 1 - side), numbers, MPI_DOUBLE, peer(dim, 1 - side),
-                             tag_of(dim, side), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        }
-    }
-
-    int start() {
-        int count = 0;
-        for (const bool sends : {false, true})
-            for (int dim = 0; dim < 3; ++dim)
-                for (int side = 0; side < 2; ++side) {
-                    if (!layout_.has(dim, side)) continue;
-                    const int numbers = static_cast<int>(layout_.face(dim));
-                    MPI_Request* const request = &requests_[count++];
-                    if (sends)
-                        MPI_Isend(face(out_, dim, side), numbers, MPI_DOUBLE, peer(dim, side),
-                                  tag_of(dim, side), MPI_COMM_WORLD, request);
-                    else
-                        MPI_Irecv(face(in_, dim, side), numbers, MPI_DOUBLE, peer(dim, side),
-                                  tag_of(dim, 1 - side), MPI_COMM_WORLD, request);
-                }
-        return count;
-    }
-
     const bool blocking_;
     std::array<mpi_support::Buffer, 2> fields_;
     mpi_support::Buffer out_, in_;
-    std::array<MPI_Request, 12> requests_{};
+    MpiExchange exchange_;
 };
 
 }  // namespace

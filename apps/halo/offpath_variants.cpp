@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "halo/mpi_exchange.h"
 #include "halo/variant.h"
 #include "support/device_context.h"
 

@@ -111,6 +111,24 @@ HALO_EXPORT void halo_target_set(const Memory& memory) {
 #pragma omp target update to(first[0 : n.field], second[0 : n.field])
 }
 
+HALO_EXPORT void halo_target_resume(const Memory& memory, int from) {
+    const Place* const place = memory.place;
+    double *const old = memory.fields[from], *const faces = memory.faces, *const received = memory.received;
+    const Sizes n(memory);
+#pragma omp target map(alloc : place[0 : 1], old[0 : n.field]) \
+    map(always, to : faces[0 : n.faces], received[0 : n.faces])
+    {
+        halo::unpack(place->layout, Layer::face, faces, old);
+        halo::unpack(place->layout, Layer::halo, received, old);
+    }
+}
+
+HALO_EXPORT void halo_target_leave(const Memory& memory) {
+    double* const received = memory.received;
+    const Sizes n(memory);
+#pragma omp target update from(received[0 : n.faces])
+}
+
 HALO_EXPORT void halo_target_step(const Memory& memory, int from, void (*interior)(void*), void* context) {
     const Place* const place = memory.place;
     double *const old = memory.fields[from], *const next = memory.fields[1 - from],

@@ -24,7 +24,7 @@ struct Memory {
     double* fields[2] = {};
     double* inner = nullptr;     // the old field's inner layer, from host to device
     double* faces = nullptr;     // the new field's boundary, from device to host and to other devices
-    double* received = nullptr;  // the neighbours' boundaries, on the device only
+    double* received = nullptr;  // the neighbours' boundaries, from other devices
     double* seconds = nullptr;   // time in which the device computed boundaries
 };
 
@@ -41,6 +41,11 @@ void halo_target_enter(const halo::target::Memory& memory);
 void halo_target_exit(const halo::target::Memory& memory);
 // Copies both fields of the host to the device, halo included.
 void halo_target_set(const halo::target::Memory& memory);
+// The host has computed steps. Copies what the device's next step from field `from` depends on, from `faces`
+// and `received`: the field's boundary and its halo.
+void halo_target_resume(const halo::target::Memory& memory, int from);
+// The host is to compute steps. Copies the halo that the device's last step has received to `received`.
+void halo_target_leave(const halo::target::Memory& memory);
 // Computes a step from field `from` to the other one: the boundary and its exchange in a region on the
 // device, and meanwhile the interior by interior(context), on another thread of the host. Returns when both
 // have ended.

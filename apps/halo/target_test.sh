@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # target_test.sh BUILD openmpi|mpich: --variant target gives the results of plain MPI where blocks are one or two cells thin, and on devices with
-# an operating system of their own. Where its regions cannot run, or cannot call MPI, it says so.
+# an operating system of their own, and where it changes from host to device and back between steps. Where its regions cannot run, or cannot call MPI, it says so.
 set -u
 build=$1 mpi=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,10 +17,12 @@ checksum() {  # RANKS VARIANT ENVIRONMENT... -- ARGS...
     shift 2
     while [ "$1" != -- ]; do with+=("$1") && shift; done
     shift
-    said=$(timeout -k 5 60 "$launch" "$ranks" env "${with[@]}" "$program" --variant "$variant" --steps 9 --json - "$@") || return 1
+    said=$(timeout -k 5 60 "$launch" "$ranks" env "${with[@]}" "$program" --variant "$variant" --steps "$steps" --json - "$@") || return 1
+    [ "$variant" = mpi ] || grep -Eq "$keys" <<<"$said" || fail "'$said' has no match for $keys"
     sed -n 's/.*"checksum":"\([0-9a-f]*\)".*/\1/p' <<<"$said"
 }
 
+steps=9 keys=   # of each run; what the JSON of target must match
 compare() {  # RANKS ARGS...
     local ranks=$1 wanted found
     shift
@@ -40,9 +42,17 @@ refuses "no device runs target regions on every node" OFFPATH_DIR="$dir/nowhere"
 start_daemon "$dir/s" "$dir/daemon.log"
 export OFFPATH_DIR=$dir/s
 refuses "target regions cannot call MPI; start the program with offpath run" "${plugins[@]}"
-compare 5 --dims 1 --size 5 --periodic
-compare 5 --dims 2 --size 7
-compare 8 --dims 3 --size 3 --periodic
+keys='"looks":0.*"way":"device"'
+compare 5 --dims 1 --size 5 --periodic --way device
+compare 5 --dims 2 --size 7 --way device
+compare 8 --dims 3 --size 3 --periodic --way device
+keys='"looks":0.*"way":"host"'
+compare 3 --dims 2 --size 7 --way host
+# Two looks: after the second one, data has moved from the host to the device and back within the steps that count.
+steps=230 keys='"looks":2.*"way":"(host|device)"'
+compare 3 --dims 3 --size 6
+compare 2 --dims 1 --size 9 --periodic
+steps=9 keys='"way":"device"'
 end_daemon
 mkdir -p "$dir/copy/bin" && cp "$program" "$dir/copy/bin"
 program=$dir/copy/bin/$(basename "$program") refuses "this halo was built without target regions, for which CMake needs clang 16"
@@ -51,5 +61,5 @@ program=$dir/copy/bin/$(basename "$program") refuses "this halo was built withou
 start_daemon "$dir/r" "$dir/daemon.log" --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
 unset OFFPATH_DIR
 use_device "$dir/r"
-compare 3 --dims 2 --size 40 --periodic
+compare 3 --dims 2 --size 40 --periodic --way device
 end_daemon

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,11 @@ class Variant {
     // Reads field `from` and writes the other one, both with their halo.
     virtual void step(int from) = 0;
     virtual Times times() const { return times_; }
+    // The steps to take before steps are timed, so that connections exist, memory pages are present, and what
+    // adapts to the machine has done so.
+    virtual int steps_before() const { return 2; }
+    // What only this variant reports, such as what it has adapted to: keys of the JSON line.
+    virtual nlohmann::json more() const { return nlohmann::json::object(); }
 
   protected:
     template <typename Work>
@@ -47,8 +53,6 @@ class Variant {
         work();
         seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
-    // A message's tag names the face that the sender sends.
-    static int tag_of(int dim, int side) { return 2 * dim + side; }
 
     const Block block_;
     Layout layout_;
@@ -62,7 +66,8 @@ std::unique_ptr<Variant> make_group(const Domain& domain, const Block& block);
 std::unique_ptr<Variant> make_schedule(const Domain& domain, const Block& block, const std::string& library);
 // Throws UsageError if the regions of some rank have no device, or one that does not take part in MPI.
 // load_target_regions() must have been called before MPI_Init.
-std::unique_ptr<Variant> make_target(const Domain& domain, const Block& block);
+// `way` is "device", "host", or "faster": it measures both.
+std::unique_ptr<Variant> make_target(const Domain& domain, const Block& block, const std::string& way);
 void load_target_regions();
 
 }  // namespace halo

@@ -27,10 +27,15 @@ OWN = Engine("offpath", "offpath", offload=True, front_end=False)
 class Contender:
     variant: str
     engine: Engine
+    way: str = ""  # of variant target: with the device, whether or not that is faster
+
+    @property
+    def label(self) -> str:
+        return f"{self.variant}-{self.way}" if self.way else self.variant
 
     @property
     def name(self) -> str:
-        return f"{self.variant}, {self.engine.name}"
+        return f"{self.label}, {self.engine.name}"
 
 
 CONTENDERS = (
@@ -40,7 +45,9 @@ CONTENDERS = (
     Contender("group", OWN),
     Contender("schedule", OWN),
     Contender("target", mpi.OFFPATH),
+    Contender("target", mpi.OFFPATH, "device"),
 )
+LABELS = tuple(dict.fromkeys(contender.label for contender in CONTENDERS))
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class HaloSpec:
-    """`sizes` has, for each number of dimensions, the cells along each of them."""
+    """`sizes` has, for each number of dimensions, the cells along each of them. `variants` are labels; the
+    reference is always measured."""
 
     nodes: tuple[int, ...]
     sizes: dict[int, tuple[int, ...]]
     steps: int = 40
     runs: int = 5
     periodic: bool = False
+    variants: tuple[str, ...] = LABELS
 
     def check(self) -> None:
         for value, name, high in (
@@ -69,6 +78,9 @@ class HaloSpec:
         ):
             if not 1 <= value <= high:
                 raise OffpathError(f"{name} {value} is out of range", f"use 1 to {high}")
+        for variant in self.variants:
+            if variant not in LABELS:
+                raise OffpathError(f"--variants: there is no {variant}", f"use some of {', '.join(LABELS)}")
 
     def settings(self) -> list[Setting]:
         return [
@@ -89,14 +101,15 @@ def left_out(artifacts: Artifacts, dpu: str) -> dict[str, str]:
     return reasons
 
 
-def contenders(artifacts: Artifacts, dpu: str) -> list[Contender]:
+def contenders(artifacts: Artifacts, dpu: str, variants: tuple[str, ...] = LABELS) -> list[Contender]:
     missing = left_out(artifacts, dpu)
-    return [contender for contender in CONTENDERS if contender.variant not in missing]
+    wanted = (CONTENDERS[0].label, *variants)
+    return [each for each in CONTENDERS if each.variant not in missing and each.label in wanted]
 
 
 def measure(cluster: Cluster, spec: HaloSpec) -> list[dict]:
     rows = []
-    there = contenders(cluster.artifacts, cluster.spec.dpu)
+    there = contenders(cluster.artifacts, cluster.spec.dpu, spec.variants)
     for variant, reason in left_out(cluster.artifacts, cluster.spec.dpu).items():
         console.note(f"variant {variant} is left out: {reason}")
     progress = console.progress()
@@ -121,6 +134,7 @@ def describe(setting: Setting) -> str:
 def _run(cluster: Cluster, spec: HaloSpec, setting: Setting, contender: Contender) -> dict:
     line = [str(cluster.artifacts.program(PROGRAM)), "--variant", contender.variant]
     line += ["--dims", str(setting.dims), "--size", str(setting.size), "--steps", str(spec.steps)]
+    line += ["--way", contender.way] if contender.way else []
     line += ["--alloc", "mpi", "--json", "-"] + (["--periodic"] if spec.periodic else [])
     result = cluster.run(contender.engine, line, capture=True)
     return measured(result, f"{contender.name}, {describe(setting)}", verifies=False)
@@ -145,13 +159,15 @@ def rows_of(setting: Setting, taken: dict[str, list[dict]]) -> list[dict]:
                 "nodes": setting.nodes,
                 "dims": setting.dims,
                 "size": setting.size,
-                "variant": contender.variant,
+                "variant": contender.label,
                 "library": contender.engine.name,
                 "ranks": found[-1]["ranks"],
                 **medians,
                 "to_mpi": medians["total_s"] / reference["total_s"],
                 # The share of the exchange in the time of plain MPI.
                 "communication_share": reference["exchange_s"] / reference["total_s"],
+                # Which way of variant target each run has kept to.
+                "ways": [one["way"] for one in found if "way" in one],
                 "runs": [one["total_s"] for one in found],
                 "checksum": found[-1]["checksum"],
             }

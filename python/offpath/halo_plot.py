@@ -15,6 +15,7 @@ _COLORS = {
     ("group", "offpath"): "#2a9d8f",
     ("schedule", "offpath"): "#6a4c93",
     ("target", "offpath"): "#264653",
+    ("target-device", "offpath"): "#90a4ae",
 }
 
 
@@ -26,7 +27,7 @@ def draw(report: dict, path: Path) -> None:
     for panel, count in zip(axes[0], nodes, strict=True):
         _panel(panel, [row for row in report["rows"] if row["nodes"] == count], count)
     axes[0][0].set_ylabel("time, blocking MPI on the host = 1")
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=6, fontsize=8)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=7, fontsize=8)
     figure.suptitle(
         f"halo, {report['steps']} steps: {report['lab']['description']}; medians of {report['runs']}",
         fontsize=10,

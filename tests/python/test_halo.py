@@ -28,7 +28,7 @@ def test_rows_are_medians_and_ratios_to_blocking_mpi():
     taken["schedule, offpath"] = [run(1.5), run(1.4), run(7.0)]
     rows = halo.rows_of(SETTING, taken)
     assert [(row["variant"], row["library"]) for row in rows] == [
-        (contender.variant, contender.engine.name) for contender in CONTENDERS
+        (contender.label, contender.engine.name) for contender in CONTENDERS
     ]
     assert rows[0]["total_s"] == 2.0 and rows[0]["to_mpi"] == 1
     assert [row["to_mpi"] for row in rows if row["variant"] == "schedule"] == [pytest.approx(0.75)]
@@ -42,7 +42,24 @@ def test_a_build_without_clang_has_no_variant_target(tmp_path):
     library.touch()
     assert halo.contenders(Artifacts(tmp_path), "local") == list(CONTENDERS)
     taken = {contender.name: [run(1.0)] for contender in CONTENDERS if contender.variant != "target"}
-    assert len(halo.rows_of(SETTING, taken)) == len(CONTENDERS) - 1
+    assert len(halo.rows_of(SETTING, taken)) == len(CONTENDERS) - 2
+
+
+def test_only_chosen_variants_run_beside_the_reference(tmp_path):
+    library = tmp_path / halo.TARGET_REGIONS
+    library.parent.mkdir()
+    library.touch()
+    chosen = halo.contenders(Artifacts(tmp_path), "local", ("target-device", "group"))
+    assert [each.label for each in chosen] == ["mpi", "group", "target-device"]
+    with pytest.raises(OffpathError, match="--variants: there is no wind"):
+        halo.HaloSpec((2,), {1: (10,)}, variants=("wind",)).check()
+
+
+def test_rows_of_target_say_which_way_it_went():
+    taken = {contender.name: [run(1.0)] for contender in CONTENDERS}
+    taken["target, offpath"] = [run(1.0) | {"way": way} for way in ("host", "device")]
+    ways = {row["variant"]: row["ways"] for row in halo.rows_of(SETTING, taken)}
+    assert ways["target"] == ["host", "device"] and ways["mpi"] == []
 
 
 def test_different_results_end_the_study():
@@ -120,6 +137,6 @@ def test_devices_with_machines_of_their_own_leave_out_the_schedule(
     assert "variant schedule is left out: its devices map the hosts' memory" in done.stderr
     found = json.loads(report.read_text())
     shown = [(row["variant"], row["library"]) for row in found["rows"]]
-    assert shown == [(each.variant, each.engine.name) for each in halo.contenders(build, "remote")]
+    assert shown == [(each.label, each.engine.name) for each in halo.contenders(build, "remote")]
     assert {"mpi", "group"} <= {variant for variant, _ in shown} and ("schedule", "offpath") not in shown
     assert len({row["checksum"] for row in found["rows"]}) == 1

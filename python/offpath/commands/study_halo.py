@@ -40,6 +40,14 @@ def _halo(
         int, typer.Option("--runs", help="Runs of each variant, alternating; medians are taken.")
     ] = 5,
     periodic: Annotated[bool, typer.Option("--periodic", help="Opposite ends are neighbours.")] = False,
+    variants: Annotated[
+        str,
+        typer.Option(
+            "--variants",
+            metavar="LIST",
+            help="Measure mpi and these; target-device is target by --way device.",
+        ),
+    ] = ",".join(halo.LABELS),
     json: options.Json = None,
     plot: options.Plot = None,
 ) -> None:
@@ -56,7 +64,9 @@ def _halo(
     }
     if not sizes:
         raise OffpathError("no domain is given", "name one with --sizes-1d, --sizes-2d or --sizes-3d")
-    spec = halo.HaloSpec(units.split_whole(nodes, "--nodes"), sizes, steps, runs, periodic)
+    spec = halo.HaloSpec(
+        units.split_whole(nodes, "--nodes"), sizes, steps, runs, periodic, tuple(variants.split(","))
+    )
     spec.check()
     lab = replace(lab, nodes=max(spec.nodes))
     lab.check()
