@@ -25,7 +25,7 @@ for periodic in "" --periodic; do
             [ "$variant" = target ] && with=(env LD_PRELOAD="$preload" LD_LIBRARY_PATH="$build/lib/openmp${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" OFFPATH_VERBOSE=0)
             # shellcheck disable=SC2086
             said=$(OFFPATH_DIR=$dir timeout -k 5 60 "$launch" "$ranks" "${with[@]}" "$program" --dims "$dims" --size "${size[$dims]}" \
-                --steps 25 --variant "$variant" $periodic --json -) || fail "$variant $periodic on $ranks ranks failed"
+                --steps 25 --variant "$variant" --way device $periodic --json -) || fail "$variant $periodic on $ranks ranks failed"
             sum=$(sed -n 's/.*"checksum":"\([0-9a-f]*\)".*/\1/p' <<<"$said")
             [ -n "$sum" ] || fail "$variant $periodic on $ranks ranks said: $said"
             [ "$sum" = "${wanted:=$sum}" ] || fail "$variant $periodic on $ranks ranks: $sum instead of $wanted"
