@@ -1,6 +1,7 @@
 """`offpath sim`: its output, its errors, and the platforms that come with it."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -234,3 +235,40 @@ def test_the_study_of_scale_counts_connections_and_memory(offpath, tmp_path):
     assert plot.stat().st_size > 0
     wrong = offpath("study", "scale", "--nodes=1")
     assert wrong.returncode == 2 and "--nodes 1 is out of range" in wrong.stderr
+
+
+# The engine's own steps cost almost nothing; messages cost what the models of LogGOPSim and SimGrid charge.
+_BARE = (
+    *("link_Bps=1e9", "link_latency_s=2e-6"),
+    *(f"{name}=1e-9" for name in ("command_s", "completion_s", "post_s", "wake_s", "connect_s")),
+    *(f"{name}=1e-9" for name in ("switch_latency_s", "bus_latency_s")),
+    *(f"{side}.{step}_s=1e-6" for side in ("host", "device") for step in ("send", "receive", "fetch")),
+    *(f"{side}.{step}_s=1e-9" for side in ("host", "device") for step in ("round", "operation", "switch")),
+    *(f"{side}.{rate}_Bps=1e15" for side in ("host", "device") for rate in ("copy", "reduce")),
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "bytes_", "nodes"), [("barrier", 0, 16), ("halo", 4096, 16), ("alltoall", 262144, 16)]
+)
+def test_simgrid_finds_nearly_the_same_time(offpath, tmp_path, pattern, bytes_, nodes):
+    simgrid = find_artifacts().root / "bin/offpath-goal-simgrid"
+    if not simgrid.exists():
+        pytest.skip("SimGrid was not installed when this was built")
+    found, goal = tmp_path / "f.json", tmp_path / "x.goal"
+    _right(
+        offpath(
+            "sim",
+            "--platform=thor-bf2",
+            f"--pattern={pattern}",
+            f"--bytes={bytes_}",
+            f"--nodes={nodes}",
+            "--iterations=1",
+            *(f"--set={figure}" for figure in _BARE),
+            f"--json={found}",
+            f"--goal={goal}",
+        )  # fmt: skip
+    )
+    theirs = json.loads(_right(subprocess.run([simgrid, goal], capture_output=True, text=True)).stdout)
+    assert theirs["time_s"] == pytest.approx(json.loads(found.read_text())["time_s"], rel=0.06)
+    assert theirs["ranks"] == nodes
