@@ -13,5 +13,11 @@ function(offpath_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
+# offpath_exports(TARGET MAP): the library TARGET shows the names in the linker's version script MAP, and no other.
+function(offpath_exports target map)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${map})
+endfunction()
+
 include(${CMAKE_CURRENT_LIST_DIR}/Rooms.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/OffpathTests.cmake)

@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 namespace offpath::client {
@@ -50,8 +51,10 @@ std::string daemon_program() {
     Dl_info here{};
     std::string beside;
     if (dladdr(reinterpret_cast<const void*>(&start_daemon), &here) != 0 && here.dli_fname != nullptr) {
-        const std::string library = here.dli_fname;
-        beside = library.substr(0, library.rfind('/') + 1) + "../bin/offpathd";
+        // The library may be found by a link, such as one in the folder that the system searches.
+        std::error_code unknown;
+        const auto library = std::filesystem::canonical(here.dli_fname, unknown);
+        if (!unknown) beside = (library.parent_path() / "../bin/offpathd").string();
     }
     return environment::text("OFFPATH_DAEMON", beside);
 }

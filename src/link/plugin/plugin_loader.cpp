@@ -19,9 +19,10 @@ void* open_at(const std::string& place, std::string& problem) {
 void* open_library(std::string& problem) {
     Dl_info here{};
     if (dladdr(reinterpret_cast<void*>(&load_host_link), &here) != 0 && here.dli_fname != nullptr) {
-        const auto directory = std::filesystem::path(here.dli_fname).parent_path();
+        std::error_code unknown;  // This code's library or program may be found by a link.
+        const auto directory = std::filesystem::canonical(here.dli_fname, unknown).parent_path();
         for (const auto& place : {directory / library_name, directory / ".." / "lib" / library_name})
-            if (std::filesystem::exists(place)) return open_at(place.string(), problem);
+            if (!unknown && std::filesystem::exists(place)) return open_at(place.string(), problem);
     }
     return open_at(library_name, problem);
 }
