@@ -55,6 +55,15 @@ aarch64: setup
 fuzz: setup
 	@scripts/fuzz.sh
 
+# Packages of this build in build/packages: for Debian, also of the daemon for arm64 if `make aarch64` was run before, and
+# the wheel of the offpath command.
+.PHONY: deb wheel
+deb: build
+	@packaging/debian/make.sh build build/packages $(if $(wildcard build-aarch64/bin/offpathd),build-aarch64)
+
+wheel: setup
+	@packaging/wheel.sh .venv/bin/python build/packages
+
 bench: build
 	@scripts/bench.sh
 

@@ -1,14 +1,26 @@
 # cmake --install installs the libraries with their headers, the daemon, what programs with target regions
-# need, and the files that find_package(offpath) and pkg-config read.
+# need, the benchmarks and applications that the offpath command runs, and the files that find_package(offpath)
+# and pkg-config read.
 #
-# Programs outside of src/ and the offpath command are not installed. A library finds the daemon in ../bin,
+# The offpath command is a Python wheel of its own (`make wheel`). A library finds the daemon in ../bin,
 # and a program of this project finds its libraries in ../lib, so lib/ has no subfolder for the architecture.
 set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Folder of the libraries below the prefix")
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
-if(OFFPATH_UCX_ROOT)
+if(OFFPATH_UCX_ROOT AND OFFPATH_BUNDLE_UCX)
+  # The libraries and UCX's modules go along: the environment that they come from may vanish with the source tree. UCX
+  # looks for its modules beside itself, and passes over those whose own libraries are not there.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH OFF)
+  get_filename_component(_ucx ${UCX_UCP_LIBRARY} DIRECTORY)
+  foreach(_part ucm ucp ucs uct)
+    file(REAL_PATH ${_ucx}/lib${_part}.so.0 _library)
+    install(PROGRAMS ${_library} TYPE LIB RENAME lib${_part}.so.0)
+  endforeach()
+  install(DIRECTORY ${_ucx}/ucx TYPE LIB USE_SOURCE_PERMISSIONS FILES_MATCHING PATTERN "*.so.0"
+    PATTERN "*cuda*" EXCLUDE PATTERN "*gdr*" EXCLUDE PATTERN "*rocm*" EXCLUDE PATTERN "*ze*" EXCLUDE)
+elseif(OFFPATH_UCX_ROOT)
   # CMake leaves this path out if it is below the source directory.
   get_filename_component(_ucx ${UCX_UCP_LIBRARY} DIRECTORY)
   if(CMAKE_SYSROOT)
@@ -34,6 +46,15 @@ function(offpath_public target name)
   endif()
   install(TARGETS ${target} EXPORT ${set} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   set_property(GLOBAL APPEND PROPERTY OFFPATH_TARGET_SETS ${set})
+endfunction()
+
+# offpath_install_programs(NAME...) installs those of these programs and libraries that this build has.
+function(offpath_install_programs)
+  foreach(name ${ARGN})
+    if(TARGET ${name})
+      install(TARGETS ${name})
+    endif()
+  endforeach()
 endfunction()
 
 # To be called once, after all calls of offpath_public.

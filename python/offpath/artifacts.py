@@ -1,6 +1,7 @@
 """Finds what the build has made: offpathd, the front ends' libraries, the programs."""
 
 import os
+import shutil
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ SOURCE_ROOT = Path(__file__).resolve().parents[2]
 # The process that starts this command sets this variable, and puts one entry at the front of PYTHONPATH. Both
 # are for this command only.
 COMMAND_BUILD = "OFFPATH_COMMAND_BUILD"
+# Where the Debian packages install.
+INSTALLED = Path("/usr/lib/offpath")
 
 _OPENMP_PLUGINS = "lib/openmp"
 _command_build: str | None = None
@@ -18,8 +21,8 @@ _command_build: str | None = None
 
 @dataclass(frozen=True)
 class Artifacts:
-    """A build directory. Its files are looked up when they are needed, so commands that use only the host
-    work without a build."""
+    """A build directory, or the prefix of an installation, which has the same layout. Its files are looked up
+    when they are needed, so commands that use only the host work without a build."""
 
     root: Path
 
@@ -70,8 +73,8 @@ class Artifacts:
             raise OffpathError(
                 f"{what} is not built: {path} is missing",
                 hint
-                or "run `make build` in the source directory, or name another build directory with"
-                " OFFPATH_BUILD=DIR",
+                or "run `make build` in the source directory, or install offpath's packages, or name another"
+                " build directory or prefix with OFFPATH_BUILD=DIR",
             )
         return path
 
@@ -110,7 +113,11 @@ def for_command(environment: Mapping[str, str]) -> dict[str, str]:
 
 def find_artifacts() -> Artifacts:
     """The build whose `bin/offpath` was started; else the one that OFFPATH_BUILD names; else build/ in the
-    source tree."""
-    return Artifacts(
-        Path(_command_build or os.environ.get("OFFPATH_BUILD") or SOURCE_ROOT / "build").resolve()
-    )
+    source tree. A command that is not in a source tree uses the installation whose offpathd is in PATH."""
+    named = _command_build or os.environ.get("OFFPATH_BUILD")
+    if named:
+        return Artifacts(Path(named).resolve())
+    if not (SOURCE_ROOT / "CMakeLists.txt").exists():
+        installed = shutil.which("offpathd")
+        return Artifacts(Path(installed).resolve().parents[1] if installed else INSTALLED)
+    return Artifacts((SOURCE_ROOT / "build").resolve())
