@@ -66,6 +66,7 @@ Status take_welcome(Attachment& attachment, std::vector<FileDescriptor> descript
             status != Status::ok)
             return status;
     }
+    attachment.daemon = daemon;
     // If the daemon is in another PID namespace, its PIDs mean nothing here.
     if (static_cast<std::uint32_t>(daemon) != attachment.welcome.daemon_pid) daemon = 0;
     attachment.channel =

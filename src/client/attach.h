@@ -13,6 +13,8 @@
 #include <memory>
 #include <string>
 
+#include <sys/types.h>
+
 namespace offpath::client {
 
 struct AttachOptions {
@@ -36,6 +38,7 @@ struct AttachOptions {
 
 struct Attachment {
     std::string device;  // its socket, or where it listens; for people
+    pid_t daemon = 0;    // of local attach, as seen from here; 0: it is not visible
     std::unique_ptr<DeviceLine> line;
     control::Welcome welcome;
     // Whether our memory can be a region: mapped (local), or exported to a device that can import it.

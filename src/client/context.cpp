@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/lost_device.h"
 #include "base/pause.h"
 
 #include <sched.h>
@@ -164,6 +165,15 @@ bool offpath_context::lost_locked() {
     return lost_.load(std::memory_order_acquire);
 }
 
+// Without local attach only threads of this process write into its memory, and they have ended. A device's
+// network card writes into exported memory by itself. A daemon that has closed the line in an orderly way
+// still exists, so only its death is proof.
+pid_t offpath_context::daemon_that_may_write() const {
+    if (attachment.link != nullptr)
+        return attachment.exports != nullptr ? lost_device::unknown : lost_device::nobody;
+    return attachment.daemon > 0 ? attachment.daemon : lost_device::unknown;
+}
+
 void offpath_context::declare_lost() {
     if (lost_.exchange(true, std::memory_order_acq_rel)) return;
     std::string why = attachment.line->why();
@@ -178,12 +188,12 @@ void offpath_context::declare_lost() {
             if (const auto* refusal = std::get_if<control::Refusal>(&message)) why = refusal->text;
         }
     }
+    lost_device::record(daemon_that_may_write());
     const std::uint32_t failed = requests.fail_all(Status::peer_lost);
     channel().wake_waiters();
     log::error(
-        "rank {} lost proxy {} on node {} (offpathd at {}, pid {}): {}; {} operations in flight end with an "
-        "error",
-        rank, attachment.welcome.proxy_index, attachment.welcome.node, attachment.device,
+        "rank {} lost proxy {} on node {} (offpathd at {}, pid {}): {}; it had {} operations in flight", rank,
+        attachment.welcome.proxy_index, attachment.welcome.node, attachment.device,
         attachment.welcome.daemon_pid, why, failed);
 }
 

@@ -159,6 +159,7 @@ struct offpath_context {
     bool proxy_gone();
     bool lost_locked();
     void declare_lost();
+    pid_t daemon_that_may_write() const;
 
     const bool threads_;
     std::atomic<bool> shared_{false};

@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/support/daemons.sh"
 preload=$(preload_of "$program" "$build/lib/liboffpath-mpi.so")
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 OFFPATH_DIR=$dir OFFPATH_MIN_BYTES=0
-says=${SAYS:-MPI_Ialltoall on MPI_COMM_WORLD (3 ranks)}
+says=${SAYS:-MPI_Iallreduce on MPI_COMM_WORLD (3 ranks)}
 
 [ "$attach" = local ] || listen_options
 

@@ -1,6 +1,6 @@
-// The daemon dies with operations outstanding. Run with "return", every rank gets an error code within 10 s
-// and the program continues; with "fatal", MPI's default error handler ends the job (lost_daemon.sh checks
-// how).
+// The daemon dies with sums in place outstanding, whose operands it has perhaps overwritten. Run with
+// "return", every rank gets an error code within 10 s and the program continues; with "fatal", MPI's default
+// error handler ends the job (lost_daemon.sh checks how).
 #include <chrono>
 #include <string_view>
 
@@ -13,11 +13,10 @@ int main(int argc, char** argv) {
     if (errors_return) PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     const auto ranks = static_cast<std::size_t>(check::size_of(MPI_COMM_WORLD));
     const int count = 1 << 18;
-    std::vector<int> send(ranks * static_cast<std::size_t>(count)), recv(send.size());
+    std::vector<int> sums(static_cast<std::size_t>(count));
     MPI_Request request = MPI_REQUEST_NULL;
     const auto post = [&] {
-        return MPI_Ialltoall(send.data(), count, MPI_INT, recv.data(), count, MPI_INT, MPI_COMM_WORLD,
-                             &request);
+        return MPI_Iallreduce(MPI_IN_PLACE, sums.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     };
 
     // First all ranks start one. Then rank 0 alone does, so its operation cannot end. Then the others do,

@@ -53,7 +53,9 @@ struct Allgather : Call {
             if (send == nullptr) return OFFPATH_ERR_MEMORY;
         }
         from_others = decided_by - block;
-        return offpath_iallgather(device_team, send, recv, block, &operation.device);
+        return tell_device(operation, {DevicePart::Shape::allgather, sent_from(send), recv, block}, [&] {
+            return offpath_iallgather(device_team, send, recv, block, &operation.device);
+        });
     }
 
     void keep(Kept& kept) {

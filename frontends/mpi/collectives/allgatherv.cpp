@@ -99,8 +99,10 @@ struct Allgatherv : Call {
             send = sendbuf;
         }
         from_others = decided_by - own_bytes();
-        return offpath_iallgatherv(device_team, send, recv, operation.recv_bytes.data(),
-                                   operation.recv_offsets.data(), &operation.device);
+        return tell_device(operation, {DevicePart::Shape::allgatherv, sent_from(send), recv}, [&] {
+            return offpath_iallgatherv(device_team, send, recv, operation.recv_bytes.data(),
+                                       operation.recv_offsets.data(), &operation.device);
+        });
     }
 
     void keep(Kept& kept) {

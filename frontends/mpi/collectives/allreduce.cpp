@@ -10,7 +10,7 @@ namespace {
 using Start = offpath_status_t (*)(offpath_team_h, const void*, void*, std::size_t, offpath_type_t,
                                    offpath_reduction_t, offpath_request_h*);
 
-template <Op which, Start start_it>
+template <Op which, Start start_it, DevicePart::Shape shape>
 struct Everywhere : Call {
     static constexpr Op op = which;
 
@@ -52,16 +52,20 @@ struct Everywhere : Call {
         result = place_of_result(started, result, in_place || gives_only() ? bytes : 0, arrives ? bytes : 0);
         if (bytes > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
         from_others = op == Op::iallreduce || team->rank > 0 ? decided_by : 0;
-        return start_it(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
-                        reducer.reduction, &started.device);
+        const auto elements = static_cast<std::size_t>(count);
+        const void* operand = gives_only() ? result : sent_from(send);
+        return tell_device(started, {shape, operand, result, elements, 0, type, operation}, [&] {
+            return start_it(device_team, send, result, elements, reducer.type, reducer.reduction,
+                            &started.device);
+        });
     }
 
     void keep(Kept&) {}
 };
 
-using Allreduce = Everywhere<Op::iallreduce, offpath_iallreduce>;
-using Scan = Everywhere<Op::iscan, offpath_iscan>;
-using Exscan = Everywhere<Op::iexscan, offpath_iexscan>;
+using Allreduce = Everywhere<Op::iallreduce, offpath_iallreduce, DevicePart::Shape::allreduce>;
+using Scan = Everywhere<Op::iscan, offpath_iscan, DevicePart::Shape::scan>;
+using Exscan = Everywhere<Op::iexscan, offpath_iexscan, DevicePart::Shape::exscan>;
 
 }  // namespace
 

@@ -50,7 +50,9 @@ struct Alltoall : Call {
             bytes_to_receive(operation, recv_use, recvbuf, ranks * static_cast<std::size_t>(recvcount));
         if (send == nullptr || recv == nullptr) return OFFPATH_ERR_MEMORY;
         from_others = (ranks - 1) * decided_by;
-        return offpath_ialltoall(device_team, send, recv, decided_by, &operation.device);
+        return tell_device(operation, {DevicePart::Shape::alltoall, send, recv, decided_by}, [&] {
+            return offpath_ialltoall(device_team, send, recv, decided_by, &operation.device);
+        });
     }
 
     void keep(Kept& kept) {

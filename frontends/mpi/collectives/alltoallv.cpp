@@ -9,8 +9,10 @@ namespace {
 offpath_status_t start_alltoall(Call& call, OffloadedRequest& operation, Exchange& exchange) {
     exchange.first_send = static_cast<std::size_t>(call.team->rank);
     return start_exchange(call, operation, exchange, [&](const DeviceExchange& device) {
-        return offpath_ialltoallv(call.device_team, device.from, device.send_bytes, device.send_offsets,
-                                  device.to, device.recv_bytes, device.recv_offsets, &operation.device);
+        return tell_device(operation, {DevicePart::Shape::pairs, device.from, device.to}, [&] {
+            return offpath_ialltoallv(call.device_team, device.from, device.send_bytes, device.send_offsets,
+                                      device.to, device.recv_bytes, device.recv_offsets, &operation.device);
+        });
     });
 }
 

@@ -14,7 +14,8 @@ struct Barrier : Call {
     auto host_arguments() const { return std::tuple(comm); }
 
     offpath_status_t start(OffloadedRequest& operation) {
-        return offpath_ibarrier(device_team, &operation.device);
+        return tell_device(operation, {DevicePart::Shape::barrier},
+                           [&] { return offpath_ibarrier(device_team, &operation.device); });
     }
     void keep(Kept&) {}
 };

@@ -36,8 +36,10 @@ struct Bcast : Call {
                              : bytes_to_receive(operation, use, buffer, elements);
         if (data == nullptr) return OFFPATH_ERR_MEMORY;
         from_others = is_root ? 0 : decided_by;
-        return offpath_ibcast(device_team, data, decided_by, static_cast<std::uint32_t>(root),
-                              &operation.device);
+        return tell_device(operation, {DevicePart::Shape::bcast, data, data, decided_by, root}, [&] {
+            return offpath_ibcast(device_team, data, decided_by, static_cast<std::uint32_t>(root),
+                                  &operation.device);
+        });
     }
 
     void keep(Kept& kept) { kept.type(type); }

@@ -88,8 +88,10 @@ struct Gather : Rooted {
                                   static_cast<std::size_t>(root) * block)) {
             return OFFPATH_ERR_MEMORY;
         }
-        return offpath_igather(device_team, send, recv, block, static_cast<std::uint32_t>(root),
-                               &operation.device);
+        return tell_device(operation, {DevicePart::Shape::gather, sent_from(send), recv, block, root}, [&] {
+            return offpath_igather(device_team, send, recv, block, static_cast<std::uint32_t>(root),
+                                   &operation.device);
+        });
     }
 };
 
@@ -124,8 +126,11 @@ struct Scatter : Rooted {
             recv = bytes_to_receive(operation, one.use, one.buffer, static_cast<std::size_t>(one.count));
             if (recv == nullptr) return OFFPATH_ERR_MEMORY;
         }
-        return offpath_iscatter(device_team, send, recv, block, static_cast<std::uint32_t>(root),
-                                &operation.device);
+        void* const own = in_place() ? nullptr : recv;
+        return tell_device(operation, {DevicePart::Shape::scatter, send, own, block, root}, [&] {
+            return offpath_iscatter(device_team, send, recv, block, static_cast<std::uint32_t>(root),
+                                    &operation.device);
+        });
     }
 };
 

@@ -90,9 +90,12 @@ struct Gatherv : RootedBlocks {
         add_all(exchange.recvs);
         return start_exchange(*this, operation, exchange, [&](const DeviceExchange& device) {
             const void* send = in_place() ? OFFPATH_IN_PLACE : device.from;
-            return offpath_igatherv(device_team, send, in_place() ? 0 : device.send_bytes[0], device.to,
-                                    device.recv_bytes, device.recv_offsets, static_cast<std::uint32_t>(root),
-                                    &operation.device);
+            const DevicePart part{DevicePart::Shape::gatherv, sent_from(send), device.to, 0, root};
+            return tell_device(operation, part, [&] {
+                return offpath_igatherv(device_team, send, in_place() ? 0 : device.send_bytes[0], device.to,
+                                        device.recv_bytes, device.recv_offsets,
+                                        static_cast<std::uint32_t>(root), &operation.device);
+            });
         });
     }
 };
@@ -125,9 +128,13 @@ struct Scatterv : RootedBlocks {
         add_one(exchange.recvs);
         return start_exchange(*this, operation, exchange, [&](const DeviceExchange& device) {
             void* recv = in_place() ? const_cast<void*>(OFFPATH_IN_PLACE) : device.to;
-            return offpath_iscatterv(device_team, device.from, device.send_bytes, device.send_offsets, recv,
-                                     in_place() ? 0 : device.recv_bytes[0], static_cast<std::uint32_t>(root),
-                                     &operation.device);
+            void* const own = in_place() ? nullptr : device.to;
+            const DevicePart part{DevicePart::Shape::scatterv, device.from, own, 0, root};
+            return tell_device(operation, part, [&] {
+                return offpath_iscatterv(device_team, device.from, device.send_bytes, device.send_offsets,
+                                         recv, in_place() ? 0 : device.recv_bytes[0],
+                                         static_cast<std::uint32_t>(root), &operation.device);
+            });
         });
     }
 };

@@ -43,8 +43,13 @@ struct Reduce : Call {
         void* result = is_root() ? place_of_result(started, recvbuf, in_place ? bytes : 0, bytes) : nullptr;
         if (bytes > 0 && (send == nullptr || (is_root() && result == nullptr))) return OFFPATH_ERR_MEMORY;
         from_others = is_root() ? decided_by : 0;
-        return offpath_ireduce(device_team, send, result, static_cast<std::size_t>(count), reducer.type,
-                               reducer.reduction, static_cast<std::uint32_t>(root), &started.device);
+        const auto elements = static_cast<std::size_t>(count);
+        const DevicePart part{
+            DevicePart::Shape::reduce, sent_from(send), result, elements, root, type, operation};
+        return tell_device(started, part, [&] {
+            return offpath_ireduce(device_team, send, result, elements, reducer.type, reducer.reduction,
+                                   static_cast<std::uint32_t>(root), &started.device);
+        });
     }
 
     void keep(Kept&) {}

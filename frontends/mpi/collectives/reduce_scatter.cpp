@@ -50,8 +50,12 @@ struct ReduceScatter : Call {
         for (int i = 0; i < team->size; ++i)
             started.recv_bytes.push_back(static_cast<std::size_t>(recvcounts[i]));
         from_others = static_cast<std::size_t>(recvcounts[team->rank]) * type_bytes(type);
-        return offpath_ireduce_scatter(device_team, send, result, started.recv_bytes.data(), reducer.type,
-                                       reducer.reduction, &started.device);
+        const DevicePart part{
+            DevicePart::Shape::reduce_scatter, sent_from(send), result, 0, 0, type, operation};
+        return tell_device(started, part, [&] {
+            return offpath_ireduce_scatter(device_team, send, result, started.recv_bytes.data(), reducer.type,
+                                           reducer.reduction, &started.device);
+        });
     }
 
     void keep(Kept& kept) { kept.array(recvcounts, team->size); }
@@ -88,8 +92,13 @@ struct ReduceScatterBlock : Call {
         const void* send = in_place ? OFFPATH_IN_PLACE : operand_to_send(started, sendbuf, all);
         void* result = place_of_result(started, recvbuf, in_place ? all : 0, own);
         if (own > 0 && (send == nullptr || result == nullptr)) return OFFPATH_ERR_MEMORY;
-        return offpath_ireduce_scatter_block(device_team, send, result, static_cast<std::size_t>(recvcount),
-                                             reducer.type, reducer.reduction, &started.device);
+        const auto elements = static_cast<std::size_t>(recvcount);
+        const DevicePart part{
+            DevicePart::Shape::reduce_scatter_block, sent_from(send), result, elements, 0, type, operation};
+        return tell_device(started, part, [&] {
+            return offpath_ireduce_scatter_block(device_team, send, result, elements, reducer.type,
+                                                 reducer.reduction, &started.device);
+        });
     }
 
     void keep(Kept&) {}

@@ -17,6 +17,7 @@ namespace {
 struct Counters {
     std::atomic<std::uint64_t> offloaded{0};
     std::atomic<std::uint64_t> bytes{0};
+    std::atomic<std::uint64_t> second_runs{0};
 };
 Counters counters;
 
@@ -78,6 +79,10 @@ void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, st
     }
 }
 
+void count_second_run(const Team& team) {
+    if (team.rank == 0) add(counters.second_runs, 1);
+}
+
 void count_allocated(const void* address, std::size_t bytes) {
     offpath_back_end_t back_end{};
     offpath_progress_t progress{};
@@ -86,12 +91,13 @@ void count_allocated(const void* address, std::size_t bytes) {
 }
 
 bool print_summary() {
-    std::array<std::uint64_t, 2 + host_reason_count> mine{};
-    std::array<std::uint64_t, 2 + host_reason_count> all{};
+    std::array<std::uint64_t, 3 + host_reason_count> mine{};
+    std::array<std::uint64_t, 3 + host_reason_count> all{};
     mine[0] = counters.offloaded.load();
     mine[1] = counters.bytes.load();
     for (std::size_t i = 0; i < host_reason_count; ++i)
         mine[2 + i] = collectives_on_host[i].load();
+    mine.back() = counters.second_runs.load();
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
     std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};
@@ -101,6 +107,8 @@ bool print_summary() {
     std::uint64_t staged_by_all = 0;
     PMPI_Reduce(&staged, &staged_by_all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
     if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
+    if (all.back() > 0)
+        say(fmt::format("{} collectives of a lost device were run again on the host's MPI", all.back()));
     if (staged_by_all > 0)
         say(fmt::format("{} buffers in GPU memory were staged in memory of the host, which the device reads",
                         staged_by_all));

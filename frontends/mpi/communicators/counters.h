@@ -19,6 +19,9 @@ void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, s
 void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
                    Form form = Form::nonblocking);
 
+// A collective whose device was lost has run again on the host's MPI.
+void count_second_run(const Team& team);
+
 // Collectives that stayed on the host, by reason. Calls that cost only a few loads count themselves.
 inline std::array<std::atomic<std::uint64_t>, host_reason_count> collectives_on_host{};
 

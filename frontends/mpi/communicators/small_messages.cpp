@@ -35,12 +35,20 @@ void give_back(int tag) {
 
 }  // namespace
 
-SmallLane SmallLane::of_persistent(std::uint64_t number) {
+SmallLane SmallLane::numbered(std::uint64_t number) {
     // Lane 0 must have room for all tags.
     const std::uint64_t lanes = (static_cast<std::uint64_t>(largest_tag) + 1) / lane_tags;
     SmallLane lane;
-    lane.first_tag_ = number + 1 < lanes ? static_cast<int>(number + 1) * lane_tags : -1;
+    lane.first_tag_ = number < lanes ? static_cast<int>(number) * lane_tags : -1;
     return lane;
+}
+
+SmallLane SmallLane::of_persistent(std::uint64_t number) {
+    return numbered(number + 2);
+}
+
+SmallLane SmallLane::of_second_runs() {
+    return numbered(1);
 }
 
 SmallMessages::~SmallMessages() {

@@ -25,12 +25,16 @@ class SmallLane {
   public:
     SmallLane() = default;  // for the communicator's other operations
     static SmallLane of_persistent(std::uint64_t number);
+    // For collectives whose device was lost (requests/second_runs.h).
+    static SmallLane of_second_runs();
 
     // False: no lane is left.
     bool usable() const { return first_tag_ >= 0; }
     int first_tag() const { return first_tag_; }
 
   private:
+    static SmallLane numbered(std::uint64_t number);
+
     int first_tag_ = 0;
 };
 

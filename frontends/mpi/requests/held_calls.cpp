@@ -24,6 +24,7 @@ struct HeldCall {
     OffloadedRequest* operation;
     std::uint64_t number;
     StartOnHost start;
+    PrepareSecondRun prepare;
     std::uint64_t since_ns;
 };
 using Queue = std::deque<HeldCall>;
@@ -47,9 +48,19 @@ void end(OffloadedRequest& operation, bool lost) {
 void start_on_host(HeldCall& call) {
     OffloadedRequest& operation = *call.operation;
     MPI_Request started = MPI_REQUEST_NULL;
+    operation.number = 0;
     operation.host_failed = call.start(&started) != MPI_SUCCESS;
     operation.host_parts.push_back(started);
     end(operation, false);
+}
+
+void run_again(HeldCall& call) {
+    OffloadedRequest& operation = *call.operation;
+    operation.number = call.number;
+    has_no_device(operation);
+    const bool prepared = call.prepare(operation) == OFFPATH_OK;
+    if (!prepared) operation.team->departure->give_up(call.number);
+    end(operation, !prepared);
 }
 
 HeldCall* first_of(Queue& queue) {
@@ -68,6 +79,8 @@ void start_calls_of(Team& team, Queue& queue, std::uint64_t patience_ns) {
         }
         if (passage == Passage::lost) {
             end(*call->operation, true);
+        } else if (passage == Passage::again) {
+            run_again(*call);
         } else {
             start_on_host(*call);
         }
@@ -116,19 +129,18 @@ Passage pass(Team& team, std::uint64_t* number) {
     return must_hold(team) ? Passage::undecided : Passage::host;
 }
 
-Passage pass_settled(Team& team) {
-    std::uint64_t number = 0;
-    Passage passage = pass(team, &number);
+Passage pass_settled(Team& team, std::uint64_t* number) {
+    Passage passage = pass(team, number);
     if (passage != Passage::undecided) return passage;
     poll_until([&] { return team.held_calls.load(std::memory_order_acquire) == 0; }, no_limit_ns);
-    if (number == 0) return Passage::host;
+    if (*number == 0) return Passage::host;
     const auto find = [&] {
-        passage = team.departure->passage_of(number);
+        passage = team.departure->passage_of(*number);
         return passage != Passage::undecided;
     };
     poll_until(find, lost_after_ns());
     if (passage == Passage::undecided) {
-        if (team.departure->give_up(number)) return Passage::lost;
+        if (team.departure->give_up(*number)) return Passage::lost;
         poll_until(find, no_limit_ns);
     }
     if (passage == Passage::host) leave_device(team);
@@ -139,15 +151,17 @@ bool must_hold(const Team& team) {
     return team.held_calls.load(std::memory_order_acquire) != 0;
 }
 
-int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost start, MPI_Request* request) {
+int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost start, PrepareSecondRun prepare,
+              MPI_Request* request) {
     Team& team = *operation.team;
+    operation.number = number;
     operation.held.store(true, std::memory_order_relaxed);
     const int result = publish(operation, OFFPATH_OK, request);
     begin_message(team);
     const std::lock_guard lock(held_calls_mutex);
     const auto [queue, is_new] = queues.try_emplace(&team);
     if (is_new) retain(team);
-    queue->second.push_back({&operation, number, std::move(start), now_ns()});
+    queue->second.push_back({&operation, number, std::move(start), std::move(prepare), now_ns()});
     team.held_calls.fetch_add(1, std::memory_order_relaxed);
     teams_holding.store(static_cast<std::uint32_t>(queues.size()), std::memory_order_relaxed);
     return result;
@@ -187,15 +201,20 @@ void start_held_calls() {
 
 void before_collective(Team& team) {
     if (!any_loss.load(std::memory_order_relaxed)) return;
-    const auto none_held = [] { return teams_holding.load(std::memory_order_relaxed) == 0; };
-    poll_until([&] { return none_held() && (team.departure == nullptr || !team.departure->is_undecided()); },
-               settle_ns);
-    // What is not given up now was committed by this rank, and waits for others to commit.
-    const auto none_left = [&] {
-        start_or_give_up(0);
-        return none_held();
+    const auto none_left = [] {
+        return teams_holding.load(std::memory_order_relaxed) == 0 && !any_kept_back_for_now();
     };
-    poll_until(none_left, commit_ns);
+    poll_until([&] { return none_left() && (team.departure == nullptr || !team.departure->is_undecided()); },
+               settle_ns);
+    // What is not given up now was committed by this rank, and waits for others to commit. Second runs go on:
+    // their ranks have all agreed on them, so none of them sits in the host's MPI.
+    give_up_kept_back();
+    poll_until([] { return !any_kept_back_for_now(); }, no_limit_ns);
+    const auto none_held = [&] {
+        start_or_give_up(0);
+        return none_left();
+    };
+    poll_until(none_held, commit_ns);
 }
 
 void before_collective(MPI_Comm comm) {

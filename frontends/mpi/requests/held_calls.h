@@ -1,6 +1,7 @@
 // Held calls: collectives that the program starts while the ranks of their communicator agree on where to
-// leave a lost device (runtime/departure.h). Each has its request at once. After the decision they end with
-// an error, or start on the host's MPI, in the order of the calls.
+// leave a lost device (runtime/departure.h). Each has its request at once. After the decision they start on
+// the host's MPI, in the order of the calls. Those that other ranks have started on the device join their
+// second run, or end with an error.
 //
 // A non-blocking collective of the host's that is called behind a held one is held too, so that all ranks
 // start the host's in the same order. Before calls that cannot be held, a rank waits a while for the
@@ -29,15 +30,18 @@ namespace offpath::mpi {
 // is the host's whatever the decision.
 Passage pass(Team& team, std::uint64_t* number);
 // The same for a call that may wait for all ranks: it waits for the decision.
-Passage pass_settled(Team& team);
+Passage pass_settled(Team& team, std::uint64_t* number);
 // Whether a non-blocking call of the host's must be held back.
 bool must_hold(const Team& team);
 
 // Starts the call on the host's MPI.
 using StartOnHost = std::function<int(MPI_Request* started)>;
+// Prepares an operation without a device for a second run (has_no_device()).
+using PrepareSecondRun = std::function<offpath_status_t(OffloadedRequest& operation)>;
 
 // Makes the user's request. Returns what the MPI call returns.
-int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost start, MPI_Request* request);
+int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost start, PrepareSecondRun prepare,
+              MPI_Request* request);
 
 inline std::atomic<std::uint32_t> teams_holding{0};
 // Starts, or ends, the calls for which there is a decision. Both poll() (offloaded_requests.h) and

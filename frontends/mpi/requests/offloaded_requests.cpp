@@ -6,8 +6,14 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 
+#include "base/clock.h"
+#include "base/lost_device.h"
+#include "base/patience.h"
+#include "communicators/counters.h"
 #include "held_calls.h"
+#include "runtime/losses.h"
 #include "runtime/parts.h"
 #include "runtime/runtime.h"
 
@@ -57,6 +63,7 @@ void recycle(OffloadedRequest& operation) {
     release(*operation.team);
     operation.pieces.clear();
     operation.host_parts.clear();
+    operation.second_run.reset();
     const std::lock_guard lock(pool_mutex);
     operation.next = free_operations;
     free_operations = &operation;
@@ -93,13 +100,93 @@ int on_cancel(void* state, int) {
     return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
+// The device's part has ended, and its team leaves the device.
+void keep_back(OffloadedRequest& operation, offpath_status_t status) {
+    operation.on_device = status;
+    operation.ended_ns = now_ns();
+    kept_back.fetch_add(1, std::memory_order_relaxed);
+}
+
+void is_kept_back_no_longer(const OffloadedRequest& operation) {
+    if (operation.on_device != OFFPATH_IN_PROGRESS) kept_back.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Whether an earlier collective of the team is to run again first.
+bool must_follow(const OffloadedRequest& operation) {
+    for (const OffloadedRequest* other = newest; other != nullptr; other = other->next)
+        if (other->team == operation.team && other->number != 0 && other->number < operation.number &&
+            other->team->departure->passage_of(other->number) == Passage::again)
+            return true;
+    return false;
+}
+
+// A rank that does not come holds the others up no longer than the limit.
+offpath_status_t run_again(OffloadedRequest& operation) {
+    if (operation.second_run == nullptr) {
+        if (must_follow(operation)) return OFFPATH_IN_PROGRESS;
+        try {
+            operation.second_run = std::make_unique<SecondRun>(operation);
+        } catch (const std::bad_alloc&) {
+            operation.team->departure->give_up(operation.number);
+            return OFFPATH_ERR_PEER_LOST;
+        }
+    }
+    const offpath_status_t status = operation.second_run->progress();
+    const bool in_vain =
+        status == OFFPATH_IN_PROGRESS && now_ns() - operation.second_run->moved_ns() > lost_after_ns();
+    if (status != OFFPATH_ERR_PEER_LOST && !in_vain) return status;
+    operation.team->departure->give_up(operation.number);
+    return OFFPATH_ERR_PEER_LOST;
+}
+
+// The same as state_of() for the device's part, once the team leaves the device.
+offpath_status_t state_after_loss(OffloadedRequest& operation) {
+    if (operation.on_device == OFFPATH_IN_PROGRESS) {
+        const offpath_status_t status =
+            operation.device != nullptr ? offpath_request_test(operation.device) : OFFPATH_ERR_PEER_LOST;
+        if (status == OFFPATH_IN_PROGRESS) return status;
+        keep_back(operation, status);
+    }
+    // Other errors have nothing to do with a loss.
+    if (operation.on_device != OFFPATH_OK && operation.on_device != OFFPATH_ERR_PEER_LOST)
+        return operation.on_device;
+    Departure& departure = *operation.team->departure;
+    Passage passage = departure.passage_of(operation.number);
+    if (passage == Passage::device) return departure.is_closed() ? operation.on_device : OFFPATH_IN_PROGRESS;
+    if (passage == Passage::undecided) {
+        if (now_ns() - operation.ended_ns < lost_after_ns()) return OFFPATH_IN_PROGRESS;
+        departure.give_up(operation.number);
+        passage = Passage::lost;
+    }
+    if (passage == Passage::again) return run_again(operation);
+    // A barrier needs no more than that. A rank that has left it needs no second run.
+    if (operation.part.shape == DevicePart::Shape::barrier && departure.all_have_started(operation.number))
+        return OFFPATH_OK;
+    if (operation.second_run == nullptr) return operation.on_device;
+    operation.second_run.reset();  // it may have overwritten a part of the device's result
+    return OFFPATH_ERR_PEER_LOST;
+}
+
+// Of the device's part, which poll() reports if it has met a loss: IN_PROGRESS, OK, or the error with which
+// it ended.
+offpath_status_t state_on_device(OffloadedRequest& operation) {
+    if (operation.number != 0 &&
+        (operation.on_device != OFFPATH_IN_PROGRESS ||
+         (any_loss.load(std::memory_order_relaxed) && operation.team->departure->has_reported())))
+        return state_after_loss(operation);
+    // A call that was held has no device request.
+    const offpath_status_t status =
+        operation.device != nullptr ? offpath_request_test(operation.device) : OFFPATH_OK;
+    if (status != OFFPATH_ERR_PEER_LOST || operation.number == 0) return status;
+    keep_back(operation, status);
+    return state_after_loss(operation);
+}
+
 // Returns IN_PROGRESS, OK, or the error with which the operation ended.
 offpath_status_t state_of(OffloadedRequest& operation) {
     if (operation.held.load(std::memory_order_acquire)) return OFFPATH_IN_PROGRESS;
     if (operation.lost) return OFFPATH_ERR_PEER_LOST;
-    // A call that was held has no device request.
-    const offpath_status_t device =
-        operation.device != nullptr ? offpath_request_test(operation.device) : OFFPATH_OK;
+    const offpath_status_t device = state_on_device(operation);
     if (device != OFFPATH_OK || operation.host_parts.empty()) return device;
     if (operation.host_failed) return OFFPATH_ERR_PEER_LOST;
     int done = 0;
@@ -129,6 +216,8 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
         offpath_request_free(operation.device);
     }
     operation.device = nullptr;
+    is_kept_back_no_longer(operation);
+    if (status == OFFPATH_OK && operation.second_run != nullptr) count_second_run(*operation.team);
     if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
     if (status != OFFPATH_OK) {
         operation.error = operation.kind->fail(operation, status);
@@ -170,7 +259,9 @@ OffloadedRequest& acquire_request(const RequestKind& kind, Team& team) {
     operation->kind = &kind;
     operation->team = &team;
     operation->error = MPI_SUCCESS;
-    operation->host_failed = operation->lost = operation->receives = false;
+    operation->host_failed = operation->lost = operation->receives = operation->part_only = false;
+    operation->number = 0;
+    operation->on_device = OFFPATH_IN_PROGRESS;
     operation->held.store(false, std::memory_order_relaxed);
     operation->done.store(false, std::memory_order_relaxed);
     operation->holders.store(2, std::memory_order_relaxed);
@@ -179,6 +270,7 @@ OffloadedRequest& acquire_request(const RequestKind& kind, Team& team) {
 }
 
 void abandon(OffloadedRequest& operation) {
+    is_kept_back_no_longer(operation);
     recycle(operation);
 }
 
@@ -202,10 +294,85 @@ int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* r
     return MPI_SUCCESS;
 }
 
+namespace {
+
+// Ranks that do not know of a loss hear of it, without the lock.
+void report_losses() {
+    if (kept_back.load(std::memory_order_relaxed) == 0) return;
+    std::vector<Team*> teams;
+    {
+        const std::lock_guard lock(outstanding_mutex);
+        for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
+            if (one->on_device != OFFPATH_ERR_PEER_LOST || one->team->departure->has_reported()) continue;
+            retain(*one->team);
+            teams.push_back(one->team);
+        }
+    }
+    for (Team* team : teams) {
+        lost_on_team(*team, OFFPATH_ERR_PEER_LOST);
+        team->departure->report();
+        release(*team);
+    }
+}
+
+}  // namespace
+
+void has_no_device(OffloadedRequest& operation) {
+    operation.part_only = true;
+    keep_back(operation, OFFPATH_ERR_PEER_LOST);
+}
+
+// What a daemon that has died was doing is over in a moment. One that was only stopped may copy later.
+bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t given_up, Vote& vote) {
+    constexpr std::uint64_t while_dying_ns = 1'000'000'000;
+    const std::unique_lock lock(outstanding_mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    vote = {calls, 0, 0};
+    const auto is_asked_for = [&](const OffloadedRequest& one) {
+        return one.number > given_up && one.number <= calls && one.team->departure.get() == &departure;
+    };
+    const bool device_may_write = lost_device::may_still_write();
+    for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
+        if (!is_asked_for(*one)) continue;
+        const bool held = one->held.load(std::memory_order_acquire);
+        if (!held && one->on_device == OFFPATH_IN_PROGRESS) return false;
+        if (!held && device_may_write && now_ns() - one->ended_ns < while_dying_ns) return false;
+        if (vote.first == 0 || one->number < vote.first) vote.first = one->number;
+    }
+    for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
+        if (!is_asked_for(*one) || one->number - vote.first >= 64) continue;
+        const bool held = one->held.load(std::memory_order_acquire);
+        if (held || (!device_may_write && can_run_again(*one)))
+            vote.intact |= 1ULL << (one->number - vote.first);
+    }
+    return true;
+}
+
+bool any_kept_back_for_now() {
+    if (kept_back.load(std::memory_order_relaxed) == 0) return false;
+    const std::lock_guard lock(outstanding_mutex);
+    for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
+        if (one->on_device == OFFPATH_IN_PROGRESS) continue;
+        const Passage passage = one->team->departure->passage_of(one->number);
+        if (passage != Passage::again || one->team->departure->all_have_started(one->number)) return true;
+    }
+    return false;
+}
+
+void give_up_kept_back() {
+    const std::lock_guard lock(outstanding_mutex);
+    for (const OffloadedRequest* one = newest; one != nullptr; one = one->next)
+        if (one->on_device != OFFPATH_IN_PROGRESS &&
+            one->team->departure->passage_of(one->number) == Passage::undecided)
+            one->team->departure->give_up(one->number);
+}
+
 void poll() {
     poll_letters();
+    if (undecided_departures.load(std::memory_order_relaxed) != 0) commit_departures();
     start_held_calls();
     if (!any_outstanding()) return;
+    report_losses();
     struct Ended {
         OffloadedRequest* operation;
         offpath_status_t status;
@@ -271,7 +438,11 @@ void finish_requests_of(const Team& team) {
 void finish_all_requests() {
     Backoff backoff;
     bool complained = false;
-    for (poll(); any_outstanding(); poll()) {
+    // Ranks that are undecided about a communicator answer each other until all have come here.
+    const auto any_left = [] {
+        return outstanding.requests > undecided_departures.load(std::memory_order_relaxed);
+    };
+    for (poll(); any_left(); poll()) {
         progress_parts();
         backoff.pause();
         if (!complained && backoff.waited_ns() > complain_after_ns) {

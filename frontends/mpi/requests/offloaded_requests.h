@@ -4,6 +4,10 @@
 // request calls run poll(), which asks the device (one load per operation), unpacks packed data and completes
 // the generalized request. Records are pooled, so posting again allocates nothing here.
 //
+// After a loss, the ranks of a communicator agree on what becomes of its collectives of the device
+// (runtime/departure.h). Meanwhile poll() keeps back those that have ended there. Afterwards they end with
+// their result or an error, or run again on the host's MPI (second_runs.h).
+//
 // Life of a record: acquire -> fill -> publish (or abandon) -> finished by poll -> recycled when the host's
 // MPI has freed the request. A thread that waits for a request may read its record until that wait returns.
 // Threads: poll, publish and the waits from any; an unpublished record belongs to its maker.
@@ -15,15 +19,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "communicators/communicators.h"
 #include "datatypes/datatypes.h"
+#include "device_part.h"
 #include "runtime/backoff.h"
 #include "runtime/outstanding_counts.h"
 #include "runtime/selection.h"
 #include "runtime/staging.h"
+#include "second_runs.h"
 
 namespace offpath::mpi {
 
@@ -70,6 +77,16 @@ struct OffloadedRequest {
     std::atomic<bool> held{false};        // not started until its ranks have agreed (held_calls.h)
     bool lost = false;                    // it was held, and ends with the error of a lost device
     std::vector<std::size_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
+    std::vector<int> send_peers, recv_peers;  // of a collective among neighbours
+
+    // Of a collective that may run again.
+    std::uint64_t number = 0;  // on its team, for departure.h; 0: it may not
+    bool part_only = false;    // the device is not told: only `part` is wanted
+    DevicePart part;
+    // How it has ended on the device, once its team leaves the device. Until then, in progress.
+    offpath_status_t on_device = OFFPATH_IN_PROGRESS;
+    std::uint64_t ended_ns = 0;  // when
+    std::unique_ptr<SecondRun> second_run;
 
     OffloadedRequest* next = nullptr;       // outstanding, or free in the pool
     OffloadedRequest* hash_next = nullptr;  // by handle, until done
@@ -88,6 +105,16 @@ void poll();
 inline bool any_outstanding() {
     return outstanding.requests != 0;
 }
+
+// Makes an operation one whose device was lost before it has begun. Its part may run again.
+void has_no_device(OffloadedRequest& operation);
+// Collectives that have ended on the device, and are kept back or run again.
+inline std::atomic<std::uint32_t> kept_back{0};
+// Whether there are some for which there is no decision, or that run again on all ranks. A run for which
+// another rank has not called its part may last.
+bool any_kept_back_for_now();
+// Those for which there is no decision end with their result or an error, on this rank and on the others.
+void give_up_kept_back();
 
 // Whether `request` is an offloaded operation that is not done.
 bool is_outstanding(MPI_Request request);

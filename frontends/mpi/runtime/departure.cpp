@@ -10,6 +10,7 @@
 
 #include "letters.h"
 #include "losses.h"
+#include "outstanding_counts.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -25,8 +26,14 @@ struct Departure::State {
     std::atomic<bool> reported{false};
     // Of all reports, and of what was given up. Does not change any more once `decided` is set.
     std::atomic<std::uint64_t> last_on_device{0};
+    // The largest number that a rank has given up.
+    std::atomic<std::uint64_t> given_up{0};
     std::atomic<bool> decided{false};
+    std::atomic<bool> closed{false};
     std::set<int> heard_from, committed;  // ranks in the world
+    std::uint64_t reported_calls = 0;     // by this rank
+    std::vector<Vote> votes;              // of all that have committed; constant once `decided` is set
+    const Departure* departure = nullptr;
 
     bool is_decided() const { return decided.load(std::memory_order_acquire); }
 };
@@ -40,55 +47,79 @@ std::mutex departures_mutex;
 std::unordered_map<std::uint32_t, std::shared_ptr<State>> states;  // by this rank's number
 std::unordered_map<std::uint32_t, std::vector<Letter>> in_the_making;
 std::uint32_t next_number = 0;
+std::vector<std::shared_ptr<State>> undecided;  // reported by this rank
 
 // What follows needs the mutex.
-void tell_others(const State& state, LetterKind kind, std::uint64_t calls) {
+void tell_others(const State& state, LetterKind kind, std::uint64_t calls, const Vote& vote = {}) {
     for (const auto& [rank, number] : state.members)
-        if (rank != runtime().rank) send_letter(rank, {number, state.number, calls, kind});
+        if (rank != runtime().rank) send_letter(rank, {number, state.number, calls, kind, 0, vote});
 }
 
-void count_letter(State& state, int from, std::uint64_t calls, LetterKind kind) {
+void raise(std::atomic<std::uint64_t>& number, std::uint64_t to) {
+    number.store(std::max(number.load(std::memory_order_relaxed), to), std::memory_order_release);
+}
+
+void is_no_longer_undecided(const State& state) {
+    std::erase_if(undecided, [&](const auto& one) { return one.get() == &state; });
+    undecided_departures.fetch_sub(1, std::memory_order_relaxed);
+    outstanding.requests.lower();
+}
+
+void count_letter(State& state, int from, std::uint64_t calls, LetterKind kind, const Vote& vote = {}) {
+    if (kind == LetterKind::give_up) raise(state.given_up, calls);
     if (state.committed.contains(from)) return;
-    const std::uint64_t before = state.last_on_device.load(std::memory_order_relaxed);
-    state.last_on_device.store(std::max(before, calls), std::memory_order_relaxed);
+    raise(state.last_on_device, calls);
     state.heard_from.insert(from);
-    if (kind == LetterKind::commit) state.committed.insert(from);
-    // Pairs with is_decided().
-    if (state.committed.size() == state.members.size()) state.decided.store(true, std::memory_order_release);
+    if (kind != LetterKind::commit) return;
+    state.committed.insert(from);
+    state.votes.push_back(vote);
+    if (state.committed.size() < state.members.size()) return;
+    state.decided.store(true, std::memory_order_release);  // pairs with is_decided()
+    is_no_longer_undecided(state);
 }
 
-void commit(State& state) {
+void commit(State& state, const Vote& vote) {
     if (state.committed.contains(runtime().rank)) return;
     const std::uint64_t calls = state.last_on_device.load(std::memory_order_relaxed);
-    tell_others(state, LetterKind::commit, calls);
-    count_letter(state, runtime().rank, calls, LetterKind::commit);
+    tell_others(state, LetterKind::commit, calls, vote);
+    count_letter(state, runtime().rank, calls, LetterKind::commit, vote);
 }
 
-void commit_if_all_are_heard(State& state) {
-    if (state.heard_from.size() == state.members.size()) commit(state);
+Vote nothing_intact(const State& state) {
+    return {state.reported_calls, 0, 0};
 }
 
-void report_of(State& state) {
+void commit_if_ready(State& state) {
+    if (state.heard_from.size() < state.members.size() || state.committed.contains(runtime().rank)) return;
+    const std::uint64_t given_up = state.given_up.load(std::memory_order_relaxed);
+    Vote vote = nothing_intact(state);
+    if (given_up >= state.reported_calls || find_vote(*state.departure, state.reported_calls, given_up, vote))
+        commit(state, vote);
+}
+
+void report_of(const std::shared_ptr<State>& shared) {
+    State& state = *shared;
     if (state.reported.exchange(true, std::memory_order_seq_cst)) return;
     any_loss.store(true, std::memory_order_relaxed);
-    const std::uint64_t calls = state.calls.load(std::memory_order_seq_cst);
-    tell_others(state, LetterKind::report, calls);
-    count_letter(state, runtime().rank, calls, LetterKind::report);
-    commit_if_all_are_heard(state);
+    undecided.push_back(shared);
+    undecided_departures.fetch_add(1, std::memory_order_relaxed);
+    outstanding.requests.raise();
+    state.reported_calls = state.calls.load(std::memory_order_seq_cst);
+    tell_others(state, LetterKind::report, state.reported_calls);
+    count_letter(state, runtime().rank, state.reported_calls, LetterKind::report);
 }
 
 void answer(const Letter& letter) {
     if (const auto found = states.find(letter.communicator); found != states.end()) {
-        State& state = *found->second;
-        report_of(state);
-        count_letter(state, letter.from, letter.calls, letter.kind);
-        commit_if_all_are_heard(state);
+        report_of(found->second);
+        count_letter(*found->second, letter.from, letter.calls, letter.kind, letter.vote);
+        commit_if_ready(*found->second);
     } else if (const auto making = in_the_making.find(letter.communicator); making != in_the_making.end()) {
         making->second.push_back(letter);
     } else if (letter.kind == LetterKind::report && letter.calls != State::all_calls) {
         // This rank's program has already freed the communicator.
-        send_letter(letter.from,
-                    {letter.reply_to, letter.communicator, State::all_calls, LetterKind::commit});
+        send_letter(letter.from, {letter.reply_to, letter.communicator, State::all_calls, LetterKind::commit,
+                                  0, Vote{State::all_calls, 0, 0}});
     }
 }
 
@@ -111,6 +142,7 @@ CommunicatorInTheMaking::~CommunicatorInTheMaking() {
 Departure::Departure(std::uint32_t number, std::vector<Member> members) : state_(std::make_shared<State>()) {
     state_->number = number;
     state_->members = std::move(members);
+    state_->departure = this;
     const std::lock_guard lock(departures_mutex);
     states[number] = state_;
 }
@@ -121,19 +153,33 @@ Departure::~Departure() {
 
 void Departure::close() {
     const std::lock_guard lock(departures_mutex);
-    if (states.erase(state_->number) != 0 && state_->reported.load(std::memory_order_relaxed) && active())
-        commit(*state_);
+    State& state = *state_;
+    state.closed.store(true, std::memory_order_release);
+    if (states.erase(state.number) == 0 || !state.reported.load(std::memory_order_relaxed)) return;
+    if (state.is_decided()) return;
+    if (active()) commit(state, nothing_intact(state));
+    if (!state.is_decided()) is_no_longer_undecided(state);
 }
 
 void Departure::report() {
     if (state_->reported.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(departures_mutex);
-    report_of(*state_);
+    if (!state_->closed.load(std::memory_order_relaxed)) report_of(state_);
+}
+
+bool Departure::has_reported() const {
+    return state_->reported.load(std::memory_order_seq_cst);
+}
+
+bool Departure::is_closed() const {
+    return state_->closed.load(std::memory_order_acquire);
 }
 
 bool Departure::give_up(std::uint64_t number) {
     const std::lock_guard lock(departures_mutex);
-    if (state_->committed.contains(runtime().rank)) return false;
+    if (state_->committed.contains(runtime().rank) &&
+        number > state_->last_on_device.load(std::memory_order_relaxed))
+        return false;
     tell_others(*state_, LetterKind::give_up, number);
     count_letter(*state_, runtime().rank, number, LetterKind::give_up);
     return true;
@@ -144,14 +190,30 @@ std::uint64_t Departure::next() {
 }
 
 Passage Departure::passage_of(std::uint64_t number) const {
-    if (!state_->reported.load(std::memory_order_seq_cst)) return Passage::device;
-    const bool decided = state_->is_decided();  // first: afterwards the number does not change
-    if (number <= state_->last_on_device.load(std::memory_order_relaxed)) return Passage::lost;
-    return decided ? Passage::host : Passage::undecided;
+    const State& state = *state_;
+    if (!state.reported.load(std::memory_order_seq_cst)) return Passage::device;
+    if (number <= state.given_up.load(std::memory_order_acquire)) return Passage::lost;
+    if (!state.is_decided())
+        return state.closed.load(std::memory_order_acquire) ? Passage::lost : Passage::undecided;
+    if (number > state.last_on_device.load(std::memory_order_relaxed)) return Passage::host;
+    const auto allows = [&](const Vote& vote) { return vote.allows(number); };
+    return std::all_of(state.votes.begin(), state.votes.end(), allows) ? Passage::again : Passage::lost;
+}
+
+bool Departure::all_have_started(std::uint64_t number) const {
+    const auto has_started = [&](const Vote& vote) { return number <= vote.started; };
+    return state_->is_decided() && std::all_of(state_->votes.begin(), state_->votes.end(), has_started);
 }
 
 bool Departure::is_undecided() const {
     return state_->reported.load(std::memory_order_relaxed) && !state_->is_decided();
+}
+
+void commit_departures() {
+    const std::unique_lock lock(departures_mutex, std::try_to_lock);
+    if (!lock.owns_lock() || !active()) return;
+    for (const std::shared_ptr<State>& state : std::vector(undecided))
+        commit_if_ready(*state);
 }
 
 bool answer_letters() {

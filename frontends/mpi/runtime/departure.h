@@ -4,13 +4,19 @@
 // All ranks number the communicator's collectives that go to the device alike. A rank whose operation there
 // has met a loss, or that hears of one, starts no more of them, and reports to all others how many it has
 // started. The largest number of all reports is the decision: collectives up to that number are the device's,
-// and end with an error. The later ones are the host's.
+// the later ones are the host's.
 //
-// A rank may sit in the host's MPI and not report, while another one needs its answer to get there. So a rank
+// A rank commits when it has heard from all and its own collectives have ended on the device. It then says
+// which of them have given its program nothing and have their data as they were (Vote). From the moment of
+// its report on, it keeps results back that the device has delivered. A collective of the device that all
+// ranks could start afresh is run again, by messages of the host's MPI (requests/second_runs.h). The others
+// end with an error. The decision holds once all have committed.
+//
+// A rank may sit in the host's MPI and not answer, while another one needs its answer to get there. So a rank
 // that waits in vain gives its collective up: it tells the others that all collectives up to that number are
-// lost, whatever else is reported. It may do so until it commits, which it does when it has heard from all.
-// The decision holds once all have committed. Until a rank reports, no other one can commit. A rank that has
-// reported and not committed must not sit in a collective of the host's with a collective held back.
+// lost, whatever else is reported. It may do so for collectives of the device at any time, and for later ones
+// until it commits. Until a rank reports, no other one can commit. A rank that has reported and not committed
+// must not sit in a collective of the host's with a collective held back.
 //
 // No call that only starts a collective waits for the decision: until it comes, collectives are held back
 // (requests/held_calls.h). A blocking one waits, as it may wait for all ranks anyway. Letters are answered in
@@ -41,6 +47,7 @@ enum class Passage : std::uint8_t {
     device,
     undecided,  // hold it back
     lost,       // the device's, which is lost
+    again,      // the device's, and all ranks run it again
     host,
 };
 
@@ -74,11 +81,16 @@ class Departure {
 
     // This rank knows of a loss.
     void report();
-    // All calls up to this one end with an error, on all ranks. False: too late, this rank has committed.
+    bool has_reported() const;
+    bool is_closed() const;
+    // All calls up to this one end with an error, on all ranks that have no result of them. False: too late,
+    // the call is not the device's, and this rank has committed.
     bool give_up(std::uint64_t number);
     // Counts a call that would go to the device, and returns its number.
     std::uint64_t next();
     Passage passage_of(std::uint64_t number) const;
+    // Whether there is a decision, and all ranks have started this call on the device.
+    bool all_have_started(std::uint64_t number) const;
     // Whether this rank has reported, and has heard of no decision.
     bool is_undecided() const;
 
@@ -87,6 +99,17 @@ class Departure {
   private:
     std::shared_ptr<State> state_;
 };
+
+// Which of its first `calls` collectives the rank could start afresh, except those up to `given_up`. False:
+// some have not ended on the device. Defined in requests/offloaded_requests.cpp, for there are the
+// collectives.
+bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t given_up, Vote& vote);
+
+// Communicators that this rank has reported and that are not decided. While there are some, this rank counts
+// as one that has operations outstanding, so that it answers in its waits.
+inline std::atomic<std::uint32_t> undecided_departures{0};
+// Commits where the time has come. Never blocks.
+void commit_departures();
 
 // Answers letters that have come. Returns whether it has let the host's MPI progress.
 bool answer_letters();

@@ -13,8 +13,20 @@ namespace offpath::mpi {
 
 enum class LetterKind : std::uint32_t {
     report,   // the sender starts no more than `calls` collectives on the device
-    give_up,  // nor does it take part in any of the first `calls` on the host
-    commit,   // the sender has heard from all, and gives up no more
+    give_up,  // it takes part in none of the first `calls` any more
+    commit,   // the sender has heard from all, its part on the device is over, and `vote` says what it has
+};
+
+// What a rank has of the collectives that it has started on the device.
+struct Vote {
+    std::uint64_t started = 0;  // it has not touched later ones
+    // Bit i: collective first + i has given this rank's program nothing, and its data are as they were.
+    std::uint64_t first = 0, intact = 0;
+
+    bool allows(std::uint64_t number) const {
+        return number > started ||
+               (number >= first && number - first < 64 && (intact >> (number - first) & 1) != 0);
+    }
 };
 
 struct Letter {
@@ -23,6 +35,7 @@ struct Letter {
     std::uint64_t calls = 0;         // that the sender has started there
     LetterKind kind = LetterKind::report;
     int from = 0;  // rank in the world; set by send_letter
+    Vote vote{};
 };
 
 // Opening is collective over the world. Closing waits until all letters that any rank sent have arrived, and

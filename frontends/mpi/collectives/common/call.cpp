@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lost_device.h"
 #include "runtime/losses.h"
 #include "tuning/explain.h"
 
@@ -10,6 +11,12 @@ namespace {
 
 std::string name_of_collective(const OffloadedRequest& request) {
     return call_name(request.op);
+}
+
+std::string why_not_again(const OffloadedRequest& request) {
+    if (lost_device::may_still_write()) return "its device may still write into its buffers";
+    if (request.part.reduces() && request.part.send == nullptr) return "it has overwritten operands in place";
+    return "another rank has its result, has not answered in time, or cannot run it again";
 }
 
 // Says what failed and calls the communicator's error handler, which by default ends the job. Returns the
@@ -21,9 +28,11 @@ int fail_collective(const OffloadedRequest& request, offpath_status_t status) {
     int length = 0;
     const MPI_Comm comm = request.team->comm;
     if (comm != MPI_COMM_NULL) PMPI_Comm_get_name(comm, name, &length);
-    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}", runtime().rank, name_of_collective(request),
+    const bool lost = status == OFFPATH_ERR_PEER_LOST && request.number != 0;
+    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}{}", runtime().rank, name_of_collective(request),
                     length > 0 ? name : "an unnamed communicator", request.team->size,
-                    offpath_status_string(status)));
+                    offpath_status_string(status),
+                    lost ? fmt::format("; it cannot be run again: {}", why_not_again(request)) : ""));
     PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, MPI_ERR_OTHER);
     return MPI_ERR_OTHER;
 }
@@ -82,7 +91,7 @@ void find_passage(Call& call, HostReason* reason) {
     Team& team = *call.team;
     const bool blocking = call.form == Form::blocking;
     if (*reason == HostReason::none) {
-        call.passage = blocking ? pass_settled(team) : pass(team, &call.number);
+        call.passage = blocking ? pass_settled(team, &call.number) : pass(team, &call.number);
         if (call.passage == Passage::host) *reason = HostReason::no_team;
     } else if (!blocking && must_hold(team)) {
         call.passage = Passage::undecided;

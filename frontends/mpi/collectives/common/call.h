@@ -56,7 +56,7 @@ struct Call {
     HostReason host_reason = HostReason::none;
     bool order_matters = false;  // of a reduction's operands: the two engines may differ in the last bits
     Passage passage = Passage::device;
-    std::uint64_t number = 0;  // of the call, where its passage is undecided
+    std::uint64_t number = 0;  // of the call, among those of its communicator that would go to the device
     bool any_large = true;     // where each pair decides: whether any pair goes to the device
 
     // What decides, where a few loads show it; otherwise `unknown`. A call that has it defines both
@@ -103,6 +103,23 @@ inline std::uint64_t glance(std::int64_t count, MPI_Datatype type) {
     const std::uint64_t each = known_bytes(type);
     if (count < 0 || count > most || each > static_cast<std::uint64_t>(most)) return Call::unknown;
     return static_cast<std::uint64_t>(count) * each;
+}
+
+// Tells the device to do `part` by `start`, and notes it for a second run. A device that is lost already
+// makes no error here.
+template <typename Start>
+offpath_status_t tell_device(OffloadedRequest& operation, const DevicePart& part, Start start) {
+    operation.part = part;
+    if (operation.part_only) return OFFPATH_OK;
+    const offpath_status_t status = start();
+    if (status != OFFPATH_ERR_PEER_LOST || operation.number == 0) return status;
+    lost_own_device();
+    has_no_device(operation);
+    return OFFPATH_OK;
+}
+// The buffer for a second run: null in place.
+inline const void* sent_from(const void* send) {
+    return send == OFFPATH_IN_PLACE ? nullptr : send;
 }
 
 extern const RequestKind collective_request;
@@ -171,20 +188,30 @@ bool accepted(C& call) {
     if (!active() || call.comm == MPI_COMM_NULL) return false;
     if (call.form == Form::blocking && !blocking_may_pay(C::op)) return false;
     call.team = &find_team(call.comm);
-    if (!call.plausible() || !goes_to_device(call, call.comm, C::op)) return false;
-    if (traits(C::op).each_pair_decides())
+    if (!call.plausible()) return false;
+    const bool goes = goes_to_device(call, call.comm, C::op);
+    if (traits(C::op).each_pair_decides() && (goes || call.passage == Passage::undecided))
         call.pairs_from = call.team->tuning->choices.threshold(C::op, call.form);
-    return call.prepare();
+    return goes && call.prepare();
 }
 
 template <typename C>
 int start_accepted(C& call, MPI_Request* request) {
     OffloadedRequest& operation = acquire_request(collective_request, *call.team);
     operation.op = C::op;
+    operation.number = call.number;
     const bool lost = call.passage == Passage::lost;
     offpath_status_t status = lost ? OFFPATH_ERR_PEER_LOST : OFFPATH_OK;
-    if (status == OFFPATH_OK && call.device_team == nullptr)
+    if (call.passage == Passage::again) {
+        has_no_device(operation);
+    } else if (status == OFFPATH_OK && call.device_team == nullptr) {
         status = device_team(*call.team, &call.device_team);
+        if (status == OFFPATH_ERR_PEER_LOST && call.number != 0) {
+            lost_own_device();
+            has_no_device(operation);
+            status = OFFPATH_OK;
+        }
+    }
     if (status == OFFPATH_OK) status = call.start(operation);
     if (status == OFFPATH_ERR_PEER_LOST && !lost) lost_own_device();
     const int result = publish(operation, status, request);
@@ -211,6 +238,10 @@ int hold(C& call, MPI_Request* request, std::shared_ptr<Kept> kept, StartOnHost 
         operation, call.number,
         [call, kept, start_on_host](MPI_Request* started) {
             return start_on_host_with(call, start_on_host, started);
+        },
+        [call, kept](OffloadedRequest& again) {
+            C prepared = call;
+            return prepared.prepare() ? prepared.start(again) : OFFPATH_ERR_INVALID;
         },
         request);
 }

@@ -23,11 +23,15 @@ offpath_status_t Neighbourhood::start_neighbours(Call& call, OffloadedRequest& o
     const std::vector<std::uint32_t> destinations = peers_of(exchange.sends);
     const std::vector<std::uint32_t> sources = peers_of(exchange.recvs);
     return start_exchange(call, operation, exchange, [&](const DeviceExchange& device) {
-        return offpath_ineighbor_alltoallv(
-            call.device_team, device.from, static_cast<std::uint32_t>(destinations.size()),
-            destinations.data(), device.send_bytes, device.send_offsets, device.to,
-            static_cast<std::uint32_t>(sources.size()), sources.data(), device.recv_bytes,
-            device.recv_offsets, &operation.device);
+        operation.send_peers.assign(destinations.begin(), destinations.end());
+        operation.recv_peers.assign(sources.begin(), sources.end());
+        return tell_device(operation, {DevicePart::Shape::neighbors, device.from, device.to}, [&] {
+            return offpath_ineighbor_alltoallv(
+                call.device_team, device.from, static_cast<std::uint32_t>(destinations.size()),
+                destinations.data(), device.send_bytes, device.send_offsets, device.to,
+                static_cast<std::uint32_t>(sources.size()), sources.data(), device.recv_bytes,
+                device.recv_offsets, &operation.device);
+        });
     });
 }
 

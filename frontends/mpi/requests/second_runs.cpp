@@ -1,0 +1,274 @@
+#include "second_runs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "offloaded_requests.h"
+
+namespace offpath::mpi {
+namespace {
+
+using Shape = DevicePart::Shape;
+
+constexpr std::size_t largest_message = std::size_t{1} << 30;  // the host's MPI counts bytes in an int
+
+std::byte* byte_at(const void* base, std::size_t offset) {
+    return static_cast<std::byte*>(const_cast<void*>(base)) + offset;
+}
+
+}  // namespace
+
+bool can_run_again(const OffloadedRequest& operation) {
+    const DevicePart& part = operation.part;
+    if (part.shape == Shape::none || !SmallLane::of_second_runs().usable()) return false;
+    // In place, the device combines operands where they are.
+    return !part.reduces() || part.send != nullptr;
+}
+
+SecondRun::SecondRun(const OffloadedRequest& operation)
+    : operation_(operation), rank_(operation.team->rank), ranks_(operation.team->size), moved_ns_(now_ns()) {
+    if (operation.part.reduces()) {
+        exchange_operands();
+    } else {
+        start();
+    }
+}
+
+SecondRun::~SecondRun() {
+    for (MPI_Request& receive : receives_) {
+        if (receive == MPI_REQUEST_NULL) continue;
+        PMPI_Cancel(&receive);
+        PMPI_Wait(&receive, MPI_STATUS_IGNORE);
+    }
+    bool pending = false;
+    for (MPI_Request& send : sends_) {
+        pending = pending || send != MPI_REQUEST_NULL;
+        if (send != MPI_REQUEST_NULL) PMPI_Request_free(&send);
+    }
+    if (pending) operation_.team->small_messages.never_reuse_tag();
+}
+
+offpath_status_t SecondRun::progress() {
+    if (failed_) return OFFPATH_ERR_PEER_LOST;
+    bool all_done = true;
+    for (std::vector<MPI_Request>* messages : {&receives_, &sends_}) {
+        for (MPI_Request& message : *messages) {
+            if (message == MPI_REQUEST_NULL) continue;
+            int done = 0;
+            if (PMPI_Test(&message, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+                failed_ = true;
+                return OFFPATH_ERR_PEER_LOST;
+            }
+            if (done != 0) moved_ns_ = now_ns();
+            all_done = all_done && done != 0;
+        }
+    }
+    if (!all_done) return OFFPATH_IN_PROGRESS;
+    receives_.clear();
+    sends_.clear();
+    if (!operation_.part.reduces() || spread_) return OFFPATH_OK;
+    spread_ = true;
+    combine_and_spread();
+    return progress();
+}
+
+// A message without bytes is not sent: both ends know its size.
+void SecondRun::send(int to, const void* bytes, std::size_t count) {
+    for (std::size_t begin = 0; begin < count && !failed_; begin += largest_message) {
+        const int size = static_cast<int>(std::min(count - begin, largest_message));
+        sends_.push_back(MPI_REQUEST_NULL);
+        failed_ =
+            operation_.team->small_messages.send(byte_at(bytes, begin), size, MPI_BYTE, to,
+                                                 SmallLane::of_second_runs(), &sends_.back()) != MPI_SUCCESS;
+    }
+}
+
+void SecondRun::receive(int from, void* bytes, std::size_t count) {
+    for (std::size_t begin = 0; begin < count && !failed_; begin += largest_message) {
+        const int size = static_cast<int>(std::min(count - begin, largest_message));
+        receives_.push_back(MPI_REQUEST_NULL);
+        failed_ = operation_.team->small_messages.receive(byte_at(bytes, begin), size, MPI_BYTE, from,
+                                                          SmallLane::of_second_runs(),
+                                                          &receives_.back()) != MPI_SUCCESS;
+    }
+}
+
+void SecondRun::start() {
+    const DevicePart& part = operation_.part;
+    const OffloadedRequest& op = operation_;
+    const auto to_and_from = [&](int peer, const void* out, std::size_t out_bytes, void* in,
+                                 std::size_t in_bytes) {
+        if (peer == rank_) {
+            if (out != in && in_bytes > 0) std::memcpy(in, out, std::min(in_bytes, out_bytes));
+            return;
+        }
+        receive(peer, in, in_bytes);
+        send(peer, out, out_bytes);
+    };
+    const bool is_root = rank_ == part.root;
+    switch (part.shape) {
+        case Shape::barrier:
+            operands_.resize(static_cast<std::size_t>(ranks_));
+            for (int peer = 0; peer < ranks_; ++peer)
+                to_and_from(peer, &operands_[static_cast<std::size_t>(rank_)], 1,
+                            &operands_[static_cast<std::size_t>(peer)], 1);
+            return;
+        case Shape::alltoall:
+            for (int peer = 0; peer < ranks_; ++peer) {
+                const std::size_t offset = static_cast<std::size_t>(peer) * part.size;
+                to_and_from(peer, byte_at(part.send, offset), part.size, byte_at(part.recv, offset),
+                            part.size);
+            }
+            return;
+        case Shape::pairs:
+            for (int peer = 0; peer < ranks_; ++peer) {
+                const auto i = static_cast<std::size_t>(peer);
+                to_and_from(peer, byte_at(part.send, op.send_offsets[i]), op.send_bytes[i],
+                            byte_at(part.recv, op.recv_offsets[i]), op.recv_bytes[i]);
+            }
+            return;
+        case Shape::neighbors:
+            // Blocks between the same two ranks are matched in their order, also those of a rank with itself.
+            for (std::size_t i = 0; i < op.recv_peers.size(); ++i)
+                receive(op.recv_peers[i], byte_at(part.recv, op.recv_offsets[i]), op.recv_bytes[i]);
+            for (std::size_t i = 0; i < op.send_peers.size(); ++i)
+                send(op.send_peers[i], byte_at(part.send, op.send_offsets[i]), op.send_bytes[i]);
+            return;
+        case Shape::allgather:
+        case Shape::allgatherv: {
+            const bool equal = part.shape == Shape::allgather;
+            const auto size = [&](int peer) {
+                return equal ? part.size : op.recv_bytes[static_cast<std::size_t>(peer)];
+            };
+            const auto place = [&](int peer) {
+                const auto i = static_cast<std::size_t>(peer);
+                return byte_at(part.recv, equal ? i * part.size : op.recv_offsets[i]);
+            };
+            const void* own = part.send != nullptr ? part.send : place(rank_);
+            for (int peer = 0; peer < ranks_; ++peer)
+                to_and_from(peer, own, size(rank_), place(peer), size(peer));
+            return;
+        }
+        case Shape::bcast:
+            if (!is_root) return receive(part.root, part.recv, part.size);
+            for (int peer = 0; peer < ranks_; ++peer)
+                if (peer != rank_) send(peer, part.send, part.size);
+            return;
+        default:
+            return start_rooted();
+    }
+}
+
+// One side is the root's block for each rank, the other one a rank's own block. In place, the root's own
+// block is where it belongs.
+void SecondRun::start_rooted() {
+    const DevicePart& part = operation_.part;
+    const OffloadedRequest& op = operation_;
+    const bool gathers = part.shape == Shape::gather || part.shape == Shape::gatherv;
+    const bool equal = part.shape == Shape::gather || part.shape == Shape::scatter;
+    const std::vector<std::size_t>& sizes = gathers ? op.recv_bytes : op.send_bytes;
+    const std::vector<std::size_t>& offsets = gathers ? op.recv_offsets : op.send_offsets;
+    if (rank_ != part.root) {
+        if (gathers) return send(part.root, part.send, equal ? part.size : op.send_bytes[0]);
+        return receive(part.root, part.recv, equal ? part.size : op.recv_bytes[0]);
+    }
+    const void* all = gathers ? part.recv : part.send;
+    const void* one = gathers ? part.send : part.recv;
+    for (int peer = 0; peer < ranks_; ++peer) {
+        const auto i = static_cast<std::size_t>(peer);
+        const std::size_t bytes = equal ? part.size : sizes[i];
+        std::byte* const block = byte_at(all, equal ? i * part.size : offsets[i]);
+        if (peer != rank_) {
+            if (gathers)
+                receive(peer, block, bytes);
+            else
+                send(peer, block, bytes);
+        } else if (one != nullptr && bytes > 0) {
+            if (gathers)
+                std::memcpy(block, one, bytes);
+            else
+                std::memcpy(byte_at(one, 0), block, bytes);
+        }
+    }
+}
+
+// The first element of the rank's part.
+std::size_t SecondRun::first_element(int rank) const {
+    const DevicePart& part = operation_.part;
+    const auto i = static_cast<std::size_t>(rank);
+    if (part.shape == Shape::reduce_scatter_block) return i * part.size;
+    if (part.shape != Shape::reduce_scatter)
+        return part.size / static_cast<std::size_t>(ranks_) * i +
+               std::min(i, part.size % static_cast<std::size_t>(ranks_));
+    std::size_t first = 0;
+    for (std::size_t before = 0; before < i; ++before)
+        first += operation_.recv_bytes[before];  // elements, here
+    return first;
+}
+
+void SecondRun::exchange_operands() {
+    const DevicePart& part = operation_.part;
+    MPI_Aint lower = 0, extent = 0;
+    PMPI_Type_get_extent(part.type, &lower, &extent);
+    extent_ = static_cast<std::size_t>(extent);
+    const auto bytes_of = [&](int rank) { return (first_element(rank + 1) - first_element(rank)) * extent_; };
+    part_bytes_ = bytes_of(rank_);
+    operands_.resize(part_bytes_ * static_cast<std::size_t>(ranks_));
+    for (int peer = 0; peer < ranks_; ++peer)
+        if (peer != rank_) receive(peer, operand_of(peer), part_bytes_);
+    for (int peer = 0; peer < ranks_; ++peer) {
+        const std::byte* operand = byte_at(part.send, first_element(peer) * extent_);
+        if (peer != rank_) {
+            send(peer, operand, bytes_of(peer));
+        } else if (part_bytes_ > 0) {
+            std::memcpy(operand_of(peer), operand, part_bytes_);
+        }
+    }
+}
+
+void SecondRun::combine_and_spread() {
+    const DevicePart& part = operation_.part;
+    // Afterwards the operand of a rank is combined with those of all ranks before it.
+    const std::size_t at_once = std::max<std::size_t>(1, largest_message / std::max<std::size_t>(1, extent_));
+    for (int rank = 1; rank < ranks_; ++rank)
+        for (std::size_t begin = 0; begin < part_bytes_; begin += at_once * extent_) {
+            const auto elements = static_cast<int>(std::min(at_once, (part_bytes_ - begin) / extent_));
+            failed_ = failed_ || PMPI_Reduce_local(operand_of(rank - 1) + begin, operand_of(rank) + begin,
+                                                   elements, part.type, part.reduction) != MPI_SUCCESS;
+        }
+    const auto result_for = [&](int rank) -> const std::byte* {
+        switch (part.shape) {
+            case Shape::reduce:
+                return rank == part.root ? operand_of(ranks_ - 1) : nullptr;
+            case Shape::reduce_scatter:
+            case Shape::reduce_scatter_block:
+                return rank == rank_ ? operand_of(ranks_ - 1) : nullptr;
+            case Shape::scan:
+                return operand_of(rank);
+            case Shape::exscan:
+                return rank > 0 ? operand_of(rank - 1) : nullptr;
+            default:
+                return operand_of(ranks_ - 1);
+        }
+    };
+    const bool scatters = part.shape == Shape::reduce_scatter || part.shape == Shape::reduce_scatter_block;
+    const bool arrives = result_for(rank_) != nullptr;
+    for (int peer = 0; peer < ranks_ && !scatters; ++peer) {
+        const std::size_t first = first_element(peer) * extent_;
+        const std::size_t bytes = first_element(peer + 1) * extent_ - first;
+        if (peer != rank_ && arrives) receive(peer, byte_at(part.recv, first), bytes);
+    }
+    for (int peer = 0; peer < ranks_; ++peer) {
+        const std::byte* result = result_for(peer);
+        if (result == nullptr || part_bytes_ == 0) continue;
+        if (peer != rank_) {
+            send(peer, result, part_bytes_);
+        } else {
+            std::memcpy(byte_at(part.recv, scatters ? 0 : first_element(rank_) * extent_), result,
+                        part_bytes_);
+        }
+    }
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,67 @@
+// Second runs: collectives whose device was lost, run again by messages of the host's MPI between the ranks
+// of their communicator. All ranks have agreed that none has given its program a result, and that all data to
+// send are as they were (runtime/departure.h), so even a reduction happens exactly once.
+//
+// The messages have a communicator and tags of their own. Whatever collectives of the host's MPI the program
+// has started meanwhile, and in which order, they are not matched with them. The runs of a communicator
+// follow each other in the order of its collectives, so their messages are matched in order.
+//
+// A reduction divides its operands among the ranks. Each rank gets its part of all operands and combines them
+// in the order of the ranks; then the results go to where they belong.
+//
+// Threads: one at a time. Nothing here blocks.
+#pragma once
+
+#include <mpi.h>
+#include <offpath/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device_part.h"
+
+namespace offpath::mpi {
+
+struct OffloadedRequest;
+
+class SecondRun {
+  public:
+    // Throws std::bad_alloc.
+    explicit SecondRun(const OffloadedRequest& operation);
+    // Cancels what has not arrived.
+    ~SecondRun();
+    SecondRun(const SecondRun&) = delete;
+    SecondRun& operator=(const SecondRun&) = delete;
+
+    // Makes a step. in_progress, ok, or peer_lost: the host's MPI has reported an error.
+    offpath_status_t progress();
+    // The last time that a message was found to have arrived or gone.
+    std::uint64_t moved_ns() const { return moved_ns_; }
+
+  private:
+    void send(int to, const void* bytes, std::size_t count);
+    void receive(int from, void* bytes, std::size_t count);
+    void start();
+    void start_rooted();
+    void exchange_operands();
+    void combine_and_spread();
+    std::size_t first_element(int rank) const;
+    std::byte* operand_of(int rank) {
+        return operands_.data() + static_cast<std::size_t>(rank) * part_bytes_;
+    }
+
+    const OffloadedRequest& operation_;
+    const int rank_, ranks_;
+    std::vector<MPI_Request> receives_, sends_;
+    bool failed_ = false, spread_ = false;
+    std::uint64_t moved_ns_;
+    // Of a reduction: this rank's part of the operands, by rank.
+    std::size_t extent_ = 0, part_bytes_ = 0;
+    std::vector<std::byte> operands_;
+};
+
+// Whether the operation has what a second run needs, and its data are as they were when it was started.
+bool can_run_again(const OffloadedRequest& operation);
+
+}  // namespace offpath::mpi
