@@ -1,8 +1,16 @@
-"""The front end reports environment variables that no part of offpath reads."""
+"""The front end reports environment variables that no part of offpath reads. The table of all others agrees
+with the sources, with the page in docs/, and with what `offpath info` shows."""
+
+import json
+import re
+from pathlib import Path
 
 import pytest
 
+from offpath import variables
 from offpath.errors import OffpathError
+
+SOURCE = Path(__file__).resolve().parents[2]
 
 ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -42,3 +50,44 @@ def test_a_misspelt_variable_is_named_once_with_the_one_that_is_meant(offpath, b
         done.stderr.count("OFFPATH_HOME is set, and nothing reads it\n") == 1
         and done.stderr.count("nothing reads it") == 2
     ), done.stderr
+
+
+def _read_by_sources() -> set[str]:
+    found = set()
+    for folder in ("src", "frontends", "apps", "bench", "python"):
+        for path in (SOURCE / folder).rglob("*"):
+            if path.suffix in (".cpp", ".h", ".c", ".py"):
+                found |= set(re.findall(r'"(OFFPATH(?:_[A-Z0-9]+)+)"', path.read_text()))
+    found |= set(re.findall(r"\$\{(OFFPATH_\w+):-", (SOURCE / "cmake/offpath-clang.in").read_text()))
+    return found | {"OFFPATH"}
+
+
+def test_the_table_has_the_variables_that_the_sources_read():
+    names = [variable.name for variable in variables.table()]
+    assert names == sorted(set(names))
+    assert set(names) == _read_by_sources()
+
+
+def test_the_page_is_what_the_generator_writes_and_its_links_lead_somewhere():
+    assert (SOURCE / "docs/variables.md").read_text() == variables.page()
+    for variable in variables.table():
+        if not variable.page:
+            continue
+        name, _, anchor = variable.page.partition("#")
+        text = (SOURCE / "docs" / name).read_text()
+        assert variable.name in text, f"{name} says nothing of {variable.name}"
+        titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+        assert not anchor or anchor in anchors, f"{name} has no {anchor}"
+
+
+def test_info_shows_values_and_where_they_come_from(offpath):
+    done = offpath("info", "--variables", "--json", OFFPATH_MIN_BYTES="1M")
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["variables"]}
+    assert rows["OFFPATH_MIN_BYTES"]["value"] == "1M" and rows["OFFPATH_MIN_BYTES"]["from"] == "environment"
+    assert rows["OFFPATH_P2P"]["value"] == "remote" and rows["OFFPATH_P2P"]["from"] == "default"
+    assert "OFFPATH_LAB_INSIDE" not in rows
+    assert "OFFPATH_MIN_BYTES" in offpath("info", "--variables").stdout
+    wrong = offpath("info", "--variables", "--nodes", "2")
+    assert wrong.returncode == 2 and "--variables shows no devices" in wrong.stderr

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import console, devices, openmp, stats, units
+from offpath import console, devices, openmp, stats, units, variables
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -73,6 +73,14 @@ def info(
             rich_help_panel="Machine",
         ),
     ] = None,
+    environment: Annotated[
+        bool,
+        typer.Option(
+            "--variables",
+            help="Show the environment variables that offpath reads, and their values here.",
+            rich_help_panel="Machine",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Shows devices, memory back ends, transports, progress guarantees and links.
@@ -81,6 +89,11 @@ def info(
 
     Example: offpath info --nodes 2 --link 1gbit --pcie 4gbit --dpu remote
     """
+    if environment:
+        if any(value is not None for value in (nodes, link, dpu, pcie, remote)):
+            raise OffpathError("--variables shows no devices and no lab", "leave the other options out")
+        show_variables(variables.values(os.environ), json)
+        return
     if any(value is not None for value in (nodes, link, dpu, pcie)):
         if remote is not None:
             raise OffpathError(
@@ -255,6 +268,20 @@ def _speed(interface: str) -> int | None:
     except (OSError, ValueError):
         return None
     return megabits * 10**6 if megabits > 0 else None
+
+
+def show_variables(rows: list[dict], json: bool) -> None:
+    if json:
+        print(jsonlib.dumps({"variables": rows}, indent=2))
+        return
+    shown = Table("variable", "value", "from", "accepted", "meaning")
+    for row in rows:
+        value = console.escape(row["value"])
+        if row["from"] == "environment":
+            value = f"[bold]{value}[/bold]"
+        meaning = [console.escape(row[column]) for column in ("accepted", "meaning")]
+        shown.add_row(row["name"], value, row["from"], *meaning)
+    console.out.print(shown)
 
 
 def show(found: dict) -> None:
