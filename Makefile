@@ -64,6 +64,11 @@ deb: build
 wheel: setup
 	@packaging/wheel.sh .venv/bin/python build/packages
 
+# The documentation as a site with search, in build/site.
+.PHONY: docs
+docs: setup
+	@scripts/docs.sh
+
 bench: build
 	@scripts/bench.sh
 
