@@ -2,12 +2,14 @@
 
 #include "base/clock.h"
 #include "base/own_thread.h"
+#include "control/socket.h"
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -83,6 +85,15 @@ Status DeviceLine::receive(int timeout_ms, control::Message& message, std::strin
 
 bool DeviceLine::closed() const {
     return threaded_ ? closed_.load(std::memory_order_acquire) : socket_.peer_closed();
+}
+
+bool DeviceLine::process_ended(int timeout_ms) const {
+    control::Credentials daemon;
+    if (control::peer_credentials(socket_.fd(), daemon) != Status::ok || daemon.pid <= 0) return false;
+    const FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, daemon.pid, 0)));
+    if (!process) return errno == ESRCH;
+    pollfd entry{process.get(), POLLIN, 0};
+    return poll(&entry, 1, timeout_ms) == 1;
 }
 
 bool DeviceLine::wait_closed(int timeout_ms) {

@@ -40,7 +40,10 @@ class DeviceLine {
     Status receive(int timeout_ms, control::Message& message, std::string& problem);
     // Whether the daemon has closed the connection, or has been silent for too long.
     bool closed() const;
-    // Waits for that, up to the timeout. Takes no message.
+    // Over a unix socket: whether the daemon's process has ended, with all its threads. Waits for that, up to
+    // the timeout. False where its process is not visible.
+    bool process_ended(int timeout_ms) const;
+    // Waits until closed(), up to the timeout. Takes no message.
     bool wait_closed(int timeout_ms);
     // Why it is closed, as far as this side knows: "it died", "nothing was heard of it for 8 s".
     std::string why() const;

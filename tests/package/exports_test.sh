@@ -22,7 +22,7 @@ only() {
 api=$(mktemp)
 trap 'rm -f "$api"' EXIT
 # Besides the C API: what offpath's own plug-ins look up.
-{ declared "$root/include/offpath/offpath.h"; printf '%s\n' offpath_find_shareable offpath_mpi_serve_regions; } | sort -u >"$api"
+{ declared "$root/include/offpath/offpath.h" "$root/include/offpath/loss.h"; printf '%s\n' offpath_find_shareable offpath_mpi_serve_regions; } | sort -u >"$api"
 nm -D --defined-only "$build/lib/liboffpath.so" | grep ' offpath_find_shareable@@OFFPATH_PRIVATE$' >/dev/null || {
     echo "liboffpath.so shows offpath_find_shareable like a public name" >&2
     failed=1

@@ -5,6 +5,7 @@
 #include "communicators/communicators.h"
 #include "header_watcher.h"
 #include "received_bytes.h"
+#include "rescue.h"
 #include "runtime/runtime.h"
 #include "settings.h"
 #include "short_receives.h"
@@ -46,12 +47,14 @@ void open_pairs() {
     int found = 0;
     PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found);
     if (found != 0) tag_limit = *static_cast<int*>(value);
+    open_rescue();
     open_waits();
 }
 
 void close_pairs() {
     if (payloads == MPI_COMM_NULL) return;
     close_watcher();
+    close_rescue();
     close_waits();
     PMPI_Comm_free(&payloads);
     PMPI_Comm_free(&self);

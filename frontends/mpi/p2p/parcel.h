@@ -81,6 +81,7 @@ struct Parcel {
     std::uint64_t left_ns = 0;           // when the program got on; 0: it is in a call that looks at it
     std::uint64_t left_in_calls_ns = 0;  // in_calls_ns then
 
+    std::uint64_t lost_ns = 0;   // a receive: since when it waits for an offer (rescue.h); 0: it does not
     std::uint64_t asked_ns = 0;  // a send: when it was seen to wait, or its storing was asked for
 
     MPI_Status status{};
@@ -107,7 +108,8 @@ Parcel* find_parcel(MPI_Request request);
 Parcel* find_registered(MPI_Request request);
 
 // Attended parcels need progress by this process, whatever it waits for: receives with room for large
-// messages, and forsaken parcels. While there is one, no call may block in the host's MPI.
+// messages, sends that the device has, as it may lose them, and forsaken parcels. While there is one, no call
+// may block in the host's MPI.
 void attend(Parcel& parcel);
 void disregard(Parcel& parcel);
 Parcel* next_attended();

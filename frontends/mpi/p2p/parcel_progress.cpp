@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
+#include "rescue.h"
 #include "runtime/backoff.h"
 #include "runtime/departure.h"
 #include "runtime/losses.h"
@@ -33,10 +34,18 @@ bool keyed_message_is_done(Parcel& parcel) {
     if (status == OFFPATH_ERR_PEER_LOST) lost_rank(parcel.pairs->world(parcel.peer));
     if (status == OFFPATH_ERR_TRUNCATED) {
         fail(parcel, MPI_ERR_TRUNCATE, "receive", status);
+    } else if (status == OFFPATH_ERR_PEER_LOST &&
+               (parcel.receives ? begin_rescue(parcel) : send_again(parcel))) {
+        return true;
     } else if (status != OFFPATH_OK) {
         fail(parcel, MPI_ERR_OTHER, parcel.receives ? "receive" : "send", status);
     }
     return true;
+}
+
+// Whether the device has ended its part of a send, or lost it.
+bool left_by_device(const Parcel& send) {
+    return send.keyed_message == nullptr || offpath_request_test(send.keyed_message) != OFFPATH_IN_PROGRESS;
 }
 
 // If a send waits for long, the receiver has not posted its receive. The receiver's device then stores the
@@ -90,12 +99,16 @@ bool advance(Parcel& parcel) {
         if (flag == 0 && error == MPI_SUCCESS) return false;
         parcel.payload = MPI_REQUEST_NULL;
         if (error != MPI_SUCCESS) fail(parcel, error, "payload", OFFPATH_ERR_PEER_LOST);
-    } else if (parcel.attended && !parcel.forsaken) {
+    } else if (parcel.attended && !parcel.forsaken && parcel.receives && parcel.lost_ns == 0) {
         disregard(parcel);  // the device needs no help
     }
     if (parcel.keyed_message != nullptr && !keyed_message_is_done(parcel)) {
         if (!parcel.receives) ask_to_store(parcel);
         return false;
+    }
+    if (parcel.lost_ns != 0) {
+        if (!advance_rescue(parcel)) return false;
+        if (parcel.payload != MPI_REQUEST_NULL) return advance(parcel);
     }
     if (parcel.receives && parcel.error == MPI_SUCCESS) deliver(parcel);
     end_status(parcel);
@@ -197,6 +210,9 @@ void forsake(Parcel& parcel) {
 void poll() {
     poll_letters();
     start_held_calls();
+    if (must_answer_rescue_notes()) {
+        if (Guard guard; guard.try_lock()) answer_rescue_notes();
+    }
     if (!must_attend()) return;
     if (any_sendrecvs()) poll_sendrecvs();
     for (int i = 0; i < attended_a_poll; ++i) {
@@ -204,6 +220,7 @@ void poll() {
         if (!guard.try_lock()) return;
         Parcel* parcel = next_attended();
         if (parcel == nullptr) return;
+        if (!parcel->receives && !parcel->forsaken && !left_by_device(*parcel)) continue;
         if (!advance(*parcel)) continue;
         if (parcel->forsaken) {
             finish(guard, *parcel, MPI_STATUS_IGNORE);

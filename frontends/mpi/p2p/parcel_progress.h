@@ -31,6 +31,10 @@ int start_send_by_host(const Arguments& arguments, std::size_t bytes, Mode mode,
                        Parcel** parcel);
 // The device no longer takes part in a send.
 void left_device(Parcel& parcel);
+// The send to this rank of the world that the device has under this key. Null: it has none.
+Parcel* find_device_send(int world_rank, const offpath_message_key_t& key);
+// Of the next payload on payload_comm() from here.
+int next_payload_tag();
 // Whether a message to a participating rank is announced by a header.
 bool goes_with_header(std::size_t bytes);
 

@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "parcel_progress.h"
 #include "requests/buffers.h"
+#include "rescue.h"
 #include "settings.h"
 #include "shared_buffers.h"
 
@@ -187,7 +188,8 @@ void receive_announced(Parcel& parcel, const Header& header, offpath_request_h k
     // The sender is done once its message has met a receive, even one without room for it.
     const offpath_status_t status =
         ask_device(parcel, parcel.announced <= parcel.capacity ? parcel.announced : 0);
-    if (status != OFFPATH_OK) fail(parcel, MPI_ERR_OTHER, "receive", status);
+    if (status == OFFPATH_OK || (status == OFFPATH_ERR_PEER_LOST && begin_rescue(parcel))) return;
+    fail(parcel, MPI_ERR_OTHER, "receive", status);
 }
 
 void lost_header(Parcel& parcel) {

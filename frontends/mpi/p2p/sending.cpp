@@ -42,9 +42,8 @@ const void* bytes_of(Parcel& parcel, Mode mode) {
 }
 
 int send_payload_by_host(Parcel& parcel, const void* bytes, Header& header) {
-    static std::uint32_t payloads = 0;
     header.kind = Header::by_host;
-    header.payload_tag = static_cast<int>(payloads++ % static_cast<std::uint32_t>(payload_tags()));
+    header.payload_tag = next_payload_tag();
     return PMPI_Isend(bytes, static_cast<int>(parcel.capacity), MPI_PACKED, parcel.pairs->world(parcel.peer),
                       header.payload_tag, payload_comm(), &parcel.payload);
 }
@@ -105,8 +104,22 @@ bool goes_with_header(std::size_t bytes) {
     return bytes >= job_settings.min_bytes || bytes == header_bytes;
 }
 
+int next_payload_tag() {
+    static std::uint32_t payloads = 0;
+    return static_cast<int>(payloads++ % static_cast<std::uint32_t>(payload_tags()));
+}
+
+Parcel* find_device_send(int world_rank, const offpath_message_key_t& key) {
+    const auto found = std::find_if(device_sends.begin(), device_sends.end(), [&](const Parcel* parcel) {
+        return parcel->key.high == key.high && parcel->key.low == key.low &&
+               parcel->pairs->world(parcel->peer) == world_rank;
+    });
+    return found != device_sends.end() ? *found : nullptr;
+}
+
 void left_device(Parcel& parcel) {
     std::erase(device_sends, &parcel);
+    if (!parcel.forsaken) disregard(parcel);
     sends_in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -160,6 +173,7 @@ int start_send(const Arguments& arguments, const TypeUse& use, Mode mode, Team& 
             return started(parcel, true, made);
         }
         device_sends.push_back(&parcel);
+        attend(parcel);
         sends_in_flight.fetch_add(1, std::memory_order_relaxed);
     }
     Header header;

@@ -12,7 +12,7 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0}, only_waited_for{0};
+std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0}, only_waited_for{0}, rescued{0};
 
 }  // namespace
 
@@ -29,11 +29,15 @@ void count_early() {
     early.fetch_add(1, std::memory_order_relaxed);
 }
 
+void count_rescued() {
+    rescued.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool print_summary() {
     if (payload_comm() == MPI_COMM_NULL) return false;
-    const std::array<std::uint64_t, 4> mine{sent, sent_bytes, early, only_waited_for};
-    std::array<std::uint64_t, 4> all{};
-    PMPI_Reduce(mine.data(), all.data(), 4, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    const std::array<std::uint64_t, 5> mine{sent, sent_bytes, early, only_waited_for, rescued};
+    std::array<std::uint64_t, 5> all{};
+    PMPI_Reduce(mine.data(), all.data(), 5, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return false;
     say(
         fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "
@@ -41,6 +45,8 @@ bool print_summary() {
                     all[0], human_bytes(all[1]), all[2]));
     if (all[3] > 0)
         say(fmt::format("{} large messages without concurrent computation went by the host's MPI", all[3]));
+    if (all[4] > 0)
+        say(fmt::format("{} messages that a device had lost were sent again by the host's MPI", all[4]));
     return true;
 }
 

@@ -1,6 +1,9 @@
 #include "staging.h"
 
+#include <offpath/loss.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -16,10 +19,23 @@ struct Pool {
     std::mutex mutex;
     std::vector<StagingBlock> free;
     std::size_t free_bytes = 0;
+    std::vector<void*> without_device;  // blocks in use or free that the lost device was not asked for
 };
 Pool pool;
 
+bool is_device_lost() {
+    return offpath_context_device_state(runtime().context) != OFFPATH_DEVICE_SERVES;
+}
+
+// The next two need the mutex.
+void* plain_memory(std::size_t bytes) {
+    void* const memory = std::aligned_alloc(page, bytes);
+    if (memory != nullptr) pool.without_device.push_back(memory);
+    return memory;
+}
+
 void give_back(const StagingBlock& block) {
+    if (std::erase(pool.without_device, block.address) != 0) return std::free(block.address);
     offpath_mem_free(runtime().context, block.address);
 }
 
@@ -43,7 +59,16 @@ StagingBlock acquire_staging(std::size_t bytes) {
         }
     }
     StagingBlock block;
-    if (offpath_mem_alloc(runtime().context, wanted, &block.address) == OFFPATH_OK) block.bytes = wanted;
+    offpath_status_t status = OFFPATH_ERR_PEER_LOST;
+    if (!is_device_lost()) status = offpath_mem_alloc(runtime().context, wanted, &block.address);
+    if (status == OFFPATH_ERR_PEER_LOST) {
+        // The host's MPI can use memory that a lost device does not take.
+        const std::lock_guard lock(pool.mutex);
+        block.address = plain_memory(wanted);
+    } else if (status != OFFPATH_OK) {
+        block.address = nullptr;
+    }
+    if (block.address != nullptr) block.bytes = wanted;
     return block;
 }
 
@@ -51,15 +76,10 @@ void release_staging(StagingBlock& block) {
     if (block.address == nullptr) return;
     const StagingBlock old = block;
     block = {};
-    {
-        const std::lock_guard lock(pool.mutex);
-        if (pool.free_bytes + old.bytes <= kept_bytes_cap) {
-            pool.free.push_back(old);
-            pool.free_bytes += old.bytes;
-            return;
-        }
-    }
-    give_back(old);
+    const std::lock_guard lock(pool.mutex);
+    if (pool.free_bytes + old.bytes > kept_bytes_cap) return give_back(old);
+    pool.free.push_back(old);
+    pool.free_bytes += old.bytes;
 }
 
 void close_staging() {
