@@ -19,6 +19,7 @@ from offpath.commands import (
     sim,
     soak,
     study,
+    top,
     tune,
 )
 from offpath.errors import OffpathError
@@ -41,6 +42,7 @@ app.add_typer(model.app, name="model")
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("env")(env.env)
 app.command("info")(info.info)
+app.command("top")(top.top)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
 app.command("soak")(soak.soak_)

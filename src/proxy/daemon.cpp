@@ -75,6 +75,8 @@ Status Daemon::start(std::string& problem) {
     if (Status status = allow_kernels(problem); status != Status::ok) return status;
     prepare_targets();
     if (Status status = start_listening(problem); status != Status::ok) return status;
+    std::string why;
+    if (status_.open(options_.node, options_.proxies, why) != Status::ok) log::warn("{}", why);
     for (std::uint32_t i = 0; i < options_.proxies; ++i) {
         if (Status status = start_proxy(i, problem); status != Status::ok) return status;
     }
@@ -191,6 +193,7 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     config.stored_bytes = options_.store_mib << 20;
     if (!options_.cpus.empty()) config.cpu = options_.cpus[index % options_.cpus.size()];
     config.kernels = kernels_;
+    config.shown = status_.part(index);
     transport::UcxConfig ucx;
     ucx.net_devices = options_.net_devices;
     std::unique_ptr<transport::Transport> fabric;

@@ -7,6 +7,7 @@
 #include "proxy/endpoint_files.h"
 #include "proxy/proxy.h"
 #include "proxy/remote_listener.h"
+#include "proxy/status_page.h"
 #include "proxy/target_hosts.h"
 
 #include <memory>
@@ -86,6 +87,7 @@ class Daemon {
 
     Options options_;
     EndpointFiles files_;
+    StatusPage status_;
     std::vector<std::unique_ptr<Proxy>> proxies_;
     FileDescriptor epoll_, signals_;
     bool imports_ = false;  // xgvmi works here

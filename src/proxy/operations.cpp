@@ -22,6 +22,7 @@ Session::ClientOperation& Session::take_operation(std::uint32_t slot) {
     operation.receives = false;
     operation.message = {};
     ++(slot == control::no_completion ? unwatched_ : outstanding_);
+    ++started_;
     return operation;
 }
 

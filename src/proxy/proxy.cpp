@@ -25,6 +25,7 @@ constexpr unsigned commands_per_round = 64;
 constexpr std::uint64_t socket_interval_ns = 500'000;
 // Callers on direct paths wait for their answers. While they send requests, the proxy polls an idle fabric in
 // every fourth round only, because a poll takes a system call.
+constexpr int show_interval_ms = 50;
 constexpr unsigned rounds_after_direct = 64, rounds_per_fabric = 4;
 constexpr std::uint64_t stop_patience_ns = 1'000'000'000;
 constexpr int tend_interval_ms = static_cast<int>(control::tend_interval_ns / 1'000'000);
@@ -319,6 +320,7 @@ void Proxy::sleep_until_event() {
         const int until_ms = static_cast<int>(std::min<std::uint64_t>(left_ms, 1'000'000));
         limit_ms = limit_ms < 0 ? until_ms : std::min(limit_ms, until_ms);
     }
+    if (quiet && !show()) limit_ms = limit_ms < 0 ? show_interval_ms : std::min(limit_ms, show_interval_ms);
     if (quiet && transport_->arm() == Status::ok && hosts_.arm() == Status::ok &&
         (direct_ == nullptr || direct_->arm() == Status::ok))
         serve_events(limit_ms);
@@ -360,6 +362,46 @@ void Proxy::serve_events(int timeout_ms) {
     if (remote_sessions_ > 0 && sockets_served_ns_ - tended_ns_ > control::tend_interval_ns / 2)
         tend_sessions();
     if (sockets_served_ns_ - beaten_ns_ >= beat_interval_ns_) beat();
+    if (timeout_ms == 0) (void)show();
+}
+
+// Writes its part of the status page, unless it did so a short time ago. Then it returns false, and the
+// caller, if it sleeps, must come back soon.
+bool Proxy::show() {
+    if (config_.shown == nullptr) return true;
+    const std::uint64_t now = clock_.now_ns();
+    if (now - shown_ns_ < show_interval_ms * std::uint64_t{1'000'000}) return false;
+    show_now(now);
+    return true;
+}
+
+void Proxy::show_now(std::uint64_t now_ns) {
+    shown_ns_ = now_ns;
+    ShownProxy& part = *config_.shown;
+    const engine::Counters& counters = engine_->counters();
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    begin_showing(part);
+    part.thread = static_cast<std::uint64_t>(gettid());
+    part.cpu = config_.cpu;
+    part.sessions = sessions_.size();
+    part.outstanding = 0;
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+        const Session& session = *sessions_[i];
+        part.outstanding += session.outstanding();
+        if (i < shown_sessions)
+            show_session(part.shown[i], session.name(), session.started(), session.outstanding());
+    }
+    part.schedules_run = counters.instances_done;
+    part.schedules_failed = counters.instances_failed;
+    part.bytes_sent = counters.bytes_sent;
+    part.bytes_received = counters.bytes_received;
+    part.bytes_copied = counters.bytes_local;
+    part.bytes_reduced = counters.bytes_reduced;
+    part.written_ns = now_ns;
+    part.cpu_ns =
+        static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+    end_showing(part);
 }
 
 void Proxy::beat() {

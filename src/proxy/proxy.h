@@ -19,6 +19,7 @@
 #include "proxy/newcomer.h"
 #include "proxy/resting.h"
 #include "proxy/session.h"
+#include "proxy/status_page.h"
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ struct ProxyConfig {
     std::uint64_t stored_bytes = engine::Config{}.stored_bytes;  // of messages that no receive has met
     KernelSettings kernels;
     std::unique_ptr<transport::Transport> direct;  // for the DirectPort; null: there is none
+    ShownProxy* shown = nullptr;                   // its part of the status page; null: there is none
 };
 
 class Proxy {
@@ -74,6 +76,8 @@ class Proxy {
     void serve_events(int timeout_ms);
     void tend_sessions();
     void beat();
+    bool show();
+    void show_now(std::uint64_t now_ns);
     void watch(int fd);
     void adopt(Newcomer newcomer);
     void drop(std::size_t i);
@@ -90,7 +94,7 @@ class Proxy {
     Resting resting_;
     std::uint32_t rounds_ = 0, direct_rounds_ = 0;
     bool fabric_moved_ = false;
-    std::uint64_t sockets_served_ns_ = 0, tended_ns_ = 0, beaten_ns_ = 0;
+    std::uint64_t sockets_served_ns_ = 0, tended_ns_ = 0, beaten_ns_ = 0, shown_ns_ = 0;
     const std::uint64_t lost_after_ns_ = offpath::lost_after_ns();
     const std::uint64_t beat_interval_ns_ = std::min(lost_after_ns_ / 8, longest_beat_interval_ns);
     std::uint32_t remote_sessions_ = 0;

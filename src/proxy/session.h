@@ -97,6 +97,9 @@ class Session {
     void clear_doorbell() { channel_->clear_doorbell(); }
 
     const std::string& name() const { return name_; }
+    // Operations that the client has started, and those of them that have not ended.
+    std::uint64_t started() const { return started_; }
+    std::uint64_t outstanding() const { return std::uint64_t{outstanding_} + unwatched_; }
 
   private:
     // A started operation: the engine's completion record for it.
@@ -260,6 +263,7 @@ class Session {
 
     std::deque<ClientOperation> operations_;  // the pool
     std::vector<ClientOperation*> free_operations_;
+    std::uint64_t started_ = 0;
     std::uint32_t outstanding_ = 0;
     std::uint32_t unwatched_ = 0;          // operations without a completion
     std::vector<std::uint64_t> revoking_;  // regions whose last use has not ended
