@@ -287,3 +287,13 @@ def test_the_launchers_harmless_warning_is_dropped_and_nothing_else():
     assert sift(b"[head:1] other\nprompt> ") == (b"[head:1] other\nprompt> ", b"")
     passed, held = sift(noise[:30])
     assert passed == b"" and sift(held + noise[30:]) == (b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("offpath st", ["study"]), ("offpath lab r", ["run"]), ("offpath top --o", ["--once"])],
+)
+def test_shells_complete_commands_and_options(offpath, words, completed):
+    last = str(len(words.split()) - 1)
+    done = offpath(_OFFPATH_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=last)
+    assert done.stdout.split() == completed, done.stderr
