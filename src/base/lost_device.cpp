@@ -7,12 +7,42 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <string>
+
+#include <sys/syscall.h>
 
 namespace offpath::lost_device {
 namespace {
 
 std::atomic<pid_t> lost_daemon{nobody};
+
+std::mutex writes_mutex;  // guards what follows
+const std::atomic<std::uint32_t>* recorded_writing = nullptr;
+pid_t writing_daemon = 0, writing_thread = 0;
+
+std::string first_line(const std::string& path) {
+    std::string line;
+    std::ifstream file(path);
+    std::getline(file, line);
+    return line;
+}
+
+// Whether a signal has stopped the thread after the system call that writes. A thread is stopped before it
+// returns to its program, so the call is over, and what it has written is there. Where it is stopped outside
+// of a call, or this process may not know, the answer is no.
+bool is_stopped_behind_write(pid_t process, pid_t thread) {
+    if (process <= 0 || thread <= 0) return false;
+    const std::string folder = fmt::format("/proc/{}/task/{}/", process, thread);
+    const auto is_stopped = [&] {
+        const std::string stat = first_line(folder + "stat");
+        const std::size_t name_end = stat.rfind(')');
+        return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'T';
+    };
+    return is_stopped() &&
+           first_line(folder + "syscall").starts_with(fmt::format("{} ", SYS_process_vm_writev)) &&
+           is_stopped();
+}
 
 // Whether a thread has ended. Its process need not have been collected by its parent.
 bool has_ended(const std::filesystem::path& thread) {
@@ -40,6 +70,27 @@ bool has_ended(pid_t process) {
 
 void record(pid_t daemon) {
     lost_daemon.store(daemon, std::memory_order_release);
+}
+
+void record_writes(const std::atomic<std::uint32_t>* writing, pid_t daemon, pid_t thread) {
+    const std::lock_guard lock(writes_mutex);
+    recorded_writing = writing;
+    writing_daemon = daemon;
+    writing_thread = thread;
+}
+
+void forget_writes(const std::atomic<std::uint32_t>* writing) {
+    const std::lock_guard lock(writes_mutex);
+    if (recorded_writing == writing) recorded_writing = nullptr;
+}
+
+bool may_still_call() {
+    if (!may_still_write()) return false;
+    const std::lock_guard lock(writes_mutex);
+    if (recorded_writing == nullptr) return true;
+    const std::uint32_t marks = recorded_writing->load(std::memory_order_seq_cst);
+    // With two marks, another thread of the daemon writes, too.
+    return marks > 1 || (marks == 1 && !is_stopped_behind_write(writing_daemon, writing_thread));
 }
 
 bool may_still_write() {

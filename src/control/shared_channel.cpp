@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/lost_device.h"
 #include "base/patience.h"
 
 #include <fcntl.h>
@@ -145,8 +146,14 @@ bool SharedClientChannel::lost(std::string& why) {
     return true;
 }
 
+SharedClientChannel::~SharedClientChannel() {
+    lost_device::forget_writes(&memory_.header().writing);
+}
+
 void SharedClientChannel::abandon() {
-    memory_.header().given_up.store(1, std::memory_order_seq_cst);
+    ChannelHeader& header = memory_.header();
+    header.given_up.store(1, std::memory_order_seq_cst);
+    if (header.marks_writes != 0) lost_device::record_writes(&header.writing, daemon_, header.proxy_thread);
     ring_doorbell();
 }
 
@@ -155,6 +162,7 @@ SharedProxyChannel::SharedProxyChannel(ChannelMemory memory, FileDescriptor door
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)),
       consumer_(&memory_.header().ring, memory_.ring()) {
+    memory_.header().marks_writes = 1;
     memory_.header().proxy_thread = static_cast<std::int32_t>(gettid());
 }
 

@@ -11,7 +11,8 @@
 // Signs of life: a waiting client writes a new number into `asked` and rings the doorbell, whether the proxy
 // sleeps or not. The proxy copies the number to `answered` when it clears the doorbell (life_signs.h). A
 // client that gives up its proxy sets `given_up`. The proxy reads that word before it touches the client's
-// memory, because the proxy itself may have been stopped for hours.
+// memory, because the proxy itself may have been stopped for hours. Around each write it raises `writing`. So
+// a client that gives up its proxy, and then finds 0 there, knows that none is under way or will follow.
 #pragma once
 
 #include "base/file_descriptor.h"
@@ -26,7 +27,8 @@ namespace offpath::control {
 
 struct ChannelHeader {
     std::uint64_t magic;
-    std::uint32_t completions, unused;
+    std::uint32_t completions;
+    std::uint32_t marks_writes;  // 1: the proxy raises `writing`
     std::uint64_t ring_bytes;
     RingIndices ring;
     alignas(cache_line) std::atomic<std::uint32_t> sequence;
@@ -36,6 +38,9 @@ struct ChannelHeader {
     std::atomic<std::uint32_t> answered;
     alignas(cache_line) std::atomic<std::uint32_t> asked;
     std::atomic<std::uint32_t> given_up;
+    // Raised while the proxy writes into the client's memory by system call. On its own line, because that is
+    // often.
+    alignas(cache_line) std::atomic<std::uint32_t> writing;
 };
 static_assert(sizeof(ChannelHeader) <= 4096);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -70,6 +75,9 @@ class SharedClientChannel final : public ClientChannel {
   public:
     // `daemon`: its process. 0: it is not visible from here, so the state of its proxies is unknown.
     SharedClientChannel(ChannelMemory memory, FileDescriptor doorbell, pid_t daemon = 0);
+    ~SharedClientChannel() override;
+    SharedClientChannel(const SharedClientChannel&) = delete;
+    SharedClientChannel& operator=(const SharedClientChannel&) = delete;
 
     Status post(const Command& command) override;
     bool ring() override;

@@ -76,6 +76,7 @@ struct AsideCopies::Shared {
     std::mutex mutex;  // guards the members below; never held during a copy
     std::condition_variable changed;
     const std::atomic<std::uint32_t>* given_up = nullptr;  // null: the session is gone
+    std::atomic<std::uint32_t>* writing = nullptr;         // likewise
     bool ends = false, running = false;
     std::deque<std::unique_ptr<CopyJob>> waiting, finished;
     CopyJob* begun = nullptr;
@@ -92,7 +93,9 @@ void AsideCopies::Shared::run() {
         std::unique_ptr<CopyJob> job = std::move(waiting.front());
         waiting.pop_front();
         begun = job.get();
-        job->status = given_up != nullptr && given_up->load(std::memory_order_acquire) != 0
+        const bool marks = job->writes && writing != nullptr;
+        if (marks) writing->fetch_add(1, std::memory_order_seq_cst);  // as in Cma
+        job->status = given_up != nullptr && given_up->load(std::memory_order_seq_cst) != 0
                           ? Status::peer_lost
                           : Status::ok;
         lock.unlock();
@@ -101,6 +104,7 @@ void AsideCopies::Shared::run() {
             if (job->writes) job->find_memory_files(pid);
         }
         lock.lock();
+        if (marks && writing != nullptr) writing->fetch_sub(1, std::memory_order_release);
         begun = nullptr;
         finished.push_back(std::move(job));
         const std::uint64_t one = 1;
@@ -109,10 +113,11 @@ void AsideCopies::Shared::run() {
 }
 
 Status AsideCopies::open(pid_t pid, const std::atomic<std::uint32_t>* given_up,
-                         std::unique_ptr<AsideCopies>& made) {
+                         std::atomic<std::uint32_t>* writing, std::unique_ptr<AsideCopies>& made) {
     auto shared = std::make_shared<Shared>();
     shared->pid = pid;
     shared->given_up = given_up;
+    shared->writing = writing;
     if (const Status status = Cma::open(pid, shared->cma); status != Status::ok) return status;
     shared->event = File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!shared->event) return Status::system;
@@ -125,6 +130,7 @@ AsideCopies::~AsideCopies() {
     std::lock_guard lock(shared_->mutex);
     shared_->ends = true;
     shared_->given_up = nullptr;
+    shared_->writing = nullptr;
     shared_->changed.notify_all();
 }
 

@@ -23,9 +23,9 @@ namespace offpath::memory {
 
 class AsideCopies {
   public:
-    // `given_up` has the meaning it has in SessionMemoryConfig.
+    // `given_up` and `writing` have the meaning that they have in SessionMemoryConfig.
     static Status open(pid_t pid, const std::atomic<std::uint32_t>* given_up,
-                       std::unique_ptr<AsideCopies>& made);
+                       std::atomic<std::uint32_t>* writing, std::unique_ptr<AsideCopies>& made);
     ~AsideCopies();
     AsideCopies(const AsideCopies&) = delete;
     AsideCopies& operator=(const AsideCopies&) = delete;

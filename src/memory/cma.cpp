@@ -34,11 +34,31 @@ Status from_errno(int error) {
 
 using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
+// Says that a write is under way, to a process that may give this one up.
+class WriteMark {
+  public:
+    explicit WriteMark(std::atomic<std::uint32_t>* writing) : writing_(writing) {
+        // Seq_cst, as is the load of `given_up` that follows: either that process sees the mark, or this one
+        // sees that it is given up.
+        if (writing_ != nullptr) writing_->fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~WriteMark() {
+        if (writing_ != nullptr) writing_->fetch_sub(1, std::memory_order_release);
+    }
+    WriteMark(const WriteMark&) = delete;
+    WriteMark& operator=(const WriteMark&) = delete;
+
+  private:
+    std::atomic<std::uint32_t>* const writing_;
+};
+
 Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
-                const std::atomic<std::uint32_t>* given_up = nullptr) {
+                const std::atomic<std::uint32_t>* given_up = nullptr,
+                std::atomic<std::uint32_t>* writing = nullptr) {
     while (!lists.over()) {
+        const WriteMark mark(writing);
         // Check as late as possible, because this process may have been stopped for hours.
-        if (given_up != nullptr && given_up->load(std::memory_order_acquire) != 0) {
+        if (given_up != nullptr && given_up->load(std::memory_order_seq_cst) != 0) {
             error = ESRCH;
             return Status::peer_lost;
         }
@@ -95,7 +115,8 @@ Status cma_probe(pid_t pid, std::uint64_t address, std::uint64_t value, std::str
     return Status::ok;
 }
 
-Status Cma::open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up) {
+Status Cma::open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up,
+                 std::atomic<std::uint32_t>* writing) {
     if (pid <= 0) return Status::invalid;
     File process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (!process && errno != ENOSYS) {
@@ -105,6 +126,7 @@ Status Cma::open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up
     cma.pid_ = pid;
     cma.process_ = std::move(process);
     cma.given_up_ = given_up;
+    cma.writing_ = writing;
     return Status::ok;
 }
 
@@ -138,7 +160,7 @@ Status Cma::write(std::span<const ForeignPiece> pieces) const {
     if (!alive()) return Status::peer_lost;
     int error = 0;
     PieceLists lists(pieces, false);
-    const Status status = transfer(process_vm_writev, pid_, lists, error, given_up_);
+    const Status status = transfer(process_vm_writev, pid_, lists, error, given_up_, writing_);
     if (status != Status::ok) say("writing", pieces, lists.address(), pid_, error);
     return status;
 }

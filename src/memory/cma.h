@@ -24,8 +24,10 @@ class Cma {
   public:
     // Opens the process that has this id now. If that process ends, transfers fail even if its id is used
     // again. `given_up` turns nonzero when the process wants nothing more from us; it is read before each
-    // system call. Null: there is none.
-    static Status open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up = nullptr);
+    // system call. Null: there is none. `writing` is raised around each write, before `given_up` is read. So
+    // if the process sets `given_up` and then finds 0 there, it will not be written to any more.
+    static Status open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up = nullptr,
+                       std::atomic<std::uint32_t>* writing = nullptr);
 
     // ok: everything was copied. access: part of the range is not mapped with the needed access; bytes before
     // that part may have been copied. peer_lost: the process has ended. unsupported: the process does not
@@ -42,6 +44,7 @@ class Cma {
     pid_t pid_ = 0;
     File process_;  // pidfd
     const std::atomic<std::uint32_t>* given_up_ = nullptr;
+    std::atomic<std::uint32_t>* writing_ = nullptr;
 };
 
 }  // namespace offpath::memory

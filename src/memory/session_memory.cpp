@@ -149,8 +149,9 @@ Status BackedMemory::choose_general(std::string& problem) {
             status = cma_probe(config_.pid, config_.probe_address, config_.probe_value, why_not);
         else
             why_not = "the word that it names is not in memory";
-        if (status == Status::ok) status = Cma::open(config_.pid, cma_, config_.given_up);
-        if (status == Status::ok) status = AsideCopies::open(config_.pid, config_.given_up, aside_);
+        if (status == Status::ok) status = Cma::open(config_.pid, cma_, config_.given_up, config_.writing);
+        if (status == Status::ok)
+            status = AsideCopies::open(config_.pid, config_.given_up, config_.writing, aside_);
         if (status == Status::ok) return status;
         if (config_.general == GeneralBackEnd::cma) {
             problem = fmt::format("cma cannot be had: {}", why_not.empty() ? to_string(status) : why_not);

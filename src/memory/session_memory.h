@@ -45,6 +45,8 @@ struct SessionMemoryConfig {
     ExportedMemory* exported = nullptr;  // null: no xgvmi here
     // Turns nonzero when the client has given up this device but lives on. Null: there is no such word.
     const std::atomic<std::uint32_t>* given_up = nullptr;
+    // Raised while its memory is written by system call. Null likewise.
+    std::atomic<std::uint32_t>* writing = nullptr;
     // Remote clients: how their memory is reached over the link. cma is then not tried, `general` must not
     // request it, and the staging sizes above are ignored.
     std::unique_ptr<StagedTransfers> transfers;

@@ -48,6 +48,7 @@ Status Session::make_local(const Newcomer& newcomer, memory::SessionMemoryConfig
     config.probe_address = newcomer.hello.probe_address;
     config.probe_value = newcomer.hello.probe_value;
     config.given_up = &channel.header().given_up;
+    config.writing = &channel.header().writing;
     if (Status status = memory::make_session_memory(std::move(config), parts.memory, problem);
         status != Status::ok)
         return status;

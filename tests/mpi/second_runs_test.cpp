@@ -6,6 +6,9 @@
 //     of the collectives that only a root waits for)
 //   form: "nonblocking", "blocking" or "persistent"
 //   whose daemon dies: "first" or "last"
+//   "stop": the daemon is not killed but stopped. When the collectives are over it continues, and must not
+//   touch
+//     their buffers.
 #include <mpi.h>
 #if defined(OPEN_MPI)
 #include <mpi-ext.h>
@@ -224,6 +227,7 @@ int main(int argc, char** argv) {
     const bool only_last = argc > 1 && std::string_view(argv[1]) == "last";
     form = argc > 2 ? argv[2] : "nonblocking";
     const int victim = argc > 3 && std::string_view(argv[3]) == "first" ? 0 : last_rank;
+    const bool stops = argc > 4 && std::string_view(argv[4]) == "stop";
     const bool starts_early = only_last ? rank == last_rank : rank != 0;
 
     MPI_Datatype halves;  // of a block, the second one first
@@ -253,9 +257,9 @@ int main(int argc, char** argv) {
                 // A rank whose daemon dies in a blocking call has to let another thread kill it.
                 std::thread killer;
                 if (lost && form == "blocking" && rank == victim)
-                    killer = std::thread([] {
+                    killer = std::thread([stops] {
                         std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                        check::kill_daemon();
+                        check::kill_daemon(stops ? SIGSTOP : SIGKILL);
                     });
                 start();
                 if (killer.joinable()) killer.join();
@@ -263,7 +267,7 @@ int main(int argc, char** argv) {
             if (lost && form != "blocking") PMPI_Barrier(MPI_COMM_WORLD);
             if (lost && rank == victim && (form != "blocking" || !starts_early)) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                check::kill_daemon();
+                check::kill_daemon(stops ? SIGSTOP : SIGKILL);
             }
             if (lost && form != "blocking") PMPI_Barrier(MPI_COMM_WORLD);
             if (lost && !starts_early) {
@@ -276,6 +280,14 @@ int main(int argc, char** argv) {
                 check::that(MPI_Wait(&one.request, MPI_STATUS_IGNORE) == MPI_SUCCESS, "{} failed", one.name);
             for (const Collective& one : all)
                 one.verify(serial);
+            if (!lost || !stops) continue;
+            for (Collective& one : all)
+                std::fill(one.recv.begin(), one.recv.end(), -7);
+            if (rank == victim) check::kill_daemon(SIGCONT);
+            std::this_thread::sleep_for(std::chrono::milliseconds(500));
+            for (const Collective& one : all)
+                check::that(std::all_of(one.recv.begin(), one.recv.end(), [](int at) { return at == -7; }),
+                            "{}: the daemon has written late", one.name);
         }
         if (form == "persistent")
             for (Collective& one : all)

@@ -56,7 +56,12 @@ void forget_handle(OffloadedRequest& operation) {
 
 void recycle(OffloadedRequest& operation) {
     release_staging(operation.send_staging);
-    release_staging(operation.recv_staging);
+    if (operation.fresh_staging == nullptr) {
+        release_staging(operation.recv_staging);
+    } else {
+        operation.recv_staging = {};  // never used again
+        operation.fresh_staging.reset();
+    }
     for (const Piece& piece : operation.pieces) {
         if (piece.layout != nullptr) release(*piece.layout);
     }
@@ -111,6 +116,13 @@ void is_kept_back_no_longer(const OffloadedRequest& operation) {
     if (operation.on_device != OFFPATH_IN_PROGRESS) kept_back.fetch_sub(1, std::memory_order_relaxed);
 }
 
+// How long a collective waits for a decision, or for messages of its second run. A device that hangs was
+// noticed late, so the rest must be quick.
+std::uint64_t patience_ns() {
+    const std::uint64_t limit_ns = lost_after_ns();
+    return lost_device::may_still_write() ? limit_ns / 8 * 3 : limit_ns;
+}
+
 // Whether an earlier collective of the team is to run again first.
 bool must_follow(const OffloadedRequest& operation) {
     for (const OffloadedRequest* other = newest; other != nullptr; other = other->next)
@@ -120,11 +132,35 @@ bool must_follow(const OffloadedRequest& operation) {
     return false;
 }
 
+// Whether the device reaches this memory without system calls.
+bool is_mapped(const void* address) {
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    return address != nullptr &&
+           (offpath_mem_query(runtime().context, address, 1, &back_end, &progress) != OFFPATH_OK ||
+            back_end == OFFPATH_BACK_END_MAP || back_end == OFFPATH_BACK_END_XGVMI);
+}
+
+bool receives_into_staging(const OffloadedRequest& operation) {
+    return operation.recv_staging.address != nullptr && operation.part.recv == operation.recv_staging.address;
+}
+
+// Throws std::bad_alloc.
+void leave_staging_to_device(OffloadedRequest& operation) {
+    const std::size_t bytes = operation.recv_staging.bytes;
+    operation.fresh_staging = std::make_unique<std::byte[]>(bytes);
+    std::memcpy(operation.fresh_staging.get(), operation.recv_staging.address, bytes);
+    operation.part.recv = operation.fresh_staging.get();
+}
+
 // A rank that does not come holds the others up no longer than the limit.
 offpath_status_t run_again(OffloadedRequest& operation) {
     if (operation.second_run == nullptr) {
         if (must_follow(operation)) return OFFPATH_IN_PROGRESS;
         try {
+            if (receives_into_staging(operation) && lost_device::may_still_write() &&
+                is_mapped(operation.recv_staging.address))
+                leave_staging_to_device(operation);
             operation.second_run = std::make_unique<SecondRun>(operation);
         } catch (const std::bad_alloc&) {
             operation.team->departure->give_up(operation.number);
@@ -133,7 +169,7 @@ offpath_status_t run_again(OffloadedRequest& operation) {
     }
     const offpath_status_t status = operation.second_run->progress();
     const bool in_vain =
-        status == OFFPATH_IN_PROGRESS && now_ns() - operation.second_run->moved_ns() > lost_after_ns();
+        status == OFFPATH_IN_PROGRESS && now_ns() - operation.second_run->moved_ns() > patience_ns();
     if (status != OFFPATH_ERR_PEER_LOST && !in_vain) return status;
     operation.team->departure->give_up(operation.number);
     return OFFPATH_ERR_PEER_LOST;
@@ -154,7 +190,7 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
     Passage passage = departure.passage_of(operation.number);
     if (passage == Passage::device) return departure.is_closed() ? operation.on_device : OFFPATH_IN_PROGRESS;
     if (passage == Passage::undecided) {
-        if (now_ns() - operation.ended_ns < lost_after_ns()) return OFFPATH_IN_PROGRESS;
+        if (now_ns() - operation.ended_ns < patience_ns()) return OFFPATH_IN_PROGRESS;
         departure.give_up(operation.number);
         passage = Passage::lost;
     }
@@ -197,7 +233,9 @@ offpath_status_t state_of(OffloadedRequest& operation) {
 }
 
 bool unpack_pieces(const OffloadedRequest& operation) {
-    const char* packed = static_cast<const char*>(operation.recv_staging.address);
+    const void* const base =
+        operation.fresh_staging != nullptr ? operation.fresh_staging.get() : operation.recv_staging.address;
+    const char* packed = static_cast<const char*>(base);
     for (const Piece& piece : operation.pieces) {
         const char* from = packed + piece.packed_at;
         if (piece.layout == nullptr) {
@@ -322,7 +360,13 @@ void has_no_device(OffloadedRequest& operation) {
     keep_back(operation, OFFPATH_ERR_PEER_LOST);
 }
 
-// What a daemon that has died was doing is over in a moment. One that was only stopped may copy later.
+bool device_may_write(const OffloadedRequest& operation) {
+    if (!lost_device::may_still_write()) return false;
+    return lost_device::may_still_call() ||
+           (is_mapped(operation.part.recv) && !receives_into_staging(operation));
+}
+
+// What a daemon that has died was doing is over in a moment. One that was only stopped may continue later.
 bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t given_up, Vote& vote) {
     constexpr std::uint64_t while_dying_ns = 1'000'000'000;
     const std::unique_lock lock(outstanding_mutex, std::try_to_lock);
@@ -331,18 +375,18 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
     const auto is_asked_for = [&](const OffloadedRequest& one) {
         return one.number > given_up && one.number <= calls && one.team->departure.get() == &departure;
     };
-    const bool device_may_write = lost_device::may_still_write();
+    const bool may_be_dying = lost_device::may_still_call();
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
         if (!is_asked_for(*one)) continue;
         const bool held = one->held.load(std::memory_order_acquire);
         if (!held && one->on_device == OFFPATH_IN_PROGRESS) return false;
-        if (!held && device_may_write && now_ns() - one->ended_ns < while_dying_ns) return false;
+        if (!held && may_be_dying && now_ns() - one->ended_ns < while_dying_ns) return false;
         if (vote.first == 0 || one->number < vote.first) vote.first = one->number;
     }
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
         if (!is_asked_for(*one) || one->number - vote.first >= 64) continue;
         const bool held = one->held.load(std::memory_order_acquire);
-        if (held || (!device_may_write && can_run_again(*one)))
+        if (held || (can_run_again(*one) && !device_may_write(*one)))
             vote.intact |= 1ULL << (one->number - vote.first);
     }
     return true;

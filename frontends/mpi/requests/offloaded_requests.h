@@ -87,6 +87,8 @@ struct OffloadedRequest {
     offpath_status_t on_device = OFFPATH_IN_PROGRESS;
     std::uint64_t ended_ns = 0;  // when
     std::unique_ptr<SecondRun> second_run;
+    // What a second run receives into, in place of `recv_staging`, which a stopped device may still write.
+    std::unique_ptr<std::byte[]> fresh_staging;
 
     OffloadedRequest* next = nullptr;       // outstanding, or free in the pool
     OffloadedRequest* hash_next = nullptr;  // by handle, until done
@@ -106,6 +108,8 @@ inline bool any_outstanding() {
     return outstanding.requests != 0;
 }
 
+// Whether the operation's device was lost, and may still write into its buffers.
+bool device_may_write(const OffloadedRequest& operation);
 // Makes an operation one whose device was lost before it has begun. Its part may run again.
 void has_no_device(OffloadedRequest& operation);
 // Collectives that have ended on the device, and are kept back or run again.

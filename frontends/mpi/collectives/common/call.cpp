@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/lost_device.h"
 #include "runtime/losses.h"
 #include "tuning/explain.h"
 
@@ -14,7 +13,7 @@ std::string name_of_collective(const OffloadedRequest& request) {
 }
 
 std::string why_not_again(const OffloadedRequest& request) {
-    if (lost_device::may_still_write()) return "its device may still write into its buffers";
+    if (device_may_write(request)) return "its device may still write into its buffers";
     if (request.part.reduces() && request.part.send == nullptr) return "it has overwritten operands in place";
     return "another rank has its result, has not answered in time, or cannot run it again";
 }
