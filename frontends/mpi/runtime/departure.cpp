@@ -177,9 +177,13 @@ bool Departure::is_closed() const {
 
 bool Departure::give_up(std::uint64_t number) {
     const std::lock_guard lock(departures_mutex);
-    if (state_->committed.contains(runtime().rank) &&
-        number > state_->last_on_device.load(std::memory_order_relaxed))
-        return false;
+    if (state_->committed.contains(runtime().rank)) {
+        const std::uint64_t last = state_->last_on_device.load(std::memory_order_relaxed);
+        if (number > last) return false;
+        // Others may run it again before they hear of this. The messages of a later run must not be taken for
+        // those that this rank does not send now.
+        number = last;
+    }
     tell_others(*state_, LetterKind::give_up, number);
     count_letter(*state_, runtime().rank, number, LetterKind::give_up);
     return true;

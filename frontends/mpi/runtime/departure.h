@@ -83,8 +83,8 @@ class Departure {
     void report();
     bool has_reported() const;
     bool is_closed() const;
-    // All calls up to this one end with an error, on all ranks that have no result of them. False: too late,
-    // the call is not the device's, and this rank has committed.
+    // All calls up to this one end with an error, on all ranks that have no result of them. Once this rank
+    // has committed, so do all calls of the device; false: this call is not one of them, and it is too late.
     bool give_up(std::uint64_t number);
     // Counts a call that would go to the device, and returns its number.
     std::uint64_t next();

@@ -22,7 +22,11 @@ std::string why_not_again(const OffloadedRequest& request) {
 // error.
 int fail_collective(const OffloadedRequest& request, offpath_status_t status) {
     lost_on_team(*request.team, status);
-    if (status == OFFPATH_ERR_PEER_LOST) request.team->departure->report();
+    if (status == OFFPATH_ERR_PEER_LOST) {
+        request.team->departure->report();
+        // A message of a second run may be on the way here.
+        request.team->small_messages.never_reuse_tag();
+    }
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     const MPI_Comm comm = request.team->comm;
