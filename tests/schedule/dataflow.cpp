@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <random>
 #include <tuple>
+#include <unordered_map>
 
 namespace offpath::testing {
 namespace {
@@ -73,6 +73,28 @@ void reduce(DataType type, Reduction reduction, const std::byte* src, std::byte*
             std::abort();  // what the kernels do with the other types is their own test's matter
     }
 }
+
+// SplitMix64 (Steele, Lea, Flood, 2014): the tests draw so often that the generator counts.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t operator()() {
+        std::uint64_t word = state_ += 0x9e37'79b9'7f4a'7c15;
+        word = (word ^ (word >> 30)) * 0xbf58'476d'1ce4'e5b9;
+        word = (word ^ (word >> 27)) * 0x94d0'49bb'1331'11eb;
+        return word ^ (word >> 31);
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+struct ChannelHash {
+    std::size_t operator()(const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& channel) const {
+        const auto& [from, to, tag] = channel;
+        return Random((std::uint64_t{from} << 32 | to) ^ tag * 0x2545'f491'4f6c'dd1d)();
+    }
+};
 
 class Dataflow {
   public:
@@ -144,8 +166,10 @@ class Dataflow {
         if (bytes > 0) std::memmove(dst, src, bytes);
     }
     void poison(std::byte* dst, std::uint64_t bytes) {
-        for (std::uint64_t i = 0; i < bytes; ++i)
-            dst[i] = static_cast<std::byte>(random_());
+        for (std::uint64_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+            const std::uint64_t word = random_();
+            std::memcpy(dst + at, &word, std::min<std::uint64_t>(bytes - at, sizeof word));
+        }
     }
 
     void perform(Action action) {
@@ -269,10 +293,10 @@ class Dataflow {
     std::span<const Schedule> schedules_;
     std::span<RankBuffers> buffers_;
     const DataflowOptions& options_;
-    std::mt19937_64 random_;
+    Random random_;
     std::vector<std::vector<Node>> nodes_;
     std::vector<Action> actions_, late_actions_;
-    std::map<Channel, Meeting> meetings_;
+    std::unordered_map<Channel, Meeting, ChannelHash> meetings_;
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> signals_;
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<OpId>> waiting_;
     std::vector<std::uint32_t> in_flight_;
