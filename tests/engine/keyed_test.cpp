@@ -87,6 +87,22 @@ TEST_P(EngineMail, ASendIsNotDoneBeforeItsReceive) {
     EXPECT_EQ(got, 5);
 }
 
+TEST_P(EngineMail, ASendThatIsDoneHasBeenReceived) {
+    constexpr std::size_t messages = 20, ints = 100'000;
+    for (std::size_t i = 0; i < messages; ++i) {
+        const std::vector<std::size_t> out(ints, i);
+        std::vector<std::size_t> in(ints, 0);
+        Done sent, received;
+        ASSERT_EQ(recv(in.data(), ints * sizeof in[0], {4, i}, &received), Status::in_progress);
+        send(out.data(), ints * sizeof out[0], {4, i}, &sent);
+        ASSERT_TRUE(world.run_until([&] { return sent.status.has_value(); }));
+        ASSERT_EQ(*sent.status, Status::ok);
+        ASSERT_TRUE(received.status.has_value()) << "message " << i;
+        ASSERT_EQ(*received.status, Status::ok);
+        ASSERT_EQ(in, out);
+    }
+}
+
 TEST_P(EngineMail, TruncationEndsBothAndWritesNothing) {
     std::vector<char> value(100000, 1), got(99999, 2);
     Done sent, received;

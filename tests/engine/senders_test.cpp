@@ -140,9 +140,14 @@ TEST_F(Senders, OnlyTheReceiverOfATransferAnswersIt) {
     EXPECT_EQ(refused(), 2u);
     EXPECT_EQ(second.say(job, Grant{Kind::grant, 4096, message->token, 98, 64}), Status::ok);
     settle();
-    EXPECT_EQ(done.status, Status::ok);
     ASSERT_TRUE(second.heard<Chunk>(Kind::chunk).has_value());
     EXPECT_EQ(second.heard<Chunk>(Kind::chunk)->token, 98u);
+    EXPECT_EQ(third.say(job, Finished{Kind::finished, 0, message->token}), Status::ok);
+    settle();
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_EQ(second.say(job, Finished{Kind::finished, 0, message->token}), Status::ok);
+    settle();
+    EXPECT_EQ(done.status, Status::ok);
 }
 
 TEST_F(Senders, NobodySpeaksForARankOfAnotherProxy) {

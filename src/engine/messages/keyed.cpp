@@ -25,6 +25,7 @@ Status Messages::keyed_send(Team& team, const memory::HostRange& buffer, std::ui
     MessageOp& op = new_op(team, buffer, dest, false, done);
     op.send = new_send(op, team.location(buffer), buffer.bytes);
     op.send->peer = &peer;
+    op.send->awaits_end = !peer.self;
     core_.peers.tell(
         peer, bytes_of(Keyed{{Kind::keyed, 0, team.route_to(dest)}, key, buffer.bytes, op.send->token}));
     return Status::in_progress;
@@ -46,6 +47,7 @@ Status Messages::keyed_recv(Team& team, const memory::HostRange& buffer, std::ui
     MessageOp& op = new_op(team, buffer, source, true, done);
     op.info = info;
     op.key = key;
+    op.keyed = true;
     if (stored != of_team.keyed_stored.end()) {
         const std::shared_ptr<StoredMessage> kept = std::move(stored->second);
         of_team.keyed_stored.erase(stored);
@@ -126,6 +128,7 @@ void Messages::on_keyed_store(Team& team, const KeyedStoreRequest& request) {
     Peer& peer = *team.peers[address.source];
     MessageOp& storing = new_op(team, {}, address.source, true, stored.get());
     storing.kept = stored;
+    if (!peer.self) storing.sender = message.token;
     storing.recv = new_recv(storing, Location::at_pointer(stored->bytes.get()), message.bytes, peer);
     of_team.keyed_stored.emplace(address, std::move(stored));
     core_.mover.grant(peer, message.token, *storing.recv);

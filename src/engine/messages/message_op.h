@@ -71,6 +71,10 @@ struct MessageOp final : TransferPair, Linked<MessageOp> {
     bool receives = false;
     bool probes = false;  // a receive that takes nothing
     bool wanted = false;  // keyed: a receive that no message has met
+    bool keyed = false;   // a receive by key
+    // Of the sending transfer of a keyed message that was granted to this receive. It is over when it hears
+    // that this receive is.
+    std::uint64_t sender = 0;
     MessageKey key;
     std::shared_ptr<StoredMessage> kept;  // stored message that it reads from or writes to
     Completion* done = nullptr;

@@ -69,6 +69,7 @@ void Messages::take_message(MessageOp& receive, const Announced& message) {
     if (message.token != 0 && team.gone(message.source)) return op_over(receive, Status::peer_lost);
     receive.recv = new_recv(receive, team.location(receive.buffer), message.bytes, peer);
     if (message.token == 0) return core_.mover.take(*receive.recv, message.payload);
+    if (receive.keyed && !peer.self) receive.sender = message.token;
     core_.mover.grant(peer, message.token, *receive.recv);
 }
 
@@ -103,12 +104,20 @@ bool Messages::finish() {
             Team* team = op->team;
             Completion* done = op->done;
             const Status status = op->status;
+            const std::uint64_t sender = op->sender;
+            const std::uint32_t source = op->peer;
             MessagesOfTeam::of(*team).ops.remove(*op);
             const std::shared_ptr<StoredMessage> kept = std::move(op->kept);
             if (kept != nullptr && kept->receive == op) kept->receive = nullptr;
             ops_.give_back(op);
             (is_error(status) ? core_.counters.instances_failed : core_.counters.instances_done)++;
             if (done != nullptr) (*done)(status);
+            // After the completion: if this process dies now, the host of a receive whose sender is done has
+            // it.
+            if (sender != 0) {
+                const bool is_lost = status == Status::canceled || status == Status::peer_lost;
+                core_.mover.finish(*team->peers[source], sender, is_lost ? Status::peer_lost : Status::ok);
+            }
             core_.settle(*team);
         }
         moved = true;

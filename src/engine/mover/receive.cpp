@@ -172,6 +172,11 @@ void Mover::on_finished(const Finished& message, const Peer& from) {
     if (is_error(status)) {
         transfer->status = status;
         transfer->next = transfer->bytes;
+    } else if (transfer->awaits_end) {
+        transfer->ended = true;
+        transfer->next = transfer->bytes;
+        if (transfer->pieces == 0) send_over(*transfer);
+        return;
     } else if (transfer->may_be_cut) {
         // The receiver has cut the message short, or wanted none of it. For the sender the transfer is over.
         transfer->moved = transfer->next = transfer->bytes;

@@ -155,7 +155,7 @@ bool Mover::pump_all(std::deque<SendTransfer*>& transfers, std::size_t most) {
 
 // Starts at most one piece. The transfer may be gone afterwards.
 bool Mover::pump(SendTransfer& transfer) {
-    if (transfer.dead || is_error(transfer.status)) {
+    if (transfer.dead || transfer.ended || is_error(transfer.status)) {
         if (transfer.pieces == 0) send_over(transfer);
         return true;
     }
@@ -266,7 +266,9 @@ void Mover::piece_over(Piece& piece, Status status) {
     const bool recv_done = recv != nullptr && account(*recv);
     if (send != nullptr) {
         if (is_error(status)) send->next = send->bytes;
-        const bool send_done = account(*send);
+        const bool has_all = account(*send);
+        const bool waits = send->awaits_end && !send->dead && !is_error(send->status);
+        const bool send_done = send->ended ? send->pieces == 0 : has_all && !waits;
         const std::uint64_t token = send->token;
         // End the receiver first. If it has failed, its owner may end the sender too.
         if (recv_done) recv_over(*recv);

@@ -126,6 +126,8 @@ struct SendTransfer : Transfer {
     // own, and the receiver is not told that the rest will not come.
     bool ends_are_told = false;
     bool may_be_cut = false;          // the receiver may accept fewer bytes without error
+    bool awaits_end = false;          // not over before the receiver's proxy says so (Kind::finished)
+    bool ended = false;               // it has said so
     RecvTransfer* partner = nullptr;  // receiver served by this same engine
     bool local = false;               // `partner` or `copy_to` is the destination
     Location copy_to;
