@@ -33,7 +33,6 @@ void Engine::Impl::dispatch(std::span<const std::byte> header, const transport::
         if (incoming != nullptr && incoming->rendezvous != nullptr) transport.discard(incoming->rendezvous);
         return;
     }
-    if (!from.has_answered && kind != Kind::beat) from.knows_us();
     switch (kind) {
         case Kind::chunk:
         case Kind::grant:

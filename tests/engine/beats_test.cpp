@@ -76,16 +76,6 @@ TEST_F(Beats, ASilentOneIsLostAndToldWhenItIsBack) {
     EXPECT_EQ(*theirs.status, Status::peer_lost);
 }
 
-// Its message shows that it knows the other one.
-TEST_F(Beats, AProxyThatStopsBeforeItsFirstAnswerIsLost) {
-    world.stop(1);
-    const std::uint64_t took = pass(10 * limit, [&] { return waiting.status.has_value(); });
-    ASSERT_TRUE(waiting.status);
-    EXPECT_EQ(*waiting.status, Status::peer_lost);
-    EXPECT_GE(took, limit);
-    EXPECT_LE(took, limit + 2 * interval);
-}
-
 TEST_F(Beats, APauseWithinTheLimitIsSurvived) {
     pass(limit);
     world.stop(1);

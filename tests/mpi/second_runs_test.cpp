@@ -266,7 +266,8 @@ int main(int argc, char** argv) {
             }
             if (lost && form != "blocking") PMPI_Barrier(MPI_COMM_WORLD);
             if (lost && rank == victim && (form != "blocking" || !starts_early)) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                // Daemons that have never answered each other's questions are not given up.
+                std::this_thread::sleep_for(std::chrono::milliseconds(stops ? 2500 : 300));
                 check::kill_daemon(stops ? SIGSTOP : SIGKILL);
             }
             if (lost && form != "blocking") PMPI_Barrier(MPI_COMM_WORLD);

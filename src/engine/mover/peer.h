@@ -41,15 +41,8 @@ struct Peer {
     bool awaited = false;         // operations here depend on it
     bool named = false;           // an operation depends on this peer alone
     bool asked = false;           // a question is unanswered
-    bool has_answered = false;    // it has sent something before; until then it may not know us
+    bool has_answered = false;    // it has answered before; until then it may not know us
     std::uint64_t silent_ns = 0;  // since the question
-
-    // It has sent something for the first time. An earlier question may have met a proxy that did not know
-    // us.
-    void knows_us() {
-        has_answered = true;
-        asked = false;
-    }
 
     transport::Endpoint* endpoint() const { return way == nullptr ? nullptr : way->endpoint; }
 };
