@@ -9,7 +9,7 @@
 namespace offpath::mpi {
 namespace {
 
-using Shape = DevicePart::Shape;
+using PartShape = DevicePart::Shape;
 
 constexpr std::size_t largest_message = std::size_t{1} << 30;  // the host's MPI counts bytes in an int
 
@@ -21,7 +21,7 @@ std::byte* byte_at(const void* base, std::size_t offset) {
 
 bool can_run_again(const OffloadedRequest& operation) {
     const DevicePart& part = operation.part;
-    if (part.shape == Shape::none || !SmallLane::of_second_runs().usable()) return false;
+    if (part.shape == PartShape::none || !SmallLane::of_second_runs().usable()) return false;
     // In place, the device combines operands where they are.
     return !part.reduces() || part.send != nullptr;
 }
@@ -108,36 +108,36 @@ void SecondRun::start() {
     };
     const bool is_root = rank_ == part.root;
     switch (part.shape) {
-        case Shape::barrier:
+        case PartShape::barrier:
             operands_.resize(static_cast<std::size_t>(ranks_));
             for (int peer = 0; peer < ranks_; ++peer)
                 to_and_from(peer, &operands_[static_cast<std::size_t>(rank_)], 1,
                             &operands_[static_cast<std::size_t>(peer)], 1);
             return;
-        case Shape::alltoall:
+        case PartShape::alltoall:
             for (int peer = 0; peer < ranks_; ++peer) {
                 const std::size_t offset = static_cast<std::size_t>(peer) * part.size;
                 to_and_from(peer, byte_at(part.send, offset), part.size, byte_at(part.recv, offset),
                             part.size);
             }
             return;
-        case Shape::pairs:
+        case PartShape::pairs:
             for (int peer = 0; peer < ranks_; ++peer) {
                 const auto i = static_cast<std::size_t>(peer);
                 to_and_from(peer, byte_at(part.send, op.send_offsets[i]), op.send_bytes[i],
                             byte_at(part.recv, op.recv_offsets[i]), op.recv_bytes[i]);
             }
             return;
-        case Shape::neighbors:
+        case PartShape::neighbors:
             // Blocks between the same two ranks are matched in their order, also those of a rank with itself.
             for (std::size_t i = 0; i < op.recv_peers.size(); ++i)
                 receive(op.recv_peers[i], byte_at(part.recv, op.recv_offsets[i]), op.recv_bytes[i]);
             for (std::size_t i = 0; i < op.send_peers.size(); ++i)
                 send(op.send_peers[i], byte_at(part.send, op.send_offsets[i]), op.send_bytes[i]);
             return;
-        case Shape::allgather:
-        case Shape::allgatherv: {
-            const bool equal = part.shape == Shape::allgather;
+        case PartShape::allgather:
+        case PartShape::allgatherv: {
+            const bool equal = part.shape == PartShape::allgather;
             const auto size = [&](int peer) {
                 return equal ? part.size : op.recv_bytes[static_cast<std::size_t>(peer)];
             };
@@ -150,7 +150,7 @@ void SecondRun::start() {
                 to_and_from(peer, own, size(rank_), place(peer), size(peer));
             return;
         }
-        case Shape::bcast:
+        case PartShape::bcast:
             if (!is_root) return receive(part.root, part.recv, part.size);
             for (int peer = 0; peer < ranks_; ++peer)
                 if (peer != rank_) send(peer, part.send, part.size);
@@ -165,8 +165,8 @@ void SecondRun::start() {
 void SecondRun::start_rooted() {
     const DevicePart& part = operation_.part;
     const OffloadedRequest& op = operation_;
-    const bool gathers = part.shape == Shape::gather || part.shape == Shape::gatherv;
-    const bool equal = part.shape == Shape::gather || part.shape == Shape::scatter;
+    const bool gathers = part.shape == PartShape::gather || part.shape == PartShape::gatherv;
+    const bool equal = part.shape == PartShape::gather || part.shape == PartShape::scatter;
     const std::vector<std::size_t>& sizes = gathers ? op.recv_bytes : op.send_bytes;
     const std::vector<std::size_t>& offsets = gathers ? op.recv_offsets : op.send_offsets;
     if (rank_ != part.root) {
@@ -197,8 +197,8 @@ void SecondRun::start_rooted() {
 std::size_t SecondRun::first_element(int rank) const {
     const DevicePart& part = operation_.part;
     const auto i = static_cast<std::size_t>(rank);
-    if (part.shape == Shape::reduce_scatter_block) return i * part.size;
-    if (part.shape != Shape::reduce_scatter)
+    if (part.shape == PartShape::reduce_scatter_block) return i * part.size;
+    if (part.shape != PartShape::reduce_scatter)
         return part.size / static_cast<std::size_t>(ranks_) * i +
                std::min(i, part.size % static_cast<std::size_t>(ranks_));
     std::size_t first = 0;
@@ -239,20 +239,21 @@ void SecondRun::combine_and_spread() {
         }
     const auto result_for = [&](int rank) -> const std::byte* {
         switch (part.shape) {
-            case Shape::reduce:
+            case PartShape::reduce:
                 return rank == part.root ? operand_of(ranks_ - 1) : nullptr;
-            case Shape::reduce_scatter:
-            case Shape::reduce_scatter_block:
+            case PartShape::reduce_scatter:
+            case PartShape::reduce_scatter_block:
                 return rank == rank_ ? operand_of(ranks_ - 1) : nullptr;
-            case Shape::scan:
+            case PartShape::scan:
                 return operand_of(rank);
-            case Shape::exscan:
+            case PartShape::exscan:
                 return rank > 0 ? operand_of(rank - 1) : nullptr;
             default:
                 return operand_of(ranks_ - 1);
         }
     };
-    const bool scatters = part.shape == Shape::reduce_scatter || part.shape == Shape::reduce_scatter_block;
+    const bool scatters =
+        part.shape == PartShape::reduce_scatter || part.shape == PartShape::reduce_scatter_block;
     const bool arrives = result_for(rank_) != nullptr;
     for (int peer = 0; peer < ranks_ && !scatters; ++peer) {
         const std::size_t first = first_element(peer) * extent_;
