@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/lost_device.h"
 #include "base/patience.h"
 #include "communicators/communicators.h"
 #include "counts.h"
@@ -76,6 +77,16 @@ char* place_of(Parcel& receive) {
     return static_cast<char*>(receive.staging.address);
 }
 
+// Whether a device that is only silent may still write where the message goes. It maps staging memory.
+bool may_be_written(const Parcel& receive) {
+    if (!receive.landed && !receive.use.contiguous()) return true;
+    const void* const place = receive.landed ? receive.landing : receive.buffer;
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    return offpath_mem_query(runtime().context, place, 1, &back_end, &progress) != OFFPATH_OK ||
+           back_end != OFFPATH_BACK_END_CMA || lost_device::may_still_call();
+}
+
 void answer_request(const RescueNote& request) {
     const auto sent = [&](const SentAgain& message) {
         return message.to == request.from && is_same(message.key, request.key);
@@ -136,8 +147,8 @@ bool send_again(Parcel& send) {
 bool begin_rescue(Parcel& receive) {
     if (receive.announced > receive.capacity) return false;
     const offpath_device_state_t device = offpath_context_device_state(runtime().context);
-    if (device == OFFPATH_DEVICE_SILENT) return false;
-    if (device == OFFPATH_DEVICE_ENDED) lost_own_device();
+    if (device == OFFPATH_DEVICE_SILENT && may_be_written(receive)) return false;
+    if (device != OFFPATH_DEVICE_SERVES) lost_own_device();
     receive.lost_ns = now_ns();
     rescues.fetch_add(1, std::memory_order_relaxed);
     attend(receive);

@@ -9,7 +9,8 @@
 // receive fails. It also fails if no answer comes within OFFPATH_LOST_AFTER_S.
 //
 // Nothing else may write into the buffer of such a receive: its device serves and has ended the operation, or
-// it has ended itself. If it is only silent (offpath/loss.h), the receive fails.
+// it has ended itself. If it is only silent (offpath/loss.h), it must write there by system calls only, with
+// none of them under way (base/lost_device.h); otherwise the receive fails.
 //
 // Offers that no receive takes, because the device had delivered the message before, are received and dropped
 // at the end.
