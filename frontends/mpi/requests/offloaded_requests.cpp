@@ -120,7 +120,7 @@ void is_kept_back_no_longer(const OffloadedRequest& operation) {
 // noticed late, so the rest must be quick.
 std::uint64_t patience_ns() {
     const std::uint64_t limit_ns = lost_after_ns();
-    return lost_device::may_still_write() ? limit_ns / 4 : limit_ns;
+    return lost_device::may_still_write() ? limit_ns / 5 : limit_ns;
 }
 
 // Whether an earlier collective of the team is to run again first.
