@@ -36,7 +36,7 @@ def masked(line: str) -> str:
     ]
     for start, end in sorted(set(places), reverse=True):
         line = line[:start] + "#" + line[end:]
-    return " ".join(line.split()) if places else line
+    return " ".join(line.split()) if places else line.rstrip()
 
 
 def _after(line: str, place: int) -> re.Match | None:

@@ -83,3 +83,8 @@ def test_chances_are_those_of_the_rank_sum_test():
     assert stats.chance([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]) == pytest.approx(2 / 252)
     assert stats.chance([1.0, 1.0], [1.0, 1.0]) == 1.0
     assert stats.chance(list(range(30)), list(range(100, 130))) < 1e-6
+
+
+def test_blanks_at_the_end_of_a_line_are_not_results() -> None:
+    # A program may drop its last column, a time, and leave the blanks that filled it up.
+    assert timing_lines.masked("500 7.5e-01 2.7e-01 ") == timing_lines.masked("500 7.5e-01 2.7e-01")
