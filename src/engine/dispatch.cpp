@@ -33,6 +33,7 @@ void Engine::Impl::dispatch(std::span<const std::byte> header, const transport::
         if (incoming != nullptr && incoming->rendezvous != nullptr) transport.discard(incoming->rendezvous);
         return;
     }
+    from.has_sent();
     switch (kind) {
         case Kind::chunk:
         case Kind::grant:

@@ -76,6 +76,25 @@ TEST_F(Beats, ASilentOneIsLostAndToldWhenItIsBack) {
     EXPECT_EQ(*theirs.status, Status::peer_lost);
 }
 
+// Its message shows that it knows the other one.
+TEST_F(Beats, AProxyThatStopsBeforeItsFirstAnswerIsLost) {
+    world.stop(1);
+    const std::uint64_t took = pass(10 * limit, [&] { return waiting.status.has_value(); });
+    ASSERT_TRUE(waiting.status);
+    EXPECT_EQ(*waiting.status, Status::peer_lost);
+    EXPECT_GE(took, limit);
+    EXPECT_LE(took, limit + 2 * interval);
+}
+
+// It is asked in each round until its first answer, so it does not matter that it missed questions.
+TEST_F(Beats, APauseBeforeItsFirstAnswerIsSurvived) {
+    world.stop(1);
+    pass(limit - 2 * interval);
+    world.go_on(1);
+    pass(5 * limit);
+    EXPECT_FALSE(waiting.status);
+}
+
 TEST_F(Beats, APauseWithinTheLimitIsSurvived) {
     pass(limit);
     world.stop(1);

@@ -88,13 +88,14 @@ void Peers::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns) {
     } else {
         peer.silent_ns = 0;
     }
-    // A peer that has never answered may not have known this proxy when it was asked. So it is asked again.
+    // A peer that has never answered may not have known this proxy when it was asked. So it is asked again,
+    // and given up only if it has shown that it knows this proxy.
     if (!peer.asked || !peer.has_answered) {
         const Beat question{Kind::beat, BeatWord::question, peer.job.high, peer.job.low};
         peer.way->probing ? say(peer, bytes_of(question)) : tell(peer, bytes_of(question));
     }
     peer.asked = true;
-    if (peer.awaited && peer.has_answered && peer.silent_ns >= limit_ns) give_up_silent(peer);
+    if (peer.awaited && peer.knows_us && peer.silent_ns >= limit_ns) give_up_silent(peer);
 }
 
 void Peers::on_beat(const Beat& beat, Peer& from) {

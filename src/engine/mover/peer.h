@@ -41,8 +41,15 @@ struct Peer {
     bool awaited = false;         // operations here depend on it
     bool named = false;           // an operation depends on this peer alone
     bool asked = false;           // a question is unanswered
-    bool has_answered = false;    // it has answered before; until then it may not know us
+    bool knows_us = false;        // it has sent something; until then a question may mean nothing to it
+    bool has_answered = false;    // until then it is asked again in each round
     std::uint64_t silent_ns = 0;  // since the question
+
+    // It has sent something. An earlier question may have met a proxy that did not know us.
+    void has_sent() {
+        if (!knows_us) asked = false;
+        knows_us = true;
+    }
 
     transport::Endpoint* endpoint() const { return way == nullptr ? nullptr : way->endpoint; }
 };
