@@ -71,12 +71,13 @@ def traces(marker: str) -> list[str]:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            content = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            command = (entry / "cmdline").read_bytes()
+            content = command + (entry / "environ").read_bytes()
             alive = (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
         except OSError:
             continue
         if alive and marker.encode() in content:
-            found.append(f"process {entry.name}: {(entry / 'cmdline').read_bytes()!r}")
+            found.append(f"process {entry.name}: {command!r}")
     return found
 
 
