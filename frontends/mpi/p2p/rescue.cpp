@@ -21,6 +21,8 @@
 #include "lock.h"
 #include "parcel_progress.h"
 #include "runtime/losses.h"
+#include "runtime/mailbox.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -35,6 +37,13 @@ struct SentAgain {
 std::list<SentAgain> sent_again;
 std::vector<RescueNote> offers, refusals;
 std::atomic<std::uint32_t> rescues{0};  // receives that wait for an offer
+
+Mailbox<RescueNote> rescue_notes(arriving_rescue_note);
+constexpr int rescue_tag = 2;  // letters have another one (runtime/letters.h)
+
+void tell(int world_rank, RescueNote::Kind kind, int tag, const offpath_message_key_t& key) {
+    rescue_notes.send(world_rank, {kind, tag, key, runtime().rank});
+}
 
 bool is_same(const offpath_message_key_t& one, const offpath_message_key_t& other) {
     return one.high == other.high && one.low == other.low;
@@ -94,7 +103,7 @@ void answer_request(const RescueNote& request) {
     if (std::any_of(sent_again.begin(), sent_again.end(), sent)) return;
     Parcel* const send = find_device_send(request.from, request.key);
     if (send == nullptr || !send_again(*send)) {
-        send_rescue_note(request.from, {RescueNote::refusal, 0, request.key});
+        tell(request.from, RescueNote::refusal, 0, request.key);
         return;
     }
     // The device may go on reading the buffer, but nobody takes what it reads.
@@ -139,7 +148,7 @@ bool send_again(Parcel& send) {
         sent_again.pop_back();
         return false;
     }
-    send_rescue_note(to, {RescueNote::offer, tag, send.key});
+    tell(to, RescueNote::offer, tag, send.key);
     count_rescued();
     return true;
 }
@@ -152,7 +161,7 @@ bool begin_rescue(Parcel& receive) {
     receive.lost_ns = now_ns();
     rescues.fetch_add(1, std::memory_order_relaxed);
     attend(receive);
-    send_rescue_note(receive.pairs->world(receive.peer), {RescueNote::request, 0, receive.key});
+    tell(receive.pairs->world(receive.peer), RescueNote::request, 0, receive.key);
     return true;
 }
 
@@ -188,7 +197,7 @@ bool advance_rescue(Parcel& receive) {
 }
 
 void answer_rescue_notes() {
-    while (const std::optional<RescueNote> note = next_rescue_note()) {
+    while (const std::optional<RescueNote> note = rescue_notes.next()) {
         if (note->kind == RescueNote::request) {
             answer_request(*note);
         } else {
@@ -199,15 +208,15 @@ void answer_rescue_notes() {
 }
 
 bool must_answer_rescue_notes() {
-    return has_rescue_note() || rescues.load(std::memory_order_relaxed) != 0;
+    return arriving_rescue_note.has_come() || rescues.load(std::memory_order_relaxed) != 0;
 }
 
 void open_rescue() {
-    open_rescue_notes();
+    rescue_notes.open(runtime().service, rescue_tag);
 }
 
 void close_rescue() {
-    close_rescue_notes(keep_offer);
+    rescue_notes.close(keep_offer);
     for (const RescueNote& offer : offers)
         drop(offer);
     offers.clear();

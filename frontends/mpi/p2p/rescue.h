@@ -15,7 +15,8 @@
 // Offers that no receive takes, because the device had delivered the message before, are received and dropped
 // at the end.
 //
-// Threads: under the lock (lock.h). Costs nothing before the first loss, except a load in each poll.
+// Threads: under the lock (lock.h). Before the first loss, it costs a load in each poll, and sends that the
+// device has are attended (parcel.h), so calls poll meanwhile.
 #pragma once
 
 #include "parcel.h"

@@ -1,11 +1,9 @@
-// Letters: what ranks tell each other after the loss of a device (departure.h), in messages of the host's MPI
-// that a rank may send to another one at any time.
-//
-// A receive for the next letter is always posted. The host's MPI fills it while it progresses for whatever
-// reason, so a look costs one load. Threads: any for has_letter; otherwise one at a time, the caller locks.
+// Letters: what ranks tell each other after the loss of a device (departure.h). Threads: any for has_letter;
+// otherwise one at a time, the caller locks.
 #pragma once
 
-#include <atomic>
+#include "arriving.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -45,16 +43,11 @@ void close_letters();
 
 void send_letter(int world_rank, Letter letter);
 
-// Where the host's MPI puts the next one, and 1 once it has come.
-struct LetterOnWire {
-    Letter letter;
-    std::uint64_t here = 0;
-};
-inline LetterOnWire arriving_letter;
+inline Arriving<Letter> arriving_letter;
 
 // Whether one has come, as far as the host's MPI has progressed.
 inline bool has_letter() {
-    return std::atomic_ref(arriving_letter.here).load(std::memory_order_relaxed) != 0;
+    return arriving_letter.has_come();
 }
 // Lets the host's MPI progress.
 std::optional<Letter> next_letter();
