@@ -1,14 +1,15 @@
 #include "base/lost_device.h"
 
+#include "base/proc_threads.h"
+
 #include <fmt/format.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
-#include <string>
 
 #include <sys/syscall.h>
 
@@ -21,48 +22,28 @@ std::mutex writes_mutex;  // guards what follows
 const std::atomic<std::uint32_t>* recorded_writing = nullptr;
 pid_t writing_daemon = 0, writing_thread = 0;
 
-std::string first_line(const std::string& path) {
-    std::string line;
-    std::ifstream file(path);
-    std::getline(file, line);
-    return line;
-}
-
 // Whether a signal has stopped the thread after the system call that writes. A thread is stopped before it
 // returns to its program, so the call is over, and what it has written is there. Where it is stopped outside
 // of a call, or this process may not know, the answer is no.
 bool is_stopped_behind_write(pid_t process, pid_t thread) {
     if (process <= 0 || thread <= 0) return false;
-    const std::string folder = fmt::format("/proc/{}/task/{}/", process, thread);
-    const auto is_stopped = [&] {
-        const std::string stat = first_line(folder + "stat");
-        const std::size_t name_end = stat.rfind(')');
-        return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'T';
-    };
+    const auto is_stopped = [&] { return thread_letter(process, thread) == 'T'; };
     return is_stopped() &&
-           first_line(folder + "syscall").starts_with(fmt::format("{} ", SYS_process_vm_writev)) &&
+           thread_file(process, thread, "syscall").starts_with(fmt::format("{} ", SYS_process_vm_writev)) &&
            is_stopped();
 }
 
-// Whether a thread has ended. Its process need not have been collected by its parent.
-bool has_ended(const std::filesystem::path& thread) {
-    std::ifstream file(thread / "stat");
-    std::string line;
-    if (!std::getline(file, line)) return true;
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
-    const char state = line[name_end + 2];
-    return state == 'Z' || state == 'X';
-}
-
-// The first thread may end before others, which are still in a system call.
+// Its first thread may end before others, which are still in a system call. Its parent need not have
+// collected it.
 bool has_ended(pid_t process) {
     if (kill(process, 0) != 0 && errno == ESRCH) return true;
     std::error_code error;
     const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", process), error);
     if (error) return kill(process, 0) != 0 && errno == ESRCH;
-    for (const auto& thread : threads)
-        if (!has_ended(thread.path())) return false;
+    for (const auto& thread : threads) {
+        const char letter = thread_letter(process, std::atoi(thread.path().filename().c_str()));
+        if (letter != '\0' && letter != 'Z' && letter != 'X') return false;
+    }
     return true;
 }
 
