@@ -363,11 +363,29 @@ TEST_F(JobsBeats, AQuestionMayComeBeforeItsProxyIsAnnounced) {
     say(a, engine::BeatWord::question);
     settle();
     EXPECT_TRUE(other.heard<engine::Beat>(engine::Kind::beat).has_value());
+}
+
+// It may not know who asks, so it is asked again in each round.
+TEST_F(JobsBeats, AProxyThatHasSentNothingIsNotGivenUp) {
+    announce(a);
     ASSERT_EQ(receive(a), Status::in_progress);
+    pass(limit, {});
     const auto before = engine->counters().messages_sent;
     pass(3 * limit, {});
     EXPECT_FALSE(a.waiting.status);
     EXPECT_EQ(engine->counters().messages_sent, before + 3 * limit / interval);
+}
+
+// Its question shows that it knows this proxy.
+TEST_F(JobsBeats, AProxyThatAsksAndNeverAnswersIsLost) {
+    announce(a);
+    say(a, engine::BeatWord::question);
+    settle();
+    ASSERT_EQ(receive(a), Status::in_progress);
+    pass(limit - interval, {});
+    EXPECT_FALSE(a.waiting.status);
+    pass(3 * interval, {});
+    EXPECT_EQ(a.waiting.status, Status::peer_lost);
 }
 
 // The connection to the other proxies can be cut. Then all connections are lost, and no new one can be made.
