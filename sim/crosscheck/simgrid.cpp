@@ -14,6 +14,8 @@
 #include <chrono>
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+
 #include <simgrid/s4u.hpp>
 
 namespace offpath::sim {
@@ -109,10 +111,12 @@ class Player {
             reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): SimGrid keeps a pointer
                 (static_cast<std::uintptr_t>(id) << 1 | static_cast<std::uintptr_t>(phase == Phase::wire)) +
                 2));
-        activity.add_ref();  // nobody else holds it; completed() gives this up
+        running_.emplace(&activity, &activity);
     }
 
     void completed(const s4u::Activity& activity) {
+        // SimGrid still uses the activity after this call, so it goes with the next one that ends.
+        over_ = std::move(running_.extract(&activity).mapped());
         const std::uintptr_t data = reinterpret_cast<std::uintptr_t>(activity.get_data<void>()) - 2;
         const auto id = static_cast<std::uint32_t>(data >> 1);
         if ((data & 1) != 0)
@@ -156,6 +160,8 @@ class Player {
     std::vector<std::uint32_t> left_;
     std::vector<State> states_;
     std::uint64_t activities_ = 0;
+    std::unordered_map<const s4u::Activity*, s4u::ActivityPtr> running_;  // nobody else holds them
+    s4u::ActivityPtr over_;
 };
 
 int play(const std::string& path, const Figures& figures) {
