@@ -34,8 +34,11 @@ else()
   file(GLOB _venv_ucx ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/libucx)
 endif()
 set(OFFPATH_UCX_ROOT "${_venv_ucx}" CACHE PATH "Prefix of the UCX to build against; empty: the system's")
-# A UCX of the Python environment is installed with offpath. One elsewhere stays where it is.
+# A UCX of the Python environment is installed with offpath. One elsewhere stays where it is, and a device has its own.
 cmake_path(IS_PREFIX CMAKE_SOURCE_DIR "${OFFPATH_UCX_ROOT}" NORMALIZE _ucx_is_of_tree)
+if(CMAKE_CROSSCOMPILING)
+  set(_ucx_is_of_tree OFF)
+endif()
 option(OFFPATH_BUNDLE_UCX "Install the UCX of OFFPATH_UCX_ROOT too" ${_ucx_is_of_tree})
 find_path(UCX_INCLUDE_DIR ucp/api/ucp.h HINTS ${OFFPATH_UCX_ROOT}/include)
 find_library(UCX_UCP_LIBRARY ucp HINTS ${OFFPATH_UCX_ROOT}/lib)
