@@ -2,9 +2,14 @@
 // program must not see that: its calls succeed, its error handler is not called, the job does not end, and
 // what it made works and has the handler that it would have without the front end. With the argument "fatal"
 // the handler is the predefined one that ends the job, otherwise one of the program.
+//
+// They fail on all ranks, which then take no part in them, or on one rank only, which takes part and gets an
+// error. All ranks must see alike what they made. With the argument "unknown", a rank cannot know what the
+// others know, and ends the job.
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -12,14 +17,29 @@
 
 namespace {
 
-enum class Fails { nothing, agreements, communicators } fails = Fails::nothing;
-int failed = 0;  // calls of the front end
+enum class Fails { nothing, agreements, introductions, comparisons, communicators } fails = Fails::nothing;
+constexpr int everywhere = -1;
+int fails_on = everywhere;  // or on this rank of the world
+int passing = 0;            // so many comparisons are good before one fails there
+int failed = 0;             // calls of the front end
+
+bool fails_here() {
+    return fails_on == everywhere || fails_on == check::rank_of(MPI_COMM_WORLD);
+}
 
 // Does what an MPI library does with an error.
 int fail_on(MPI_Comm comm) {
     ++failed;
     PMPI_Comm_call_errhandler(comm, MPI_ERR_INTERN);
     return MPI_ERR_INTERN;
+}
+
+// Nothing that the call delivers reaches the caller.
+template <typename Call>
+int take_part_and_fail(MPI_Comm comm, std::size_t bytes, Call call) {
+    std::vector<char> unseen(bytes);
+    call(unseen.data());
+    return fail_on(comm);
 }
 
 template <typename Function>
@@ -51,7 +71,7 @@ void use(MPI_Comm comm, const char* what) {
 void check_result(int error, const char* what) {
     fails = Fails::nothing;
     check::that(error == MPI_SUCCESS, "{}: error {}", what, error);
-    check::that(failed > 0, "{}: no call of the front end failed", what);
+    check::that(failed > 0 || !fails_here(), "{}: no call of the front end failed", what);
     check::that(handled == 0, "{}: the handler heard of it {} times", what, handled);
     failed = handled = 0;
 }
@@ -65,7 +85,7 @@ void check_handler(MPI_Comm comm, const char* what) {
 template <typename Make>
 void communicator(const char* what, Make make) {
     MPI_Comm made = MPI_COMM_NULL;
-    fails = Fails::agreements;
+    fails = fails_on == everywhere ? Fails::agreements : Fails::introductions;
     const int error = make(&made);
     check_result(error, what);
     if (made == MPI_COMM_NULL) return check::fail(what);
@@ -88,6 +108,16 @@ void communicators(MPI_Comm parent, MPI_Group group) {
         const int ranks = check::size_of(parent), periodic = 1;
         return MPI_Cart_create(parent, 1, &ranks, &periodic, 0, made);
     });
+}
+
+// A rank has its introductions and does not hear whether the others have theirs.
+void in_the_dark(MPI_Comm parent) {
+    MPI_Comm made = MPI_COMM_NULL;
+    fails = Fails::comparisons;
+    passing = 0;
+    fails_on = 0;
+    MPI_Comm_dup(parent, &made);
+    check::fail("the job goes on");
 }
 
 void window(MPI_Comm comm, Fails what_fails, const char* what) {
@@ -115,6 +145,12 @@ __attribute__((visibility("default"))) int PMPI_Allgather(const void* send, int 
                                                           MPI_Datatype recv_type, MPI_Comm comm) {
     static const auto original = hosts(&PMPI_Allgather, "PMPI_Allgather");
     if (fails == Fails::agreements) return fail_on(comm);
+    if (fails == Fails::introductions && fails_here()) {
+        const auto bytes = static_cast<std::size_t>(recv_count * check::size_of(comm));  // of MPI_BYTE
+        return take_part_and_fail(comm, bytes, [&](void* unseen) {
+            original(send, send_count, send_type, unseen, recv_count, recv_type, comm);
+        });
+    }
     return original(send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
@@ -122,12 +158,21 @@ __attribute__((visibility("default"))) int PMPI_Allreduce(const void* send, void
                                                           MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     static const auto original = hosts(&PMPI_Allreduce, "PMPI_Allreduce");
     if (fails == Fails::agreements) return fail_on(comm);
+    if (fails == Fails::comparisons && fails_here() && passing-- == 0) {
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
+        const void* const from = send == MPI_IN_PLACE ? recv : send;
+        return take_part_and_fail(comm, bytes,
+                                  [&](void* unseen) { original(from, unseen, count, type, op, comm); });
+    }
     return original(send, recv, count, type, op, comm);
 }
 
 __attribute__((visibility("default"))) int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
     static const auto original = hosts(&PMPI_Comm_create, "PMPI_Comm_create");
-    return fails == Fails::communicators ? fail_on(comm) : original(comm, group, made);
+    if (fails != Fails::communicators || !fails_here()) return original(comm, group, made);
+    if (fails_on != everywhere) original(comm, group, made);
+    *made = MPI_COMM_NULL;
+    return fail_on(comm);
 }
 
 }  // extern "C"
@@ -145,7 +190,19 @@ int main(int argc, char** argv) {
     communicators(parent, group);
     window(parent, Fails::agreements, "a window without an agreement");
     window(parent, Fails::communicators, "a window without a communicator");
+    for (const int rank : {0, check::size_of(parent) - 1}) {
+        fails_on = rank;
+        communicators(parent, group);
+        window(parent, Fails::introductions, "a window whose ranks do not know each other's part");
+        window(parent, Fails::communicators, "a window without a communicator on one rank");
+        // What the ranks want, whether they have a communicator, and whether there is room for it.
+        for (const int before : {0, 2, 4}) {
+            passing = before;
+            window(parent, Fails::comparisons, "a window without an agreement on one rank");
+        }
+    }
     if (own_handler) check_handler(parent, "the parent");
+    if (argc > 1 && std::string_view(argv[1]) == "unknown") in_the_dark(parent);
     use(parent, "the parent, by the device");
     PMPI_Group_free(&group);
     PMPI_Errhandler_free(&handler);

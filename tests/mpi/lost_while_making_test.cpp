@@ -15,7 +15,8 @@
 
 namespace {
 
-// The front end makes a communicator with one PMPI_Allgather. The thread waits here when that returns.
+// The front end makes a communicator with a PMPI_Allgather and a PMPI_Allreduce. The thread waits here when
+// the second one returns.
 std::atomic<bool> holds_threads{false}, thread_is_held{false};
 
 constexpr int ints = 1 << 14;
@@ -86,12 +87,11 @@ int make_slowly() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int PMPI_Allgather(const void* send, int send_count,
-                                                                     MPI_Datatype send_type, void* recv,
-                                                                     int recv_count, MPI_Datatype recv_type,
+extern "C" __attribute__((visibility("default"))) int PMPI_Allreduce(const void* send, void* recv, int count,
+                                                                     MPI_Datatype type, MPI_Op op,
                                                                      MPI_Comm comm) {
-    static const auto hosts = reinterpret_cast<decltype(&PMPI_Allgather)>(dlsym(RTLD_NEXT, "PMPI_Allgather"));
-    const int result = hosts(send, send_count, send_type, recv, recv_count, recv_type, comm);
+    static const auto hosts = reinterpret_cast<decltype(&PMPI_Allreduce)>(dlsym(RTLD_NEXT, "PMPI_Allreduce"));
+    const int result = hosts(send, recv, count, type, op, comm);
     if (holds_threads) {
         thread_is_held = true;
         thread_is_held.notify_all();

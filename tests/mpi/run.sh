@@ -8,6 +8,7 @@
 #   EXPECT=TEXT: a regular expression for the line of the summary that must be there, in place of that of the collectives.
 #   EXPECT_LOG=TEXT: a regular expression for a line of the daemon's log.
 #   LIMIT_S (default 150): seconds that the program may take.
+#   EXPECT_END=TEXT: the program ends with an error, and a line of offpath's is like this regular expression. Nothing else is checked.
 #   EXPECT_IDLE=1: the program offloads nothing, and no summary is expected.
 set -u
 build=$1 ranks=$2 program=$3
@@ -36,6 +37,11 @@ result=$?
 cat "$dir/out"
 cat "$dir/err" >&2
 [ "$result" -eq 77 ] && exit 77
+if [ -n "${EXPECT_END:-}" ]; then
+    [ "$result" -ne 0 ] && [ "$result" -ne 124 ] || fail "$(basename "$program") on $ranks ranks ended with $result"
+    grep -Eq "^offpath: $EXPECT_END" "$dir/err" || fail "no line of offpath's is like '$EXPECT_END'"
+    exit 0
+fi
 [ "$result" -eq 0 ] || fail "$(basename "$program") on $ranks ranks ended with $result"
 
 # With NO_LEAKS=1: MPICH says so where a type of the program, or one that was made of it, is not freed at its end.

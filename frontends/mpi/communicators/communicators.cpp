@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "agreeing.h"
 #include "runtime/error_handlers.h"
 #include "runtime/losses.h"
 #include "runtime/outstanding_counts.h"
@@ -98,12 +99,14 @@ void give_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
     const CommunicatorInTheMaking making;
     const Introduction mine{any_loss.load(std::memory_order_relaxed) ? -1 : tag, making.number()};
     std::vector<Introduction> all(members.size(), Introduction{-1, 0});
-    if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS)
+    const bool told =
+        PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) == MPI_SUCCESS;
+    const auto can = [](const Introduction& one) { return one.tag >= 0; };
+    if (!all_know(comm, told && std::all_of(all.begin(), all.end(), can)))
         return set_team(comm, shared_record(HostReason::no_team));
     std::vector<SmallPeer> peers;
     std::vector<Departure::Member> ranks;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].tag < 0) return set_team(comm, shared_record(HostReason::no_team));
         peers.push_back({members[i], all[i].tag});
         ranks.push_back({members[i], all[i].number});
     }
@@ -137,12 +140,6 @@ std::uint64_t id_beside(std::uint64_t team, std::uint64_t number) {
 }
 
 }  // namespace
-
-bool all_agree(MPI_Comm comm, bool mine) {
-    const ErrorsReturned errors_returned(comm);
-    int good = mine ? 1 : 0;
-    return PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && good == 1;
-}
 
 Team& look_up_team(MPI_Comm comm) {
     const std::uint64_t now = team_epoch.load(std::memory_order_acquire);

@@ -1,10 +1,10 @@
 // Teams: the device's view of communicators.
 //
 // Every intra-communicator of two or more ranks of the job has a team. The ranks agree on it when the
-// communicator is made, by one small collective of the host's MPI, and it is kept as an attribute. The device
-// hears of it at the first call that goes there, so a communicator that offloads nothing costs it nothing.
-// All other communicators share records that say why they stay on the host. MPI_Comm_free ends the team
-// through the attribute's delete callback; outstanding operations hold a reference to it.
+// communicator is made, by two small collectives of the host's MPI, and it is kept as an attribute. The
+// device hears of it at the first call that goes there, so a communicator that offloads nothing costs it
+// nothing. All other communicators share records that say why they stay on the host. MPI_Comm_free ends the
+// team through the attribute's delete callback; outstanding operations hold a reference to it.
 //
 // Threads: any. Each thread keeps the teams of the communicators that it used last, so a look-up costs a few
 // instructions.
@@ -132,10 +132,6 @@ void begin_message(Team& team);
 void end_message(Team& team);
 // The user frees the communicator. True: messages keep it, and the handle has been set to null.
 bool keep_for_messages(MPI_Comm* comm);
-
-// Whether all ranks pass true, and the host's MPI says so. Collective over `comm`, whose error handler does
-// not hear of a failure.
-bool all_agree(MPI_Comm comm, bool mine);
 
 // Call it for a new communicator before the user sees it. Collective over that communicator. If the ranks
 // cannot agree, it stays on the host's MPI, and its error handler does not hear of that.

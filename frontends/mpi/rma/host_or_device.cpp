@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 
+#include "communicators/agreeing.h"
 #include "epochs.h"
 #include "exposed_memory.h"
 #include "gpu/memory.h"
@@ -181,14 +182,16 @@ void adapt(Window& window) {
     window.observed = presence::read();
 }
 
-// Returns the maximum of each word over all ranks of the window, in a fence of the window.
+// Returns the maximum of each word over all ranks of the window, in a fence of the window. A rank that does
+// not know it must not go on: the others may take another way. A second step would cost every fence.
 Words compare(Window& window) {
     const Words mine = told_by(window, true);
     Words all{};
     MPI_Request request = MPI_REQUEST_NULL;
-    PMPI_Iallreduce(mine.data(), all.data(), static_cast<int>(words), MPI_UINT64_T, MPI_MAX, window.comm,
-                    &request);
-    p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
+    int error = PMPI_Iallreduce(mine.data(), all.data(), static_cast<int>(words), MPI_UINT64_T, MPI_MAX,
+                                window.comm, &request);
+    if (error == MPI_SUCCESS) error = p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
+    if (error != MPI_SUCCESS) end_without_agreement(window.comm, error);
     return all;
 }
 
@@ -265,9 +268,9 @@ bool meet_for_windows(WindowMeetings& meetings, MPI_Comm comm, bool costs_nothin
         mine.insert(mine.end(), told.begin(), told.end());
     }
     meetings.all.resize(mine.size());
-    if (PMPI_Allreduce(mine.data(), meetings.all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_MAX,
-                       comm) != MPI_SUCCESS)
-        return false;
+    const int compared = PMPI_Allreduce(mine.data(), meetings.all.data(), static_cast<int>(mine.size()),
+                                        MPI_UINT64_T, MPI_MAX, comm);
+    if (compared != MPI_SUCCESS) end_without_agreement(comm, compared);  // as in compare()
     std::vector<std::pair<Window*, int>> failed;
     for (std::size_t i = 0; i < meetings.windows.size(); ++i) {
         Window& window = *meetings.windows[i];

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "communicators/agreeing.h"
 #include "devices/key.h"
 #include "devices/teams.h"
 #include "exposed_memory.h"

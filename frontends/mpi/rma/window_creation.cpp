@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/environment.h"
+#include "communicators/agreeing.h"
 #include "exposed_memory.h"
 #include "gpu/memory.h"
 #include "host_or_device.h"
@@ -105,8 +106,8 @@ Decision decide(MPI_Comm comm, MPI_Info info, const void* base) {
     words[4] = base != nullptr && gpu::is_device_memory(base) ? 1 : 0;
     words[5] = windows_served.load(std::memory_order_relaxed);
     const ErrorsReturned errors_returned(comm);
-    if (PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MAX,
-                       comm) != MPI_SUCCESS)
+    if (!all_know(comm, PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()),
+                                       MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS))
         return {Left::no_team};
     const auto mode = static_cast<Mode>(words[0]);
     if (mode == Mode::off) return {Left::off};
@@ -174,9 +175,11 @@ std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits&
     const Window::Peer mine{static_cast<std::uint64_t>(traits.bytes),
                             static_cast<std::uint64_t>(traits.disp_unit)};
     static_assert(sizeof(Window::Peer) == 16);
-    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window->peers.data(), sizeof mine, MPI_BYTE, window->comm);
+    PMPI_Comm_set_errhandler(window->comm, MPI_ERRORS_RETURN);
+    const bool told = PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window->peers.data(), sizeof mine,
+                                     MPI_BYTE, window->comm) == MPI_SUCCESS;
     window->team = &find_team(window->comm);
-    if (all_agree(window->comm, window->handle != MPI_WIN_NULL) &&
+    if (all_know(window->comm, told && window->handle != MPI_WIN_NULL) &&
         open_ways(*window, decision.rule, decision.busy, decision.threads))
         return window;
     PMPI_Comm_free(&window->comm);

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "communicators/agreeing.h"
 #include "explain.h"
 #include "job_settings.h"
+#include "runtime/error_handlers.h"
 #include "runtime/runtime.h"
 #include "switches.h"
 
@@ -50,7 +52,9 @@ void follow_everywhere(const Team& here, MPI_Comm comm, const Switch& wanted) {
         std::uint64_t& calls = bucket_of(mine, *team);
         calls = std::max(calls, team->tuning->choices.calls());
     }
-    PMPI_Allreduce(mine.data(), all.data(), buckets, MPI_UINT64_T, MPI_MAX, comm);
+    const bool told =
+        PMPI_Allreduce(mine.data(), all.data(), buckets, MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS;
+    if (!all_know(comm, told)) return;  // each follows at its own next agreement
     for (Team* team : teams)
         if (team != &here) follow(*team, bucket_of(all, *team), wanted);
 }
@@ -122,10 +126,10 @@ void agree(Team& team, MPI_Comm comm) {
     const std::vector<std::uint64_t> mine = words_of(team, whole_world, known, now);
     std::vector<std::uint64_t> sums(mine.size());
     // Every rank of `comm` is in the same blocking collective, so the order of collectives allows this one.
-    if (PMPI_Allreduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM,
-                       comm) != MPI_SUCCESS) {
+    const ErrorsReturned errors_returned(comm);
+    if (!all_know(comm, PMPI_Allreduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
+                                       MPI_SUM, comm) == MPI_SUCCESS))
         return;
-    }
     const auto ranks = static_cast<std::uint64_t>(team.size);
     tuning.agreed_ns = now;
     tuning.pace.set(sums[elapsed] / ranks, std::uint64_t{1'000'000} * tuning_settings.agree_ms);
