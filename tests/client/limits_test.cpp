@@ -49,8 +49,14 @@ Status ask(offpath_context& context, std::uint64_t window) {
     return status;
 }
 
-// Sends a message from this rank to itself through the team.
-offpath_status_t use(offpath_team_h team) {
+// Makes a team of all ranks and sends a message from this rank to itself through it. Where the daemon refuses
+// the team it ends the session, which the client may notice at any of these calls.
+offpath_status_t make_and_use_team(offpath_context_h context, std::uint64_t id) {
+    std::vector<std::uint32_t> all(ranks);
+    std::iota(all.begin(), all.end(), 0);
+    offpath_team_h team = nullptr;
+    const offpath_status_t made = offpath_team_create(context, all.data(), ranks, id, &team);
+    if (made != OFFPATH_OK) return made;
     int out = 5, in = 0;
     offpath_request_h send = nullptr, recv = nullptr;
     if (offpath_recv_offload(team, &in, sizeof in, 0, 1, &recv) != OFFPATH_OK) return OFFPATH_ERR_PEER_LOST;
@@ -59,14 +65,6 @@ offpath_status_t use(offpath_team_h team) {
     if (started == OFFPATH_OK) (void)offpath_request_wait(send);
     require(status != OFFPATH_OK || in == out, "data");
     return status;
-}
-
-offpath_team_h make_team(offpath_context_h context, std::uint64_t id) {
-    std::vector<std::uint32_t> all(ranks);
-    std::iota(all.begin(), all.end(), 0);
-    offpath_team_h team = nullptr;
-    expect(offpath_team_create(context, all.data(), ranks, id, &team), OFFPATH_OK, "team");
-    return team;
 }
 
 TEST(Limits, RanksOfTeamsAndWindowsAreCounted) {
@@ -83,11 +81,11 @@ TEST(Limits, RanksOfTeamsAndWindowsAreCounted) {
         // Teams fill the rest.
         std::uint64_t left = max_members - (window_members + 1) * ranks, id = 1;
         for (; left >= ranks; left -= ranks)
-            expect(use(make_team(context, id++)), OFFPATH_OK, "a team that fits");
+            expect(make_and_use_team(context, id++), OFFPATH_OK, "a team that fits");
         require(ask<control::DestroyWindow>(*context, 3) == Status::ok, "the end of the window");
         for (std::uint64_t i = 0; i < window_members; ++i)
-            expect(use(make_team(context, id++)), OFFPATH_OK, "a team in the window's place");
-        expect(use(make_team(context, id++)), OFFPATH_ERR_PEER_LOST, "a team too many");
+            expect(make_and_use_team(context, id++), OFFPATH_OK, "a team in the window's place");
+        expect(make_and_use_team(context, id++), OFFPATH_ERR_PEER_LOST, "a team too many");
     }));
     EXPECT_NE(daemon.log().find("all teams together may have 0 more"), std::string::npos) << daemon.log();
     // The daemon continues for other clients.
