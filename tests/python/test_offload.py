@@ -360,6 +360,46 @@ def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
     assert not list(Path("/tmp").glob("offpath-run-*/owner"))
 
 
+def test_the_summary_as_a_file_counts_calls_by_communicator(offpath, bench, tmp_path):
+    job = ["mpirun", "--oversubscribe", "-n", "3", bench, "latency", "--op", "ialltoall", "--bytes", "1M"]
+    counts = ["--iterations", "3", "--warmup", "1", "--json", "-"]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    file = tmp_path / "summary.json"
+    done = offpath("run", "--", *job, *counts, **root, OFFPATH_SUMMARY=str(file))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(file.read_text())
+    row = next(row for row in found["calls"] if row["call"] == "MPI_Ialltoall")
+    assert row["communicator"] == "MPI_COMM_WORLD" and row["ranks"] == found["ranks"] == 3
+    # Each of 4 calls brings a block of every pair of ranks.
+    assert row["offloaded"] == 4 and row["bytes_from_others"] == 4 * 3 * 2 * MEGA
+    printed = re.search(r"^offpath: offloaded (\d+) of (\d+) collectives", done.stderr, re.MULTILINE)
+    on_host = sum(found["collectives"]["on_host"].values())
+    assert printed and [int(n) for n in printed.groups()] == [
+        found["collectives"]["offloaded"],
+        found["collectives"]["offloaded"] + on_host,
+    ]
+    assert sum(row["offloaded"] for row in found["calls"]) == found["collectives"]["offloaded"]
+    for kind in ("least_bytes", "most_bytes"):
+        assert row[kind] == MEGA
+    assert "all ranks share a node" not in done.stderr
+
+
+def test_a_summary_that_cannot_be_written_ends_the_job_at_its_start(offpath, bench, tmp_path):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    file = tmp_path / "missing" / "summary.json"
+    job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
+    done = offpath("run", "--", *job, **root, OFFPATH_SUMMARY=str(file))
+    assert done.returncode != 0 and f"OFFPATH_SUMMARY={file} cannot be written" in done.stderr
+
+
+def test_a_job_on_one_node_that_offloads_nothing_is_told_what_to_try(offpath, bench):
+    job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = offpath("run", "--", *job, "--iterations", "2", "--json", "-", **root)
+    assert done.returncode == 0, done.stderr
+    assert "all ranks share a node" in done.stderr and "OFFPATH_P2P=all" in done.stderr
+
+
 def test_run_passes_the_exit_code_on_and_preloads_ranks_only(offpath, build):
     done = offpath(
         "run",

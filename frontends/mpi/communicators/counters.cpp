@@ -3,13 +3,16 @@
 #include "counters.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <atomic>
 
+#include "call_counts.h"
 #include "communicators.h"
 #include "gpu/memory.h"
 #include "runtime/runtime.h"
+#include "runtime/summary_file.h"
 
 namespace offpath::mpi {
 namespace {
@@ -49,6 +52,23 @@ std::array<std::uint64_t, 2> agent_work() {
     return {done.agent_cpu_ns, done.agent_bytes};
 }
 
+// Sums over the job, as print_summary makes them.
+void add_collectives(const std::array<std::uint64_t, 3 + host_reason_count>& all, std::uint64_t staged) {
+    nlohmann::json on_host = nlohmann::json::object();
+    for (std::size_t i = 0; i < host_reason_count; ++i)
+        if (all[2 + i] > 0) on_host[describe(static_cast<HostReason>(i))] = all[2 + i];
+    add_to_summary_file("collectives", {{"offloaded", all[0]},
+                                        {"bytes_from_others", all[1]},
+                                        {"on_host", on_host},
+                                        {"run_again", all.back()},
+                                        {"gpu_buffers_staged", staged}});
+    offpath_context_info_t info{};
+    info.struct_size = sizeof info;
+    if (offpath_context_query(runtime().context, &info) == OFFPATH_OK)
+        add_to_summary_file("back_end", offpath_back_end_string(info.default_back_end));
+    add_to_summary_file("ranks", runtime().size);
+}
+
 }  // namespace
 
 std::string human_bytes(std::uint64_t bytes) {
@@ -63,6 +83,8 @@ std::string human_bytes(std::uint64_t bytes) {
 void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, std::uint64_t size_decided_by,
                      Form form) {
     add(counters.bytes, bytes_from_others);
+    if (runtime().settings.summary_file != 0)
+        count_call(team, team.comm, op, form, HostReason::none, size_decided_by, bytes_from_others);
     if (team.rank != 0) return;
     add(counters.offloaded, 1);
     if (runtime().settings.verbose >= 2) explain(team.comm, op, form, size_decided_by, "offloaded");
@@ -70,6 +92,7 @@ void count_offloaded(const Team& team, Op op, std::uint64_t bytes_from_others, s
 
 void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, std::uint64_t size_decided_by,
                    Form form) {
+    if (runtime().settings.summary_file != 0) count_call(team, comm, op, form, reason, size_decided_by, 0);
     int rank = team.rank;
     if (rank == Team::rank_unknown) PMPI_Comm_rank(comm, &rank);
     if (rank != 0) return;
@@ -106,6 +129,11 @@ bool print_summary() {
     const std::uint64_t staged = gpu::staged();
     std::uint64_t staged_by_all = 0;
     PMPI_Reduce(&staged, &staged_by_all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    if (runtime().settings.summary_file != 0) {
+        report_calls();
+        if (runtime().rank == 0) add_collectives(all, staged_by_all);
+    }
+    runtime().offloaded |= all[0] > 0;
     if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
     if (all.back() > 0)
         say(fmt::format("{} collectives of a lost device were run again on the host's MPI", all.back()));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <atomic>
@@ -9,6 +10,7 @@
 
 #include "communicators/counters.h"
 #include "runtime/runtime.h"
+#include "runtime/summary_file.h"
 
 namespace offpath::mpi::devices {
 namespace {
@@ -36,6 +38,11 @@ bool print_summary() {
     std::array<std::uint64_t, 4> all{};
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
+    runtime().offloaded |= all[0] + all[2] > 0;
+    if (runtime().rank == 0 && runtime().settings.summary_file != 0)
+        add_to_summary_file(
+            "messages_with_devices",
+            {{"sent", all[0]}, {"sent_bytes", all[1]}, {"received", all[2]}, {"received_bytes", all[3]}});
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] + all[2] == 0) return false;
     say(fmt::format("hosts sent {} messages ({}) to devices and received {} ({}) from devices", all[0],
                     human_bytes(all[1]), all[2], human_bytes(all[3])));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 
@@ -8,6 +9,7 @@
 #include "counts.h"
 #include "outstanding.h"
 #include "runtime/runtime.h"
+#include "runtime/summary_file.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -38,6 +40,13 @@ bool print_summary() {
     const std::array<std::uint64_t, 5> mine{sent, sent_bytes, early, only_waited_for, rescued};
     std::array<std::uint64_t, 5> all{};
     PMPI_Reduce(mine.data(), all.data(), 5, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    runtime().offloaded |= all[0] > 0;
+    if (runtime().rank == 0 && runtime().settings.summary_file != 0)
+        add_to_summary_file("messages", {{"offloaded", all[0]},
+                                         {"bytes", all[1]},
+                                         {"into_posted_receives", all[2]},
+                                         {"on_host_only_waited_for", all[3]},
+                                         {"sent_again", all[4]}});
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return false;
     say(
         fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "

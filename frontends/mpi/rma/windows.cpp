@@ -1,6 +1,7 @@
 #include "windows.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include "runtime/backoff.h"
 #include "runtime/losses.h"
 #include "runtime/runtime.h"
+#include "runtime/summary_file.h"
 #include "window_creation.h"
 #include "window_handles.h"
 
@@ -126,6 +128,13 @@ bool print_one_sided_summary() {
     std::array<std::uint64_t, 5> all{};
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
+    runtime().offloaded |= all[0] > 0;
+    if (runtime().rank == 0 && runtime().settings.summary_file != 0)
+        add_to_summary_file("windows", {{"on_device", all[2]},
+                                        {"on_host", all[3]},
+                                        {"operations", all[0]},
+                                        {"bytes", all[1]},
+                                        {"ways_changed", all[4]}});
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[2] + all[3] == 0) return false;
     const std::string host =
         all[3] > 0 ? fmt::format(", {} on the host: {}", all[3], why_windows_left()) : "";

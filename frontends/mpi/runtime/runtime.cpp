@@ -4,14 +4,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <type_traits>
 
 #include "base/environment.h"
 #include "base/variables.h"
 #include "parts.h"
+#include "summary_file.h"
 
 namespace offpath::mpi {
 namespace {
@@ -21,6 +24,7 @@ Settings read_settings() {
     settings.on = environment::flag("OFFPATH", true) ? 1 : 0;
     environment::flag("OFFPATH_AUTOSTART", false);  // nodes may differ; reports an invalid value here
     settings.verbose = static_cast<std::uint8_t>(environment::number("OFFPATH_VERBOSE", 1));
+    settings.summary_file = check_summary_file() ? 1 : 0;
     settings.selection = read_selection();
     return settings;
 }
@@ -41,6 +45,11 @@ bool daemons_are_there() {
     int there = remote || environment::flag("OFFPATH_AUTOSTART", false) || access(socket.c_str(), F_OK) == 0;
     PMPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, runtime().service);
     return there == 1;
+}
+
+bool is_on_one_node() {
+    const std::vector<int>& nodes = runtime().node_of;
+    return std::adjacent_find(nodes.begin(), nodes.end(), std::not_equal_to<>()) == nodes.end();
 }
 
 offpath_status_t attach_to_daemon() {
@@ -182,6 +191,10 @@ void detach() {
         said = (part.print_summary != nullptr && part.print_summary()) || said;
     if (!said && r.rank == 0 && r.settings.verbose > 0)
         say("nothing was offloaded: no collective, message or window was of a kind that goes to the device");
+    if (!r.offloaded && r.rank == 0 && r.settings.verbose > 0 && is_on_one_node())
+        say("all ranks share a node, where messages and windows stay on the host's MPI by default; "
+            "OFFPATH_P2P=all and OFFPATH_RMA=both offload them, and OFFPATH_MIN_BYTES=64K more collectives");
+    if (r.rank == 0 && r.settings.summary_file != 0) write_summary_file();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part)
         if (part->close != nullptr) part->close();
     // No daemon ends while a rank still has work on it.

@@ -24,7 +24,8 @@ namespace offpath::mpi {
 struct Settings {
     Selection selection;
     std::uint8_t on = 0;
-    std::uint8_t verbose = 1;  // 0: errors only; 1: the summary; 2: every decision
+    std::uint8_t verbose = 1;       // 0: errors only; 1: the summary; 2: every decision
+    std::uint8_t summary_file = 0;  // rank 0 writes one (summary_file.h)
 };
 
 struct Runtime {
@@ -35,7 +36,8 @@ struct Runtime {
     MPI_Group world_group = MPI_GROUP_NULL;
     int rank = 0;
     int size = 0;
-    bool threads = false;  // MPI_THREAD_MULTIPLE
+    bool threads = false;    // MPI_THREAD_MULTIPLE
+    bool offloaded = false;  // rank 0, in MPI_Finalize: a part's summary has found offloaded work
 };
 
 inline std::atomic<bool> runtime_active{false};

@@ -54,7 +54,8 @@ void agree_on_costs() {
 void agree_on_tuning() {
     tuning_settings = settings_of_rank_0(read_tuning_settings);
     agree_on_costs();
-    host_calls_are_quiet = runtime().settings.verbose < 2 && tuning_settings.explain == 0;
+    host_calls_are_quiet = runtime().settings.verbose < 2 && runtime().settings.summary_file == 0 &&
+                           tuning_settings.explain == 0;
     blocking_may_pay_bits =
         measured_costs.empty() ? runtime().settings.selection.ops.blocking : ~std::uint32_t{0};
 }
